@@ -1,0 +1,92 @@
+# make demo   two simulated Gaudi 3 nodes, and site.yml on them to a finished training run
+# make test   everything that proves the project
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without bytecode every start of ansible compiles itself again.
+unexport PYTHONDONTWRITEBYTECODE
+
+CLUSTER ?= demo
+NODES ?= 2
+export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
+
+.PHONY: demo up down status test lint unit trainer-test system molecule sanity artifact build bench clean help
+
+help:
+	@sed -n 's/^# //p;/^PYTHON/q' Makefile
+
+demo: up
+	ansible-playbook site.yml
+
+up: $(VENV)/.controller
+	gaudi3-simulator prepare
+	gaudi3-simulator up --name $(CLUSTER) --nodes $(NODES)
+
+down: $(VENV)/.controller
+	gaudi3-simulator down --name $(CLUSTER)
+
+status: $(VENV)/.controller
+	gaudi3-simulator status
+
+$(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is %d.%d: set PYTHON=" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -c 'import venv, ensurepip' || { echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -r requirements/controller.txt
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/trainer.txt
+	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') -r requirements/trainer.txt
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e trainer
+	@touch $@
+
+test: lint unit trainer-test system
+
+lint: $(VENV)/.dev
+	ruff check .
+	ruff format --check .
+	mypy
+	yamllint --strict .
+	ansible-lint
+	antsibull-changelog lint
+
+unit: $(VENV)/.dev
+	pytest -q tests/unit
+	cd simulator && pytest -q
+
+trainer-test: $(VENV)/.dev
+	cd trainer && pytest -q
+
+# Simulated nodes, the whole site, molecule, the built artifact, ansible-test: the last summary is theirs.
+system: $(VENV)/.dev
+	gaudi3-simulator prepare
+	pytest tests/system
+
+molecule: $(VENV)/.dev
+	gaudi3-simulator prepare
+	molecule test --all
+
+sanity: $(VENV)/.dev
+	pytest tests/system/test_sanity.py
+
+artifact: $(VENV)/.dev
+	pytest tests/system/test_artifact.py
+
+build: $(VENV)/.controller
+	ansible-galaxy collection build --force --output-path dist
+
+bench: $(VENV)/.dev
+	gaudi3-simulator prepare
+	$(BIN)/python benchmarks/module_cpu.py
+	$(BIN)/python benchmarks/trainer_step.py
+	$(BIN)/python benchmarks/site_cpu.py
+
+clean:
+	@if [ -x $(BIN)/gaudi3-simulator ]; then $(BIN)/gaudi3-simulator clean; fi
+	rm -rf $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist gaudi3-scale-*.tar.gz
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	find trainer simulator -name '*.egg-info' -type d -prune -exec rm -rf {} +
