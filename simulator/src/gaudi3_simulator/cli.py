@@ -1,0 +1,120 @@
+"""Command ``gaudi3-simulator``: clusters of Gaudi 3 nodes without hardware."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from . import SimulatorError, __version__, cluster
+from .home import clusters
+from .podman import Podman
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gaudi3-simulator",
+        description="Brings up simulated Gaudi 3 nodes (containers with systemd, ssh, the vendor's repository and tools).",
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.add_argument("--name", default="demo", help="name of the cluster (default: demo)")
+        return added
+
+    up = command("up", "bring a cluster up, or add nodes to it; nodes that run are left alone")
+    up.add_argument("--nodes", type=int, default=2, help="Gaudi nodes (default: 2)")
+    up.add_argument("--cards", type=int, default=8, help="cards in each new node (default: 8)")
+    up.add_argument("--no-monitor", action="store_true", help="leave out the monitoring host monitor-1")
+    down = command("down", "remove a cluster and all that it holds")
+    down.add_argument("--all", action="store_true", help="every cluster of this simulator home")
+    commands.add_parser("prepare", help="install the apt packages that simulated nodes need, saying which")
+    commands.add_parser("clean", help="remove every cluster, the node image and all else that the simulator made")
+    status = command("status", "show the nodes of every cluster")
+    status.add_argument("--json", action="store_true", help="as JSON")
+    fault = command("fault", "put a fault into a node, or take it out; without KIND, list the kinds")
+    fault.add_argument("node", nargs="?", help="node, e.g. gaudi-1")
+    fault.add_argument("kind", nargs="?", help="kind of fault")
+    fault.add_argument("--card", type=int, help="index of the card (default: 0)")
+    fault.add_argument("--port", type=int, help="port of the card")
+    fault.add_argument("--clear", action="store_true", help="take the fault out again")
+    return parser
+
+
+def _status(as_json: bool) -> None:
+    podman = None if cluster.missing_packages() else Podman()
+    rows = []
+    for each in clusters():
+        running = podman.names(cluster.label(each.name), running=True) if podman else []
+        rows += [
+            {
+                "cluster": each.name,
+                "node": node.name,
+                "address": node.address,
+                "cards": node.cards,
+                "running": cluster.container(each, node.name) in running,
+            }
+            for node in each.all_nodes()
+        ]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    elif not rows:
+        print("no simulated cluster is up")
+    else:
+        for row in rows:
+            state = "up" if row["running"] else "down"
+            print(f"{row['cluster']:<16} {row['node']:<12} {row['address']:<16} {row['cards']} cards  {state}")
+
+
+def _fault(arguments: argparse.Namespace) -> int:
+    if not arguments.node:
+        raise SimulatorError("Name the node, for example: gaudi3-simulator fault gaudi-1 port-down --card 0.")
+    command = ["/usr/local/sbin/gaudi3-simulator-node", "fault"]
+    command += [arguments.kind] if arguments.kind else ["--list"]
+    if arguments.card is not None:
+        command += ["--card", str(arguments.card)]
+    if arguments.port is not None:
+        command += ["--port", str(arguments.port)]
+    if arguments.clear:
+        command.append("--clear")
+    result = cluster.exec_in(arguments.name, arguments.node, *command)
+    print(result.stdout, end="")
+    print(result.stderr, end="", file=sys.stderr)
+    return result.returncode
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; errors are one sentence on stderr and exit code 1."""
+    arguments = _parser().parse_args(argv)
+    try:
+        if arguments.command == "up":
+            made = cluster.up(arguments.name, arguments.nodes, arguments.cards, not arguments.no_monitor, _say)
+            names = ", ".join(f"{node.name} {node.address}" for node in made.all_nodes())
+            print(f"simulated cluster {made.name} is up: {names}")
+        elif arguments.command == "down":
+            names_down = [each.name for each in clusters()] if arguments.all else [arguments.name]
+            for name in names_down:
+                found = cluster.down(name)
+                print(f"simulated cluster {name} {'removed' if found else 'was not up'}")
+        elif arguments.command == "prepare":
+            cluster.prepare(_say)
+        elif arguments.command == "clean":
+            cluster.clean()
+            print("everything that the simulator made is removed")
+        elif arguments.command == "status":
+            _status(arguments.json)
+        elif arguments.command == "fault":
+            return _fault(arguments)
+    except SimulatorError as error:
+        print(f"gaudi3-simulator: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+    sys.exit(main())

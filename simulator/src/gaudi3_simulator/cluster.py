@@ -1,0 +1,286 @@
+"""Bringing simulated clusters up and down."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+
+from . import SimulatorError
+from .home import Cluster, Node, clusters, home, load_cluster, write_atomically
+from .image import ensure_image
+from .podman import PACKAGES, Podman, missing_packages
+from .node.launchers import image_files
+from .vendor import build_repository
+
+_NODE_PACKAGE = Path(__file__).resolve().parent / "node"
+_NODE_TARGET = "/usr/lib/gaudi3-simulator/gaudi3_simulator_node"
+_CAPABILITIES = "NET_ADMIN,SYS_ADMIN,SYS_PTRACE,SYS_NICE,IPC_LOCK"
+_DEMO_NETWORK = 78
+_MAX_NODES = 64
+_INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
+
+Say = Callable[[str], None]
+
+
+def label(cluster: str) -> str:
+    """Label on every container of ``cluster`` under this home folder."""
+    return f"gaudi3-simulator={hashlib.sha256(str(home()).encode()).hexdigest()[:8]}-{cluster}"
+
+
+def container(cluster: Cluster, node: str) -> str:
+    """Name of the container of ``node``."""
+    return f"gaudi3-{cluster.name}-{node}"
+
+
+@contextmanager
+def _lock() -> Iterator[None]:
+    home().mkdir(parents=True, exist_ok=True)
+    with (home() / "lock").open("w") as stream:
+        flock(stream, LOCK_EX)
+        yield
+
+
+def preflight() -> None:
+    """Say in one sentence what this machine lacks."""
+    if os.geteuid() != 0:
+        raise SimulatorError("Simulated nodes need root (systemd in containers, a network of their own): use sudo.")
+    missing = missing_packages()
+    if missing:
+        raise SimulatorError(
+            f"Simulated nodes need {' '.join(missing)}: apt-get install --no-install-recommends {' '.join(PACKAGES)}"
+        )
+
+
+def prepare(say: Say) -> None:
+    """Install what is missing of the apt packages, after saying so; stops in one sentence where it may not."""
+    missing = missing_packages()
+    if not missing:
+        return
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        preflight()
+    say(f"installing with apt-get: {' '.join(missing)}")
+    apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for step in (["update"], ["install", "-y", "--no-install-recommends", *missing]):
+        result = subprocess.run([*apt, *step], env=environment, capture_output=True, text=True, check=False)
+        if result.returncode:
+            last = (result.stderr.strip().splitlines() or ["no message"])[-1]
+            raise SimulatorError(f"'apt-get {step[0]}' failed: {last}")
+
+
+def _free_subnet(name: str) -> str:
+    used = {cluster.subnet for cluster in clusters()}
+    order = [_DEMO_NETWORK] if name == "demo" else [number for number in range(80, 250)]
+    for number in order:
+        subnet = f"10.89.{number}.0/24"
+        if subnet not in used:
+            return subnet
+    raise SimulatorError("No free network is left for another cluster: take one down with 'gaudi3-simulator down'.")
+
+
+def _wanted(cluster: Cluster, nodes: int, cards: int, monitor: bool) -> Cluster:
+    hosts = list(ipaddress.ip_network(cluster.subnet))
+    have = {node.name: node for node in cluster.nodes}
+    cluster.nodes = [
+        have.get(f"gaudi-{index}", Node(f"gaudi-{index}", str(hosts[10 + index]), cards))
+        for index in range(1, max(nodes, len(have)) + 1)
+    ]
+    if monitor and cluster.monitor is None:
+        cluster.monitor = Node("monitor-1", str(hosts[3]))
+    return cluster
+
+
+def up(name: str, nodes: int, cards: int, monitor: bool, say: Say) -> Cluster:
+    """Bring cluster ``name`` to at least ``nodes`` Gaudi nodes; nodes that run already are left alone."""
+    if not 1 <= nodes <= _MAX_NODES:
+        raise SimulatorError(f"--nodes was {nodes}: give 1 to {_MAX_NODES}.")
+    if not 1 <= cards <= 8:
+        raise SimulatorError(f"--cards was {cards}: a Gaudi 3 node has 1 to 8 cards.")
+    preflight()
+    with _lock():
+        podman = Podman()
+        image = ensure_image(podman, say)
+        build_repository(home() / "vendor")
+        known = load_cluster(name)
+        cluster = _wanted(known or Cluster(name, _free_subnet(name)), nodes, cards, monitor)
+        cluster.folder.mkdir(parents=True, exist_ok=True)
+        if not cluster.key.exists():
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gaudi3-simulator {name}", "-f", cluster.key],
+                check=True,
+            )
+        cluster.save()
+        _raise_inotify(sum(len(other.all_nodes()) for other in clusters()))
+        network = f"gaudi3-{name}"
+        if not podman.ok("network", "exists", network):
+            podman.run("network", "create", "--disable-dns", "--subnet", cluster.subnet, network)
+        running = set(podman.names(label(name), running=True))
+        if container(cluster, "vault") not in running:
+            _start_vault(podman, cluster, image)
+        fresh = [node for node in cluster.all_nodes() if container(cluster, node.name) not in running]
+        for node in fresh:
+            say(f"  {node.name} at {node.address}" + (f" with {node.cards} cards" if node.cards else ""))
+            _start_node(podman, cluster, node, image)
+    for node in fresh:
+        _wait(podman, cluster, node)
+    _update_hosts(podman, cluster)
+    _record_host_keys(podman, cluster)
+    return cluster
+
+
+def _raise_inotify(nodes: int) -> None:
+    """A booted systemd takes about six inotify instances of the host's per-user limit; ``clean`` puts it back."""
+    before = _INOTIFY.read_text()
+    if int(before) < 128 + 8 * nodes:
+        kept = home() / "inotify-before"
+        if not kept.exists():
+            write_atomically(kept, before)
+        _INOTIFY.write_text(str(128 + 8 * nodes))
+
+
+def _vault_address(cluster: Cluster) -> str:
+    return str(list(ipaddress.ip_network(cluster.subnet))[2])
+
+
+def _start_vault(podman: Podman, cluster: Cluster, image: str) -> None:
+    podman.run(
+        "run", "-d", "--replace", "--restart=always", "--name", container(cluster, "vault"), "--hostname", "vault",
+        "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", _vault_address(cluster),
+        "--read-only", "-v", f"{home() / 'vendor'}:/srv:ro", image,
+        "/usr/bin/python3", "-m", "http.server", "80", "--directory", "/srv",
+    )  # fmt: skip
+
+
+def _start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> None:
+    name = container(cluster, node.name)
+    podman.run(
+        "create", "--replace", "--restart=always", "--name", name, "--hostname", node.name, "--systemd=always",
+        "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", node.address,
+        "--cap-add", _CAPABILITIES, "--security-opt", "unmask=/proc/sys", image,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(dir=cluster.folder) as folder:
+        root = Path(folder)
+        _write(root / "root/.ssh/authorized_keys", 0o600, cluster.key.with_suffix(".pub").read_text())
+        (root / "root").chmod(0o700)
+        (root / "root/.ssh").chmod(0o700)
+        if node.cards:
+            _add_cards(root, node)
+        podman.run("cp", f"{root}/.", f"{name}:/")
+    podman.run("start", name)
+
+
+def _write(path: Path, mode: int, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def _add_cards(root: Path, node: Node) -> None:
+    """Lay out under ``root`` what makes a container a Gaudi node: the simulated hardware and kernel, and its state."""
+    package = root / _NODE_TARGET.lstrip("/")
+    shutil.copytree(_NODE_PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for target, (mode, text) in image_files().items():
+        _write(root / target.lstrip("/"), mode, text)
+    wants = root / "etc/systemd/system/sysinit.target.wants/gaudi3-simulator.service"
+    wants.parent.mkdir(parents=True)
+    wants.symlink_to("/etc/systemd/system/gaudi3-simulator.service")
+    subprocess.run(
+        [sys.executable, "-m", "gaudi3_simulator_node", "init", "--node", node.name, "--cards", str(node.cards)],
+        env={**os.environ, "PYTHONPATH": str(package.parent), "GAUDI3_SIMULATOR_ROOT": str(root)}, check=True,
+    )  # fmt: skip
+
+
+def _wait(podman: Podman, cluster: Cluster, node: Node) -> None:
+    name = container(cluster, node.name)
+    deadline = time.monotonic() + 120
+    state = ""
+    while time.monotonic() < deadline:
+        state = podman.run("exec", name, "systemctl", "is-system-running", "--wait", check=False).stdout.strip()
+        if state == "running":
+            if node.cards:
+                # The tools are started often: without bytecode each start would compile them again.
+                podman.run("exec", name, "python3", "-m", "compileall", "-q", str(Path(_NODE_TARGET).parent))
+            return
+        if state == "degraded":
+            failed = podman.run("exec", name, "systemctl", "--failed", "--plain", "--no-legend").stdout
+            units = ", ".join(line.split()[0] for line in failed.splitlines() if line.strip())
+            raise SimulatorError(f"{node.name} booted, but these units failed: {units}.")
+        time.sleep(0.5)
+    raise SimulatorError(f"{node.name} did not finish booting in 120 s (systemd says: {state or 'nothing'}).")
+
+
+def _update_hosts(podman: Podman, cluster: Cluster) -> None:
+    """Every node knows every other by name, nodes that came later included."""
+    lines = [f"{_vault_address(cluster)} vault"] + [f"{node.address} {node.name}" for node in cluster.all_nodes()]
+    block = "\n".join(lines) + "\n"
+    script = (
+        "import sys; p='/etc/hosts'; old=open(p).read(); new=sys.stdin.read(); "
+        "have=set(old.splitlines()); add=[l for l in new.splitlines() if l not in have]; "
+        "add and open(p,'a').write('\\n'.join(add)+'\\n')"
+    )
+    for node in cluster.all_nodes():
+        subprocess.run(
+            ["podman", "exec", "-i", container(cluster, node.name), "python3", "-c", script],
+            env=podman.environment, input=block, text=True, check=True, capture_output=True,
+        )  # fmt: skip
+
+
+def _record_host_keys(podman: Podman, cluster: Cluster) -> None:
+    """known_hosts from the nodes themselves, so that host key checking stays on."""
+    lines = []
+    for node in cluster.all_nodes():
+        key = podman.run("exec", container(cluster, node.name), "cat", "/etc/ssh/ssh_host_ed25519_key.pub").stdout
+        kind, public, *_ = key.split()
+        lines.append(f"{node.address} {kind} {public}")
+    write_atomically(cluster.folder / "known_hosts", "\n".join(lines) + "\n")
+
+
+def down(name: str) -> bool:
+    """Remove cluster ``name`` and all that it holds; whether there was one."""
+    cluster = load_cluster(name)
+    if missing_packages():
+        return False
+    with _lock():
+        podman = Podman()
+        names = podman.names(label(name))
+        podman.remove(names)
+        if podman.ok("network", "exists", f"gaudi3-{name}"):
+            podman.run("network", "rm", "--force", f"gaudi3-{name}")
+        if cluster:
+            shutil.rmtree(cluster.folder, ignore_errors=True)
+    return bool(names or cluster)
+
+
+def clean() -> None:
+    """Remove every cluster, the image and the home folder, and undo the one setting that was changed."""
+    for each in clusters():
+        down(each.name)
+    if not home().exists():
+        return
+    if not missing_packages():
+        Podman().run("system", "reset", "--force", check=False)
+    kept = home() / "inotify-before"
+    if kept.exists():
+        _INOTIFY.write_text(kept.read_text())
+    shutil.rmtree(home())
+
+
+def exec_in(name: str, node: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run ``command`` in ``node`` of cluster ``name``."""
+    cluster = load_cluster(name)
+    if cluster is None:
+        raise SimulatorError(f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'.")
+    known = [each.name for each in cluster.all_nodes()]
+    if node not in known:
+        raise SimulatorError(f"Cluster {name} has no node {node}: it has {', '.join(known)}.")
+    return Podman().run("exec", container(cluster, node), *command, check=False)

@@ -1,0 +1,98 @@
+"""Where the simulator keeps its things, and the record of each running cluster.
+
+Layout of the home folder (``GAUDI3_SIMULATOR_HOME``; in a checkout ``.cache/simulator``)::
+
+    podman/            containers.conf, storage.conf, image and container storage of our own
+    image-<hash>.txt   log of the image build
+    vendor/            the simulated vendor repository
+    clusters/NAME/     cluster.json, ssh key, known_hosts, secrets
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+def home() -> Path:
+    """Folder that holds everything the simulator makes."""
+    given = os.environ.get("GAUDI3_SIMULATOR_HOME")
+    if given:
+        return Path(given).resolve()
+    checkout = Path(__file__).resolve().parents[3]
+    if (checkout / "galaxy.yml").exists():
+        return checkout / ".cache" / "simulator"
+    return Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "gaudi3-simulator"
+
+
+def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write ``text`` to ``path`` so that a reader sees the old file or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@dataclass
+class Node:
+    """One container: its role in the inventory, its address and its cards (0: not a Gaudi node)."""
+
+    name: str
+    address: str
+    cards: int = 0
+
+
+@dataclass
+class Cluster:
+    """A set of nodes on a network of their own."""
+
+    name: str
+    subnet: str
+    nodes: list[Node] = field(default_factory=list)
+    monitor: Node | None = None
+
+    @property
+    def folder(self) -> Path:
+        return home() / "clusters" / self.name
+
+    @property
+    def key(self) -> Path:
+        """Private key that opens every node of the cluster."""
+        return self.folder / "id_ed25519"
+
+    def all_nodes(self) -> list[Node]:
+        return self.nodes + ([self.monitor] if self.monitor else [])
+
+    def save(self) -> None:
+        write_atomically(self.folder / "cluster.json", json.dumps(asdict(self), indent=2) + "\n")
+
+
+def load_cluster(name: str) -> Cluster | None:
+    """The cluster called ``name``, or None where there is none."""
+    try:
+        record = json.loads((home() / "clusters" / name / "cluster.json").read_text())
+    except FileNotFoundError:
+        return None
+    return Cluster(
+        name=record["name"],
+        subnet=record["subnet"],
+        nodes=[Node(**node) for node in record["nodes"]],
+        monitor=Node(**record["monitor"]) if record["monitor"] else None,
+    )
+
+
+def clusters() -> list[Cluster]:
+    """Every cluster on record."""
+    found = (load_cluster(path.parent.name) for path in sorted((home() / "clusters").glob("*/cluster.json")))
+    return [cluster for cluster in found if cluster]

@@ -1,0 +1,153 @@
+"""The node image: Debian 12 with systemd, sshd and, as in the vendor's image, torch and what trains with it.
+
+Built once from packages and pinned wheels, and named by the hash of all that goes into it. It carries this
+machine's extra certificate authorities, so it is made here and never published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from .. import SimulatorError
+from ..home import home
+from ..podman import Podman
+
+_HERE = Path(__file__).resolve().parent
+_DEBIAN = (
+    "systemd,systemd-sysv,dbus,libpam-systemd,python3,python3-apt,openssh-server,iproute2,procps,iputils-ping,kmod,"
+    "sudo,ca-certificates,curl,gpgv,gpg,ethtool,pciutils,python3-venv"
+)
+_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+_DIST_PACKAGES = "usr/local/lib/python3.11/dist-packages"
+
+
+def requirements_file() -> Path:
+    """Pinned Python packages of the image: from the checkout, or beside this package when it is installed."""
+    checkout = Path(__file__).resolve().parents[4] / "requirements" / "trainer.txt"
+    return checkout if checkout.exists() else _HERE / "trainer.txt"
+
+
+def torch_index_arguments() -> list[str]:
+    """pip options for a CPU-only torch: PyTorch's CPU index where it answers, else the configured indexes."""
+    try:
+        with urllib.request.urlopen(f"{_CPU_INDEX}/torch/", timeout=3):
+            return ["--extra-index-url", _CPU_INDEX]
+    except (urllib.error.URLError, TimeoutError, OSError):
+        return []
+
+
+def image_name() -> str:
+    """Name of the image, by the hash of its inputs."""
+    digest = hashlib.sha256()
+    inputs = [requirements_file(), *sorted(path for path in _HERE.iterdir() if path.is_file())]
+    for path in inputs:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in sorted(Path("/usr/local/share/ca-certificates").glob("*.crt")):
+        digest.update(path.read_bytes())
+    return f"localhost/gaudi3-node:{digest.hexdigest()[:16]}"
+
+
+def ensure_image(podman: Podman, say: Callable[[str], None]) -> str:
+    """Build the image unless it is there; returns its name."""
+    name = image_name()
+    if podman.ok("image", "exists", name):
+        return name
+    log = home() / f"image-{name.rsplit(':', 1)[1]}.txt"
+    say(f"building the node image once (Debian 12, torch for CPU); log: {log}")
+    work = Path(tempfile.mkdtemp(dir=home(), prefix="image-"))
+    try:
+        with log.open("w") as output:
+            _debian(work / "root", output, say)
+            _python(work / "root" / _DIST_PACKAGES, output, say)
+            # Empty, and old: Ansible's apt module then knows that it has to update first.
+            os.utime(work / "root" / "var/lib/apt/lists", (0, 0))
+            say("  importing it into podman")
+            _import(podman, work / "root", name)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return name
+
+
+def _run(command: list[str], output: object, what: str, log_hint: str) -> None:
+    result = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)  # type: ignore[call-overload]
+    if result.returncode:
+        raise SimulatorError(f"{what} failed with exit code {result.returncode}; the log is {log_hint}.")
+
+
+def _mirror() -> list[str]:
+    """The host's own Debian 12 sources where it is Debian 12, else Debian's address and key."""
+    release = Path("/etc/os-release").read_text()
+    if "VERSION_CODENAME=bookworm" in release:
+        for source in ("/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"):
+            if Path(source).exists():
+                return [source]
+    key = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    if not Path(key).exists():
+        raise SimulatorError("The node image is Debian 12 and its key is missing: install debian-archive-keyring.")
+    signed = f"[signed-by={key}]"
+    return [
+        f"deb {signed} http://deb.debian.org/debian bookworm main",
+        f"deb {signed} http://deb.debian.org/debian-security bookworm-security main",
+    ]
+
+
+def _debian(root: Path, output: object, say: Callable[[str], None]) -> None:
+    say("  Debian 12 with systemd and sshd")
+    certificates = "/usr/local/share/ca-certificates"
+    hooks = [
+        f"copy-in {_HERE}/node-shadow /usr/local/sbin",
+        f"copy-in {_HERE}/node-shadow.service /etc/systemd/system",
+        f'mkdir -p "$1{certificates}" && cp -a {certificates}/. "$1{certificates}/" && chroot "$1" update-ca-certificates',
+        'chroot "$1" systemctl enable node-shadow.service',
+        # A node's machine-id and host keys are its own, made at first boot; getty has no terminal here.
+        'chroot "$1" systemctl mask systemd-remount-fs.service getty.target apt-daily.timer apt-daily-upgrade.timer',
+        ': > "$1/etc/machine-id"; mkdir -p "$1/root/.ssh"; chmod 700 "$1/root/.ssh"',
+    ]
+    command = [
+        "mmdebstrap", "--mode=root", "--variant=apt", "--format=directory", f"--include={_DEBIAN}",
+        "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
+        "--dpkgopt=path-exclude=/usr/share/locale/*",
+        '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"',
+        *(f"--customize-hook={hook}" for hook in hooks),
+        "bookworm", str(root), *_mirror(),
+    ]  # fmt: skip
+    _run(command, output, "Building Debian 12 with mmdebstrap", getattr(output, "name", ""))
+
+
+def _python(target: Path, output: object, say: Callable[[str], None]) -> None:
+    say("  torch, lightning and transformers")
+    foreign = []
+    if sys.version_info[:2] != (3, 11):
+        # The node's Python is Debian 12's, 3.11: take its wheels, whatever runs this program.
+        foreign = ["--python-version", "3.11", "--implementation", "cp", "--only-binary=:all:"]
+        for tag in ("manylinux_2_28", "manylinux_2_17", "manylinux2014"):
+            foreign += ["--platform", f"{tag}_{platform.machine()}"]
+    command = [
+        sys.executable, "-m", "pip", "install", "--quiet", "--no-warn-script-location", "--target", str(target),
+        *foreign, *torch_index_arguments(), "-r", str(requirements_file()),
+    ]  # fmt: skip
+    _run(command, output, "Installing torch into the node image with pip", getattr(output, "name", ""))
+    shutil.rmtree(target / "bin", ignore_errors=True)
+
+
+def _import(podman: Podman, root: Path, name: str) -> None:
+    tar = subprocess.Popen(["tar", "-C", str(root), "--numeric-owner", "-c", "."], stdout=subprocess.PIPE)
+    result = subprocess.run(
+        [
+            "podman", "import", "--quiet", "--change", 'CMD ["/lib/systemd/systemd"]',
+            "--change", "STOPSIGNAL SIGRTMIN+3", "--change", "ENV container=podman", "-", name,
+        ],
+        stdin=tar.stdout, env=podman.environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if tar.wait() or result.returncode:
+        raise SimulatorError(f"podman could not import the node image: {result.stderr.strip()[-300:]}")

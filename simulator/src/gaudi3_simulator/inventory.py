@@ -1,0 +1,44 @@
+"""The running cluster as an Ansible inventory (the output of a script plugin)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from .home import Cluster, load_cluster
+
+
+def inventory(cluster: Cluster | None) -> dict[str, Any]:
+    """Groups and host variables of ``cluster``; the groups exist, empty, when there is none."""
+    if cluster is None:
+        return {"_meta": {"hostvars": {}}, "gaudi": {"hosts": []}, "gaudi_head": {"hosts": []}, "monitoring": {"hosts": []}}
+    common = {
+        "ansible_user": "root",
+        "ansible_ssh_private_key_file": str(cluster.key),
+        "ansible_ssh_common_args": (
+            f"-o UserKnownHostsFile={cluster.folder / 'known_hosts'} -o StrictHostKeyChecking=yes"
+        ),
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "gaudi_secrets_dir": str(cluster.folder / "secrets"),
+    }
+    names = [node.name for node in cluster.nodes]
+    return {
+        "_meta": {
+            "hostvars": {node.name: {"ansible_host": node.address, **common} for node in cluster.all_nodes()}
+        },
+        "gaudi": {"hosts": names},
+        "gaudi_head": {"hosts": names[:1]},
+        "monitoring": {"hosts": [cluster.monitor.name] if cluster.monitor else []},
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """``--list`` prints the inventory, ``--host NAME`` an empty answer (all is in ``_meta``)."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == ["--host"]:
+        print("{}")
+        return 0
+    print(json.dumps(inventory(load_cluster(os.environ.get("GAUDI3_SIMULATOR_CLUSTER", "demo"))), indent=2))
+    return 0

@@ -1,0 +1,162 @@
+"""``gaudi3-simulator-node``: creates, boots, breaks and shows the simulated node."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from . import board, boot, faults, kernel, launchers, node, paths, readings, store, sysfs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; an error is one sentence and exit code 1."""
+    options = _parser().parse_args(arguments)
+    try:
+        if not paths.is_root() and options.command != "status":
+            raise store.StateError("changing the simulated node needs root: run this with sudo")
+        code: int = options.run(options)
+        return code
+    except (store.StateError, faults.FaultError, kernel.KernelError) as error:
+        sys.stderr.write(f"gaudi3-simulator-node: {error}\n")
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gaudi3-simulator-node", description="The simulated Gaudi node of this machine"
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("init", help="create the cards (nothing happens when they exist)")
+    command.add_argument("--node", required=True, help="name of the node: the same name gives the same cards")
+    command.add_argument("--cards", type=int, default=8, help=f"number of cards, 1 to {board.MAX_CARDS}")
+    command.add_argument(
+        "--spi-release", default="1.23.0", help="release of the cards' flashed preboot firmware"
+    )
+    command.add_argument("--force", action="store_true", help="replace existing cards and faults")
+    command.set_defaults(run=_init)
+    commands.add_parser("boot", help="bring the node up; run by systemd").set_defaults(run=_boot)
+    commands.add_parser("status", help="print the node as JSON").set_defaults(run=_status)
+    command = commands.add_parser("fault", help="put a fault on the node, or take it away")
+    command.add_argument("kind", nargs="?", help="kind of fault")
+    command.add_argument("--card", type=int, help="accelerator index (default 0)")
+    command.add_argument("--port", type=int, help="external port (default: the first)")
+    command.add_argument(
+        "--clear", action="store_true", help="take the fault away (on every card unless one is named)"
+    )
+    command.add_argument("--clear-all", action="store_true", help="take every fault away")
+    command.add_argument("--list", action="store_true", help="list the kinds of fault")
+    command.set_defaults(run=_fault)
+    command = commands.add_parser(
+        "install", help="write the node's launchers and unit; run when the image is made"
+    )
+    command.add_argument("--root", default="", help="folder of the image")
+    command.set_defaults(run=_install)
+    return parser
+
+
+def _init(options: argparse.Namespace) -> int:
+    with store.Lock():
+        if options.force or paths.read_text(paths.STATE) is None:
+            store.save_state(store.new_state(options.node, options.cards, options.spi_release))
+    return 0
+
+
+def _boot(options: argparse.Namespace) -> int:
+    boot.boot()
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    print(json.dumps(describe(node.Node.load()), indent=1))
+    return 0
+
+
+def describe(simulated: node.Node) -> dict[str, Any]:
+    """The node for people and scripts."""
+    measured = readings.read_all(simulated)
+    return {
+        "simulator": True,
+        "node": simulated.state["node"],
+        "driver_up": simulated.driver_up,
+        "driver_version": simulated.driver_version,
+        "nic_driver_version": simulated.nic_driver_version,
+        "modules": list(simulated.runtime["modules"]),
+        "faults": simulated.state["faults"],
+        "cards": [
+            {
+                "index": card.index,
+                "module_id": card.module_id,
+                "bus_id": card.bus_id,
+                "serial": card.serial,
+                "uuid": card.uuid,
+                "status": simulated.status(card),
+                "temperature_c": measured[card.index].temperature_c,
+                "utilization_percent": measured[card.index].utilization,
+                "ports_up": [port for port in board.EXTERNAL_PORTS if simulated.port_up(card, port)],
+                "ports_down": [port for port in board.EXTERNAL_PORTS if not simulated.port_up(card, port)],
+            }
+            for card in simulated.cards
+        ],
+    }
+
+
+def _fault(options: argparse.Namespace) -> int:
+    if options.list:
+        for kind, what in faults.REGISTRY.items():
+            print(f"{kind:<18} {what.scope:<5} {what.description} (ends with {what.remedy})")
+        return 0
+    if not options.kind and not options.clear_all:
+        raise faults.FaultError(f"no fault named: give one of {', '.join(faults.REGISTRY)}")
+    with store.Lock():
+        simulated = node.Node.load()
+        if options.clear_all:
+            kinds = {fault["kind"] for fault in simulated.state["faults"]}
+            simulated.state["faults"] = []
+        else:
+            fault = faults.make(options.kind, options.card, options.port, len(simulated.all_cards))
+            kinds = {options.kind}
+            if options.clear:
+                _clear(simulated, options)
+            elif fault not in simulated.state["faults"]:
+                simulated.state["faults"].append(fault)
+        _take_effect(simulated, kinds)
+    return 0
+
+
+def _clear(simulated: node.Node, options: argparse.Namespace) -> None:
+    if options.port is None:
+        simulated.clear_fault(options.kind, options.card)
+        return
+    gone = {"kind": options.kind, "card": options.card or 0, "port": options.port}
+    simulated.state["faults"] = [fault for fault in simulated.state["faults"] if fault != gone]
+
+
+def _take_effect(simulated: node.Node, kinds: set[str]) -> None:
+    """Let the kernel notice: some faults are about a moment (a load, a probe) that has to be lived again."""
+    if faults.DRIVER_NOT_LOADED in kinds:
+        if simulated.has_fault(faults.DRIVER_NOT_LOADED):
+            kernel.unload_all(simulated)
+        elif paths.read_text(paths.RUNTIME) is not None:
+            boot.autoload(simulated)
+    if faults.NO_FIRMWARE in kinds and simulated.loaded(node.DRIVER):
+        kernel.probe(simulated)
+    simulated.save()
+    if os.path.exists(paths.at(paths.RUNTIME)):
+        sysfs.apply(simulated)
+
+
+def _install(options: argparse.Namespace) -> int:
+    for path, (mode, text) in launchers.image_files().items():
+        target = options.root + path
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(target, mode)
+    return 0

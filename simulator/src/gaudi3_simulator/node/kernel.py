@@ -1,0 +1,176 @@
+"""Loading and unloading of the simulated kernel modules, with the refusals of the real ones."""
+
+from __future__ import annotations
+
+import os
+
+from . import board, faults, kernel_log, node, paths, processes, releases, sysfs
+
+FIRMWARE = "/lib/firmware/habanalabs/gaudi3"
+SERVED = (releases.COMPAT, *releases.MODULES)
+# Modules of the kernel package that the RDMA module builds on.
+CORE = {"ib_core": (), "ib_uverbs": ("ib_core",)}
+
+
+class KernelError(Exception):
+    """The kernel refuses; the message is the one that modprobe prints."""
+
+
+class NotFound(KernelError):
+    """There is no such module in this kernel's folder."""
+
+
+def module_path(name: str) -> str:
+    """Where the module's file is, if it is installed."""
+    return f"/lib/modules/{paths.kernel_release()}/updates/dkms/{name}.ko"
+
+
+def module_info(name: str) -> dict[str, str]:
+    """The fields of an installed module."""
+    if name in CORE:
+        return {"name": name, "version": "", "depends": ",".join(CORE[name])}
+    text = paths.read_text(module_path(name))
+    if text is None:
+        raise NotFound(f"Module {name} not found in directory /lib/modules/{paths.kernel_release()}")
+    fields = {"version": "", "depends": ""}
+    for line in text.splitlines():
+        key, separator, value = line.partition(":")
+        if separator:
+            fields[key.strip()] = value.strip()
+    return fields
+
+
+def dependencies(name: str) -> list[str]:
+    """Modules that have to be there first, nearest last."""
+    found: list[str] = []
+    for needed in filter(None, module_info(name)["depends"].split(",")):
+        found += [module for module in [*dependencies(needed.strip()), needed.strip()] if module not in found]
+    return found
+
+
+def is_loaded(simulated: node.Node, name: str) -> bool:
+    """Whether the module is there, simulated or (ib_core, ib_uverbs) of the host's own kernel."""
+    return simulated.loaded(name) or (name in CORE and os.path.exists(paths.at(f"{sysfs.MODULE}/{name}")))
+
+
+def load(simulated: node.Node, name: str, parameters: dict[str, str] | None = None) -> list[str]:
+    """Load a module and what it depends on; returns the names loaded, in order."""
+    loaded = []
+    try:
+        for module in [*dependencies(name), name]:
+            if not is_loaded(simulated, module):
+                _insert(simulated, module, parameters or {} if module == name else {})
+                loaded.append(module)
+    finally:
+        if loaded:
+            simulated.save()
+            sysfs.apply(simulated)
+    return loaded
+
+
+def _insert(simulated: node.Node, name: str, parameters: dict[str, str]) -> None:
+    info = module_info(name)
+    if name in SERVED and simulated.has_fault(faults.MODULE_REJECTED):
+        _log(simulated, f"Loading of module with unavailable key is rejected: {name}", level=kernel_log.ERROR)
+        raise KernelError(f"could not insert '{name}': Key was rejected by service")
+    if name == node.RDMA and not is_loaded(simulated, "ib_uverbs"):
+        _log(
+            simulated, f"{name}: Unknown symbol ib_uverbs_get_ucontext_file (err -2)", level=kernel_log.ERROR
+        )
+        raise KernelError(
+            f"could not insert '{name}': Unknown symbol in module, or unknown parameter (see dmesg)"
+        )
+    known = sysfs.PARAMETERS.get(name, {})
+    for parameter in parameters:
+        if parameter not in known:
+            _log(simulated, f"{name}: unknown parameter '{parameter}' ignored", level=kernel_log.WARNING)
+    simulated.runtime["modules"][name] = {
+        "version": info["version"],
+        "loaded_at": paths.now(),
+        "parameters": {key: value for key, value in parameters.items() if key in known},
+    }
+    if name in SERVED:
+        _log(simulated, f"{name}: loading driver, version: {info['version']}")
+    if name == node.DRIVER:
+        # The remedies that work on hardware: the driver is loaded now, and it is the installed one.
+        simulated.clear_fault(faults.DRIVER_NOT_LOADED)
+        simulated.clear_fault(faults.VERSION_SKEW)
+        probe(simulated)
+
+
+def probe(simulated: node.Node) -> None:
+    """What the driver does with every card: load firmware, add the device. External ports start down."""
+    simulated.runtime["ports_up"] = {}
+    firmware = _firmware(simulated)
+    simulated.runtime["firmware"] = firmware
+    simulated.runtime["devices_up"] = firmware is not None
+    ids = f"[{board.PCI_VENDOR}:{board.PCI_DEVICE}] (rev {board.HL_REVISION})"
+    for card in simulated.cards:
+        place = f"habanalabs {card.bus_id}:"
+        _log(simulated, f"{place} habanalabs device found {ids}")
+        if firmware is None:
+            _log(
+                simulated,
+                f"{place} Direct firmware load for habanalabs/gaudi3/gaudi3-boot-fit.itb failed with error -2",
+                f"{place} Failed to initialize the device, firmware is missing",
+                level=kernel_log.ERROR,
+            )
+        else:
+            added = f"Successfully added device {card.bus_id} to habanalabs driver"
+            _log(simulated, f"accel accel{card.index}: {added}")
+
+
+def _firmware(simulated: node.Node) -> str | None:
+    """Version of the installed firmware, or nothing when there is none."""
+    if simulated.has_fault(faults.NO_FIRMWARE):
+        return None
+    try:
+        images = sorted(os.listdir(paths.at(FIRMWARE)))
+    except OSError:
+        return None
+    for image in images:
+        for line in (paths.read_text(f"{FIRMWARE}/{image}") or "").splitlines():
+            if line.startswith("version:"):
+                return line.partition(":")[2].strip()
+    if not images:
+        return None
+    return releases.release_info(simulated.runtime["modules"][node.DRIVER]["version"]).preboot
+
+
+def unload(simulated: node.Node, name: str) -> list[str]:
+    """Unload a module, then its dependencies that nothing else uses; returns the names unloaded, in order."""
+    info = module_info(name)
+    if not simulated.loaded(name):
+        return []
+    if sysfs.reference_count(simulated, name) or (name == node.DRIVER and processes.holders()):
+        raise KernelError(f"Module {name} is in use.")
+    unloaded = [name]
+    _take_out(simulated, name)
+    for needed in filter(None, info["depends"].split(",")):
+        if simulated.loaded(needed) and not sysfs.reference_count(simulated, needed):
+            _take_out(simulated, needed)
+            unloaded.append(needed)
+    simulated.save()
+    sysfs.apply(simulated)
+    return unloaded
+
+
+def unload_all(simulated: node.Node) -> None:
+    """Take every simulated driver module out, whatever holds it (a fault, not an operator's command)."""
+    for name in list(simulated.runtime["modules"]):
+        if name in SERVED:
+            _take_out(simulated, name)
+
+
+def _take_out(simulated: node.Node, name: str) -> None:
+    del simulated.runtime["modules"][name]
+    if name == node.DRIVER:
+        simulated.runtime.update(
+            {"devices_up": False, "firmware": None, "ports_up": {}, "pfc": {}, "power_limit": {}}
+        )
+    if name in SERVED:
+        _log(simulated, f"{name}: unloading driver")
+
+
+def _log(simulated: node.Node, *messages: str, level: int = kernel_log.INFO) -> None:
+    kernel_log.write(simulated.runtime["booted_at"], *messages, level=level)
