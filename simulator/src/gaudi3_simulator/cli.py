@@ -8,7 +8,7 @@ import sys
 
 from . import SimulatorError, __version__, cluster
 from .home import clusters
-from .podman import Podman
+from .podman import Podman, missing_packages
 
 
 def _say(text: str) -> None:
@@ -18,7 +18,7 @@ def _say(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gaudi3-simulator",
-        description="Brings up simulated Gaudi 3 nodes (containers with systemd, ssh, the vendor's repository and tools).",
+        description="Brings up simulated Gaudi 3 nodes: containers with systemd, ssh, the vendor's repository and tools.",
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _status(as_json: bool) -> None:
-    podman = None if cluster.missing_packages() else Podman()
+    podman = None if missing_packages() else Podman()
     rows = []
     for each in clusters():
         running = podman.names(cluster.label(each.name), running=True) if podman else []
@@ -115,6 +115,5 @@ def main(argv: list[str] | None = None) -> int:
         print(f"gaudi3-simulator: {error}", file=sys.stderr)
         return 1
     return 0
-
 
     sys.exit(main())

@@ -18,8 +18,8 @@ from pathlib import Path
 from . import SimulatorError
 from .home import Cluster, Node, clusters, home, load_cluster, write_atomically
 from .image import ensure_image
-from .podman import PACKAGES, Podman, missing_packages
 from .node.launchers import image_files
+from .podman import PACKAGES, Podman, missing_packages
 from .vendor import build_repository
 
 _NODE_PACKAGE = Path(__file__).resolve().parent / "node"
@@ -80,7 +80,7 @@ def prepare(say: Say) -> None:
 
 def _free_subnet(name: str) -> str:
     used = {cluster.subnet for cluster in clusters()}
-    order = [_DEMO_NETWORK] if name == "demo" else [number for number in range(80, 250)]
+    order = [_DEMO_NETWORK] if name == "demo" else list(range(80, 250))
     for number in order:
         subnet = f"10.89.{number}.0/24"
         if subnet not in used:
@@ -116,7 +116,18 @@ def up(name: str, nodes: int, cards: int, monitor: bool, say: Say) -> Cluster:
         cluster.folder.mkdir(parents=True, exist_ok=True)
         if not cluster.key.exists():
             subprocess.run(
-                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gaudi3-simulator {name}", "-f", cluster.key],
+                [
+                    "ssh-keygen",
+                    "-q",
+                    "-t",
+                    "ed25519",
+                    "-N",
+                    "",
+                    "-C",
+                    f"gaudi3-simulator {name}",
+                    "-f",
+                    cluster.key,
+                ],
                 check=True,
             )
         cluster.save()
@@ -171,6 +182,9 @@ def _start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> Non
     with tempfile.TemporaryDirectory(dir=cluster.folder) as folder:
         root = Path(folder)
         _write(root / "root/.ssh/authorized_keys", 0o600, cluster.key.with_suffix(".pub").read_text())
+        # Ansible warns where it has to make its folder itself.
+        (root / "root/.ansible/tmp").mkdir(parents=True)
+        (root / "root/.ansible/tmp").chmod(0o700)
         (root / "root").chmod(0o700)
         (root / "root/.ssh").chmod(0o700)
         if node.cards:
@@ -279,7 +293,9 @@ def exec_in(name: str, node: str, *command: str) -> subprocess.CompletedProcess[
     """Run ``command`` in ``node`` of cluster ``name``."""
     cluster = load_cluster(name)
     if cluster is None:
-        raise SimulatorError(f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'.")
+        raise SimulatorError(
+            f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'."
+        )
     known = [each.name for each in cluster.all_nodes()]
     if node not in known:
         raise SimulatorError(f"Cluster {name} has no node {node}: it has {', '.join(known)}.")

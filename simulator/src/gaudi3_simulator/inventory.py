@@ -13,7 +13,12 @@ from .home import Cluster, load_cluster
 def inventory(cluster: Cluster | None) -> dict[str, Any]:
     """Groups and host variables of ``cluster``; the groups exist, empty, when there is none."""
     if cluster is None:
-        return {"_meta": {"hostvars": {}}, "gaudi": {"hosts": []}, "gaudi_head": {"hosts": []}, "monitoring": {"hosts": []}}
+        return {
+            "_meta": {"hostvars": {}},
+            "gaudi": {"hosts": []},
+            "gaudi_head": {"hosts": []},
+            "monitoring": {"hosts": []},
+        }
     common = {
         "ansible_user": "root",
         "ansible_ssh_private_key_file": str(cluster.key),
@@ -25,9 +30,7 @@ def inventory(cluster: Cluster | None) -> dict[str, Any]:
     }
     names = [node.name for node in cluster.nodes]
     return {
-        "_meta": {
-            "hostvars": {node.name: {"ansible_host": node.address, **common} for node in cluster.all_nodes()}
-        },
+        "_meta": {"hostvars": {node.name: {"ansible_host": node.address, **common} for node in cluster.all_nodes()}},
         "gaudi": {"hosts": names},
         "gaudi_head": {"hosts": names[:1]},
         "monitoring": {"hosts": [cluster.monitor.name] if cluster.monitor else []},

@@ -17,7 +17,17 @@ from pathlib import Path
 from . import SimulatorError
 from .home import home, write_atomically
 
-PACKAGES = ("podman", "runc", "netavark", "mmdebstrap", "openssh-client", "iptables", "nftables", "uidmap", "gnupg")
+PACKAGES = (
+    "podman",
+    "runc",
+    "netavark",
+    "mmdebstrap",
+    "openssh-client",
+    "iptables",
+    "nftables",
+    "uidmap",
+    "gnupg",
+)
 """Debian and Ubuntu packages that the simulator needs."""
 
 _CONTAINERS = """\
@@ -72,7 +82,12 @@ class Podman:
     def run(self, *arguments: str, check: bool = True, timeout: float = 600) -> subprocess.CompletedProcess[str]:
         """Run ``podman ARGUMENTS`` and return its result."""
         result = subprocess.run(
-            ["podman", *arguments], env=self.environment, capture_output=True, text=True, timeout=timeout, check=False
+            ["podman", *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
         if check and result.returncode:
             last = (result.stderr.strip().splitlines() or ["no message"])[-1]

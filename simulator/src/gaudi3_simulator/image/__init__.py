@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 
 from .. import SimulatorError
 from ..home import home
@@ -75,13 +76,21 @@ def ensure_image(podman: Podman, say: Callable[[str], None]) -> str:
             _import(podman, work / "root", name)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+    _remove_older(podman, name)
     return name
 
 
-def _run(command: list[str], output: object, what: str, log_hint: str) -> None:
-    result = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)  # type: ignore[call-overload]
+def _remove_older(podman: Podman, current: str) -> None:
+    """Images of earlier inputs are of no more use; podman keeps those that a node still runs on."""
+    listed = podman.run("images", "--format", "{{.Repository}}:{{.Tag}}", current.rsplit(":", 1)[0]).stdout.split()
+    for name in set(listed) - {current}:
+        podman.run("image", "rm", name, check=False)
+
+
+def _run(command: list[str], output: TextIO, what: str) -> None:
+    result = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
     if result.returncode:
-        raise SimulatorError(f"{what} failed with exit code {result.returncode}; the log is {log_hint}.")
+        raise SimulatorError(f"{what} failed with exit code {result.returncode}; the log is {output.name}.")
 
 
 def _mirror() -> list[str]:
@@ -101,13 +110,14 @@ def _mirror() -> list[str]:
     ]
 
 
-def _debian(root: Path, output: object, say: Callable[[str], None]) -> None:
+def _debian(root: Path, output: TextIO, say: Callable[[str], None]) -> None:
     say("  Debian 12 with systemd and sshd")
     certificates = "/usr/local/share/ca-certificates"
     hooks = [
         f"copy-in {_HERE}/node-shadow /usr/local/sbin",
         f"copy-in {_HERE}/node-shadow.service /etc/systemd/system",
-        f'mkdir -p "$1{certificates}" && cp -a {certificates}/. "$1{certificates}/" && chroot "$1" update-ca-certificates',
+        f'mkdir -p "$1{certificates}" && cp -a {certificates}/. "$1{certificates}/"',
+        'chroot "$1" update-ca-certificates',
         'chroot "$1" systemctl enable node-shadow.service',
         # A node's machine-id and host keys are its own, made at first boot; getty has no terminal here.
         'chroot "$1" systemctl mask systemd-remount-fs.service getty.target apt-daily.timer apt-daily-upgrade.timer',
@@ -121,12 +131,12 @@ def _debian(root: Path, output: object, say: Callable[[str], None]) -> None:
         *(f"--customize-hook={hook}" for hook in hooks),
         "bookworm", str(root), *_mirror(),
     ]  # fmt: skip
-    _run(command, output, "Building Debian 12 with mmdebstrap", getattr(output, "name", ""))
+    _run(command, output, "Building Debian 12 with mmdebstrap")
 
 
-def _python(target: Path, output: object, say: Callable[[str], None]) -> None:
+def _python(target: Path, output: TextIO, say: Callable[[str], None]) -> None:
     say("  torch, lightning and transformers")
-    foreign = []
+    foreign: list[str] = []
     if sys.version_info[:2] != (3, 11):
         # The node's Python is Debian 12's, 3.11: take its wheels, whatever runs this program.
         foreign = ["--python-version", "3.11", "--implementation", "cp", "--only-binary=:all:"]
@@ -136,7 +146,7 @@ def _python(target: Path, output: object, say: Callable[[str], None]) -> None:
         sys.executable, "-m", "pip", "install", "--quiet", "--no-warn-script-location", "--target", str(target),
         *foreign, *torch_index_arguments(), "-r", str(requirements_file()),
     ]  # fmt: skip
-    _run(command, output, "Installing torch into the node image with pip", getattr(output, "name", ""))
+    _run(command, output, "Installing torch into the node image with pip")
     shutil.rmtree(target / "bin", ignore_errors=True)
 
 

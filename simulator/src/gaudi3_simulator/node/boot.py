@@ -8,7 +8,7 @@ import subprocess
 
 from . import faults, kernel, kernel_log, kmod_tools, node, paths, readings, releases, store, sysfs
 
-SHADOW = paths.RUN + "/sys"
+SHADOW = paths.RUN
 _COPY_LIMIT = 4096
 
 
@@ -23,9 +23,7 @@ def boot() -> node.Node:
         if not again:
             kernel_log.clear()
             readings.create_sensors()
-            kernel_log.write(
-                simulated.runtime["booted_at"], "gaudi3-simulator: simulated node, no Gaudi card is real"
-            )
+            kernel_log.write(simulated.runtime["booted_at"], "gaudi3-simulator: simulated node, no Gaudi card is real")
         simulated.save()
         sysfs.apply(simulated)
         if not again and not simulated.has_fault(faults.DRIVER_NOT_LOADED):

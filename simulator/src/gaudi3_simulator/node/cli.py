@@ -36,9 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("init", help="create the cards (nothing happens when they exist)")
     command.add_argument("--node", required=True, help="name of the node: the same name gives the same cards")
     command.add_argument("--cards", type=int, default=8, help=f"number of cards, 1 to {board.MAX_CARDS}")
-    command.add_argument(
-        "--spi-release", default="1.23.0", help="release of the cards' flashed preboot firmware"
-    )
+    command.add_argument("--spi-release", default="1.23.0", help="release of the cards' flashed preboot firmware")
     command.add_argument("--force", action="store_true", help="replace existing cards and faults")
     command.set_defaults(run=_init)
     commands.add_parser("boot", help="bring the node up; run by systemd").set_defaults(run=_boot)
@@ -47,15 +45,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("kind", nargs="?", help="kind of fault")
     command.add_argument("--card", type=int, help="accelerator index (default 0)")
     command.add_argument("--port", type=int, help="external port (default: the first)")
-    command.add_argument(
-        "--clear", action="store_true", help="take the fault away (on every card unless one is named)"
-    )
+    command.add_argument("--clear", action="store_true", help="take the fault away (on every card unless one is named)")
     command.add_argument("--clear-all", action="store_true", help="take every fault away")
     command.add_argument("--list", action="store_true", help="list the kinds of fault")
     command.set_defaults(run=_fault)
-    command = commands.add_parser(
-        "install", help="write the node's launchers and unit; run when the image is made"
-    )
+    command = commands.add_parser("install", help="write the node's launchers and unit; run when the image is made")
     command.add_argument("--root", default="", help="folder of the image")
     command.set_defaults(run=_install)
     return parser

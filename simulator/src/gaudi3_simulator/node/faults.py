@@ -47,18 +47,14 @@ REGISTRY: dict[str, Kind] = {
     CARD_IN_RESET: Kind(CARD, "the card's status is 'In reset' and it has no readings", "hl-smi -r -i BDF"),
     TEMPERATURE_ZERO: Kind(CARD, "the card reports 0 C, as one that did not initialise does"),
     PORT_DOWN: Kind(PORT, "the external port stays DOWN whatever the host does, as with a pulled cable"),
-    DEVICE_ACQUIRED: Kind(
-        CARD, "a leftover process holds the card: memory in use, modules cannot be unloaded"
-    ),
+    DEVICE_ACQUIRED: Kind(CARD, "a leftover process holds the card: memory in use, modules cannot be unloaded"),
     VERSION_SKEW: Kind(
         NODE,
         "the running driver is one release older than the installed packages",
         "modprobe habanalabs, after -r",
     ),
     CARD_MISSING: Kind(CARD, "the card fell off the PCI bus: no device, no row, one card fewer"),
-    PCIE_WIDTH: Kind(
-        CARD, f"the PCIe link came up with x{board.PCIE_DEGRADED_WIDTH} of x{board.PCIE_WIDTH} lanes"
-    ),
+    PCIE_WIDTH: Kind(CARD, f"the PCIe link came up with x{board.PCIE_DEGRADED_WIDTH} of x{board.PCIE_WIDTH} lanes"),
     ECC_UNCORRECTED: Kind(CARD, "one uncorrected memory error is counted"),
     HL_SMI_GARBAGE: Kind(NODE, "hl-smi prints a half-written line and exits 0"),
     HL_SMI_HANG: Kind(NODE, "hl-smi never returns"),

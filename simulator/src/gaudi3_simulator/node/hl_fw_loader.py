@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _USAGE = (
-    "usage: hl-fw-loader [-s] [-d BUS_ID] [-y]   (simulated; -s shows versions, without it the cards are flashed"
-    " with the installed image; -y does not ask)"
+    "usage: hl-fw-loader [-s] [-d BUS_ID] [-y]   (simulated; -s shows versions, without it the cards are"
+    " flashed with the installed image; -y does not ask)"
 )
 
 
@@ -42,9 +42,7 @@ def main(arguments: Sequence[str], release: str) -> int:
             return _refuse("the driver is loaded: unload the habanalabs modules first")
         cards = [card for card in simulated.cards if device in (None, card.bus_id)]
         if not cards:
-            return _refuse(
-                f"no card at '{device}': the cards are at {', '.join(c.bus_id for c in simulated.cards)}"
-            )
+            return _refuse(f"no card at '{device}': the cards are at {', '.join(c.bus_id for c in simulated.cards)}")
         if show:
             _show(simulated, cards)
             return 0

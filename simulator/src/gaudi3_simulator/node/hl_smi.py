@@ -209,9 +209,7 @@ def _change(options: dict[str, str], cards: list[node.Card]) -> int:
         if "power" in options:
             low, high = board.POWER_CAP_RANGE_W
             if not options["power"].isdigit() or not low <= int(options["power"]) <= high:
-                raise UsageError(
-                    f"'{options['power']}' is no power limit of this card: give {low} to {high} watts"
-                )
+                raise UsageError(f"'{options['power']}' is no power limit of this card: give {low} to {high} watts")
             simulated.runtime["power_limit"][key] = int(options["power"])
         if "reset" in options:
             simulated.clear_fault(faults.CARD_IN_RESET, cards[0].index)

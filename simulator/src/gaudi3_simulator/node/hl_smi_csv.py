@@ -30,8 +30,8 @@ def _none(node_: node.Node, card: node.Card, reading: Reading) -> Value:
     return 0
 
 
-# field: (unit, whether it needs a live reading, value). Fields and units follow the documented list; the clocks,
-# the error counters and the throttle counters carry simulator values.
+# field: (unit, whether it needs a live reading, value). Fields and units follow the documented list; clocks,
+# error counters and throttle counters carry simulator values.
 FIELDS: dict[str, tuple[str, bool, Getter]] = {
     "timestamp": ("", False, lambda n, c, r: timestamp()),
     "name": ("", False, lambda n, c, r: board.PRODUCT),

@@ -86,9 +86,7 @@ def firmware_lines(simulated: node.Node, card: node.Card) -> list[str]:
         _entry("Firmware [SPI] Version", f"Preboot version {card.spi} (simulated)"),
         _entry("Firmware [UBOOT] Version", f"U-Boot 2021.04-{running} (simulated) build#: 0"),
         _entry("Firmware [OS] Version", f"Zephyr 2.7.2-{running} (simulated)"),
-        _entry(
-            "CPLD Version", f"Version: 0x{board.CPLD_VERSION:x}, Timestamp(epoch): 0x{board.CPLD_TIMESTAMP:x}"
-        ),
+        _entry("CPLD Version", f"Version: 0x{board.CPLD_VERSION:x}, Timestamp(epoch): 0x{board.CPLD_TIMESTAMP:x}"),
     ]
 
 

@@ -7,6 +7,7 @@ import os
 from . import board, faults, kernel_log, node, paths, processes, releases, sysfs
 
 FIRMWARE = "/lib/firmware/habanalabs/gaudi3"
+IMAGE = "habanalabs/gaudi3/gaudi3-boot-fit.itb"
 SERVED = (releases.COMPAT, *releases.MODULES)
 # Modules of the kernel package that the RDMA module builds on.
 CORE = {"ib_core": (), "ib_uverbs": ("ib_core",)}
@@ -74,12 +75,8 @@ def _insert(simulated: node.Node, name: str, parameters: dict[str, str]) -> None
         _log(simulated, f"Loading of module with unavailable key is rejected: {name}", level=kernel_log.ERROR)
         raise KernelError(f"could not insert '{name}': Key was rejected by service")
     if name == node.RDMA and not is_loaded(simulated, "ib_uverbs"):
-        _log(
-            simulated, f"{name}: Unknown symbol ib_uverbs_get_ucontext_file (err -2)", level=kernel_log.ERROR
-        )
-        raise KernelError(
-            f"could not insert '{name}': Unknown symbol in module, or unknown parameter (see dmesg)"
-        )
+        _log(simulated, f"{name}: Unknown symbol ib_uverbs_get_ucontext_file (err -2)", level=kernel_log.ERROR)
+        raise KernelError(f"could not insert '{name}': Unknown symbol in module, or unknown parameter (see dmesg)")
     known = sysfs.PARAMETERS.get(name, {})
     for parameter in parameters:
         if parameter not in known:
@@ -111,7 +108,7 @@ def probe(simulated: node.Node) -> None:
         if firmware is None:
             _log(
                 simulated,
-                f"{place} Direct firmware load for habanalabs/gaudi3/gaudi3-boot-fit.itb failed with error -2",
+                f"{place} Direct firmware load for {IMAGE} failed with error -2",
                 f"{place} Failed to initialize the device, firmware is missing",
                 level=kernel_log.ERROR,
             )
@@ -165,9 +162,7 @@ def unload_all(simulated: node.Node) -> None:
 def _take_out(simulated: node.Node, name: str) -> None:
     del simulated.runtime["modules"][name]
     if name == node.DRIVER:
-        simulated.runtime.update(
-            {"devices_up": False, "firmware": None, "ports_up": {}, "pfc": {}, "power_limit": {}}
-        )
+        simulated.runtime.update({"devices_up": False, "firmware": None, "ports_up": {}, "pfc": {}, "power_limit": {}})
     if name in SERVED:
         _log(simulated, f"{name}: unloading driver")
 

@@ -38,9 +38,7 @@ def modprobe(arguments: Sequence[str]) -> int:
     words = [word for word in arguments if not word.startswith("-")]
     served = words and _served(words[0])
     if not served:
-        return _real(
-            "modprobe", arguments, _not_found(words[0]) if words else "modprobe: ERROR: missing parameters"
-        )
+        return _real("modprobe", arguments, _not_found(words[0]) if words else "modprobe: ERROR: missing parameters")
     flags = set()
     for word in arguments:
         if word.startswith("-"):
@@ -79,9 +77,7 @@ def rmmod(arguments: Sequence[str]) -> int:
     """Unload modules, without their dependencies' help."""
     names = [_plain(word) for word in arguments if not word.startswith("-")]
     if not names or not _served(names[0]):
-        return _real(
-            "rmmod", arguments, f"rmmod: ERROR: Module {names[0] if names else ''} is not currently loaded"
-        )
+        return _real("rmmod", arguments, f"rmmod: ERROR: Module {names[0] if names else ''} is not currently loaded")
 
     def remove(simulated: node.Node) -> list[tuple[str, str]]:
         for name in names:

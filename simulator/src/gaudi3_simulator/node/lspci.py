@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import board, node, paths
+from . import board, kernel, node, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ def _lines(simulated: node.Node, card: node.Card, flags: str) -> list[str]:
     address = card.bus_id if "D" in flags else card.bus_id[5:]
     revision = f"(rev {board.PCI_REVISION})"
     if "nn" in flags:
-        line = (
-            f"{address} {_CLASS} [1200]: {_VENDOR} Device [{board.PCI_VENDOR}:{board.PCI_DEVICE}] {revision}"
-        )
+        line = f"{address} {_CLASS} [1200]: {_VENDOR} Device [{board.PCI_VENDOR}:{board.PCI_DEVICE}] {revision}"
     elif "n" in flags:
         line = f"{address} 1200: {board.PCI_VENDOR}:{board.PCI_DEVICE} {revision}"
     else:
@@ -86,7 +84,8 @@ def _lines(simulated: node.Node, card: node.Card, flags: str) -> list[str]:
     if "k" in flags or "v" in flags:
         if simulated.driver_up:
             lines.append("\tKernel driver in use: habanalabs")
-        lines.append("\tKernel modules: habanalabs")
+        if paths.read_text(kernel.module_path(node.DRIVER)) is not None:
+            lines.append("\tKernel modules: habanalabs")
     if "v" in flags:
         lines.append("")
     return lines

@@ -52,9 +52,7 @@ def main(arguments: Sequence[str], release: str) -> int:
         with store.Lock():
             simulated = node.Node.load()
             if not (simulated.driver_up and simulated.loaded(node.NIC) and simulated.loaded(node.ETHERNET)):
-                return _refuse(
-                    "no Gaudi network interface: load habanalabs, habanalabs_cn and habanalabs_en first"
-                )
+                return _refuse("no Gaudi network interface: load habanalabs, habanalabs_cn and habanalabs_en first")
             if chosen[0] in ("--status", "--check-pfc"):
                 _print(_status(simulated) if chosen[0] == "--status" else _pfc(simulated))
                 return 0

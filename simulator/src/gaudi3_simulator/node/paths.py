@@ -55,14 +55,15 @@ def read_text(absolute: str) -> str | None:
         return None
 
 
-def write_atomically(absolute: str, text: str, mode: int = 0o644) -> None:
-    """Replace the file in one step: readers see the old text or the new one."""
+def write_atomically(absolute: str, text: str, mode: int = 0o644, lasting: bool = False) -> None:
+    """Replace the file in one step: readers see the old text or the new one, after a power cut too if lasting."""
     target = at(absolute)
     os.makedirs(os.path.dirname(target), exist_ok=True)
     temporary = f"{target}.{os.getpid()}.new"
     with open(temporary, "w", encoding="utf-8") as file:
         file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+        if lasting:
+            file.flush()
+            os.fsync(file.fileno())
     os.chmod(temporary, mode)
     os.replace(temporary, target)

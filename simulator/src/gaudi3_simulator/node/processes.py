@@ -1,8 +1,8 @@
 """Which processes train on the node's cards: what a card's load follows.
 
-A worker is a process started with ``LOCAL_RANK``; its rank is the module id of its card. A caller who may
-not read another user's environment still sees the load (a card's readings are no secret), told by the
-process's name, but not the process.
+A worker is a process started with ``LOCAL_RANK``; its rank is the module id of its card. Where another user's
+environment cannot be read the worker is told by its name: the load of a card is no secret, but only root sees whose
+process it is.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def workers() -> dict[int, Worker]:
     for pid in hidden:
         if _parent(pid) not in hidden:
             rank = next(free for free in range(len(found) + 1) if free not in found)
-            found[rank] = Worker(pid, _name(pid), _started_at(pid), rank, visible=False)
+            found[rank] = Worker(pid, _name(pid), _started_at(pid), rank, visible=paths.is_root())
     return found
 
 

@@ -138,9 +138,7 @@ class _Warmth:
             return  # before boot has made it, every card is cold
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
-            self._levels = {
-                key: _checked(value) for key, value in json.loads(os.read(self._file, 65536)).items()
-            }
+            self._levels = {key: _checked(value) for key, value in json.loads(os.read(self._file, 65536)).items()}
         except (ValueError, TypeError, AttributeError):
             self._levels = {}
 

@@ -85,9 +85,7 @@ def module_text(name: str, release: str) -> str:
     """Text of ``/lib/modules/<kernel>/updates/dkms/<name>.ko``."""
     info = release_info(release)
     if name not in module_names(release):
-        raise ValueError(
-            f"{name} is not a module of release {release}: it has {', '.join(module_names(release))}"
-        )
+        raise ValueError(f"{name} is not a module of release {release}: it has {', '.join(module_names(release))}")
     nic = name in ("habanalabs_cn", "habanalabs_en", "habanalabs_ib")
     return (
         "gaudi3-simulator kernel module (text, no machine code)\n"
@@ -100,9 +98,7 @@ def module_text(name: str, release: str) -> str:
 
 def firmware_text(release: str) -> str:
     """Text of ``/lib/firmware/habanalabs/gaudi3/gaudi3-boot-fit.itb``."""
-    return (
-        f"gaudi3-simulator firmware image (text, no machine code)\nversion: {release_info(release).preboot}\n"
-    )
+    return f"gaudi3-simulator firmware image (text, no machine code)\nversion: {release_info(release).preboot}\n"
 
 
 def _made_up_hash(part: str, release: str) -> str:

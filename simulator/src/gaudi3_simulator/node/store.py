@@ -42,9 +42,7 @@ def new_state(node: str, cards: int, spi_release: str = "1.23.0") -> dict[str, A
     The accelerator index, the bus order and the module id are three different orders, as on hardware.
     """
     if not 1 <= cards <= board.MAX_CARDS:
-        raise StateError(
-            f"{cards} cards do not fit: the board has 1 to {board.MAX_CARDS} places, choose that many"
-        )
+        raise StateError(f"{cards} cards do not fit: the board has 1 to {board.MAX_CARDS} places, choose that many")
     from random import Random  # slow to import, and only needed here
 
     random = Random(f"gaudi3-simulator {node} {cards}")
@@ -58,8 +56,7 @@ def new_state(node: str, cards: int, spi_release: str = "1.23.0") -> dict[str, A
         "node": node,
         "seed": random.getrandbits(24),
         "cards": [
-            _new_card(random, index, board.BUS_IDS[bus_ids[index]], modules[index], preboot)
-            for index in range(cards)
+            _new_card(random, index, board.BUS_IDS[bus_ids[index]], modules[index], preboot) for index in range(cards)
         ],
         "faults": [],
     }
@@ -110,9 +107,7 @@ def load_state() -> dict[str, Any]:
     """The node's cards and faults."""
     text = paths.read_text(paths.STATE)
     if text is None:
-        raise StateError(
-            f"{paths.STATE} is missing: create it with 'gaudi3-simulator-node init --node NAME --cards 8'"
-        )
+        raise StateError(f"{paths.STATE} is missing: create it with 'gaudi3-simulator-node init --node NAME --cards 8'")
     return _parsed(text, paths.STATE)
 
 
@@ -128,15 +123,15 @@ def _parsed(text: str, path: str) -> dict[str, Any]:
     except ValueError:
         content = None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        raise StateError(
-            f"{path} is not a schema {SCHEMA} file of this simulator: remove it and run init again"
-        )
+        raise StateError(f"{path} is not a schema {SCHEMA} file of this simulator: remove it and run init again")
     return content
 
 
 def save_state(state: dict[str, Any]) -> None:
-    """Write the state atomically."""
-    paths.write_atomically(paths.STATE, json.dumps(state, indent=1) + "\n")
+    """Write the state atomically, when it changed."""
+    text = json.dumps(state, indent=1) + "\n"
+    if paths.read_text(paths.STATE) != text:
+        paths.write_atomically(paths.STATE, text, lasting=True)
 
 
 def save_runtime(runtime: dict[str, Any]) -> None:

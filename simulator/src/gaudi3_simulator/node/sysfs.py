@@ -192,7 +192,7 @@ def proc_modules(simulated: node.Node) -> Iterator[str]:
 
 
 def _show_modules(simulated: node.Node) -> None:
-    """Rewrite the file that boot mounted over /proc/modules; in place, since a new file would not be mounted."""
+    """Rewrite the file mounted over /proc/modules: in place, since a new file would not be mounted."""
     shown = paths.at(paths.PROC_MODULES)
     if os.path.exists(shown):
         host = paths.read_text(paths.PROC_MODULES + ".host") or ""
@@ -202,21 +202,21 @@ def _show_modules(simulated: node.Node) -> None:
 
 def _make(path: str, content: str) -> None:
     target = paths.at(path)
+    special = content == DEVICE or content.startswith(LINK)
+    if os.path.lexists(target) if special else paths.read_text(path) == content:
+        return
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    if content.startswith(LINK):
-        if not os.path.islink(target):
-            os.symlink(content[len(LINK) :], target)
-    elif content == DEVICE:
+    if content == DEVICE:
         _make_device(target)
-    elif paths.read_text(path) != content:
+    elif special:
+        os.symlink(content[len(LINK) :], target)
+    else:
         with open(target, "w", encoding="utf-8") as file:
             file.write(content)
 
 
 def _make_device(target: str) -> None:
     """A device node that accepts and forgets everything; a plain file where nothing is real."""
-    if os.path.exists(target):
-        return
     if paths.root():
         with open(target, "w", encoding="utf-8"):
             pass

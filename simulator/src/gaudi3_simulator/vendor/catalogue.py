@@ -34,9 +34,7 @@ def packages(release: str) -> list[Package]:
     ) -> Package:
         depends = tuple(f"habanalabs-{each} (= {release})" for each in needs) + others
         full = f"habanalabs-{name}"
-        note = {
-            f"/usr/share/gaudi3-simulator/{full}": File(f"{full} {release}: simulated stand-in. {summary}\n")
-        }
+        note = {f"/usr/share/gaudi3-simulator/{full}": File(f"{full} {release}: simulated stand-in. {summary}\n")}
         return Package(full, release, architecture, summary, depends, note | (files or {}), scripts or {})
 
     def tool(name: str) -> File:

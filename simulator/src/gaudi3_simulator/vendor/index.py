@@ -42,8 +42,7 @@ def release_text(suite: str, indexes: Mapping[str, bytes], valid_until: int | No
         fields["Valid-Until"] = _date(valid_until)
     fields |= {"Architectures": "amd64", "Components": "main"}
     sums = "".join(
-        f" {hashlib.sha256(content).hexdigest()} {len(content)} {path}\n"
-        for path, content in sorted(indexes.items())
+        f" {hashlib.sha256(content).hexdigest()} {len(content)} {path}\n" for path, content in sorted(indexes.items())
     )
     return stanza(fields) + "SHA256:\n" + sums
 

@@ -38,9 +38,7 @@ class Repository:
     releases: tuple[str, ...]
 
 
-def build_repository(
-    dest: Path, releases: Sequence[str] = RELEASES, fault: Fault | None = None
-) -> Repository:
+def build_repository(dest: Path, releases: Sequence[str] = RELEASES, fault: Fault | None = None) -> Repository:
     """Build the repository under ``dest``, or leave it alone where it is what would be built."""
     private = dest.with_name(f"{dest.name}-signing")
     record = private / "built.json"

@@ -43,9 +43,7 @@ class Signer:
 def signer(key: Path) -> Iterator[Signer]:
     """A signer with the secret key kept in file ``key``, which is made where it does not exist."""
     if shutil.which("gpg") is None:
-        raise SimulatorError(
-            "The simulated vendor repository has to be signed with gpg: apt-get install gnupg."
-        )
+        raise SimulatorError("The simulated vendor repository has to be signed with gpg: apt-get install gnupg.")
     with tempfile.TemporaryDirectory(prefix="g3s-") as folder:
         home = Path(folder)
         try:
@@ -58,9 +56,7 @@ def signer(key: Path) -> Iterator[Signer]:
                 key.write_bytes(_gpg(home, "--armor", "--export-secret-keys"))
             yield Signer(home, _fingerprint(home))
         finally:
-            subprocess.run(
-                ["gpgconf", "--homedir", folder, "--kill", "all"], check=False, capture_output=True
-            )
+            subprocess.run(["gpgconf", "--homedir", folder, "--kill", "all"], check=False, capture_output=True)
 
 
 def _fingerprint(home: Path) -> str:

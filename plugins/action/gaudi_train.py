@@ -1,0 +1,183 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""The waiting half of ``gaudi_train``: the module starts a job, this watches it from the controller.
+
+The node is only asked now and then (by ``gaudi_train_info``), so a broken connection or an interrupted
+controller costs the job nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Optional
+
+from ansible import constants as C
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import progress_line
+
+display = Display()
+
+#: Seconds which a node's share of a job gets to end by itself once the job failed on another node.
+PEER_PATIENCE = 30.0
+
+
+class Peers:
+    """How the processes which watch the nodes of one job tell each other that it failed somewhere.
+
+    They are children of one ansible-playbook and share its temporary folder, and nothing else.
+    """
+
+    def __init__(self, job: str, folder: str) -> None:
+        self._note = Path(folder) / f"gaudi_train-{hashlib.sha256(job.encode()).hexdigest()[:16]}.failed"
+
+    def forget(self) -> None:
+        """The job is started anew: what was said of an earlier run does not hold."""
+        self._note.unlink(missing_ok=True)
+
+    def tell(self, host: str) -> None:
+        """Say that the job failed on a host, unless another said so before."""
+        try:
+            with self._note.open("x", encoding="utf-8") as handle:
+                handle.write(host)
+        except OSError:
+            return
+
+    def failed_on(self) -> Optional[str]:
+        """The host on which the job failed first."""
+        try:
+            return self._note.read_text(encoding="utf-8") or None
+        except OSError:
+            return None
+
+
+class Patience:
+    """When to stop waiting for a job that runs: after a time, or when it failed on another node."""
+
+    def __init__(self, peers: Peers, host: str, timeout: float) -> None:
+        self._peers = peers
+        self._host = host
+        self._timeout = timeout
+        self._begun = time.monotonic()
+        self._bereft: Optional[float] = None
+
+    def over(self, job: Mapping[str, Any]) -> Optional[str]:
+        """Why to stop waiting now; None to go on."""
+        now = time.monotonic()
+        culprit = self._peers.failed_on()
+        if culprit is not None and culprit != self._host:
+            if self._bereft is None:
+                self._bereft = now
+            if now - self._bereft >= PEER_PATIENCE:
+                return (
+                    f"Job {job['name']} failed on {culprit}, without which it cannot go on, but its unit still "
+                    f"runs here: put {culprit} right and run the task again, or stop the job with state=stopped."
+                )
+        if self._timeout and now - self._begun >= self._timeout:
+            return (
+                f"Job {job['name']} still runs {far(job)} after {self._timeout:.0f} seconds of waiting, and was "
+                "left running: run the task again to wait on, or raise 'timeout'."
+            )
+        return None
+
+
+def far(job: Mapping[str, Any]) -> str:
+    """Where a job is, for use inside a sentence."""
+    status = job.get("status") or {}
+    if not status.get("max_steps"):
+        return "before its first step"
+    return f"at step {status.get('step')} of {status['max_steps']}"
+
+
+def verdict(job: Mapping[str, Any]) -> Optional[str]:
+    """Why a job which no longer runs is not what was waited for; None when it is finished."""
+    name, state = job["name"], job["state"]
+    if state == "finished":
+        return None
+    if state == "failed":
+        reason = (job.get("status") or {}).get("error") or f"its unit ended with {job.get('ending')}"
+        return (
+            f"Job {name} failed on this node {far(job)}: {str(reason).rstrip('.')}; the last lines of its "
+            "log are in 'log'."
+        )
+    return (
+        f"Job {name} is {state} on this node {far(job)}, but not finished: run the task again to continue it."
+    )
+
+
+def _without_log(job: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in job.items() if key != "log"}
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]
+    """Run the module, and with state=finished wait for the job."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
+        """Entry point of the task."""
+        super().run(tmp, task_vars)
+        task_vars = task_vars or {}
+        arguments = dict(self._task.args)
+        result: dict[str, Any] = self._execute_module(
+            module_name="gaudi3.scale.gaudi_train", module_args=arguments, task_vars=task_vars
+        )
+        if arguments.get("state") != "finished" or self._task.check_mode:
+            return result
+        host = str(task_vars.get("inventory_hostname", "node"))
+        peers = Peers(str(arguments.get("name")), C.DEFAULT_LOCAL_TMP)
+        if result.get("failed") or result.get("unreachable") or "job" not in result:
+            peers.tell(host)
+            return result
+        if result.get("changed"):
+            peers.forget()
+        return self._wait(result, arguments, host, peers, task_vars)
+
+    def _wait(
+        self,
+        result: dict[str, Any],
+        arguments: Mapping[str, Any],
+        host: str,
+        peers: Peers,
+        task_vars: dict[str, Any],
+    ) -> dict[str, Any]:
+        interval = max(0.1, float(arguments.get("poll_interval", 5.0)))
+        patience = Patience(peers, host, float(arguments.get("timeout", 3600)))
+        shown: Optional[str] = None
+        while result["job"]["state"] == "running":
+            line = progress_line(host, result["job"]["status"])
+            if line is not None and line != shown:
+                display.display(line)
+                shown = line
+            over = patience.over(result["job"])
+            if over is not None:
+                return {**result, "failed": True, "msg": over}
+            time.sleep(interval)
+            look = self._look(arguments, task_vars, lines=0)
+            if look.get("failed") or look.get("unreachable"):
+                return {**look, "changed": result.get("changed", False), "job": result["job"]}
+            result = {**result, "job": _without_log(look["jobs"][0])}
+        line = progress_line(host, result["job"]["status"])
+        if line is not None and line != shown and shown is not None:
+            display.display(line)
+        reason = verdict(result["job"])
+        if reason is not None:
+            peers.tell(host)
+            look = self._look(arguments, task_vars, lines=int(arguments.get("lines", 20)))
+            log = look["jobs"][0]["log"] if "jobs" in look else []
+            return {**result, "failed": True, "msg": reason, "log": log}
+        return result
+
+    def _look(self, arguments: Mapping[str, Any], task_vars: dict[str, Any], lines: int) -> dict[str, Any]:
+        """Ask the node how its job is; with the same places and tools as the module was given."""
+        shared = ("name", "jobs_dir", "unit_dir", "systemctl_executable", "journalctl_executable")
+        query = {key: arguments[key] for key in shared if key in arguments}
+        query["lines"] = lines
+        answer: dict[str, Any] = self._execute_module(
+            module_name="gaudi3.scale.gaudi_train_info", module_args=query, task_vars=task_vars
+        )
+        return answer

@@ -1,0 +1,80 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Judge a SynapseAI release on the controller, before a node is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ansible.errors import AnsibleFilterError
+from ansible.utils.display import Display
+from ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix import (
+    release_caution,
+    release_problem,
+)
+
+DOCUMENTATION = r"""
+name: synapseai_release
+short_description: Say why a SynapseAI release must not be installed on an operating system
+version_added: 0.1.0
+author:
+  - gaudi3.scale contributors (@gaudi3)
+description:
+  - Looks a release up in the support matrix that comes with the collection.
+  - A pair that the matrix neither lists nor denies (unconfirmed) passes with a warning.
+options:
+  _input:
+    description: The release, for example V(1.23.0-695).
+    type: str
+    required: true
+  distribution:
+    description: The operating system as C(ansible_facts.distribution) has it.
+    type: str
+    required: true
+  version:
+    description: Its version as C(ansible_facts.distribution_version) has it.
+    type: str
+    required: true
+  accept_unsupported:
+    description: Let a pair pass that the matrix does not list. An unknown release never passes.
+    type: bool
+    default: false
+"""
+
+EXAMPLES = r"""
+- name: Stop where the release is not for this operating system
+  ansible.builtin.assert:
+    that: problem == ''
+    fail_msg: "{{ problem }}"
+  vars:
+    problem: "{{ '1.23.0-695' | gaudi3.scale.synapseai_release('Ubuntu', '22.04') }}"
+"""
+
+RETURN = r"""
+_value:
+  description: One sentence on what is wrong and what is allowed; empty where the release may be installed.
+  type: str
+  sample: ""
+"""
+
+
+def synapseai_release(release: str, distribution: str, version: str, accept_unsupported: bool = False) -> str:
+    """See DOCUMENTATION."""
+    if not isinstance(release, str):
+        raise AnsibleFilterError(
+            f"synapseai_release needs the release as a string such as '1.23.0-695', not {release!r}."
+        )
+    system = f"{distribution} {version}"
+    problem = release_problem(release, system, accept_unsupported)
+    caution = "" if problem else release_caution(release, system)
+    if caution:
+        Display().warning(caution)
+    return problem
+
+
+class FilterModule:
+    """Filters of this file."""
+
+    def filters(self) -> dict[str, Callable[..., str]]:
+        """Names and functions."""
+        return {"synapseai_release": synapseai_release}

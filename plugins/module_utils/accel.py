@@ -1,0 +1,100 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Accelerator devices as the loaded driver shows them, who holds them, and their external ports."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from .pci import listing, read
+
+OPERATIONAL = "Operational"
+#: States that a device leaves by itself.
+_PASSING = ("In reset", "In device creation", "In reset after device release")
+_UP = 0x1
+
+
+@dataclass(frozen=True)
+class Device:
+    """One accelerator: its accel name, the driver's word on it, its preboot (SPI) firmware."""
+
+    name: str
+    status: str
+    preboot: str | None
+
+
+@dataclass(frozen=True)
+class User:
+    """A process that holds a device open."""
+
+    pid: int
+    command: str
+
+    def __str__(self) -> str:
+        return f"{self.pid} ({self.command})"
+
+
+def devices(sysfs: str = "/sys") -> list[Device]:
+    """Every device of the accel class that has a status."""
+    root = os.path.join(sysfs, "class", "accel")
+    names = sorted((name for name in listing(root) if name[5:].isdigit()), key=lambda name: int(name[5:]))
+    found = []
+    for name in names:
+        status = read(root, name, "device", "status")
+        if status is not None:
+            found.append(Device(name, status, read(root, name, "device", "preboot_btl_ver")))
+    return found
+
+
+def users(proc: str = "/proc") -> list[User]:
+    """Processes with an open file under /dev/accel. Needs root to see those of others."""
+    found = []
+    for pid in listing(proc):
+        if not pid.isdigit():
+            continue
+        folder = os.path.join(proc, pid, "fd")
+        if any(_target(os.path.join(folder, name)).startswith("/dev/accel/") for name in listing(folder)):
+            found.append(User(int(pid), read(proc, pid, "comm") or "?"))
+    return sorted(found, key=lambda user: user.pid)
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
+
+
+def waiting(found: list[Device], cards: int) -> bool:
+    """Whether time may still help: a card is missing, or in a state that passes."""
+    return len(found) < cards or any(device.status in _PASSING for device in found)
+
+
+def trouble(found: list[Device], cards: int) -> str:
+    """One sentence on cards that do not work; empty where all do."""
+    bad = [f"{device.name} {device.status}" for device in found if device.status != OPERATIONAL]
+    if len(found) < cards:
+        bad.append(f"{cards - len(found)} on the PCI bus without a device")
+    if not bad:
+        return ""
+    good = sum(device.status == OPERATIONAL for device in found)
+    return f"{good} of {cards} cards are {OPERATIONAL} ({', '.join(bad)}); see dmesg, then reboot or service the node."
+
+
+def external_ports_down(bus_ids: list[str], sysfs: str = "/sys") -> bool:
+    """Whether the driver has made external ports and none of them was brought up since."""
+    ports = [
+        os.path.join(sysfs, "bus", "pci", "devices", bus_id, "net", port)
+        for bus_id in bus_ids
+        for port in listing(sysfs, "bus", "pci", "devices", bus_id, "net")
+    ]
+    return bool(ports) and not any(_brought_up(port) for port in ports)
+
+
+def _brought_up(port: str) -> bool:
+    """By the administrative flag, which a missing cable does not change; without one, by the state."""
+    flags = read(port, "flags")
+    if flags is None:
+        return read(port, "operstate") != "down"
+    return bool(int(flags, 16) & _UP)

@@ -1,0 +1,147 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""An apt node at work: reading it, asking the repository, carrying a plan out."""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+from typing import TYPE_CHECKING
+
+from . import apt_packages as apt
+from .apt_repository import Repository, RepositoryError, Source, check, missing_release, other_sources
+from .openpgp import Verdict, read_verdict
+
+if TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+KEYRING = "/usr/share/keyrings/habana-artifactory.gpg"
+SOURCE = "/etc/apt/sources.list.d/habana-artifactory.list"
+PIN = "/etc/apt/preferences.d/habana-artifactory"
+
+
+def read(path: str) -> bytes | None:
+    """Content of a file, None where there is none."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+
+
+def fetch(url: str, timeout: int) -> bytes:
+    """Content of ``url``."""
+    from urllib.error import HTTPError, URLError
+    from urllib.request import urlopen
+
+    try:
+        with urlopen(url, timeout=timeout) as answer:  # noqa: S310 (the URL is the administrator's)
+            content: bytes = answer.read()
+            return content
+    except HTTPError as error:
+        raise RepositoryError(
+            f"{url} answered {error.code} {error.reason}; check synapseai_repository_url, "
+            "synapseai_apt_suite and synapseai_key_url."
+        ) from error
+    except (URLError, OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise RepositoryError(
+            f"{url} cannot be reached ({reason}); check the URL, and the node's name resolution and proxy."
+        ) from error
+
+
+class Node:
+    """The node as this module sees it: its package manager and three files."""
+
+    def __init__(self, module: AnsibleModule, timeout: int) -> None:
+        self.module = module
+        self.timeout = timeout
+        module.run_command_environ_update = {
+            "LANGUAGE": "C",
+            "LC_ALL": "C",
+            "DEBIAN_FRONTEND": "noninteractive",
+        }
+
+    def run(self, command: list[str]) -> tuple[int, str, str]:
+        """Run a command: status, output, errors."""
+        status, output, errors = self.module.run_command(command)
+        return int(status), str(output), str(errors)
+
+    def must(self, command: list[str], what: str) -> None:
+        """Run a command that has to succeed."""
+        status, output, errors = self.run(command)
+        if status:
+            self.module.fail_json(
+                msg=f"{what}: {apt.complaint(output, errors)}", rc=status, stdout=output, stderr=errors
+            )
+
+    def state(self, names: list[str]) -> dict[str, apt.Installed]:
+        """What dpkg has of the family and of ``names``."""
+        dpkg_query = self.module.get_bin_path("dpkg-query", required=True)
+        return apt.read_state(self.run([dpkg_query, "-W", "-f", apt.QUERY, apt.FAMILY, *names])[1])
+
+    def verify(self, signed: bytes, keyring: bytes) -> tuple[Verdict, str]:
+        """gpgv's verdict on a clear-signed text, and the text that it covers."""
+        gpgv = self.module.get_bin_path("gpgv", required=True)
+        with tempfile.TemporaryDirectory(dir=self.module.tmpdir) as folder:
+            for name, content in (("keyring", keyring), ("signed", signed)):
+                with open(os.path.join(folder, name), "wb") as stream:
+                    stream.write(content)
+            paths = {name: os.path.join(folder, name) for name in ("keyring", "signed", "text")}
+            _code, status, _errors = self.run(
+                [gpgv, "--homedir", folder, "--status-fd", "1", "--keyring", paths["keyring"],
+                 "--output", paths["text"], paths["signed"]]
+            )  # fmt: skip
+            verdict = read_verdict(status)
+            return verdict, (read(paths["text"]) or b"").decode(errors="replace")
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file of root's that all may read, atomically."""
+        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=self.module.tmpdir)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.chmod(temporary, 0o644)
+        self.module.atomic_move(temporary, path)
+
+    def install_prerequisites(self, plan: apt.Plan) -> None:
+        """Install what the set needs beforehand."""
+        if plan.prerequisites:
+            apt_get = self.module.get_bin_path("apt-get", required=True)
+            self.must(apt.update_command(apt_get, self.timeout), "apt cannot refresh its package lists")
+            self.must(
+                apt.prerequisites_command(apt_get, plan, self.timeout),
+                "What synapseai_prerequisites names cannot be installed",
+            )
+
+    def carry_out(self, plan: apt.Plan, state: dict[str, apt.Installed], refresh: bool) -> None:
+        """Install in one transaction, then hold."""
+        apt_get = self.module.get_bin_path("apt-get", required=True)
+        if refresh or plan.install:
+            self.must(apt.update_command(apt_get, self.timeout, SOURCE), "apt cannot read the vendor's repository")
+        if plan.install:
+            command = apt.install_command(apt_get, plan, state, self.timeout)
+            if self.run([*command, "--simulate"])[0]:
+                # The distribution's lists lack something: only then are they worth refreshing.
+                self.run(apt.update_command(apt_get, self.timeout))
+            self.must(command, f"The packages of {plan.release} cannot be installed")
+        if plan.hold or plan.install:
+            apt_mark = self.module.get_bin_path("apt-mark", required=True)
+            self.must([apt_mark, "hold", *plan.packages], "The packages cannot be put on hold")
+
+
+def consult(node: Node, source: Source, trusted: bytes | None, packages: list[str], release: str) -> Repository:
+    """The repository, verified, with all ``packages`` at ``release``; RepositoryError otherwise."""
+    paths = ["/etc/apt/sources.list", *glob.glob("/etc/apt/sources.list.d/*")]
+    others = other_sources({path: (read(path) or b"").decode(errors="replace") for path in paths}, source.url, SOURCE)
+    if others:
+        raise RepositoryError(
+            f"{', '.join(others)} names {source.url} already, which apt refuses to have twice; remove that "
+            "file and run again."
+        )
+    repository = check(source, trusted, lambda url: fetch(url, node.timeout), node.verify)
+    problem = missing_release(repository, packages, release)
+    if problem:
+        raise RepositoryError(problem)
+    return repository

@@ -1,0 +1,177 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""A signed apt repository, read and verified before apt is told of it.
+
+``check`` walks the chain that apt will trust: key, signature of InRelease by that key, digest of Packages in
+InRelease. It raises RepositoryError with one sentence at the first broken link. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .openpgp import Verdict, dearmor, fingerprints
+
+#: Fetches a URL: its content, or RepositoryError.
+Fetch = Callable[[str], bytes]
+#: Verifies a clear-signed text with a binary keyring: the verdict, and the text that the signature covers.
+Verify = Callable[[bytes, bytes], "tuple[Verdict, str]"]
+
+
+class RepositoryError(Exception):
+    """One sentence: what is wrong with the repository and what to do."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a repository is and whose signature it must have."""
+
+    url: str
+    suite: str
+    key_url: str
+    #: Fingerprint that the signing key must have; empty: the key is trusted on first use.
+    fingerprint: str = ""
+    component: str = "main"
+    architecture: str = "amd64"
+
+    def entry(self, keyring: str) -> str:
+        """The sources.list line."""
+        return f"deb [signed-by={keyring}] {self.url} {self.suite} {self.component}\n"
+
+    def trusts(self, keyring: bytes) -> bool:
+        """Whether the key asked for is in ``keyring``; any is right where none was asked for."""
+        return not self.fingerprint or self.fingerprint in fingerprints(keyring)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository whose signature and index were found good."""
+
+    keyring: bytes
+    fingerprint: str
+    #: Versions on offer, by package name.
+    versions: dict[str, list[str]] = field(default_factory=dict)
+
+
+def check(source: Source, trusted: bytes | None, fetch: Fetch, verify: Verify) -> Repository:
+    """Verify ``source``; ``trusted`` is an earlier run's keyring, which no new key may quietly replace."""
+    keyring = trusted if trusted is not None and source.trusts(trusted) else _fetch_key(source, fetch)
+    signed = fetch(f"{source.url}/dists/{source.suite}/InRelease")
+    verdict, text = verify(signed, keyring)
+    signer = _signer(source, keyring, verdict)
+    release = _digests(source, text)
+    path = f"{source.component}/binary-{source.architecture}/Packages.gz"
+    digest = release.get(path)
+    if digest is None:
+        raise RepositoryError(
+            f"The repository {source.url} lists no {path} for suite {source.suite}; check synapseai_apt_suite."
+        )
+    packed = fetch(f"{source.url}/dists/{source.suite}/{path}")
+    if hashlib.sha256(packed).hexdigest() != digest:
+        raise RepositoryError(
+            f"{source.url}/dists/{source.suite}/{path} is not what the signed InRelease says (SHA-256 "
+            "differs); do not install from it before its owner has explained the change."
+        )
+    return Repository(keyring, signer, package_versions(gzip.decompress(packed).decode()))
+
+
+def _fetch_key(source: Source, fetch: Fetch) -> bytes:
+    try:
+        keyring = dearmor(fetch(source.key_url))
+    except ValueError as error:
+        raise RepositoryError(f"{source.key_url} is not a signing key: {error}; check synapseai_key_url.") from error
+    if not source.trusts(keyring):
+        raise RepositoryError(
+            f"The key at {source.key_url} has fingerprint {', '.join(fingerprints(keyring))}, not "
+            f"{source.fingerprint} as synapseai_key_fingerprint says; find out which is right before you go "
+            "on."
+        )
+    return keyring
+
+
+def _signer(source: Source, keyring: bytes, verdict: Verdict) -> str:
+    where = f"{source.url}/dists/{source.suite}/InRelease"
+    if verdict.fault == "bad":
+        raise RepositoryError(
+            f"{where} was changed after it was signed (bad signature of key {verdict.key}); do not use this repository."
+        )
+    if verdict.fault == "expired":
+        raise RepositoryError(
+            f"{where} is signed with key {verdict.key}, which has expired or was revoked; get the vendor's "
+            "present key and give its fingerprint as synapseai_key_fingerprint."
+        )
+    if verdict.fingerprint is None:
+        raise RepositoryError(
+            f"{where} is signed with key {verdict.key or '(none)'}, not with the trusted key "
+            f"{', '.join(fingerprints(keyring))}; if the vendor has announced a new key, give its "
+            "fingerprint as synapseai_key_fingerprint."
+        )
+    if source.fingerprint and verdict.fingerprint != source.fingerprint:
+        raise RepositoryError(
+            f"{where} is signed with key {verdict.fingerprint}, not with {source.fingerprint} as "
+            "synapseai_key_fingerprint says; find out which is right before you go on."
+        )
+    return verdict.fingerprint
+
+
+def _digests(source: Source, text: str) -> dict[str, str]:
+    """SHA-256 digests of a Release text that has not expired, by path."""
+    until = re.search(r"^Valid-Until: (.+)$", text, re.M)
+    if until and _moment(until.group(1)) < time.time():
+        raise RepositoryError(
+            f"The index of {source.url} {source.suite} expired on {until.group(1)}; refresh the mirror, or "
+            "correct the node's clock."
+        )
+    return {path: digest for digest, path in re.findall(r"^ ([0-9a-f]{64}) +\d+ (\S+)$", text, re.M)}
+
+
+def _moment(text: str) -> float:
+    from calendar import timegm
+
+    return timegm(time.strptime(text.replace("GMT", "UTC"), "%a, %d %b %Y %H:%M:%S UTC"))
+
+
+def package_versions(index: str) -> dict[str, list[str]]:
+    """Versions by package name, from the text of a Packages file."""
+    versions: dict[str, list[str]] = {}
+    name = ""
+    for line in index.splitlines():
+        if line.startswith("Package: "):
+            name = line[9:].strip()
+        elif line.startswith("Version: ") and name:
+            versions.setdefault(name, []).append(line[9:].strip())
+    return versions
+
+
+def missing_release(repository: Repository, packages: list[str], release: str) -> str:
+    """One sentence where the repository does not have all ``packages`` at ``release``; empty where it has."""
+    unknown = [name for name in packages if name not in repository.versions]
+    if unknown:
+        return f"The repository has no package {', '.join(unknown)}; correct synapseai_packages."
+    lacking = [name for name in packages if release not in repository.versions[name]]
+    if not lacking:
+        return ""
+    common = set.intersection(*(set(repository.versions[name]) for name in packages))
+    offered = ", ".join(sorted(common, key=_numbers)) or "no release that all of them have"
+    what = "" if lacking == packages else f" of {', '.join(lacking)}"
+    return f"The repository has no {release}{what}; it has {offered}: set synapseai_release to one of these."
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def other_sources(files: dict[str, str], url: str, own: str) -> list[str]:
+    """Source files other than ``own`` that name ``url``; apt refuses one repository with two keys."""
+    bare = re.compile(re.escape(url.rstrip("/")) + r"/?(\s|$)")
+    found = []
+    for path, text in sorted(files.items()):
+        lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+        if path != own and any(bare.search(line) for line in lines):
+            found.append(path)
+    return found

@@ -1,0 +1,98 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Which fabric carries collectives out of a host, told from sysfs.
+
+Gaudi 2 and Gaudi 3 OAM cards have Ethernet ports of their own for it. On first-generation cloud instances those
+do not leave the host and EFA does. The port layout of PCIe cards is not published: a host NIC goes first.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.pci import PciCard, listing, read
+
+KINDS = ("gaudi", "host_nic", "efa", "none")
+_PCIE_CARDS = ("HL-288", "HL-338")
+
+
+@dataclass(frozen=True)
+class RdmaDevice:
+    """An RDMA device and what it belongs to: gaudi, efa, host_nic or other."""
+
+    name: str
+    driver: str | None
+    kind: str
+
+
+@dataclass(frozen=True)
+class ExternalPort:
+    """The network device of a card's external port."""
+
+    name: str
+    bus_id: str
+    port: int | None
+    mac: str | None
+    state: str | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The fabric that applies, all that could, and why this one."""
+
+    kind: str
+    candidates: list[str]
+    reason: str
+
+
+def rdma_devices(sysfs: str = "/sys") -> list[RdmaDevice]:
+    """The RDMA devices of this host."""
+    folder = os.path.join(sysfs, "class", "infiniband")
+    devices = []
+    for name in listing(folder):
+        link = os.path.join(folder, name, "device", "driver")
+        driver = os.path.basename(os.path.realpath(link)) if os.path.islink(link) else None
+        devices.append(RdmaDevice(name, driver, _kind(name, driver)))
+    return devices
+
+
+def _kind(name: str, driver: str | None) -> str:
+    if name.startswith(("hbl_", "hlib_")) or (driver or "").startswith(("habanalabs", "hbl")):
+        return "gaudi"
+    if driver is None:
+        return "other"  # made by software, such as rxe
+    return "efa" if driver == "efa" else "host_nic"
+
+
+def external_ports(cards: list[PciCard], sysfs: str = "/sys") -> list[ExternalPort]:
+    """The network devices below the cards: their external ports, once the driver is loaded."""
+    ports = []
+    for card in cards:
+        folder = os.path.join(sysfs, "bus", "pci", "devices", card.bus_id, "net")
+        for name in listing(folder):
+            number = read(folder, name, "dev_port") or ""
+            ports.append(
+                ExternalPort(
+                    name,
+                    card.bus_id,
+                    int(number) if number.isdigit() else None,
+                    (read(folder, name, "address") or "").lower() or None,
+                    read(folder, name, "operstate"),
+                )
+            )
+    return ports
+
+
+def choose(cards: list[PciCard], devices: list[RdmaDevice]) -> Choice:
+    """Decide which fabric carries scale-out, in the order in which the vendor's library would choose."""
+    kinds = {device.kind for device in devices}
+    hosts = [kind for kind in ("efa", "host_nic") if kind in kinds]
+    if not cards:
+        return Choice("none", [], "this host has no Gaudi card")
+    candidates = ["gaudi", *hosts]
+    if "efa" in kinds:
+        return Choice("efa", candidates, "this is an instance with EFA, which Gaudi's own ports do not leave")
+    if "host_nic" in kinds and all(card.product in _PCIE_CARDS for card in cards):
+        return Choice("host_nic", candidates, "the port layout of PCIe cards is not published, and there is a host NIC")
+    return Choice("gaudi", candidates, "the cards have network ports of their own")

@@ -1,0 +1,325 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""A training job as one node has it: reading its files and its unit, and carrying out a decision."""
+
+from __future__ import annotations
+
+import grp
+import json
+import os
+import pwd
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import EPILOGUE_LINES, last_words
+from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
+    ABSENT,
+    FAILED,
+    FINISHED,
+    NAME,
+    RUNNING,
+    STOPPED,
+    JobSpec,
+    Situation,
+    archive_name,
+    unit_name,
+)
+from ansible_collections.gaudi3.scale.plugins.module_utils.systemd import UnitState, parse_show, show_argv
+
+#: AnsibleModule.run_command: argv to exit status, output, errors.
+Run = Callable[[list[str]], tuple[int, str, str]]
+
+
+class JobError(Exception):
+    """What went wrong, in one sentence; ``log`` holds the job's last words where there are any."""
+
+    def __init__(self, message: str, log: Optional[list[str]] = None) -> None:
+        super().__init__(message)
+        self.log = log or []
+
+
+def read_json(path: str) -> Optional[dict[str, Any]]:
+    """An object from a JSON file; None when the file is missing or is not one."""
+    try:
+        with open(path, encoding="utf-8") as handle:
+            value = json.load(handle)
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_text(path: str) -> str:
+    """A file's text; nothing when it is missing."""
+    try:
+        with open(path, encoding="utf-8") as handle:
+            return handle.read()
+    except OSError:
+        return ""
+
+
+def fresh(record: dict[str, Any], status: Optional[dict[str, Any]]) -> bool:
+    """Whether the trainer wrote its status after the job's last start."""
+    return float((status or {}).get("updated_at") or 0) >= float(record.get("started_at") or 0)
+
+
+def judge(unit: UnitState, has_unit: bool, record: dict[str, Any], status: Optional[dict[str, Any]]) -> str:
+    """The job's state from its unit and from what its trainer wrote last.
+
+    The unit alone does not do: systemd forgets at a reboot, and a job which ended well is as inactive as
+    one which was stopped. The status alone does not do either: a killed trainer leaves "running" behind.
+    """
+    if unit.up:
+        return RUNNING
+    if not has_unit:
+        return ABSENT
+    said = (status or {}).get("state")
+    new = fresh(record, status)
+    if said == FINISHED and (new or not unit.failed):
+        return FINISHED
+    if record.get("stopped_at"):
+        return STOPPED
+    if unit.failed or (new and said == FAILED):
+        return FAILED
+    return STOPPED
+
+
+@dataclass(frozen=True)
+class Observed:
+    """All that a node knows of one job."""
+
+    name: str
+    state: str
+    unit: UnitState
+    record: dict[str, Any]
+    status: Optional[dict[str, Any]]
+    situation: Situation
+
+    def as_dict(self, directory: str) -> dict[str, Any]:
+        """The job as a module returns it."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "unit": unit_name(self.name),
+            "directory": directory,
+            "spec_sha256": self.record.get("spec_sha256"),
+            "active_state": self.unit.active_state,
+            "sub_state": self.unit.sub_state,
+            "result": self.unit.result,
+            "exit_status": self.unit.exit_status,
+            "ending": None if self.unit.up else self.unit.ending,
+            "status": self.status,
+        }
+
+
+class JobNode:
+    """The jobs of this node, below one folder."""
+
+    def __init__(self, run: Run, jobs_dir: str, unit_dir: str, systemctl: str, journalctl: str) -> None:
+        self._run = run
+        self._systemctl = systemctl
+        self._journalctl = journalctl
+        self.jobs_dir = jobs_dir
+        self.unit_dir = unit_dir
+
+    def directory(self, name: str) -> str:
+        """The folder of a job."""
+        return os.path.join(self.jobs_dir, name)
+
+    def unit_path(self, name: str) -> str:
+        """The file of a job's unit."""
+        return os.path.join(self.unit_dir, unit_name(name))
+
+    def config_path(self, name: str) -> str:
+        """The trainer's configuration of a job."""
+        return os.path.join(self.directory(name), "config.yml")
+
+    def names(self) -> list[str]:
+        """All jobs with a folder or a unit here, in order; folders of earlier specifications do not count."""
+        found: set[str] = set()
+        if os.path.isdir(self.jobs_dir):
+            found.update(name for name in os.listdir(self.jobs_dir) if NAME.fullmatch(name))
+        if os.path.isdir(self.unit_dir):
+            for name in os.listdir(self.unit_dir):
+                if name.startswith("gaudi-train-") and name.endswith(".service"):
+                    found.add(name[len("gaudi-train-") : -len(".service")])
+        return sorted(name for name in found if NAME.fullmatch(name))
+
+    def observe(self, name: str) -> Observed:
+        """Read everything about one job; nothing is changed."""
+        rc, out, err = self._run(show_argv(self._systemctl, unit_name(name)))
+        if rc != 0:
+            raise JobError(f"systemctl show {unit_name(name)} failed: {(err or out).strip()}")
+        try:
+            unit = parse_show(out)
+        except ValueError as error:
+            raise JobError(str(error)) from error
+        folder = self.directory(name)
+        record = read_json(os.path.join(folder, "job.json")) or {}
+        status = read_json(os.path.join(folder, "status.json"))
+        has_unit = os.path.exists(self.unit_path(name))
+        state = judge(unit, has_unit, record, status)
+        situation = Situation(
+            state=state,
+            spec_sha256=record.get("spec_sha256"),
+            config_sha256=record.get("config_sha256"),
+            has_output=os.path.isdir(folder) and bool(os.listdir(folder)),
+            has_setup=has_unit or os.path.exists(self.config_path(name)),
+        )
+        if unit.up and not fresh(record, status):
+            # What an earlier run wrote says nothing about this one.
+            status = None
+        return Observed(name, state, unit, record, status, situation)
+
+    def settled(self, name: str, patience: float = 10.0) -> Observed:
+        """Observe a job, giving one that is going down the time to be gone."""
+        deadline = time.monotonic() + patience
+        while True:
+            found = self.observe(name)
+            if found.unit.active_state != "deactivating" or time.monotonic() >= deadline:
+                return found
+            time.sleep(0.2)
+
+    def log(self, name: str, lines: int, since: Optional[float] = None) -> list[str]:
+        """The last lines of a job's journal, of its last start only where that is known."""
+        if lines < 1:
+            return []
+        # Newest first: with --since alone, --lines would count from the beginning.
+        argv = [
+            self._journalctl,
+            "--unit=" + unit_name(name),
+            "--reverse",
+            f"--lines={lines + EPILOGUE_LINES}",
+        ]
+        if since:
+            argv.append(f"--since=@{int(since)}")
+        rc, out, _err = self._run([*argv, "--output=cat", "--no-pager", "--quiet"])
+        return last_words(out.splitlines()[::-1], lines) if rc == 0 else []
+
+    def diff(self, name: str, texts: dict[str, str]) -> list[dict[str, str]]:
+        """What happens to the job's files, for diff mode; a file without a new text is removed."""
+        result = []
+        for path in (self.config_path(name), self.unit_path(name)):
+            old, new = read_text(path), texts.get(path, "")
+            if old != new:
+                headers = {
+                    "before_header": path if old else path + " (absent)",
+                    "after_header": path if new else path + " (absent)",
+                }
+                result.append({**headers, "before": old, "after": new})
+        return result
+
+    def archive(self, name: str, spec_sha256: Optional[str]) -> str:
+        """Move a job's folder aside, with all that an earlier specification produced; return where to."""
+        target = os.path.join(self.jobs_dir, archive_name(name, spec_sha256, set(os.listdir(self.jobs_dir))))
+        os.rename(self.directory(name), target)
+        return target
+
+    def start(self, spec: JobSpec, texts: dict[str, str], owner: tuple[int, int], lines: int) -> None:
+        """Write a job's files and start its unit; raise JobError with the log when it does not come up."""
+        folder = self.directory(spec.name)
+        os.makedirs(self.jobs_dir, mode=0o755, exist_ok=True)
+        for path in (folder, os.path.join(folder, "habana_logs")):
+            os.makedirs(path, mode=0o750, exist_ok=True)
+            # The folder is the job user's, who could have put a link in the place of one below it.
+            os.lchown(path, *owner)
+        now = time.time()
+        record = {
+            "schema": 1,
+            "name": spec.name,
+            "spec_sha256": spec.sha256,
+            "config_sha256": spec.config_sha256,
+            "started_at": now,
+            "specification": spec.as_dict(),
+        }
+        write(
+            os.path.join(folder, "job.json"),
+            json.dumps(record, indent=2, sort_keys=True) + "\n",
+            0o640,
+            owner[1],
+        )
+        for path, text in texts.items():
+            if path == self.unit_path(spec.name):
+                write(path, text, 0o644, 0)
+            else:
+                write(path, text, 0o640, owner[1])
+        self._systemd("daemon-reload")
+        rc, _out, err = self._run([self._systemctl, "start", unit_name(spec.name)])
+        if rc != 0:
+            raise JobError(
+                f"Unit {unit_name(spec.name)} did not start: {' '.join(err.split()) or 'no reason given'}",
+                self.log(spec.name, lines, now),
+            )
+
+    def stop(self, name: str) -> None:
+        """Stop a job's unit and wait until it is down; remember that this was asked for."""
+        self._systemd("stop", unit_name(name))
+        # A trainer which was asked to stop may end with an exit status that systemd takes for a failure.
+        self._run([self._systemctl, "reset-failed", unit_name(name)])
+        path = os.path.join(self.directory(name), "job.json")
+        record = read_json(path)
+        if record is not None:
+            record["stopped_at"] = time.time()
+            write(path, json.dumps(record, indent=2, sort_keys=True) + "\n", 0o640, os.stat(path).st_gid)
+
+    def remove(self, found: Observed, purge: bool) -> None:
+        """Remove a job's unit and configuration, and with ``purge`` all it ever wrote here.
+
+        job.json stays with the output: it says what made it.
+        """
+        if found.unit.up:
+            self.stop(found.name)
+        for path in (self.unit_path(found.name), self.config_path(found.name)):
+            if os.path.exists(path):
+                os.unlink(path)
+        self._systemd("daemon-reload")
+        self._run([self._systemctl, "reset-failed", unit_name(found.name)])
+        if purge and os.path.isdir(self.directory(found.name)):
+            shutil.rmtree(self.directory(found.name))
+
+    def _systemd(self, *words: str) -> None:
+        rc, out, err = self._run([self._systemctl, *words])
+        if rc != 0:
+            raise JobError("systemctl {0} failed: {1}".format(" ".join(words), (err or out).strip()))
+
+
+def owner_of(user: str) -> tuple[int, int]:
+    """Numbers of a user and its group."""
+    try:
+        entry = pwd.getpwnam(user)
+        return entry.pw_uid, grp.getgrgid(entry.pw_gid).gr_gid
+    except KeyError as error:
+        raise JobError(
+            f"User {user} does not exist on this node: install the trainer with the role "
+            "gaudi3.scale.trainer, or set 'user'."
+        ) from error
+
+
+def check_venv(venv: str) -> None:
+    """Raise JobError when the trainer is not installed."""
+    for path in (venv + "/bin/python", venv + "/bin/gaudi3-train"):
+        if not os.access(path, os.X_OK):
+            raise JobError(
+                f"{path} is missing on this node: install the trainer with the role gaudi3.scale.trainer, "
+                "or set 'venv'."
+            )
+
+
+def write(path: str, text: str, mode: int, group: int) -> None:
+    """Write a file at once or not at all, owned by the caller (root) and a group."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".gaudi_train.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(draft, mode)
+        os.chown(draft, -1, group)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise

@@ -1,0 +1,183 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""The texts of a training job: its systemd unit, its configuration file, and its progress in one line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import JobSpec
+
+HEADER = "# Written by gaudi3.scale.gaudi_train; the next start of the job overwrites what is changed here.\n"
+#: More than torchrun prints about itself after a worker of its has failed.
+EPILOGUE_LINES = 100
+#: Keys that need no quotes; YAML 1.1 takes some words for truth values.
+PLAIN = re.compile(r"(?!(?:y|yes|n|no|on|off|true|false|null)$)[A-Za-z_][A-Za-z0-9_-]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class NodeShare:
+    """What of a job differs from node to node."""
+
+    directory: str
+    #: This node's own address on the cluster's network; None lets torchrun ask the resolver.
+    address: Optional[str] = None
+    #: Whether this node hosts the rendezvous; None lets torchrun find out from the head's address.
+    is_head: Optional[bool] = None
+    #: Merged over the job's configuration, on this node only.
+    config: Optional[Mapping[str, Any]] = None
+
+
+def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
+    """The command which runs the node's share of the job."""
+    head = f"[{spec.head_address}]" if ":" in spec.head_address else spec.head_address
+    argv = [
+        spec.venv + "/bin/python",
+        "-m",
+        "torch.distributed.run",
+        f"--nnodes={len(spec.nodes)}",
+        f"--nproc-per-node={spec.processes_per_node}",
+        "--rdzv-backend=c10d",
+        f"--rdzv-endpoint={head}:{spec.rdzv_port}",
+        f"--rdzv-id={spec.rdzv_id}",
+    ]
+    if share.is_head is not None:
+        # torchrun compares the endpoint with what the node's own name resolves to, which fails on the many
+        # systems that resolve it to a loopback address.
+        argv.append("--rdzv-conf=is_host={0}".format("true" if share.is_head else "false"))
+    if share.address is not None:
+        argv.append(f"--local-addr={share.address}")
+    return [
+        *argv,
+        f"--max-restarts={spec.max_restarts}",
+        "--no-python",
+        spec.venv + "/bin/gaudi3-train",
+        "fit",
+        "--config",
+        share.directory + "/config.yml",
+    ]
+
+
+def _quote(text: str) -> str:
+    """Quote a word for a unit file, where % names a specifier and $ (in commands) a variable."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"' if any(char in text for char in " \t\"'\\;#") or not text else escaped
+
+
+def unit_text(spec: JobSpec, share: NodeShare) -> str:
+    """The unit of a job on one node."""
+    environment = {
+        "PYTHONUNBUFFERED": "1",
+        "XDG_CACHE_HOME": "/var/cache/gaudi3-scale",
+        "HABANA_LOGS": share.directory + "/habana_logs",
+    }
+    if spec.threads is not None:
+        environment["OMP_NUM_THREADS"] = str(spec.threads)
+    environment.update(spec.environment)
+    lines = [
+        "[Unit]",
+        f"Description=Gaudi 3 training job {spec.name}",
+        "Wants=network-online.target",
+        "After=network-online.target",
+        "StartLimitIntervalSec=0",
+        "",
+        "[Service]",
+        "Type=exec",
+        f"User={spec.user}",
+        f"WorkingDirectory={share.directory}",
+        "CacheDirectory=gaudi3-scale",
+    ]
+    lines += ["Environment={0}".format(_quote(key + "=" + environment[key])) for key in sorted(environment)]
+    # The dash makes a file optional.
+    lines += [f"EnvironmentFile=-{path}" for path in spec.environment_files]
+    lines += [
+        "ExecStart=" + " ".join(_quote(word).replace("$", "$$") for word in launch_argv(spec, share)),
+        # A restart is torchrun's (max_restarts) or the operator's, who resumes from the last checkpoint.
+        "Restart=no",
+        "KillMode=mixed",
+        f"TimeoutStopSec={spec.stop_timeout}",
+        "LimitMEMLOCK=infinity",
+        "LimitNOFILE=65536",
+        "TasksMax=infinity",
+        "NoNewPrivileges=yes",
+        "PrivateTmp=yes",
+        "ProtectSystem=full",
+        "ProtectHome=read-only",
+        "RestrictSUIDSGID=yes",
+        "LockPersonality=yes",
+        "StandardOutput=journal",
+        "StandardError=journal",
+        f"SyslogIdentifier=gaudi-train-{spec.name}",
+    ]
+    return HEADER + "\n".join(lines) + "\n"
+
+
+def config_text(spec: JobSpec, share: NodeShare) -> str:
+    """The trainer's configuration on one node."""
+    config = merged(merged(spec.config, share.config or {}), {"output_dir": share.directory})
+    return HEADER + yaml_text(config)
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two trees of options; the second wins, lists are replaced whole."""
+    result = dict(base)
+    for key, value in over.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return result
+
+
+def yaml_text(value: Any, indent: int = 0) -> str:
+    """Plain data as block-style YAML with sorted keys; a node need not have a YAML library."""
+    pad = "  " * indent
+    if isinstance(value, Mapping) and value:
+        parts = []
+        for key in sorted(value, key=str):
+            item = value[key]
+            nested = isinstance(item, (Mapping, list, tuple)) and len(item) > 0
+            gap = "\n" + yaml_text(item, indent + 1) if nested else " " + _scalar(item) + "\n"
+            parts.append(f"{pad}{key if PLAIN.fullmatch(str(key)) else json.dumps(str(key))}:{gap}")
+        return "".join(parts)
+    if isinstance(value, (list, tuple)) and value:
+        parts = []
+        for item in value:
+            nested = isinstance(item, (Mapping, list, tuple)) and len(item) > 0
+            text = "\n" + yaml_text(item, indent + 1) if nested else " " + _scalar(item) + "\n"
+            parts.append(f"{pad}-{text}")
+        return "".join(parts)
+    return pad + _scalar(value) + "\n"
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, float):
+        text = repr(value)
+        # YAML 1.1 reads 1e-05 as a word and 1.0e-05 as a number.
+        return text.replace("e", ".0e", 1) if "e" in text and "." not in text else text
+    return json.dumps(value, ensure_ascii=False)
+
+
+def progress_line(host: str, status: Optional[Mapping[str, Any]]) -> Optional[str]:
+    """How far a job is, in one line; None when its trainer has not said anything yet."""
+    if not status or not isinstance(status.get("step"), int) or not status.get("max_steps"):
+        return None
+    parts = ["step {0}/{1}".format(status["step"], status["max_steps"])]
+    loss, rate = status.get("loss"), status.get("tokens_per_second")
+    if isinstance(loss, (int, float)):
+        parts.append(f"loss {loss:.3f}")
+    if isinstance(rate, (int, float)):
+        parts.append(f"{rate:,.0f} tokens/s")
+    device = " ({0})".format(status["device"]) if status.get("device") else ""
+    return "{0}: {1}{2}".format(host, ", ".join(parts), device)
+
+
+def last_words(lines: list[str], count: int) -> list[str]:
+    """The last lines of a job's log, without the long trace which torchrun prints about its own end."""
+    heads = [number for number, line in enumerate(lines) if "failed (exitcode:" in line]
+    rules = [number for number, line in enumerate(lines) if line.startswith("=====")]
+    if heads and rules and rules[-1] > heads[-1]:
+        lines = lines[: heads[-1] + 1] + lines[rules[-1] + 1 :]
+    return lines[-count:]

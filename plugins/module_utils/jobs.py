@@ -1,0 +1,221 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Training jobs: what a job is, what identifies it, and what to do about one that is there already."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Optional
+
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?")
+HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.:_-]*[A-Za-z0-9])?")
+USER = re.compile(r"[a-z_][a-z0-9_-]*")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+ABSENT, STOPPED, RUNNING, FINISHED, FAILED = "absent", "stopped", "running", "finished", "failed"
+
+
+def unit_name(job: str) -> str:
+    """The systemd unit of a job."""
+    return f"gaudi-train-{job}.service"
+
+
+def check_name(name: str) -> None:
+    """Raise ValueError when a job's name could not be a unit's and a folder's name."""
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"Job name {name!r} cannot be used: take 1 to 63 lower-case letters, digits, '-' and '_', "
+            "beginning and ending with a letter or digit."
+        )
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """All that makes two runs of a job the same run, on every node alike.
+
+    What belongs to one node only (its own address, whether it is the head) is no part of it, because
+    the nodes of a job find each other by this specification's hash.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    nodes: tuple[str, ...]
+    head_address: str
+    rdzv_port: int = 29400
+    processes_per_node: int = 1
+    max_restarts: int = 0
+    threads: Optional[int] = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    environment_files: tuple[str, ...] = ()
+    user: str = "gaudi3-scale"
+    venv: str = "/opt/gaudi3-scale/venv"
+    stop_timeout: int = 120
+    trainer_version: Optional[str] = None
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> JobSpec:
+        """Build and check a specification from a module's parameters."""
+        values = {item.name: params[item.name] for item in fields(cls)}
+        for name in ("nodes", "environment_files"):
+            values[name] = tuple(values[name] or ())
+        values["config"] = values["config"] or {}
+        values["environment"] = {key: str(value) for key, value in (values["environment"] or {}).items()}
+        spec = cls(**values)
+        spec.check()
+        return spec
+
+    def check(self) -> None:
+        """Raise ValueError, in one sentence, for a job that cannot run anywhere."""
+        check_name(self.name)
+        if not self.nodes:
+            raise ValueError(
+                f"Job {self.name} has no nodes: list the inventory names of its nodes in 'nodes'."
+            )
+        if len(set(self.nodes)) != len(self.nodes):
+            raise ValueError(f"Job {self.name} names a node twice in 'nodes': list each node once.")
+        if not HOST.fullmatch(self.head_address or ""):
+            raise ValueError(
+                f"Head address {self.head_address!r} is not a host name or an address: set 'head_address' to "
+                "the address at which all nodes reach the first one."
+            )
+        for option, least, most in (
+            ("processes_per_node", 1, 1024),
+            ("rdzv_port", 1024, 65535),
+            ("max_restarts", 0, 1000),
+            ("stop_timeout", 1, 86400),
+        ):
+            value = getattr(self, option)
+            if not least <= value <= most:
+                raise ValueError(f"{option} is {value}, but must be from {least} to {most}.")
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads is {self.threads}, but must be at least 1 (or left out).")
+        if not USER.fullmatch(self.user):
+            raise ValueError(
+                f"User {self.user!r} is not a name of a user: take lower-case letters, digits, '-' and '_'."
+            )
+        if "output_dir" in self.config:
+            raise ValueError(
+                "config.output_dir is set by this module to the job's own folder: leave it out, and use "
+                "'jobs_dir' to keep jobs elsewhere."
+            )
+        for key, value in self.environment.items():
+            if not VARIABLE.fullmatch(key) or "\n" in value:
+                raise ValueError(
+                    f"Environment variable {key!r} cannot be set: a name has letters, digits and '_', and a "
+                    "value has one line."
+                )
+
+    def check_cards(self, cards: Optional[int]) -> None:
+        """Raise ValueError when a node has fewer cards than the job has processes there."""
+        if cards is not None and self.processes_per_node > cards:
+            raise ValueError(
+                f"Job {self.name} wants {self.processes_per_node} processes on this node, which has {cards} "
+                f"card{'' if cards == 1 else 's'}: set processes_per_node to at most {cards}."
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The specification as plain data, as it is kept in job.json."""
+        values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
+        for name, value in values.items():
+            if isinstance(value, tuple):
+                values[name] = list(value)
+            elif isinstance(value, Mapping):
+                values[name] = dict(value)
+        return values
+
+    @property
+    def sha256(self) -> str:
+        """Identity of the job: same hash, same job."""
+        return _digest(self.as_dict())
+
+    @property
+    def config_sha256(self) -> str:
+        """Identity of the training itself: checkpoints of one are of no use to another."""
+        return _digest(dict(self.config))
+
+    @property
+    def rdzv_id(self) -> str:
+        """Under which the nodes of this job, and no others, meet."""
+        return f"{self.name}-{self.sha256[:8]}"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is known of a job on a node before anything is done."""
+
+    state: str
+    spec_sha256: Optional[str] = None
+    config_sha256: Optional[str] = None
+    #: The job's folder exists and holds something.
+    has_output: bool = False
+    #: The unit's file or the job's configuration exists.
+    has_setup: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do about a job: one of keep, start, stop, remove, refuse."""
+
+    action: str
+    #: Move the folder of the earlier job aside before the start.
+    archive: bool = False
+    reason: str = ""
+
+    @property
+    def changed(self) -> bool:
+        """Whether carrying it out changes the node."""
+        return self.action not in ("keep", "refuse")
+
+
+def decide(
+    wanted: str,
+    name: str,
+    found: Situation,
+    spec: Optional[JobSpec] = None,
+    purge: bool = False,
+    rejoin: bool = False,
+) -> Decision:
+    """Decide what brings a job from where it is to where it is wanted.
+
+    ``wanted`` is one of started, finished, stopped and absent. A start continues from the checkpoints
+    that are there if they are of the very same training, and moves everything aside if they are not.
+    """
+    if wanted == "absent":
+        gone = not found.has_setup and found.state != RUNNING and not (purge and found.has_output)
+        return Decision("keep" if gone else "remove")
+    if wanted == "stopped":
+        return Decision("stop" if found.state == RUNNING else "keep")
+    if spec is None:
+        raise ValueError(f"state={wanted} needs the job's specification.")
+    same = found.spec_sha256 == spec.sha256
+    if found.state == RUNNING:
+        if same:
+            return Decision("keep")
+        return Decision(
+            "refuse",
+            reason=f"Job {name} is already running on this node under another specification "
+            f"({(found.spec_sha256 or 'unknown')[:8]}, asked for {spec.sha256[:8]}): stop it first with "
+            "state=stopped, or choose another name.",
+        )
+    if found.state == FINISHED and same and not rejoin:
+        return Decision("keep")
+    return Decision("start", archive=found.has_output and found.config_sha256 != spec.config_sha256)
+
+
+def archive_name(name: str, spec_sha256: Optional[str], taken: set[str]) -> str:
+    """A free folder name for the output of an earlier job; a dot keeps it apart from any job's name."""
+    base = f"{name}.{(spec_sha256 or 'unknown')[:8]}"
+    number, candidate = 1, base
+    while candidate in taken:
+        number += 1
+        candidate = f"{base}-{number}"
+    return candidate

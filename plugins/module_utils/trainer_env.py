@@ -1,0 +1,217 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""The trainer's place on a node: a virtual environment, and each version of the trainer in a folder of its own.
+
+The environment finds the current version through one .pth file, which is replaced at once. A job that runs
+keeps the version it was started with, even while a newer one is being installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import (
+    Requirement,
+    WheelError,
+    python_admitted,
+    read_wheel,
+    told,
+    unmet,
+)
+
+Run = Callable[..., tuple[int, str, str]]
+
+#: Asks an interpreter about itself; a package is looked up, not imported, as torch alone takes seconds.
+PROBE = """
+import importlib.metadata, importlib.util, json, platform, sys, sysconfig
+found = {}
+for name in sys.argv[1:]:
+    try:
+        found[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+print(json.dumps({"version": platform.python_version(), "purelib": sysconfig.get_path("purelib"),
+                  "pip": importlib.util.find_spec("pip") is not None, "distributions": found}))
+"""
+
+
+class InstallError(Exception):
+    """What is in the way, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """The version of the trainer that is wanted."""
+
+    sha256: str
+    requires_python: str
+    requirements: tuple[str, ...]
+
+
+class TrainerEnv:
+    """The environment below one folder of the node."""
+
+    def __init__(self, run: Run, root: str, python: str) -> None:
+        self._run = run
+        self._root = root
+        self._python = python
+        self.venv = os.path.join(root, "venv")
+        self.interpreter = os.path.join(self.venv, "bin", "python")
+
+    def has_venv(self) -> bool:
+        """Whether the environment is there and its interpreter still is."""
+        return os.access(self.interpreter, os.X_OK)
+
+    def probe(self, release: Release) -> dict[str, Any]:
+        """Ask the environment's interpreter, or the one it will be made with, what it has."""
+        names = [item.name for item in map(Requirement.parse, release.requirements) if item is not None]
+        python = self.interpreter if self.has_venv() else self._python
+        try:
+            rc, out, err = self._run([python, "-c", PROBE, *names], handle_exceptions=False)
+            answer = json.loads(out) if rc == 0 else None
+        except OSError as error:
+            err, answer = str(error), None
+        except ValueError:
+            err, answer = "", None
+        if not isinstance(answer, dict):
+            reason = (err.strip().splitlines() or ["it gave no answer"])[-1]
+            raise InstallError(
+                f"{python} does not run on this node: {reason}; set trainer_python to a Python that does."
+            )
+        return answer
+
+    def verify(self, answer: Mapping[str, Any], release: Release, from_index: bool) -> list[str]:
+        """Check what the trainer needs; return the requirements to be installed from an index."""
+        if release.requires_python and not python_admitted(release.requires_python, answer["version"]):
+            raise InstallError(
+                f"The trainer needs Python {release.requires_python}, but {self._python} is {answer['version']}: set "
+                "trainer_python to another one."
+            )
+        missing = unmet(release.requirements, answer["distributions"])
+        torch = [pair for pair in missing if pair[0].name == "torch"]
+        if torch:
+            raise InstallError(
+                f"The trainer needs {told(torch)} for {self._python}, and PyTorch comes with the node's image or the "
+                "vendor's installer, never from an index: install it, or set trainer_python to the Python that has it."
+            )
+        if missing and not from_index:
+            raise InstallError(
+                f"The trainer needs {told(missing)} for {self._python}: install them, or set trainer_dependencies to "
+                "index to have them installed from a package index."
+            )
+        return [str(wanted) for wanted, _version in missing]
+
+    def folder(self, release: Release) -> str:
+        """Where a version of the trainer is unpacked."""
+        return os.path.join(self._root, "trainer", release.sha256[:16])
+
+    def current(self, purelib: str) -> Optional[str]:
+        """The folder the environment takes the trainer from."""
+        try:
+            with open(self._link(purelib), encoding="utf-8") as handle:
+                return handle.read().strip()
+        except OSError:
+            return None
+
+    def installed(self, purelib: str, release: Release) -> bool:
+        """Whether the environment has this version, complete."""
+        folder = self.folder(release)
+        return self.has_venv() and self.current(purelib) == folder and os.path.isdir(folder)
+
+    def make_venv(self) -> None:
+        """Make the environment; it sees the system's packages, as that is where PyTorch is."""
+        argv = [self._python, "-m", "venv", "--without-pip", "--system-site-packages", self.venv]
+        self._must(argv, "The virtual environment cannot be made")
+
+    def install_from_index(self, requirements: list[str], index_url: Optional[str]) -> None:
+        """Install requirements into the environment, with the system's own pip."""
+        argv = [
+            self.interpreter,
+            "-m",
+            "pip",
+            "install",
+            "--disable-pip-version-check",
+            "--no-input",
+            *requirements,
+        ]
+        # Not on the command line, where every user of the node could read a password in it.
+        environ = {"PIP_INDEX_URL": index_url} if index_url else {}
+        self._must(argv, "The trainer's requirements cannot be installed", environ)
+
+    def install(self, wheel: str, purelib: str, release: Release) -> None:
+        """Unpack a wheel, see that it can be imported, and make it the current version."""
+        scripts = self.unpack(wheel, release)
+        folder = self.folder(release)
+        for target in scripts.values():
+            self._must(
+                [self.interpreter, "-c", f"import {target.partition(':')[0]}"],
+                "The trainer cannot be imported",
+                {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"},
+            )
+        for name, target in scripts.items():
+            replace(os.path.join(self.venv, "bin", name), self._script(target), 0o755)
+        replace(self._link(purelib), folder + "\n", 0o644)
+
+    def unpack(self, wheel: str, release: Release) -> Mapping[str, str]:
+        """Unpack a wheel into its version's folder; return its console scripts."""
+        try:
+            scripts = read_wheel(wheel).scripts
+        except WheelError as error:
+            raise InstallError(str(error)) from error
+        for name, target in scripts.items():
+            if not re.fullmatch(r"[A-Za-z0-9._-]+", name) or not re.fullmatch(r"[\w.]+:\w+", target):
+                raise InstallError(
+                    f"The wheel's script {name} = {target} cannot be installed: it is not module:function."
+                )
+        folder = self.folder(release)
+        if not os.path.isdir(folder):
+            os.makedirs(os.path.dirname(folder), mode=0o755, exist_ok=True)
+            draft = tempfile.mkdtemp(dir=os.path.dirname(folder), prefix=".draft-")
+            try:
+                os.chmod(draft, 0o755)
+                with zipfile.ZipFile(wheel) as archive:
+                    archive.extractall(draft)
+                self._must(
+                    [self.interpreter, "-m", "compileall", "-q", draft], "The trainer cannot be compiled"
+                )
+                os.rename(draft, folder)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+        return scripts
+
+    def _script(self, target: str) -> str:
+        module, _colon, function = target.partition(":")
+        return (
+            f"#!{self.interpreter}\nimport sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n"
+        )
+
+    @staticmethod
+    def _link(purelib: str) -> str:
+        return os.path.join(purelib, "gaudi3-scale-trainer.pth")
+
+    def _must(self, argv: list[str], trouble: str, environ: Optional[dict[str, str]] = None) -> None:
+        rc, out, err = self._run(argv, environ_update=environ or {})
+        if rc != 0:
+            reason = ((err.strip() or out.strip()).splitlines() or [f"exit status {rc}"])[-1]
+            raise InstallError(f"{trouble} on this node: {reason}")
+
+
+def replace(path: str, text: str, mode: int) -> None:
+    """Write a file at once or not at all."""
+    handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".trainer_install.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.chmod(draft, mode)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise

@@ -1,0 +1,431 @@
+#!/usr/bin/python
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gaudi_train
+short_description: Run a training job as a systemd unit on each of its nodes
+version_added: 0.1.0
+author: gaudi3.scale contributors (@gaudi3)
+description:
+  - Starts, watches, stops and removes a training job. On each node the job is one unit
+    C(gaudi-train-NAME.service), which runs
+    C(torchrun) with the trainer's C(gaudi3-train fit); the nodes of a job find each other at O(head_address).
+  - A job is known by its name and by the SHA-256 of its specification, which is all that holds for every node
+    alike - the
+    configuration, the nodes, the processes per node, the environment, the user and so on.
+  - A job which is finished under the same specification is left alone. One which stopped, failed or was
+    killed is started again and
+    continues from its newest checkpoint. One which runs under the same specification is left running, and
+    waited for with
+    O(state=finished). One which runs under another specification is never touched, the task fails.
+  - A job which is not running and gets another specification is started with it. If its O(config) is the same
+    (only the way of
+    launching differs), it continues from its checkpoints. If its O(config) differs, its folder is first moved
+    aside whole, to
+    C(NAME.HASH) beside it, where HASH begins the old specification's SHA-256, so that outputs are neither
+    mixed nor lost.
+options:
+  name:
+    description: Name of the job. Lower-case letters, digits, V(-) and V(_), at most 63.
+    type: str
+    required: true
+  state:
+    description:
+      - V(started) has the job running, or finished already.
+      - V(finished) waits until the job is finished, showing its progress, and fails if it fails.
+      - V(stopped) asks a running job to stop and waits until it is down. Its checkpoints stay, and a later
+        start continues.
+      - V(absent) stops the job and removes its unit and its configuration. What it wrote stays, unless
+        O(purge=true).
+    type: str
+    choices: [started, finished, stopped, absent]
+    default: started
+  config:
+    description:
+      - Configuration of the trainer, as C(gaudi3-train config) prints it; what is left out has the trainer's
+        default.
+      - RV(job.directory) is always its C(output_dir).
+    type: dict
+    default: {}
+  node_config:
+    description:
+      - Configuration of the trainer for this node alone, merged over O(config), such as the address at which
+        metrics are served.
+      - No part of the specification, so that it may differ from node to node.
+    type: dict
+    default: {}
+  nodes:
+    description: Names of all nodes of the job. Needed with O(state=started) and O(state=finished).
+    type: list
+    elements: str
+    default: []
+  head_address:
+    description:
+      - Address or name at which all nodes reach the first one, where they meet. Needed with O(state=started)
+        and O(state=finished).
+    type: str
+  is_head:
+    description: Whether this node is the one at O(head_address). Left out, torchrun finds out by resolving
+      names.
+    type: bool
+  address:
+    description: This node's own address on the cluster's network. Left out, torchrun finds out by resolving
+      the node's name.
+    type: str
+  rdzv_port:
+    description: TCP port of the rendezvous at O(head_address).
+    type: int
+    default: 29400
+  processes_per_node:
+    description: Processes on each node, which is one for each card to be used.
+    type: int
+    default: 1
+  cards:
+    description: Number of cards of this node. When given, more O(processes_per_node) than cards is refused.
+    type: int
+  max_restarts:
+    description: How often torchrun may restart the job's processes after a failure, before the job counts as
+      failed.
+    type: int
+    default: 0
+  threads:
+    description: Value of E(OMP_NUM_THREADS) for each process. Left out, torchrun chooses 1 where there are
+      several processes.
+    type: int
+  environment:
+    description:
+      - Environment variables of the job. They are shown in the unit, so secrets belong into one of
+        O(environment_files) instead.
+    type: dict
+    default: {}
+  environment_files:
+    description: Files with environment variables on the node, read in this order by systemd. One that is
+      missing is passed over.
+    type: list
+    elements: path
+    default: [/etc/gaudi3-scale/fabric.env]
+  user:
+    description: User as whom the job runs. It must exist.
+    type: str
+    default: gaudi3-scale
+  venv:
+    description: Virtual environment on the node, in which the trainer is installed.
+    type: path
+    default: /opt/gaudi3-scale/venv
+  stop_timeout:
+    description: Seconds which a job gets to write a checkpoint and end, when it is stopped.
+    type: int
+    default: 120
+  trainer_version:
+    description: Any text which is to be part of the specification, such as the trainer's version, when a new
+      one is to start the job anew.
+    type: str
+  rejoin:
+    description:
+      - Start a finished job once more with the same specification, because it is not finished on another of
+        its nodes,
+        which would wait in vain for this one. The trainer then ends at once where there is nothing left to
+        do.
+    type: bool
+    default: false
+  purge:
+    description: With O(state=absent), also remove all that the job wrote, checkpoints included. Folders that
+      were moved aside stay.
+    type: bool
+    default: false
+  poll_interval:
+    description: Seconds between two looks at the job with O(state=finished).
+    type: float
+    default: 5.0
+  timeout:
+    description: Seconds to wait with O(state=finished). After that the task fails and the job is left
+      running. V(0) waits without end.
+    type: int
+    default: 3600
+  lines:
+    description: How many of the last lines of a failed job's log are returned.
+    type: int
+    default: 20
+  jobs_dir:
+    description: Folder on the node below which each job has its own.
+    type: path
+    default: /var/lib/gaudi3-scale/jobs
+  unit_dir:
+    description: Folder of the units.
+    type: path
+    default: /etc/systemd/system
+  systemctl_executable:
+    description: The C(systemctl) to use.
+    type: path
+    default: systemctl
+  journalctl_executable:
+    description: The C(journalctl) to use.
+    type: path
+    default: journalctl
+attributes:
+  check_mode:
+    description: Reports what would change. The user and the virtual environment need not exist yet.
+    support: full
+  diff_mode:
+    description: Shows the job's configuration and unit.
+    support: full
+  platform:
+    description: Linux with systemd.
+    platforms: linux
+    support: full
+notes:
+  - The nodes of a job wait for each other, so with O(state=finished) all of them must be worked on at the
+    same time. Where there are more
+    nodes than C(forks), run the module with O(state=started) first and wait in a second task, as the role
+    P(gaudi3.scale.trainer#role) does.
+  - The waiting of O(state=finished) happens on the controller. Breaking it off leaves the job running, and
+    the same task waits on.
+seealso:
+  - module: gaudi3.scale.gaudi_train_info
+"""
+
+EXAMPLES = r"""
+- name: Train, and wait until it is done
+  gaudi3.scale.gaudi_train:
+    name: demo
+    state: finished
+    nodes: "{{ groups['gaudi'] }}"
+    head_address: 10.0.0.11
+    processes_per_node: 8
+    config:
+      model: {hidden_size: 1024, layers: 12}
+      train: {max_steps: 2000}
+
+- name: Stop it, keeping the checkpoints
+  gaudi3.scale.gaudi_train:
+    name: demo
+    state: stopped
+
+- name: Remove it with all it wrote
+  gaudi3.scale.gaudi_train:
+    name: demo
+    state: absent
+    purge: true
+"""
+
+RETURN = r"""
+job:
+  description: The job as this node has it, after what was done (in check mode, as it was found).
+  returned: success, and failures after the job was looked at
+  type: dict
+  contains:
+    name:
+      description: Name of the job.
+      type: str
+      sample: demo
+    state:
+      description: One of V(absent), V(stopped), V(running), V(finished) and V(failed).
+      type: str
+      sample: finished
+    unit:
+      description: The systemd unit.
+      type: str
+      sample: gaudi-train-demo.service
+    directory:
+      description: Folder of the job on the node, with its configuration, status, checkpoints and metrics.
+      type: str
+      sample: /var/lib/gaudi3-scale/jobs/demo
+    spec_sha256:
+      description: SHA-256 of the specification with which the job was last started; null if it never was.
+      type: str
+      sample: 5d1c7a8e0f0a4f4b8c5b6a0f3f1a2b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a
+    active_state:
+      description: The unit's state in systemd's words.
+      type: str
+      sample: inactive
+    sub_state:
+      description: The unit's finer state in systemd's words.
+      type: str
+      sample: dead
+    result:
+      description: How the unit's last run ended in systemd's words. Forgotten at a reboot.
+      type: str
+      sample: success
+    exit_status:
+      description: Exit status of the unit's last run, or the number of the signal that ended it.
+      type: int
+      sample: 0
+    ending:
+      description: How the unit's last run ended, in words; null while it runs.
+      type: str
+      sample: exit status 0
+    status:
+      description: What the trainer last wrote to C(status.json); null before it wrote anything since the job runs.
+      type: dict
+      contains:
+        schema: {description: "Version of this structure.", type: int, sample: 1}
+        state:
+          description: The trainer's own state - starting, running, finished or failed. One that was killed stays.
+          type: str
+          sample: finished
+        step: {description: "Steps done.", type: int, sample: 200}
+        max_steps: {description: "Steps to do.", type: int, sample: 200}
+        loss: {description: "Training loss of the last logged step.", type: float, sample: 2.31}
+        first_loss:
+          {description: "Training loss of the first logged step of the job.", type: float, sample: 5.55}
+        baseline_loss:
+          description: Loss of knowing only how frequent each byte is, in nats per byte. Learning is below it.
+          type: float
+          sample: 3.1
+        tokens_per_second:
+          {description: "Tokens per second of all processes together.", type: float, sample: 5120.0}
+        tokens: {description: "Tokens trained on so far.", type: int, sample: 819200}
+        world_size: {description: "Processes of all nodes.", type: int, sample: 4}
+        device: {description: "Kind of device trained on.", type: str, sample: cpu}
+        checkpoint:
+          description: Newest complete checkpoint.
+          type: str
+          sample: /var/lib/gaudi3-scale/jobs/demo/checkpoints/step-200
+        checkpoint_step: {description: "Step of that checkpoint.", type: int, sample: 200}
+        resumed_from_step:
+          description: Step from which the last start continued, or null if it began at the beginning.
+          type: int
+          sample: 120
+        started_at:
+          {description: "When the trainer started, in seconds since 1970.", type: float, sample: 1767225600.0}
+        updated_at:
+          description: When the trainer wrote this, in seconds since 1970.
+          type: float
+          sample: 1767225660.5
+        error: {description: "Why the trainer failed, or null.", type: str, sample: null}
+archived:
+  description: Where the folder of the earlier specification was moved (in check mode, would be moved); null
+    if it was not.
+  returned: success
+  type: str
+  sample: /var/lib/gaudi3-scale/jobs/demo.5d1c7a8e
+log:
+  description: The last lines of the job's log.
+  returned: when the job failed
+  type: list
+  elements: str
+  sample: ["ValueError: the dataset is empty"]
+"""
+
+import os
+from typing import Any, Optional
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import (
+    JobError,
+    JobNode,
+    Observed,
+    check_venv,
+    owner_of,
+)
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import NodeShare, config_text, unit_text
+from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
+    JobSpec,
+    archive_name,
+    check_name,
+    decide,
+)
+
+SPEC: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["started", "finished", "stopped", "absent"], "default": "started"},
+    "config": {"type": "dict", "default": {}},
+    "node_config": {"type": "dict", "default": {}},
+    "nodes": {"type": "list", "elements": "str", "default": []},
+    "head_address": {"type": "str"},
+    "is_head": {"type": "bool"},
+    "address": {"type": "str"},
+    "rdzv_port": {"type": "int", "default": 29400},
+    "processes_per_node": {"type": "int", "default": 1},
+    "cards": {"type": "int"},
+    "max_restarts": {"type": "int", "default": 0},
+    "threads": {"type": "int"},
+    "environment": {"type": "dict", "default": {}},
+    "environment_files": {"type": "list", "elements": "path", "default": ["/etc/gaudi3-scale/fabric.env"]},
+    "user": {"type": "str", "default": "gaudi3-scale"},
+    "venv": {"type": "path", "default": "/opt/gaudi3-scale/venv"},
+    "stop_timeout": {"type": "int", "default": 120},
+    "trainer_version": {"type": "str"},
+    "rejoin": {"type": "bool", "default": False},
+    "purge": {"type": "bool", "default": False},
+    "poll_interval": {"type": "float", "default": 5.0},
+    "timeout": {"type": "int", "default": 3600},
+    "lines": {"type": "int", "default": 20},
+    "jobs_dir": {"type": "path", "default": "/var/lib/gaudi3-scale/jobs"},
+    "unit_dir": {"type": "path", "default": "/etc/systemd/system"},
+    "systemctl_executable": {"type": "path", "default": "systemctl"},
+    "journalctl_executable": {"type": "path", "default": "journalctl"},
+}
+
+
+def main() -> None:
+    """Look, decide, act."""
+    # The job's user reads the folders on the way to its own, whatever the umask of the one who starts it.
+    os.umask(0o022)
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
+    params = module.params
+    name, wanted = params["name"], params["state"]
+    found: Optional[Observed] = None
+    node = JobNode(
+        lambda argv: module.run_command(argv, environ_update={"LC_ALL": "C", "LANGUAGE": "C"}),
+        params["jobs_dir"],
+        params["unit_dir"],
+        module.get_bin_path(params["systemctl_executable"], required=True),
+        module.get_bin_path(params["journalctl_executable"], required=True),
+    )
+    result: dict[str, Any] = {"changed": False, "archived": None}
+    try:
+        spec, texts = None, {}
+        if wanted in ("started", "finished"):
+            spec = JobSpec.from_params(params)
+            spec.check_cards(params["cards"])
+            share = NodeShare(
+                node.directory(name), params["address"], params["is_head"], params["node_config"]
+            )
+            texts = {
+                node.config_path(name): config_text(spec, share),
+                node.unit_path(name): unit_text(spec, share),
+            }
+        else:
+            check_name(name)
+        found = node.settled(name)
+        decision = decide(wanted, name, found.situation, spec, params["purge"], params["rejoin"])
+        if decision.action == "refuse":
+            raise JobError(decision.reason)
+        owner = (0, 0)
+        if spec is not None and decision.action == "start" and not module.check_mode:
+            owner = owner_of(spec.user)
+            check_venv(spec.venv)
+        result["changed"] = decision.changed
+        if decision.action in ("start", "remove"):
+            result["diff"] = node.diff(name, texts)
+        if decision.archive:
+            taken = set(os.listdir(params["jobs_dir"]))
+            result["archived"] = os.path.join(
+                params["jobs_dir"], archive_name(name, found.situation.spec_sha256, taken)
+            )
+        if decision.changed and not module.check_mode:
+            if decision.action == "stop":
+                node.stop(name)
+            elif decision.action == "remove":
+                node.remove(found, params["purge"])
+            elif spec is not None:
+                if decision.archive:
+                    result["archived"] = node.archive(name, found.situation.spec_sha256)
+                node.start(spec, texts, owner, params["lines"])
+            found = node.observe(name)
+        result["job"] = found.as_dict(node.directory(name))
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    except JobError as error:
+        if found is not None:
+            result["job"] = found.as_dict(node.directory(name))
+        module.fail_json(msg=str(error), log=error.log, **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

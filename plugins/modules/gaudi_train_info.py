@@ -1,0 +1,200 @@
+#!/usr/bin/python
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gaudi_train_info
+short_description: Look at the training jobs of a node
+version_added: 0.1.0
+author: gaudi3.scale contributors (@gaudi3)
+description:
+  - Returns what a node knows of its training jobs, those of M(gaudi3.scale.gaudi_train), from their units and
+    their status files.
+options:
+  name:
+    description: Name of the one job to look at. Left out, all jobs with a folder or a unit on the node are
+      returned.
+    type: str
+  lines:
+    description: How many of the last lines of the log to return with each job. V(0) returns none.
+    type: int
+    default: 0
+  jobs_dir:
+    description: Folder on the node below which each job has its own.
+    type: path
+    default: /var/lib/gaudi3-scale/jobs
+  unit_dir:
+    description: Folder of the units.
+    type: path
+    default: /etc/systemd/system
+  systemctl_executable:
+    description: The C(systemctl) to use.
+    type: path
+    default: systemctl
+  journalctl_executable:
+    description: The C(journalctl) to use.
+    type: path
+    default: journalctl
+attributes:
+  check_mode:
+    description: Nothing is ever changed.
+    support: full
+  diff_mode:
+    description: Nothing is ever changed, so there is no difference to show.
+    support: none
+  platform:
+    description: Linux with systemd.
+    platforms: linux
+    support: full
+seealso:
+  - module: gaudi3.scale.gaudi_train
+"""
+
+EXAMPLES = r"""
+- name: How far is the job?
+  gaudi3.scale.gaudi_train_info:
+    name: demo
+  register: training
+
+- name: Show it
+  ansible.builtin.debug:
+    msg: "{{ training.jobs[0].state }}, step {{ training.jobs[0].status.step }}"
+"""
+
+RETURN = r"""
+jobs:
+  description: The jobs, by name. A job asked for by name is returned even if it is not there, as V(absent).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the job.
+      type: str
+      sample: demo
+    state:
+      description: One of V(absent), V(stopped), V(running), V(finished) and V(failed).
+      type: str
+      sample: finished
+    unit:
+      description: The systemd unit.
+      type: str
+      sample: gaudi-train-demo.service
+    directory:
+      description: Folder of the job on the node, with its configuration, status, checkpoints and metrics.
+      type: str
+      sample: /var/lib/gaudi3-scale/jobs/demo
+    spec_sha256:
+      description: SHA-256 of the specification with which the job was last started; null if it never was.
+      type: str
+      sample: 5d1c7a8e0f0a4f4b8c5b6a0f3f1a2b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a
+    active_state:
+      description: The unit's state in systemd's words.
+      type: str
+      sample: inactive
+    sub_state:
+      description: The unit's finer state in systemd's words.
+      type: str
+      sample: dead
+    result:
+      description: How the unit's last run ended in systemd's words. Forgotten at a reboot.
+      type: str
+      sample: success
+    exit_status:
+      description: Exit status of the unit's last run, or the number of the signal that ended it.
+      type: int
+      sample: 0
+    ending:
+      description: How the unit's last run ended, in words; null while it runs.
+      type: str
+      sample: exit status 0
+    status:
+      description: What the trainer last wrote to C(status.json); null before it wrote anything since the job runs.
+      type: dict
+      contains:
+        schema: {description: "Version of this structure.", type: int, sample: 1}
+        state:
+          description: The trainer's own state - starting, running, finished or failed. One that was killed stays.
+          type: str
+          sample: finished
+        step: {description: "Steps done.", type: int, sample: 200}
+        max_steps: {description: "Steps to do.", type: int, sample: 200}
+        loss: {description: "Training loss of the last logged step.", type: float, sample: 2.31}
+        first_loss:
+          {description: "Training loss of the first logged step of the job.", type: float, sample: 5.55}
+        baseline_loss:
+          description: Loss of knowing only how frequent each byte is, in nats per byte. Learning is below it.
+          type: float
+          sample: 3.1
+        tokens_per_second:
+          {description: "Tokens per second of all processes together.", type: float, sample: 5120.0}
+        tokens: {description: "Tokens trained on so far.", type: int, sample: 819200}
+        world_size: {description: "Processes of all nodes.", type: int, sample: 4}
+        device: {description: "Kind of device trained on.", type: str, sample: cpu}
+        checkpoint:
+          description: Newest complete checkpoint.
+          type: str
+          sample: /var/lib/gaudi3-scale/jobs/demo/checkpoints/step-200
+        checkpoint_step: {description: "Step of that checkpoint.", type: int, sample: 200}
+        resumed_from_step:
+          description: Step from which the last start continued, or null if it began at the beginning.
+          type: int
+          sample: 120
+        started_at:
+          {description: "When the trainer started, in seconds since 1970.", type: float, sample: 1767225600.0}
+        updated_at:
+          description: When the trainer wrote this, in seconds since 1970.
+          type: float
+          sample: 1767225660.5
+        error: {description: "Why the trainer failed, or null.", type: str, sample: null}
+    log:
+      description: The last O(lines) lines of the journal since the job was last started.
+      type: list
+      elements: str
+      sample: []
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import JobError, JobNode
+from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import check_name
+
+SPEC: dict[str, dict[str, Any]] = {
+    "name": {"type": "str"},
+    "lines": {"type": "int", "default": 0},
+    "jobs_dir": {"type": "path", "default": "/var/lib/gaudi3-scale/jobs"},
+    "unit_dir": {"type": "path", "default": "/etc/systemd/system"},
+    "systemctl_executable": {"type": "path", "default": "systemctl"},
+    "journalctl_executable": {"type": "path", "default": "journalctl"},
+}
+
+
+def main() -> None:
+    """Look at one job or at all."""
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
+    params = module.params
+    node = JobNode(
+        lambda argv: module.run_command(argv, environ_update={"LC_ALL": "C", "LANGUAGE": "C"}),
+        params["jobs_dir"],
+        params["unit_dir"],
+        module.get_bin_path(params["systemctl_executable"], required=True),
+        module.get_bin_path(params["journalctl_executable"], required=True),
+    )
+    jobs = []
+    try:
+        if params["name"] is not None:
+            check_name(params["name"])
+        for name in node.names() if params["name"] is None else [params["name"]]:
+            found = node.observe(name)
+            log = node.log(name, params["lines"], found.record.get("started_at"))
+            jobs.append({**found.as_dict(node.directory(name)), "log": log})
+    except (ValueError, JobError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, jobs=jobs)
+
+
+if __name__ == "__main__":
+    main()

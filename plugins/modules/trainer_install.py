@@ -1,0 +1,192 @@
+#!/usr/bin/python
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: trainer_install
+short_description: Install the trainer on a node
+version_added: 0.1.0
+author: gaudi3.scale contributors (@gaudi3)
+description:
+  - Makes a virtual environment which sees the system's Python packages (PyTorch comes with the node's image
+    or the vendor's installer),
+    checks what the trainer needs, and installs the trainer's wheel. The node needs no pip and no network for
+    it.
+  - Nothing is changed on a node on which the trainer could not run, because a requirement is missing or too
+    old.
+  - Each version is unpacked into a folder of its own, C(ROOT/trainer/HASH), and the environment is pointed to
+    it when it has been
+    imported once. A job that runs keeps the version with which it was started.
+options:
+  wheel:
+    description: The trainer's wheel, on the controller (or on the node with O(remote_src=true)). It is
+      brought over only when it is needed.
+    type: path
+    required: true
+  remote_src:
+    description: The wheel is on the node already.
+    type: bool
+    default: false
+  root:
+    description: Folder of the installation. The environment is C(venv) in it.
+    type: path
+    default: /opt/gaudi3-scale
+  executable:
+    description: Python with which the environment is made. It must have PyTorch.
+    type: path
+    default: /usr/bin/python3
+  dependencies:
+    description:
+      - With V(preinstalled) all that the trainer requires must be there, or the task fails.
+      - With V(index) what is missing is installed into the environment from a package index, except for
+        PyTorch. The node needs C(pip) for it.
+    type: str
+    choices: [preinstalled, index]
+    default: preinstalled
+  index_url:
+    description: Package index for O(dependencies=index). Left out, pip uses what is configured on the node.
+    type: str
+  sha256:
+    description: SHA-256 of the wheel. Read from the wheel on the controller when left out.
+    type: str
+  requirements:
+    description: Requirements of the trainer. Read from the wheel on the controller when left out.
+    type: list
+    elements: str
+  requires_python:
+    description: Versions of Python for the trainer. Read from the wheel on the controller when left out.
+    type: str
+attributes:
+  check_mode:
+    description: Tells what would be installed. Requirements are checked in check mode too.
+    support: full
+  diff_mode:
+    description: Shows which version of the trainer gives way to which.
+    support: full
+  platform:
+    description: Linux.
+    platforms: linux
+    support: full
+seealso:
+  - module: gaudi3.scale.trainer_wheel
+"""
+
+EXAMPLES = r"""
+- name: Install the trainer
+  gaudi3.scale.trainer_install:
+    wheel: "{{ trainer_wheel.path }}"
+
+- name: Install it with what it requires, from an index of our own
+  gaudi3.scale.trainer_install:
+    wheel: "{{ trainer_wheel.path }}"
+    dependencies: index
+    index_url: https://pypi.example.org/simple
+"""
+
+RETURN = r"""
+venv:
+  description: The virtual environment.
+  returned: success
+  type: str
+  sample: /opt/gaudi3-scale/venv
+folder:
+  description: Folder of the installed version.
+  returned: success
+  type: str
+  sample: /opt/gaudi3-scale/trainer/9f86d081884c7d65
+done:
+  description: What was done (or in check mode, would be) - V(venv), V(dependencies) and V(trainer), as far as
+    needed.
+  returned: success
+  type: list
+  elements: str
+  sample: [venv, trainer]
+"""
+
+import os
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gaudi3.scale.plugins.module_utils.trainer_env import (
+    InstallError,
+    Release,
+    TrainerEnv,
+)
+from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import WheelError, read_wheel, sha256_of
+
+SPEC: dict[str, dict[str, Any]] = {
+    "wheel": {"type": "path", "required": True},
+    "remote_src": {"type": "bool", "default": False},
+    "root": {"type": "path", "default": "/opt/gaudi3-scale"},
+    "executable": {"type": "path", "default": "/usr/bin/python3"},
+    "dependencies": {"type": "str", "choices": ["preinstalled", "index"], "default": "preinstalled"},
+    "index_url": {"type": "str", "no_log": True},
+    "sha256": {"type": "str"},
+    "requirements": {"type": "list", "elements": "str"},
+    "requires_python": {"type": "str"},
+}
+
+
+def release_of(params: dict[str, Any]) -> Release:
+    """The wanted version, from the parameters or from a wheel on this node."""
+    if params["sha256"] is not None and params["requirements"] is not None:
+        return Release(params["sha256"], params["requires_python"] or "", tuple(params["requirements"]))
+    about = read_wheel(params["wheel"])
+    return Release(sha256_of(params["wheel"]), about.requires_python, about.requirements)
+
+
+def main() -> None:
+    """Check, then install what is missing."""
+    # The job's user reads all of this, whatever the umask of the one who installs.
+    os.umask(0o022)
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
+    params = module.params
+    env = TrainerEnv(module.run_command, params["root"], params["executable"])
+    done: list[str] = []
+    try:
+        release = release_of(params)
+        answer = env.probe(release)
+        needed = env.verify(answer, release, params["dependencies"] == "index")
+        before = env.current(answer["purelib"]) if env.has_venv() else None
+        if not env.has_venv():
+            done.append("venv")
+        if needed:
+            done.append("dependencies")
+        if not env.installed(answer["purelib"], release):
+            done.append("trainer")
+        result: dict[str, Any] = {
+            "changed": bool(done),
+            "venv": env.venv,
+            "folder": env.folder(release),
+            "done": done,
+            "diff": {
+                "before": f"trainer: {before or 'absent'}\n",
+                "after": f"trainer: {env.folder(release)}\n",
+            },
+        }
+        if not done or module.check_mode:
+            module.exit_json(**result)
+        if "trainer" in done and not params["remote_src"]:
+            # Nothing has been done yet: the action plugin brings the wheel and comes again.
+            module.exit_json(**{**result, "changed": False, "needs_wheel": True})
+        if "venv" in done:
+            env.make_venv()
+            answer = env.probe(release)
+        if needed:
+            if not answer["pip"]:
+                raise InstallError(
+                    f"{params['executable']} has no pip, which trainer_dependencies=index needs: add the distribution's "
+                    "package of pip to trainer_packages."
+                )
+            env.install_from_index(needed, params["index_url"])
+        if "trainer" in done:
+            env.install(params["wheel"], answer["purelib"], release)
+    except (InstallError, WheelError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

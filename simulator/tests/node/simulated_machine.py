@@ -1,0 +1,153 @@
+"""A simulated node in a temporary folder: no root, no mounts, a clock that the test sets."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from gaudi3_simulator.node import releases
+
+RELEASE = "1.23.0-695"
+START = 1_700_000_000.0
+KERNEL_STARTED = 1_699_990_000
+
+TOOLS = {
+    "hl-smi": ("hl_smi", "main"),
+    "hl-fw-loader": ("hl_fw_loader", "main"),
+    "manage_network_ifs.sh": ("manage_network_ifs", "main"),
+    "modprobe": ("kmod_tools", "modprobe"),
+    "rmmod": ("kmod_tools", "rmmod"),
+    "lsmod": ("kmod_tools", "lsmod"),
+    "modinfo": ("kmod_tools", "modinfo"),
+    "lspci": ("lspci", "main"),
+    "dmesg": ("dmesg", "main"),
+    "node": ("cli", "main"),
+}
+VENDOR_TOOLS = ("hl-smi", "hl-fw-loader", "manage_network_ifs.sh")
+
+
+class Result(NamedTuple):
+    """What a tool left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Lines of standard output."""
+        return self.out.splitlines()
+
+
+class Machine:
+    """One simulated node and the hands of its operator."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self._monkeypatch = monkeypatch
+        monkeypatch.setenv("GAUDI3_SIMULATOR_ROOT", str(root))
+        monkeypatch.delenv("ENABLE_CONSOLE", raising=False)
+        self.at(START)
+        self.write("/proc/stat", f"cpu 0\nbtime {KERNEL_STARTED}\n")
+
+    def at(self, moment: float) -> None:
+        """Set the clock."""
+        self.now = moment
+        self._monkeypatch.setenv("GAUDI3_SIMULATOR_NOW", str(moment))
+
+    def as_user(self, uid: int) -> None:
+        """Run what follows as another user."""
+        self._monkeypatch.setenv("GAUDI3_SIMULATOR_EUID", str(uid))
+
+    def path(self, absolute: str) -> Path:
+        """A path of the node."""
+        return self.root / absolute.lstrip("/")
+
+    def write(self, absolute: str, text: str) -> None:
+        """Put a file on the node."""
+        self.path(absolute).parent.mkdir(parents=True, exist_ok=True)
+        self.path(absolute).write_text(text)
+
+    def read(self, absolute: str) -> str:
+        """A file's text without the last newline."""
+        return self.path(absolute).read_text().rstrip("\n")
+
+    def names(self, absolute: str) -> list[str]:
+        """Sorted names in a folder; none when it is not there."""
+        folder = self.path(absolute)
+        return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+
+    def run(self, tool: str, *arguments: str, release: str = RELEASE) -> Result:
+        """Run a tool as its launcher would."""
+        module, function = TOOLS[tool]
+        main = getattr(import_module(f"gaudi3_simulator.node.{module}"), function)
+        options = {"release": release} if tool in VENDOR_TOOLS else {}
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(list(arguments), **options)
+        return Result(code, out.getvalue(), err.getvalue())
+
+    def ok(self, tool: str, *arguments: str, release: str = RELEASE) -> Result:
+        """Run a tool that has to succeed."""
+        result = self.run(tool, *arguments, release=release)
+        assert result.code == 0, result
+        return result
+
+    def install(self, release: str = RELEASE, firmware: bool = True) -> None:
+        """What the vendor's packages put on the node."""
+        folder = self.path(f"/lib/modules/{os.uname().release}/updates/dkms")
+        for old in folder.glob("*.ko") if folder.is_dir() else ():
+            old.unlink()
+        for name in releases.module_names(release):
+            self.write(f"/lib/modules/{os.uname().release}/updates/dkms/{name}.ko", releases.module_text(name, release))
+        if firmware:
+            text = releases.firmware_text(release)
+            self.write("/lib/firmware/habanalabs/gaudi3/gaudi3-boot-fit.itb", text)
+
+    def load(self) -> None:
+        """Load every module in the documented order of the installed release."""
+        compat = self.path(f"/lib/modules/{os.uname().release}/updates/dkms/habanalabs_compat.ko").exists()
+        order = ["habanalabs", "habanalabs_cn", "habanalabs_en", "habanalabs_ib"]
+        for name in ["ib_uverbs", *(["habanalabs_compat"] if compat else []), *order]:
+            self.ok("modprobe", name)
+
+    def reboot(self) -> None:
+        """Lose what a reboot loses, and boot."""
+        for volatile in ("/run", "/sys", "/dev"):
+            folder = self.path(volatile)
+            if folder.is_dir():
+                _remove(folder)
+        self.ok("node", "boot")
+
+    def process(
+        self, pid: int, environment: dict[str, str], name: str = "gaudi3-train", parent: int = 1, age: float = 0.0
+    ) -> None:
+        """Start a process ``age`` seconds ago."""
+        ticks = int((self.now - age - KERNEL_STARTED) * os.sysconf("SC_CLK_TCK"))
+        fields = ["S", str(parent), *["0"] * 17, str(ticks), "0"]
+        self.write(f"/proc/{pid}/stat", f"{pid} ({name} (x)) {' '.join(fields)}\n")
+        self.write(f"/proc/{pid}/comm", f"{name}\n")
+        self.write(f"/proc/{pid}/environ", "".join(f"{key}={value}\0" for key, value in environment.items()))
+
+    def kill(self, pid: int) -> None:
+        """End a process."""
+        _remove(self.path(f"/proc/{pid}"))
+
+    def csv(self, fields: str, *more: str) -> list[list[str]]:
+        """Rows of ``hl-smi -Q`` without header and units."""
+        result = self.ok("hl-smi", "-Q", fields, "-f", "csv,noheader,nounits", *more)
+        return [line.split(", ") for line in result.lines]
+
+
+def _remove(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            _remove(entry)
+        else:
+            entry.unlink()
+    folder.rmdir()

@@ -1,0 +1,172 @@
+"""Each fault is seen where it is looked for, and is gone when it is cleared or remedied."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from gaudi3_simulator.node import faults
+from simulated_machine import Machine
+
+
+def seen(machine: Machine) -> dict[str, object]:
+    """What a health check looks at, of the whole node."""
+    fields = "temperature.aip,pcie.link.width.current,memory.used,ecc.errors.uncorrected.volatile.total,driver_version"
+    smi = machine.run("hl-smi", "-Q", fields, "-f", "csv,noheader,nounits")
+    status = [machine.read(f"/sys/class/accel/{name}/device/status") for name in machine.names("/sys/class/accel")]
+    ports = machine.run("manage_network_ifs.sh", "--status").out
+    return {"smi": smi, "status": status, "ports": ports, "pci": machine.names("/sys/bus/pci/devices")}
+
+
+def rows(machine: Machine, field: str) -> list[str]:
+    return [cells[0] for cells in machine.csv(field)]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in faults.REGISTRY if kind not in ("hl-smi-hang", "module-rejected")])
+def test_every_fault_shows_and_clearing_it_heals(machine: Machine, kind: str) -> None:
+    machine.ok("manage_network_ifs.sh", "--up")
+    healthy = seen(machine)
+    machine.ok("node", "fault", kind)
+    assert seen(machine) != healthy
+    machine.ok("node", "fault", kind, "--clear")
+    if kind in ("driver-not-loaded", "no-firmware"):
+        machine.ok("manage_network_ifs.sh", "--up")  # a probe leaves the ports down
+    assert seen(machine) == healthy
+
+
+def test_faults_survive_a_reboot(machine: Machine) -> None:
+    machine.ok("node", "fault", "temperature-zero", "--card", "4")
+    machine.reboot()
+    assert rows(machine, "temperature.aip").index("0") == 4
+
+
+def test_driver_not_loaded_lasts_until_it_is_loaded(machine: Machine) -> None:
+    machine.ok("node", "fault", "driver-not-loaded")
+    assert machine.run("hl-smi").code == 1
+    assert machine.names("/dev/accel") == []
+    machine.reboot()
+    assert machine.run("hl-smi").code == 1
+    machine.load()
+    machine.ok("hl-smi")
+    machine.reboot()
+    machine.ok("hl-smi")
+
+
+def test_card_in_reset_keeps_its_row_without_readings(machine: Machine) -> None:
+    machine.ok("node", "fault", "card-in-reset", "--card", "6")
+    assert machine.read("/sys/class/accel/accel6/device/status") == "In reset"
+    cells = machine.csv("index,name,temperature.aip,power.draw,memory.used,utilization.aip")[6]
+    assert cells == ["6", "HL-325L", "N/A", "N/A", "N/A", "N/A"]
+    lines = machine.ok("hl-smi").lines
+    assert {len(line) for line in lines} == {79}
+    assert "Module status                   : In reset" in machine.ok("hl-smi", "-L").out
+    bus_id = machine.csv("bus_id")[6][0]
+    machine.ok("hl-smi", "-r", "-i", bus_id)
+    assert machine.read("/sys/class/accel/accel6/device/status") == "Operational"
+    assert machine.read("/sys/class/accel/accel6/device/hard_reset_cnt") == "1"
+
+
+def test_card_missing_leaves_the_others_as_they_were(machine: Machine) -> None:
+    before = machine.csv("index,bus_id")
+    machine.ok("node", "fault", "card-missing", "--card", "2")
+    assert machine.csv("index,bus_id") == before[:2] + before[3:]
+    assert len(machine.ok("lspci", "-d", "1da3:").lines) == 7
+    assert "accel2" not in machine.names("/dev/accel")
+    assert before[2][1] not in machine.names("/sys/bus/pci/devices")
+
+
+def test_narrow_link_is_seen_in_all_three_places(machine: Machine) -> None:
+    machine.ok("node", "fault", "pcie-width", "--card", "1")
+    assert rows(machine, "pcie.link.width.current") == ["x16", "x8"] + ["x16"] * 6
+    bus_id = machine.csv("bus_id")[1][0]
+    assert machine.read(f"/sys/bus/pci/devices/{bus_id}/current_link_width") == "8"
+    assert "\t\tLnkSta:\tSpeed 32GT/s, Width x8 (downgraded)" in machine.ok("lspci", "-s", bus_id, "-vv").lines
+
+
+def test_uncorrected_error_is_counted_everywhere(machine: Machine) -> None:
+    machine.ok("node", "fault", "ecc-uncorrected", "--card", "3")
+    for field in ("ecc.errors.uncorrected.volatile.total", "ecc.errors.uncorrected.aggregate.total"):
+        assert rows(machine, field) == ["0", "0", "0", "1", "0", "0", "0", "0"]
+    assert machine.ok("hl-smi").lines[17].endswith("|                   1  |")
+
+
+def test_acquired_card_shows_its_holder_and_blocks_the_unload(machine: Machine) -> None:
+    machine.ok("node", "fault", "device-acquired", "--card", "0")
+    assert rows(machine, "memory.used")[:2] == ["4768", "672"]
+    assert (
+        "|   0      31999     C    python3                                  4096MiB    |" in machine.ok("hl-smi").lines
+    )
+    for name in ("ib", "en", "cn"):
+        machine.ok("modprobe", "-r", f"habanalabs_{name}")
+    assert machine.run("modprobe", "-r", "habanalabs").err == "modprobe: FATAL: Module habanalabs is in use.\n"
+
+
+def test_version_skew_ends_with_a_reload(machine: Machine) -> None:
+    machine.ok("node", "fault", "version-skew")
+    assert set(rows(machine, "driver_version")) == {machine.read("/sys/module/habanalabs/version")}
+    assert rows(machine, "driver_version")[0].startswith("1.22.2-")
+    for name in ("habanalabs_ib", "habanalabs_en", "habanalabs_cn", "habanalabs"):
+        machine.ok("modprobe", "-r", name)
+    machine.load()
+    assert set(rows(machine, "driver_version")) == {"1.23.0-2eae87a"}
+
+
+def test_pulled_cable_stays_down(machine: Machine) -> None:
+    machine.ok("node", "fault", "port-down", "--card", "5", "--port", "13")
+    machine.ok("manage_network_ifs.sh", "--up")
+    assert machine.ok("manage_network_ifs.sh", "--status").lines.count("1 ports down (13)") == 1
+
+
+def test_rejected_modules_do_not_load(machine: Machine) -> None:
+    machine.ok("node", "fault", "driver-not-loaded")
+    machine.ok("node", "fault", "module-rejected")
+    result = machine.run("modprobe", "habanalabs")
+    assert (result.code, result.err) == (
+        1,
+        "modprobe: ERROR: could not insert 'habanalabs_compat': Key was rejected by service\n",
+    )
+    machine.ok("node", "fault", "module-rejected", "--clear")
+    machine.ok("modprobe", "habanalabs")
+
+
+def test_garbage_is_no_table_and_no_csv(machine: Machine) -> None:
+    machine.ok("node", "fault", "hl-smi-garbage")
+    for arguments in ((), ("-Q", "index,name", "-f", "csv,noheader"), ("-v",)):
+        result = machine.ok("hl-smi", *arguments)
+        assert "HL-325L" not in result.out
+        assert "\x00" in result.out
+
+
+def test_hang_never_returns(machine: Machine) -> None:
+    machine.ok("node", "fault", "hl-smi-hang")
+    program = "from gaudi3_simulator.node.hl_smi import main; main(['-v'], '1.23.0-695')"
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run([sys.executable, "-c", program], timeout=1.5, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("melted",), "melted is no fault of this simulator: choose one of driver-not-loaded,"),
+        (("card-in-reset", "--card", "8"), "card 8 does not exist: this node has cards 0 to 7"),
+        (("hl-smi-garbage", "--card", "0"), "hl-smi-garbage concerns the whole node: leave out --card and --port"),
+        (("card-missing", "--port", "4"), "card-missing concerns a whole card: leave out --port"),
+        (("port-down", "--port", "0"), "port 0 is not external: the external ports of this board are 4, 13, 21"),
+        ((), "no fault named: give one of driver-not-loaded,"),
+    ],
+)
+def test_wrong_faults_are_refused_in_a_sentence(machine: Machine, arguments: tuple[str, ...], message: str) -> None:
+    result = machine.run("node", "fault", *arguments)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"gaudi3-simulator-node: {message}")
+
+
+def test_list_and_clear_all(machine: Machine) -> None:
+    listed = machine.ok("node", "fault", "--list").lines
+    assert [line.split()[0] for line in listed] == list(faults.REGISTRY)
+    healthy = seen(machine)
+    for kind in ("temperature-zero", "ecc-uncorrected", "pcie-width"):
+        machine.ok("node", "fault", kind)
+    machine.ok("node", "fault", "--clear-all")
+    assert seen(machine) == healthy

@@ -1,0 +1,135 @@
+"""Every alert of the role prometheus fires when it must and not when it must not, by promtool's own verdict.
+
+Needs promtool (Debian: apt-get install --no-install-recommends prometheus). The cases are in alerts.yml.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+ROLE = ROOT / "roles" / "prometheus"
+CASES: dict[str, dict[str, list[dict[str, Any]]]] = yaml.safe_load(
+    (Path(__file__).parent / "alerts.yml").read_text(encoding="utf-8")
+)
+
+
+def render(**variables: Any) -> str:
+    """The rule file as the role writes it with its defaults."""
+    defaults = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    header, text = (ROLE / "templates" / "gaudi3.rules.yml.j2").read_text(encoding="utf-8").split("\n", 1)
+    assert header == "#jinja2: variable_start_string:'[[', variable_end_string:']]'"
+    environment = jinja2.Environment(
+        variable_start_string="[[",
+        variable_end_string="]]",
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    return environment.from_string(text).render(defaults | {"ansible_managed": "Ansible managed"} | variables)
+
+
+def rules(text: str) -> dict[str, dict[str, Any]]:
+    """The alerts by name."""
+    return {rule["alert"]: rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]}
+
+
+ALERTS = rules(render())
+
+
+def promtool(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["promtool", *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def failures(directory: Path, text: str, kind: str) -> dict[str, str]:
+    """What promtool finds wrong with all cases of a kind, by alert."""
+    tests = []
+    for name, alert in CASES.items():
+        for case in alert[kind]:
+            expected = []
+            if kind == "fires":
+                rule = ALERTS[name]
+                told = rule["annotations"] | {
+                    key: case[key] for key in ("summary", "description") if key in case
+                }
+                expected = [{"exp_labels": rule["labels"] | case["labels"], "exp_annotations": told}]
+            tests.append(
+                {
+                    "interval": "15s",
+                    "input_series": [
+                        {"series": key, "values": value} for key, value in case["series"].items()
+                    ],
+                    "alert_rule_test": [{"eval_time": case["at"], "alertname": name, "exp_alerts": expected}],
+                }
+            )
+    document = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": tests}
+    (directory / "rules.yml").write_text(text, encoding="utf-8")
+    (directory / "test.yml").write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")
+    result = promtool("test", "rules", "test.yml", cwd=directory)
+    found = dict(
+        re.findall(
+            r"alertname: ?(\w+),((?:.*\n)+?)(?=\s*(?:FAILED|alertname|\Z))", result.stdout + result.stderr
+        )
+    )
+    assert result.returncode == (1 if found else 0), result.stdout + result.stderr
+    return found
+
+
+def test_every_alert_has_cases_of_both_kinds() -> None:
+    assert set(CASES) == set(ALERTS)
+    assert all(alert["fires"] and alert["quiet"] for alert in CASES.values())
+
+
+def test_the_rules_are_valid(tmp_path: Path) -> None:
+    (tmp_path / "rules.yml").write_text(render(), encoding="utf-8")
+    result = promtool("check", "rules", "--lint-fatal", "rules.yml", cwd=tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_they_fire_and_say_what_and_where(tmp_path: Path) -> None:
+    assert failures(tmp_path, render(), "fires") == {}
+
+
+def test_they_stay_quiet(tmp_path: Path) -> None:
+    assert failures(tmp_path, render(), "quiet") == {}
+
+
+def with_expressions(expression: str) -> str:
+    """The rules with every alert's expression replaced."""
+    document = yaml.safe_load(render())
+    for group in document["groups"]:
+        for rule in group["rules"]:
+            rule["expr"] = expression
+            rule.pop("for", None)
+    return str(yaml.safe_dump(document))
+
+
+def test_the_cases_notice_an_alert_that_never_fires(tmp_path: Path) -> None:
+    assert set(failures(tmp_path, with_expressions("vector(0) > 1"), "fires")) == set(ALERTS)
+
+
+def test_the_cases_notice_an_alert_that_always_fires(tmp_path: Path) -> None:
+    assert set(failures(tmp_path, with_expressions("vector(1)"), "quiet")) == set(ALERTS)
+
+
+@pytest.mark.parametrize("name", sorted(ALERTS))
+def test_it_says_what_to_do(name: str) -> None:
+    rule = ALERTS[name]
+    assert rule["labels"]["severity"] in ("critical", "warning")
+    url, _, page = rule["annotations"]["runbook_url"].rpartition("/")
+    assert url == "https://github.com/gaudi3/scale/blob/main/docs/runbooks"
+    words = re.findall(r"[A-Z][a-z]+", name)
+    assert page == "-".join(word.lower() for word in words) + ".md"
+    text = (ROOT / "docs" / "runbooks" / page).read_text(encoding="utf-8")
+    assert text.startswith(f"# {name}\n")
+    assert "## Meaning" in text and "## Check" in text and "## Do" in text
+
+
+def test_the_number_of_cards_is_a_variable(tmp_path: Path) -> None:
+    assert set(failures(tmp_path, render(prometheus_cards_per_node=7), "fires")) == {"HpuCardMissing"}

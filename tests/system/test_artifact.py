@@ -1,0 +1,61 @@
+"""The built artifact: small, without links, installable, and its playbook runs by name from where it was installed."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from .conftest import ROOT, run
+
+
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("artifact")
+    result = run("ansible-galaxy", "collection", "build", "--output-path", str(folder))
+    assert result.returncode == 0, result.stderr
+    (built,) = folder.glob("gaudi3-scale-*.tar.gz")
+    return built
+
+
+def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
+    with tarfile.open(artifact) as tar:
+        members = tar.getmembers()
+    assert artifact.stat().st_size < 2_000_000
+    assert [member.name for member in members if member.issym() or member.islnk()] == []
+    top = {member.name.split("/")[0] for member in members}
+    assert top == {
+        "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "changelogs", "docs",
+        "meta", "playbooks", "plugins", "roles", "trainer",
+    }  # fmt: skip
+    names = {member.name for member in members}
+    assert "trainer/pyproject.toml" in names
+    assert not [name for name in names if "__pycache__" in name or name.startswith("trainer/tests")]
+
+
+def test_installs_and_runs_by_name(artifact: Path, tmp_path: Path) -> None:
+    collections = tmp_path / "collections"
+    result = run("ansible-galaxy", "collection", "install", str(artifact), "-p", str(collections), "--offline")
+    assert result.returncode == 0, result.stderr
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text("all: {children: {gaudi: {hosts: {}}, gaudi_head: {hosts: {}}, monitoring: {hosts: {}}}}\n")
+    result = run(
+        "ansible-playbook", "gaudi3.scale.site", "-i", str(inventory),
+        cwd=tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections), ANSIBLE_CONFIG="/dev/null",
+    )  # fmt: skip
+    # The playbook is found and its preflight speaks: an inventory without nodes is refused.
+    assert result.returncode == 2
+    assert "The inventory has no host in group gaudi" in result.stdout
+    result = run(
+        "ansible-playbook", "gaudi3.scale.site", "-i", str(inventory), "--list-tasks",
+        cwd=tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections), ANSIBLE_CONFIG="/dev/null",
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "gaudi3.scale.trainer : " in result.stdout
+
+
+def test_links_resolve_names_in_the_checkout() -> None:
+    links = ROOT / "collections" / "ansible_collections" / "gaudi3" / "scale"
+    entries = {path.name: path.is_symlink() for path in links.iterdir()}
+    assert entries == dict.fromkeys(["galaxy.yml", "meta", "playbooks", "plugins", "roles", "trainer"], True)

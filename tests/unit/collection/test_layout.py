@@ -1,0 +1,84 @@
+"""Promises that hold for the collection as a whole."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+MODULES = sorted(path for path in (ROOT / "plugins/modules").glob("*.py") if not path.name.startswith("_"))
+TREE = ROOT / "collections/ansible_collections/gaudi3/scale"
+NAMES = [path.stem for path in MODULES]
+
+
+def documentation(path: Path, name: str) -> Any:
+    """The YAML in a module's DOCUMENTATION, EXAMPLES or RETURN."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and [target.id for target in node.targets if isinstance(target, ast.Name)] == [
+            name
+        ]:
+            return yaml.safe_load(ast.literal_eval(node.value))
+    raise AssertionError(f"{path.name} has no {name}")
+
+
+def returns_facts(path: Path) -> bool:
+    """Whether some exit_json of the module has ansible_facts."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "exit_json"
+        and any(keyword.arg == "ansible_facts" for keyword in node.keywords)
+        for node in ast.walk(ast.parse(path.read_text()))
+    )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=NAMES)
+def test_facts_modules_return_facts_and_no_other_does(path: Path) -> None:
+    assert returns_facts(path) is path.stem.endswith("_facts")
+    assert ("ansible_facts" in (documentation(path, "RETURN") or {})) is path.stem.endswith("_facts")
+
+
+def undescribed(keys: dict[str, Any], prefix: str = "") -> list[str]:
+    found = []
+    for name, key in keys.items():
+        if not key.get("description") or "type" not in key:
+            found.append(prefix + name)
+        found += undescribed(key.get("contains", {}), f"{prefix}{name}.")
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=NAMES)
+def test_every_returned_key_is_described(path: Path) -> None:
+    assert undescribed(documentation(path, "RETURN") or {}) == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=NAMES)
+def test_check_and_diff_mode_are_declared(path: Path) -> None:
+    attributes = documentation(path, "DOCUMENTATION")["attributes"]
+    assert {"check_mode", "diff_mode"} <= set(attributes)
+    for name in ("check_mode", "diff_mode"):
+        assert attributes[name]["support"] in ("full", "partial", "none")
+
+
+def test_the_action_group_has_every_module() -> None:
+    runtime = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())
+    assert sorted(runtime["action_groups"]["gaudi3"]) == NAMES
+
+
+def test_the_licence_exception_is_noted_for_every_module() -> None:
+    lines = (ROOT / "tests/sanity/ignore-2.19.txt").read_text().splitlines()
+    noted = sorted(line.split()[0] for line in lines if line.endswith(" validate-modules:missing-gplv3-license"))
+    assert noted == [f"plugins/modules/{name}.py" for name in NAMES]
+
+
+def test_the_collection_tree_is_links_only() -> None:
+    entries = {entry.name: entry for entry in TREE.iterdir()}
+    assert set(entries) == {"galaxy.yml", "meta", "playbooks", "plugins", "roles", "trainer"}
+    for name, entry in entries.items():
+        assert entry.is_symlink(), f"{name} is a copy: git checkout -- collections brings the link back"
+        assert str(entry.readlink()) == f"../../../../{name}"
+        assert entry.resolve() == ROOT / name

@@ -1,0 +1,161 @@
+"""Waiting for a job: what is shown, and when it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+from ansible_collections.gaudi3.scale.plugins.action import gaudi_train as action
+
+
+def job(state: str, step: int = 0, **status: Any) -> dict[str, Any]:
+    said = {"step": step, "max_steps": 20, "loss": 3.0, "tokens_per_second": 5120.0, "device": "cpu", **status}
+    return {"name": "demo", "state": state, "status": said, "ending": "exit status 1", "log": ["the end"]}
+
+
+class Play:
+    """One task on one host, whose node answers from a list."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self.lines: list[str] = []
+        self.slept: list[float] = []
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.now = 0.0
+        monkeypatch.setattr(action.display, "display", self.lines.append)
+        monkeypatch.setattr(action.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(action.time, "sleep", self.sleep)
+        monkeypatch.setattr(action.C, "DEFAULT_LOCAL_TMP", str(folder))
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def run(
+        self,
+        answers: list[dict[str, Any]],
+        *,
+        host: str = "gaudi-1",
+        check: bool = False,
+        changed: bool = True,
+        **arguments: Any,
+    ) -> dict[str, Any]:
+        """Run the task; the first answer is the module's, the others are looks at the job."""
+        queue = list(answers)
+        task = MagicMock(
+            args={"name": "demo", "state": "finished", **arguments}, check_mode=check, async_val=0
+        )
+        plugin = action.ActionModule(task, MagicMock(), MagicMock(), MagicMock(), MagicMock(), MagicMock())
+
+        def execute(module_name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
+            self.asked.append((module_name.rpartition(".")[2], module_args))
+            answer = queue.pop(0) if len(queue) > 1 else queue[0]
+            if "failed" in answer:
+                return answer
+            if module_name.endswith("_info"):
+                return {"changed": False, "jobs": [answer]}
+            return {"changed": changed, "job": {key: answer[key] for key in answer if key != "log"}}
+
+        plugin._execute_module = execute
+        result: dict[str, Any] = plugin.run(task_vars={"inventory_hostname": host})
+        return result
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Play:
+    return Play(monkeypatch, tmp_path)
+
+
+def test_progress_is_shown_when_it_changed(play: Play) -> None:
+    result = play.run([job("running", 1), job("running", 1), job("running", 9), job("finished", 20)], poll_interval=2)
+    assert play.lines == [
+        "gaudi-1: step 1/20, loss 3.000, 5,120 tokens/s (cpu)",
+        "gaudi-1: step 9/20, loss 3.000, 5,120 tokens/s (cpu)",
+        "gaudi-1: step 20/20, loss 3.000, 5,120 tokens/s (cpu)",
+    ]
+    assert play.slept == [2, 2, 2]
+    assert "failed" not in result
+    assert (result["changed"], result["job"]["state"]) == (True, "finished")
+    assert "log" not in result and "log" not in result["job"]
+
+
+def test_the_node_is_asked_with_the_jobs_own_places(play: Play) -> None:
+    play.run([job("running"), job("finished", 20)], jobs_dir="/data/jobs", lines=7, config={})
+    assert play.asked[1] == ("gaudi_train_info", {"name": "demo", "jobs_dir": "/data/jobs", "lines": 0})
+
+
+def test_a_job_that_was_finished_says_nothing(play: Play) -> None:
+    result = play.run([job("finished", 20)], changed=False)
+    assert (play.lines, play.slept, result["changed"]) == ([], [], False)
+
+
+@pytest.mark.parametrize("options", [{"state": "started"}, {"state": "stopped"}, {"check": True}])
+def test_nothing_is_waited_for_unless_it_is_asked(play: Play, options: dict[str, Any]) -> None:
+    play.run([job("running", 1)], **options)
+    assert len(play.asked) == 1
+
+
+def test_a_failed_job_is_told_with_its_last_words(play: Play) -> None:
+    result = play.run([job("running", 3), job("failed", 4, error="the dataset is empty.")], lines=7)
+    assert result["failed"] is True
+    assert result["msg"] == (
+        "Job demo failed on this node at step 4 of 20: the dataset is empty; the last lines of its log are in 'log'."
+    )
+    assert result["log"] == ["the end"]
+    assert play.asked[-1][1]["lines"] == 7
+
+
+def test_a_trainer_which_could_not_say_why(play: Play) -> None:
+    result = play.run([job("running"), {**job("failed"), "status": None}])
+    assert result["msg"] == (
+        "Job demo failed on this node before its first step: its unit ended with exit status 1; the last lines of its "
+        "log are in 'log'."
+    )
+
+
+def test_a_job_that_was_stopped_meanwhile(play: Play) -> None:
+    result = play.run([job("running", 3), job("stopped", 4)])
+    assert result["failed"] is True
+    assert result["msg"] == (
+        "Job demo is stopped on this node at step 4 of 20, but not finished: run the task again to continue it."
+    )
+
+
+def test_timeout_leaves_the_job_running_and_says_so(play: Play) -> None:
+    result = play.run([job("running", 3)], timeout=10, poll_interval=4)
+    assert play.slept == [4, 4, 4]
+    assert result["failed"] is True
+    assert result["msg"] == (
+        "Job demo still runs at step 3 of 20 after 10 seconds of waiting, and was left running: run the task again to "
+        "wait on, or raise 'timeout'."
+    )
+    assert {name for name, _arguments in play.asked} == {"gaudi_train", "gaudi_train_info"}
+
+
+def test_a_job_that_failed_elsewhere_is_not_waited_for_until_the_timeout(play: Play) -> None:
+    play.run([job("failed")], host="gaudi-2")
+    play.asked.clear()
+    result = play.run([job("running", 3)], host="gaudi-1", changed=False, poll_interval=10)
+    assert play.slept == [10, 10, 10]
+    assert result["failed"] is True
+    assert result["msg"] == (
+        "Job demo failed on gaudi-2, without which it cannot go on, but its unit still runs here: put gaudi-2 right "
+        "and run the task again, or stop the job with state=stopped."
+    )
+
+
+def test_a_failure_of_an_earlier_start_does_not_count(play: Play) -> None:
+    play.run([job("failed")], host="gaudi-2")
+    result = play.run([*[job("running", 3)] * 5, job("finished", 20)], changed=True, poll_interval=30)
+    assert "failed" not in result
+
+
+def test_a_start_that_was_refused_is_passed_on(play: Play) -> None:
+    refused = {"failed": True, "msg": "no"}
+    assert play.run([refused]) == refused
+
+
+def test_a_look_that_fails_ends_the_waiting(play: Play) -> None:
+    result = play.run([job("running", 3), {"failed": True, "msg": "gone"}])
+    assert (result["failed"], result["msg"], result["job"]["status"]["step"]) == (True, "gone", 3)

@@ -1,0 +1,175 @@
+"""Parsing of hl-smi's texts, with the shapes it is known to print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import (
+    HlSmiError,
+    Port,
+    card_facts,
+    firmware_version,
+    number,
+    parse_csv,
+    parse_links,
+    parse_log,
+    parse_ports,
+    quote,
+    release_of,
+    shared_firmware,
+)
+
+FIELDS = (
+    "index",
+    "uuid",
+    "name",
+    "driver_version",
+    "memory.total",
+    "memory.used",
+    "memory.free",
+    "power.draw",
+    "power.max",
+    "temperature.aip",
+    "utilization.aip",
+)
+WITH_UNITS = (
+    "0, 01P4-HL3090A0-18-ABC123-01-02-03, HL-325L, 1.22.1-97ec1a4, 131072 MiB, 672 MiB, 130400 MiB, 226 W, "
+    "850 W, 36 C, 0 %\n"
+)
+
+
+def test_csv_row_with_units_reads_like_one_without() -> None:
+    [cells] = parse_csv(WITH_UNITS, FIELDS)
+    assert cells["uuid"] == "01P4-HL3090A0-18-ABC123-01-02-03"
+    facts = card_facts({**cells, "bus_id": "0000:19:00.0"}, None, None)
+    assert (facts["memory_total_mib"], facts["power_draw_w"], facts["power_max_w"]) == (131072, 226, 850)
+    assert (facts["temperature_c"], facts["utilization_percent"]) == (36, 0)
+    assert facts["module_id"] is None
+
+
+def test_empty_lines_of_a_csv_are_skipped() -> None:
+    assert parse_csv("\n1, a\n\n  \n2, b\n", ("index", "name")) == [
+        {"index": "1", "name": "a"},
+        {"index": "2", "name": "b"},
+    ]
+
+
+def test_row_with_too_few_cells_is_quoted() -> None:
+    with pytest.raises(HlSmiError, match=r"^'3, HL-325L' is not a row of 3 fields$"):
+        parse_csv("3, HL-325L\n", ("index", "name", "uuid"))
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("672", 672),
+        ("672 MiB", 672),
+        ("x16", 16),
+        ("-1", -1),
+        ("0 %", 0),
+        ("N/A", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_numbers(cell: str | None, expected: int | None) -> None:
+    assert number(cell, "memory.used") == expected
+
+
+@pytest.mark.parametrize("cell", ["warm", "12 GB", "0x10", "1,5"])
+def test_a_cell_that_is_no_number_names_its_field(cell: str) -> None:
+    with pytest.raises(HlSmiError, match=rf"^field temperature.aip is '{cell}' where a number was expected$"):
+        number(cell, "temperature.aip")
+
+
+def test_a_row_without_address_names_no_card() -> None:
+    with pytest.raises(HlSmiError, match="names no card: its index or bus_id is missing"):
+        card_facts({"index": "0", "bus_id": "N/A"}, None, None)
+
+
+def test_log(samples: Any) -> None:
+    log = parse_log(samples.log(("0000:19:00.0", "Operational", samples.spi)))
+    assert (log.driver_version, log.hl_smi_version) == ("1.23.0-2eae87a", "hl-1.23.0-fw-62.2.1.1")
+    card = log.cards["0000:19:00.0"]
+    assert (card.device, card.status, card.model) == ("accel0", "Operational", "F08GL0DIG017A")
+    assert card.firmware == {
+        "fit": "hl-gaudi3-1.23.0-fw-62.2.1-sec-9",
+        "spi": "hl-gaudi3-1.23.0-fw-62.2.1-sec-9",
+        "os": "hl-gaudi3-1.23.0-fw-62.2.1-sec-9",
+        "cpld": "Version: 0x4, Timestamp(epoch): 0x6512bd43",
+    }
+
+
+def test_log_of_an_older_tool() -> None:
+    text = (
+        "================ HL-SMI LOG ================\n\n"
+        "Driver Version                          : 1.12.1-cb7a7bc\n"
+        "HL-SMI Version                          : hl-1.12.1-fw-46.0.5.0 (Oct 19 2023 - 01:19:50)\n\n"
+        "Attached AIPs                           : 1\n\n"
+        "[0] AIP (accel0) 0000:43:00.0\n"
+        "        Module status                   : Operational\n"
+        "        Firmware [UBOOT] Version        : U-Boot 2021.04-hl-gaudi2-1.12.1-fw-46.0.5-sec-6 (...)\n"
+        "        CPLD Version                    : 0x0000000d\n"
+    )
+    card = parse_log(text).cards["0000:43:00.0"]
+    assert card.firmware == {"uboot": "hl-gaudi2-1.12.1-fw-46.0.5-sec-6", "cpld": "0x0000000d"}
+
+
+def test_log_which_describes_fewer_cards_than_it_announces(samples: Any) -> None:
+    text = samples.log(("0000:19:00.0", "Operational", samples.spi)).replace(
+        "Attached AIPs                           : 1", "Attached AIPs                           : 8"
+    )
+    with pytest.raises(HlSmiError, match=r"announces 8 cards and describes 1$"):
+        parse_log(text)
+
+
+def test_log_which_is_none() -> None:
+    with pytest.raises(HlSmiError) as error:
+        parse_log("\nBus error\n")
+    assert str(error.value) == (
+        "the detail log beginning with 'Bus error' announces no number of cards and describes 0"
+    )
+
+
+def test_ports_and_links(samples: Any) -> None:
+    ports = parse_ports(samples.ports)
+    assert len(ports) == 24
+    assert [port.port for port in ports if port.type == "external"] == [1, 11, 23]
+    assert ports[8] == Port(8, "internal")
+    links = parse_links(samples.links)
+    assert [port for port, link in links.items() if link == "down"] == [11]
+    assert len(links) == 24
+
+
+def test_port_texts_which_are_none() -> None:
+    with pytest.raises(HlSmiError, match=r"^a port list was expected and 'no such card' was printed$"):
+        parse_ports("no such card\n")
+    with pytest.raises(HlSmiError, match=r"^'port eight: external' is not a line of a port list$"):
+        parse_ports("port eight: external\n")
+    with pytest.raises(HlSmiError, match=r"^port 8 is 'MAYBE' where UP or DOWN was expected$"):
+        parse_links("port  8:\tMAYBE\n")
+
+
+def test_firmware_names() -> None:
+    assert firmware_version("Preboot version hl-gaudi3-1.20.0-fw-58.1.1-sec-2 (Jan 1)") == (
+        "hl-gaudi3-1.20.0-fw-58.1.1-sec-2"
+    )
+    assert firmware_version("Version: 0x4") == "Version: 0x4"
+
+
+def test_firmware_that_differs_between_cards_has_no_common_version() -> None:
+    cards = [{"firmware": {"spi": "a", "os": "o"}}, {"firmware": {"spi": "b", "os": "o"}}]
+    assert shared_firmware(cards) == {"os": "o", "spi": None}
+    assert shared_firmware([{}, {}]) == {}
+
+
+def test_release_is_the_part_that_compares() -> None:
+    assert release_of("1.23.0-2eae87a") == "1.23.0"
+    assert release_of(None) is None
+    assert release_of("unknown") is None
+
+
+def test_quote_folds_and_shortens() -> None:
+    assert quote("a \t b\x00") == repr("a b\x00")
+    assert quote("x" * 100) == repr("x" * 77 + "...")

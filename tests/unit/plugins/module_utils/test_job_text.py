@@ -1,0 +1,156 @@
+"""The unit, the configuration and the progress line of a job, to the letter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import (
+    NodeShare,
+    config_text,
+    last_words,
+    launch_argv,
+    progress_line,
+    unit_text,
+    yaml_text,
+)
+from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import JobSpec
+
+FOLDER = "/var/lib/gaudi3-scale/jobs/demo"
+SPEC = JobSpec(
+    name="demo",
+    config={"train": {"max_steps": 20}},
+    nodes=("gaudi-1", "gaudi-2"),
+    head_address="10.89.78.11",
+    processes_per_node=8,
+    max_restarts=1,
+    threads=2,
+    environment={"B": 'say "50 %"', "A": "1"},
+    environment_files=("/etc/gaudi3-scale/fabric.env",),
+)
+UNIT = f"""\
+# Written by gaudi3.scale.gaudi_train; the next start of the job overwrites what is changed here.
+[Unit]
+Description=Gaudi 3 training job demo
+Wants=network-online.target
+After=network-online.target
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+User=gaudi3-scale
+WorkingDirectory=/var/lib/gaudi3-scale/jobs/demo
+CacheDirectory=gaudi3-scale
+Environment=A=1
+Environment="B=say \\"50 %%\\""
+Environment=HABANA_LOGS=/var/lib/gaudi3-scale/jobs/demo/habana_logs
+Environment=OMP_NUM_THREADS=2
+Environment=PYTHONUNBUFFERED=1
+Environment=XDG_CACHE_HOME=/var/cache/gaudi3-scale
+EnvironmentFile=-/etc/gaudi3-scale/fabric.env
+ExecStart=/opt/gaudi3-scale/venv/bin/python -m torch.distributed.run --nnodes=2 --nproc-per-node=8 \
+--rdzv-backend=c10d --rdzv-endpoint=10.89.78.11:29400 --rdzv-id=demo-{SPEC.sha256[:8]} --max-restarts=1 \
+--no-python /opt/gaudi3-scale/venv/bin/gaudi3-train fit --config /var/lib/gaudi3-scale/jobs/demo/config.yml
+Restart=no
+KillMode=mixed
+TimeoutStopSec=120
+LimitMEMLOCK=infinity
+LimitNOFILE=65536
+TasksMax=infinity
+NoNewPrivileges=yes
+PrivateTmp=yes
+ProtectSystem=full
+ProtectHome=read-only
+RestrictSUIDSGID=yes
+LockPersonality=yes
+StandardOutput=journal
+StandardError=journal
+SyslogIdentifier=gaudi-train-demo
+"""
+
+
+def test_unit() -> None:
+    assert unit_text(SPEC, NodeShare(FOLDER)) == UNIT
+
+
+@pytest.mark.parametrize(("is_head", "word"), [(True, "true"), (False, "false")])
+def test_a_node_that_knows_its_place_does_not_ask_the_resolver(is_head: bool, word: str) -> None:
+    argv = launch_argv(SPEC, NodeShare(FOLDER, address="10.89.78.12", is_head=is_head))
+    plain = launch_argv(SPEC, NodeShare(FOLDER))
+    assert [item for item in argv if item not in plain] == [
+        f"--rdzv-conf=is_host={word}",
+        "--local-addr=10.89.78.12",
+    ]
+
+
+def test_an_ipv6_head_is_put_in_brackets() -> None:
+    argv = launch_argv(replace(SPEC, head_address="fd00::1"), NodeShare(FOLDER))
+    assert "--rdzv-endpoint=[fd00::1]:29400" in argv
+
+
+def test_configuration_of_a_node() -> None:
+    share = NodeShare(FOLDER, config={"metrics": {"address": "10.89.78.11"}, "train": {"log_every": 5}})
+    assert config_text(SPEC, share) == (
+        "# Written by gaudi3.scale.gaudi_train; the next start of the job overwrites what is changed here.\n"
+        'metrics:\n  address: "10.89.78.11"\n'
+        'output_dir: "/var/lib/gaudi3-scale/jobs/demo"\n'
+        "train:\n  log_every: 5\n  max_steps: 20\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": 1e-05, "b": 3e20, "c": 0.1, "d": 2.5e-7, "e": -1.0},
+        {"no": "no", "none": None, "yes": True, "word": "a: b # c", "empty": "", "unicode": "äß\n\t"},
+        {"list": [1, "2", [3, {"x": 4}], {"y": {"z": []}}], "nothing": {}, "odd key": 1, "1": 2},
+        {"deep": {"er": {"est": [[1, 2], [3]]}}},
+    ],
+)
+def test_yaml_comes_back_as_it_was(value: Any) -> None:
+    assert yaml.safe_load(yaml_text(value)) == value
+
+
+STATUS = {"step": 40, "max_steps": 200, "loss": 2.9132, "tokens_per_second": 5119.6, "device": "cpu"}
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({}, "gaudi-1: step 40/200, loss 2.913, 5,120 tokens/s (cpu)"),
+        ({"tokens_per_second": None}, "gaudi-1: step 40/200, loss 2.913 (cpu)"),
+        ({"step": 0, "loss": None, "tokens_per_second": None}, "gaudi-1: step 0/200 (cpu)"),
+        ({"device": None, "tokens_per_second": 1234567.8}, "gaudi-1: step 40/200, loss 2.913, 1,234,568 tokens/s"),
+        ({"step": None}, None),
+        ({"max_steps": None}, None),
+    ],
+)
+def test_progress(change: dict[str, Any], line: str | None) -> None:
+    assert progress_line("gaudi-1", {**STATUS, **change}) == line
+
+
+def test_no_progress_without_a_status() -> None:
+    assert progress_line("gaudi-1", None) is None
+
+
+TORCHRUN = [
+    "E1120 22:15:57 764 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1) local_rank: 0",
+    "Traceback (most recent call last):",
+    "    raise ChildFailedError(",
+    "============================================================",
+    "gaudi3-train FAILED",
+    "============================================================",
+]
+
+
+def test_last_words_are_the_trainers_not_torchruns() -> None:
+    log = ["step 1", "ValueError: no data", *TORCHRUN, "a.service: Failed with result 'exit-code'."]
+    assert last_words(log, 3) == ["ValueError: no data", TORCHRUN[0], "a.service: Failed with result 'exit-code'."]
+
+
+def test_a_log_without_a_failure_is_kept_as_it_is() -> None:
+    log = ["=====", "step 1", "step 2"]
+    assert last_words(log, 5) == log
+    assert last_words(log, 1) == ["step 2"]

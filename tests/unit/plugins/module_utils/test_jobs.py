@@ -1,0 +1,198 @@
+"""What identifies a training job, and what is done about one that is there already."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
+    Decision,
+    JobSpec,
+    Situation,
+    archive_name,
+    decide,
+    unit_name,
+)
+
+SPEC = JobSpec(name="demo", config={"train": {"max_steps": 20}}, nodes=("a", "b"), head_address="10.0.0.1")
+SAME = {"spec_sha256": SPEC.sha256, "config_sha256": SPEC.config_sha256, "has_output": True, "has_setup": True}
+OTHER_LAUNCH = {**SAME, "spec_sha256": "1" * 64}
+OTHER_CONFIG = {**SAME, "spec_sha256": "1" * 64, "config_sha256": "2" * 64}
+RUNNING_ELSEWISE = (
+    "Job demo is already running on this node under another specification "
+    f"(11111111, asked for {SPEC.sha256[:8]}): stop it first with state=stopped, or choose another name."
+)
+
+
+def test_the_hash_is_the_same_on_every_node_and_day() -> None:
+    assert SPEC.sha256 == "4b8e5a96054cc63c03f054540999cbe4a9d19056ac6c549c5d34afe36aa24f05"
+    assert SPEC.rdzv_id == "demo-" + SPEC.sha256[:8]
+    assert unit_name("demo") == "gaudi-train-demo.service"
+
+
+def test_the_order_of_keys_does_not_count() -> None:
+    one = replace(SPEC, config={"a": 1, "b": {"c": 2, "d": 3}})
+    two = replace(SPEC, config={"b": {"d": 3, "c": 2}, "a": 1})
+    assert one.sha256 == two.sha256
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"config": {"train": {"max_steps": 21}}},
+        {"nodes": ("a",)},
+        {"nodes": ("b", "a")},
+        {"head_address": "10.0.0.2"},
+        {"rdzv_port": 29401},
+        {"processes_per_node": 2},
+        {"max_restarts": 1},
+        {"threads": 1},
+        {"environment": {"A": "1"}},
+        {"environment_files": ("/etc/a.env",)},
+        {"user": "someone"},
+        {"venv": "/opt/other"},
+        {"stop_timeout": 60},
+        {"trainer_version": "0.2.0"},
+    ],
+)
+def test_whatever_makes_another_run_makes_another_hash(change: dict[str, Any]) -> None:
+    other = replace(SPEC, **change)
+    assert other.sha256 != SPEC.sha256
+    assert (other.config_sha256 != SPEC.config_sha256) == ("config" in change)
+
+
+#: Wanted state, state found, specification found -> what is done. Every cell of the table.
+CELLS = [
+    *[
+        (wanted, state, found, decision)
+        for wanted in ("started", "finished")
+        for state, found, decision in (
+            ("absent", {}, Decision("start")),
+            ("absent", {**SAME, "has_setup": False}, Decision("start")),
+            ("absent", {**OTHER_LAUNCH, "has_setup": False}, Decision("start")),
+            ("absent", {**OTHER_CONFIG, "has_setup": False}, Decision("start", archive=True)),
+            ("absent", {"has_output": True}, Decision("start", archive=True)),
+            ("stopped", SAME, Decision("start")),
+            ("stopped", OTHER_LAUNCH, Decision("start")),
+            ("stopped", OTHER_CONFIG, Decision("start", archive=True)),
+            ("failed", SAME, Decision("start")),
+            ("failed", OTHER_LAUNCH, Decision("start")),
+            ("failed", OTHER_CONFIG, Decision("start", archive=True)),
+            ("running", SAME, Decision("keep")),
+            ("running", OTHER_LAUNCH, Decision("refuse", reason=RUNNING_ELSEWISE)),
+            ("running", OTHER_CONFIG, Decision("refuse", reason=RUNNING_ELSEWISE)),
+            ("finished", SAME, Decision("keep")),
+            ("finished", OTHER_LAUNCH, Decision("start")),
+            ("finished", OTHER_CONFIG, Decision("start", archive=True)),
+        )
+    ],
+    *[
+        ("stopped", state, found, Decision("stop" if state == "running" else "keep"))
+        for state in ("absent", "stopped", "failed", "running", "finished")
+        for found in (SAME, OTHER_LAUNCH, OTHER_CONFIG)
+    ],
+    *[
+        ("absent", state, found, Decision("remove"))
+        for state in ("stopped", "failed", "running", "finished")
+        for found in (SAME, OTHER_LAUNCH, OTHER_CONFIG)
+    ],
+    ("absent", "absent", {}, Decision("keep")),
+    ("absent", "absent", {"has_output": True}, Decision("keep")),
+    ("absent", "absent", {"has_output": True, "has_setup": True}, Decision("remove")),
+    ("absent", "running", {}, Decision("remove")),
+]
+
+
+@pytest.mark.parametrize(("wanted", "state", "found", "decision"), CELLS)
+def test_decision(wanted: str, state: str, found: dict[str, Any], decision: Decision) -> None:
+    assert decide(wanted, "demo", Situation(state, **found), SPEC) == decision
+
+
+def test_purge_removes_what_was_kept_before() -> None:
+    kept = Situation("absent", has_output=True)
+    assert decide("absent", "demo", kept, purge=True) == Decision("remove")
+    assert decide("absent", "demo", Situation("absent"), purge=True) == Decision("keep")
+
+
+def test_a_finished_job_rejoins_where_it_is_not_finished_everywhere() -> None:
+    assert decide("finished", "demo", Situation("finished", **SAME), SPEC, rejoin=True) == Decision("start")
+    assert decide("finished", "demo", Situation("running", **SAME), SPEC, rejoin=True) == Decision("keep")
+
+
+def test_only_what_acts_is_a_change() -> None:
+    changed = {action: Decision(action).changed for action in ("keep", "refuse", "start", "stop", "remove")}
+    assert changed == {"keep": False, "refuse": False, "start": True, "stop": True, "remove": True}
+
+
+def test_old_output_never_lands_on_older_output() -> None:
+    assert archive_name("demo", "abcdef0123", set()) == "demo.abcdef01"
+    assert archive_name("demo", "abcdef0123", {"demo.abcdef01", "demo.abcdef01-2"}) == "demo.abcdef01-3"
+    assert archive_name("demo", None, set()) == "demo.unknown"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"name": "No Way"},
+            "Job name 'No Way' cannot be used: take 1 to 63 lower-case letters, digits, '-' and '_', beginning "
+            "and ending with a letter or digit.",
+        ),
+        ({"nodes": ()}, "Job demo has no nodes: list the inventory names of its nodes in 'nodes'."),
+        ({"nodes": ("a", "a")}, "Job demo names a node twice in 'nodes': list each node once."),
+        (
+            {"head_address": "a b"},
+            "Head address 'a b' is not a host name or an address: set 'head_address' to the address at which "
+            "all nodes reach the first one.",
+        ),
+        ({"rdzv_port": 80}, "rdzv_port is 80, but must be from 1024 to 65535."),
+        ({"processes_per_node": 0}, "processes_per_node is 0, but must be from 1 to 1024."),
+        ({"max_restarts": -1}, "max_restarts is -1, but must be from 0 to 1000."),
+        ({"threads": 0}, "threads is 0, but must be at least 1 (or left out)."),
+        (
+            {"user": "a;b"},
+            "User 'a;b' is not a name of a user: take lower-case letters, digits, '-' and '_'.",
+        ),
+        (
+            {"config": {"output_dir": "/tmp"}},
+            "config.output_dir is set by this module to the job's own folder: leave it out, and use 'jobs_dir' to "
+            "keep jobs elsewhere.",
+        ),
+        (
+            {"environment": {"A B": "1"}},
+            "Environment variable 'A B' cannot be set: a name has letters, digits and '_', and a value has one "
+            "line.",
+        ),
+        (
+            {"environment": {"A": "1\n2"}},
+            "Environment variable 'A' cannot be set: a name has letters, digits and '_', and a value has one line.",
+        ),
+    ],
+)
+def test_a_job_that_cannot_run_is_refused_in_one_sentence(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        replace(SPEC, **change).check()
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("name", ["a", "demo", "llama-7b_2", "x" * 63])
+def test_names_that_are_fine(name: str) -> None:
+    replace(SPEC, name=name).check()
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a-", "x" * 64, "a.b", "a/b", "a@b", "A", "../a"])
+def test_names_that_are_not(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot be used"):
+        replace(SPEC, name=name).check()
+
+
+def test_more_processes_than_cards() -> None:
+    spec = replace(SPEC, processes_per_node=16)
+    spec.check_cards(None)
+    spec.check_cards(16)
+    with pytest.raises(ValueError) as caught:
+        spec.check_cards(8)
+    assert str(caught.value) == (
+        "Job demo wants 16 processes on this node, which has 8 cards: set processes_per_node to at most 8."
+    )

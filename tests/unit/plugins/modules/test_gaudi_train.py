@@ -1,0 +1,345 @@
+"""gaudi_train and gaudi_train_info against a made-up systemd."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gaudi3.scale.plugins.modules import gaudi_train, gaudi_train_info
+
+UNIT = "gaudi-train-demo.service"
+SHOW = "--property=LoadState,ActiveState,SubState,Result,ExecMainCode,ExecMainStatus"
+
+
+class Systemd:
+    """A stand-in for systemctl and journalctl: one unit, whose state the test sets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[str] = []
+        self.state = {"ActiveState": "inactive", "Result": "success", "ExecMainStatus": "0"}
+        self.start_rc = 0
+        self.journal = "last\nfirst\n"
+        monkeypatch.setattr(AnsibleModule, "run_command", self.run)
+        monkeypatch.setattr(AnsibleModule, "get_bin_path", lambda _self, name, required: f"/bin/{name}")
+
+    def run(self, argv: list[str], **options: Any) -> tuple[int, str, str]:
+        assert options == {"environ_update": {"LC_ALL": "C", "LANGUAGE": "C"}}
+        self.calls.append(" ".join(argv))
+        if argv[0] == "/bin/journalctl":
+            return 0, self.journal, ""
+        if argv[1] == "show":
+            return 0, "".join(f"{key}={value}\n" for key, value in self.state.items()), ""
+        if argv[1] == "start":
+            if self.start_rc:
+                return self.start_rc, "", "Job for the unit failed\nbecause of reasons."
+            self.state["ActiveState"] = "active"
+        if argv[1] == "stop":
+            self.state["ActiveState"] = "failed"
+        if argv[1] == "reset-failed" and self.state["ActiveState"] == "failed":
+            self.state["ActiveState"] = "inactive"
+        return 0, "", ""
+
+    def ran(self) -> list[str]:
+        """What was run beside looking, and forget it."""
+        calls = [call.replace("/bin/systemctl ", "") for call in self.calls if " show " not in call]
+        self.calls.clear()
+        return calls
+
+
+@pytest.fixture
+def systemd(monkeypatch: pytest.MonkeyPatch) -> Systemd:
+    return Systemd(monkeypatch)
+
+
+class Job:
+    """The module with the options of one job in a folder of its own."""
+
+    def __init__(self, folder: Path, run_module: Any) -> None:
+        self.folder = folder
+        self._run = run_module
+        (folder / "units").mkdir()
+        (folder / "venv/bin").mkdir(parents=True)
+        for name in ("python", "gaudi3-train"):
+            (folder / "venv/bin" / name).touch(mode=0o755)
+        self.places = {"jobs_dir": str(folder / "jobs"), "unit_dir": str(folder / "units")}
+        self.options = {
+            "name": "demo",
+            "config": {"train": {"max_steps": 20}},
+            "nodes": ["gaudi-1"],
+            "head_address": "10.0.0.1",
+            "user": pwd.getpwuid(os.getuid()).pw_name,
+            "venv": str(folder / "venv"),
+        }
+
+    def __call__(self, state: str, **options: Any) -> dict[str, Any]:
+        check, diff = options.pop("check", False), options.pop("diff", False)
+        result: dict[str, Any] = self._run(
+            gaudi_train, check=check, diff=diff, state=state, **{**self.options, **self.places, **options}
+        )
+        return result
+
+    def says(self, **status: Any) -> None:
+        """The trainer writes its status."""
+        status = {"max_steps": 20, "updated_at": time.time() + 1, **status}
+        (self.folder / "jobs/demo/status.json").write_text(json.dumps(status))
+
+    def files(self) -> list[str]:
+        return sorted(
+            str(path.relative_to(self.folder))
+            for path in self.folder.rglob("*")
+            if path.is_file() and "venv" not in path.parts
+        )
+
+
+@pytest.fixture
+def job(tmp_path: Path, run_module: Any) -> Job:
+    return Job(tmp_path, run_module)
+
+
+FILES = ["jobs/demo/config.yml", "jobs/demo/job.json", f"units/{UNIT}"]
+
+
+def test_start(job: Job, systemd: Systemd) -> None:
+    result = job("started")
+    assert result["changed"] is True
+    assert result["job"]["state"] == "running"
+    assert result["job"]["ending"] is None
+    assert systemd.ran() == ["daemon-reload", f"start {UNIT}"]
+    assert job.files() == FILES
+    record = json.loads((job.folder / "jobs/demo/job.json").read_text())
+    assert record["spec_sha256"] == result["job"]["spec_sha256"]
+    assert record["specification"]["config"] == {"train": {"max_steps": 20}}
+
+
+def test_exact_look(job: Job, systemd: Systemd) -> None:
+    job("stopped")
+    assert systemd.calls == [f"/bin/systemctl show {UNIT} {SHOW}"]
+
+
+def test_running_job_is_left_alone(job: Job, systemd: Systemd) -> None:
+    job("started")
+    systemd.ran()
+    for state in ("started", "finished"):
+        assert job(state)["changed"] is False
+    assert systemd.ran() == []
+
+
+def test_running_job_is_not_touched_for_another_specification(job: Job, systemd: Systemd) -> None:
+    job("started")
+    before = {name: (job.folder / name).read_text() for name in FILES}
+    systemd.ran()
+    result = job("started", max_restarts=3)
+    assert result["failed"] is True and result["changed"] is False
+    assert result["msg"].startswith("Job demo is already running on this node under another specification (")
+    assert result["msg"].endswith("): stop it first with state=stopped, or choose another name.")
+    assert result["job"]["state"] == "running"
+    assert systemd.ran() == []
+    assert {name: (job.folder / name).read_text() for name in FILES} == before
+
+
+def test_finished_job_is_left_alone(job: Job, systemd: Systemd) -> None:
+    job("started")
+    job.says(state="finished", step=20)
+    systemd.state["ActiveState"] = "inactive"
+    systemd.ran()
+    result = job("finished")
+    assert result["changed"] is False
+    assert result["job"]["state"] == "finished"
+    assert result["job"]["status"]["step"] == 20
+    assert systemd.ran() == []
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"), [("failed", "running"), ("inactive", "running"), ("inactive", "failed")]
+)
+def test_job_that_broke_off_starts_again_in_place(unit: str, said: str, job: Job, systemd: Systemd) -> None:
+    job("started")
+    job.says(state=said, step=7)
+    (job.folder / "jobs/demo/checkpoints").mkdir()
+    systemd.state["ActiveState"] = unit
+    systemd.ran()
+    result = job("started")
+    assert result["changed"] is True and result["archived"] is None
+    assert systemd.ran() == ["daemon-reload", f"start {UNIT}"]
+    assert (job.folder / "jobs/demo/checkpoints").is_dir()
+
+
+def test_stop(job: Job, systemd: Systemd) -> None:
+    job("started")
+    job.says(state="failed", step=7, error="SIGTERM")
+    systemd.ran()
+    result = job("stopped")
+    assert result["changed"] is True
+    assert result["job"]["state"] == "stopped"
+    assert systemd.ran() == [f"stop {UNIT}", f"reset-failed {UNIT}"]
+    assert job("stopped")["changed"] is False
+    assert systemd.ran() == []
+
+
+def test_stop_of_a_job_that_never_was(job: Job, systemd: Systemd) -> None:
+    result = job("stopped")
+    assert result["changed"] is False
+    assert result["job"]["state"] == "absent"
+
+
+def test_absent_keeps_the_output_and_what_made_it(job: Job, systemd: Systemd) -> None:
+    job("started")
+    job.says(state="running", step=7)
+    systemd.ran()
+    assert job("absent")["changed"] is True
+    assert systemd.ran() == [f"stop {UNIT}", f"reset-failed {UNIT}", "daemon-reload", f"reset-failed {UNIT}"]
+    assert job.files() == ["jobs/demo/job.json", "jobs/demo/status.json"]
+    assert job("absent")["changed"] is False
+    result = job("started")
+    assert result["changed"] is True and result["archived"] is None
+
+
+def test_purge(job: Job, systemd: Systemd) -> None:
+    job("started")
+    assert job("absent", purge=True)["changed"] is True
+    assert job.files() == []
+    assert not (job.folder / "jobs/demo").exists()
+    assert job("absent", purge=True)["changed"] is False
+
+
+def test_another_training_moves_the_old_output_aside(job: Job, systemd: Systemd) -> None:
+    old = job("started")["job"]["spec_sha256"][:8]
+    job.says(state="finished", step=20)
+    systemd.state["ActiveState"] = "inactive"
+    result = job("started", config={"train": {"max_steps": 40}})
+    assert result["changed"] is True
+    assert result["archived"] == str(job.folder / f"jobs/demo.{old}")
+    assert set(job.files()) == {
+        "jobs/demo/config.yml",
+        "jobs/demo/job.json",
+        f"jobs/demo.{old}/config.yml",
+        f"jobs/demo.{old}/job.json",
+        f"jobs/demo.{old}/status.json",
+        f"units/{UNIT}",
+    }
+    assert "max_steps: 20" in (job.folder / f"jobs/demo.{old}/config.yml").read_text()
+    assert "max_steps: 40" in (job.folder / "jobs/demo/config.yml").read_text()
+
+
+def test_another_launch_of_the_same_training_goes_on(job: Job, systemd: Systemd) -> None:
+    job("started")
+    systemd.state["ActiveState"] = "failed"
+    result = job("started", processes_per_node=4)
+    assert result["changed"] is True and result["archived"] is None
+    assert "--nproc-per-node=4" in (job.folder / "units" / UNIT).read_text()
+
+
+def test_what_differs_from_node_to_node_is_no_other_job(job: Job, systemd: Systemd) -> None:
+    one = job("started", address="10.0.0.1", is_head=True, node_config={"metrics": {"address": "10.0.0.1"}})
+    assert 'address: "10.0.0.1"' in (job.folder / "jobs/demo/config.yml").read_text()
+    two = job("started", address="10.0.0.2", is_head=False, node_config={"metrics": {"address": "10.0.0.2"}})
+    assert two["changed"] is False
+    assert two["job"]["spec_sha256"] == one["job"]["spec_sha256"]
+
+
+def test_check_mode_tells_and_does_nothing(job: Job, systemd: Systemd) -> None:
+    result = job("started", check=True, diff=True, user="not-yet-there", venv="/not/yet/there")
+    assert result["changed"] is True
+    assert result["job"]["state"] == "absent"
+    assert [part["before_header"] for part in result["diff"]] == [
+        str(job.folder / "jobs/demo/config.yml") + " (absent)",
+        str(job.folder / "units" / UNIT) + " (absent)",
+    ]
+    assert [part["before"] for part in result["diff"]] == ["", ""]
+    assert "max_steps: 20" in result["diff"][0]["after"]
+    assert "User=not-yet-there" in result["diff"][1]["after"]
+    assert job.files() == []
+    assert systemd.ran() == []
+
+
+@pytest.mark.parametrize(
+    ("state", "unit", "options"),
+    [
+        ("stopped", "active", {}),
+        ("absent", "active", {}),
+        ("absent", "inactive", {"purge": True}),
+        ("started", "failed", {}),
+        ("started", "failed", {"config": {"train": {"max_steps": 40}}}),
+    ],
+)
+def test_check_mode_predicts_what_is_then_done(
+    state: str, unit: str, options: dict[str, Any], job: Job, systemd: Systemd
+) -> None:
+    job("started")
+    systemd.state["ActiveState"] = unit
+    before = job.files()
+    systemd.ran()
+    predicted = job(state, check=True, **options)
+    assert systemd.ran() == []
+    assert job.files() == before
+    real = job(state, **options)
+    assert (predicted["changed"], predicted["archived"]) == (real["changed"], real["archived"])
+    assert real["changed"] is True
+
+
+def test_diff_of_another_launch_shows_the_unit_only(job: Job, systemd: Systemd) -> None:
+    job("started")
+    systemd.state["ActiveState"] = "inactive"
+    (part,) = job("started", diff=True, check=True, max_restarts=2)["diff"]
+    assert part["after_header"] == str(job.folder / "units" / UNIT)
+    assert "--max-restarts=0" in part["before"] and "--max-restarts=2" in part["after"]
+
+
+def test_unit_that_does_not_start(job: Job, systemd: Systemd) -> None:
+    systemd.start_rc = 1
+    result = job("started")
+    assert result["failed"] is True
+    assert result["msg"] == f"Unit {UNIT} did not start: Job for the unit failed because of reasons."
+    assert result["log"] == ["first", "last"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"user": "not-there"}, "User not-there does not exist on this node"),
+        ({"venv": "/not/there"}, "/not/there/bin/python is missing on this node"),
+        ({"processes_per_node": 16, "cards": 8}, "Job demo wants 16 processes on this node, which has 8 cards"),
+        ({"nodes": []}, "Job demo has no nodes"),
+        ({"name": "A"}, "Job name 'A' cannot be used"),
+    ],
+)
+def test_what_cannot_work_fails_before_anything_changes(
+    options: dict[str, Any], sentence: str, job: Job, systemd: Systemd
+) -> None:
+    result = job("started", **options)
+    assert result["failed"] is True and result.get("changed", False) is False
+    assert result["msg"].startswith(sentence)
+    assert job.files() == []
+    assert systemd.ran() == []
+
+
+def test_info_of_one_job(job: Job, systemd: Systemd, run_module: Any) -> None:
+    job("started")
+    job.says(state="running", step=7)
+    result = run_module(gaudi_train_info, name="demo", lines=2, **job.places)
+    assert set(result) - {"invocation"} == {"changed", "jobs"}
+    (found,) = result["jobs"]
+    assert result["changed"] is False
+    assert (found["name"], found["state"], found["status"]["step"]) == ("demo", "running", 7)
+    assert found["log"] == ["first", "last"]
+
+
+def test_info_of_all_jobs(job: Job, systemd: Systemd, run_module: Any) -> None:
+    assert run_module(gaudi_train_info, **job.places)["jobs"] == []
+    job("started")
+    systemd.state["ActiveState"] = "inactive"
+    job("started", name="another")
+    found = run_module(gaudi_train_info, **job.places)["jobs"]
+    assert [item["name"] for item in found] == ["another", "demo"]
+    assert [item["log"] for item in found] == [[], []]
+
+
+def test_info_of_a_job_that_is_not_there(job: Job, systemd: Systemd, run_module: Any) -> None:
+    (found,) = run_module(gaudi_train_info, name="demo", **job.places)["jobs"]
+    assert (found["state"], found["status"], found["spec_sha256"]) == ("absent", None, None)

@@ -1,0 +1,178 @@
+"""kernel_settings on a made-up /proc, /sys and /etc."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.gaudi3.scale.plugins.modules import kernel_settings
+
+GOVERNOR = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Path:
+    files = {
+        "proc/sys/vm/nr_hugepages": "0\n",
+        "proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
+        "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
+        "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "performance\n",
+        "sys/devices/system/cpu/cpufreq/boost": "1\n",
+    }
+    for name, content in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return tmp_path
+
+
+def snapshot(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def test_live_values_and_boot_files(host: Path, run_module: Any) -> None:
+    options = {"root": str(host), "sysctl": {"vm.nr_hugepages": 15000}, "sysfs": {GOVERNOR: "performance"}}
+    result = run_module(kernel_settings, **options)
+    assert result["changed"] is True
+    assert result["live"] == [
+        {"name": "vm.nr_hugepages", "before": "0", "after": "15000"},
+        {"name": GOVERNOR, "before": "powersave", "after": "performance"},
+    ]
+    assert (host / "proc/sys/vm/nr_hugepages").read_text() == "15000\n"
+    assert (host / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text() == "performance\n"
+    assert (host / "etc/sysctl.d/90-gaudi3-scale.conf").read_text().splitlines()[1:] == ["vm.nr_hugepages = 15000"]
+    assert (host / "etc/tmpfiles.d/gaudi3-scale.conf").read_text().splitlines()[1:] == [
+        f"w {GOVERNOR} - - - - performance"
+    ]
+    again = run_module(kernel_settings, **options)
+    assert (again["changed"], again["live"], again["files"]) == (False, [], [])
+
+
+def test_check_mode_predicts_exactly_that_and_writes_nothing(host: Path, run_module: Any) -> None:
+    options = {"root": str(host), "sysctl": {"vm.nr_hugepages": 15000}, "sysfs": {GOVERNOR: "performance"}}
+    before = snapshot(host)
+    predicted = run_module(kernel_settings, check=True, diff=True, **options)
+    assert snapshot(host) == before
+    real = run_module(kernel_settings, **options)
+    assert {key: predicted[key] for key in ("changed", "live", "absent", "files")} == {
+        key: real[key] for key in ("changed", "live", "absent", "files")
+    }
+    live, sysctl, tmpfiles = predicted["diff"]
+    assert live["before"] == f"vm.nr_hugepages = 0\n{GOVERNOR} = powersave\n"
+    assert live["after"] == f"vm.nr_hugepages = 15000\n{GOVERNOR} = performance\n"
+    assert sysctl["before"] == ""
+    assert sysctl["after"].splitlines()[-1] == "vm.nr_hugepages = 15000"
+    assert tmpfiles["after_header"] == str(host / "etc/tmpfiles.d/gaudi3-scale.conf")
+
+
+def test_a_value_changed_by_hand_is_put_right(host: Path, run_module: Any) -> None:
+    options = {"root": str(host), "sysctl": {"vm.nr_hugepages": 15000}}
+    run_module(kernel_settings, **options)
+    (host / "proc/sys/vm/nr_hugepages").write_text("7\n")
+    result = run_module(kernel_settings, **options)
+    assert result["live"] == [{"name": "vm.nr_hugepages", "before": "7", "after": "15000"}]
+    assert result["files"] == []
+    assert (host / "proc/sys/vm/nr_hugepages").read_text() == "15000\n"
+
+
+def test_values_compare_by_meaning(host: Path, run_module: Any) -> None:
+    result = run_module(
+        kernel_settings,
+        root=str(host),
+        sysctl={"net.ipv4.tcp_rmem": "4096 131072  6291456"},
+        sysfs={"/sys/kernel/mm/transparent_hugepage/enabled": "madvise"},
+    )
+    assert result["live"] == []
+    assert (host / "proc/sys/net/ipv4/tcp_rmem").read_text() == "4096\t131072\t6291456\n"
+
+
+def test_a_setting_the_kernel_has_not_is_named_and_kept_for_later(host: Path, run_module: Any) -> None:
+    missing = "/sys/devices/system/cpu/cpu*/cpufreq/energy"
+    options = {"root": str(host), "sysctl": {"vm.absent": 1}, "sysfs": {missing: "low"}}
+    result = run_module(kernel_settings, **options)
+    assert result["absent"] == ["vm.absent", missing]
+    assert result["live"] == []
+    assert not (host / "proc/sys/vm/absent").exists()
+    assert "vm.absent = 1\n" in (host / "etc/sysctl.d/90-gaudi3-scale.conf").read_text()
+
+
+def test_an_empty_profile_removes_its_files(host: Path, run_module: Any) -> None:
+    run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": 9}, sysfs={GOVERNOR: "performance"})
+    result = run_module(kernel_settings, root=str(host))
+    assert result["changed"] is True
+    assert not (host / "etc/sysctl.d/90-gaudi3-scale.conf").exists()
+    assert not (host / "etc/tmpfiles.d/gaudi3-scale.conf").exists()
+    assert (host / "proc/sys/vm/nr_hugepages").read_text() == "9\n"
+
+
+def test_file_mode_is_put_right(host: Path, run_module: Any) -> None:
+    run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": 9})
+    path = host / "etc/sysctl.d/90-gaudi3-scale.conf"
+    path.chmod(0o666)
+    result = run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": 9})
+    assert result["files"] == [str(path)]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_fewer_huge_pages_than_asked_for_is_told(host: Path, run_module: Any, monkeypatch: Any) -> None:
+    from ansible_collections.gaudi3.scale.plugins.module_utils import kernel_settings as library
+
+    def short(path: str, setting: Any) -> None:
+        Path(path).write_text("812\n")
+
+    monkeypatch.setattr(library, "_write", short)
+    result = run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": 15000})
+    assert result["failed"] is True
+    assert result["msg"] == (
+        "vm.nr_hugepages is 812 after 15000 was written: for huge pages this means too little contiguous memory, so "
+        "reboot (the value is set at boot) or ask for less."
+    )
+    assert "vm.nr_hugepages = 15000\n" in (host / "etc/sysctl.d/90-gaudi3-scale.conf").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"sysctl": {"vm.nr_hugepages": "1\n2"}},
+            "sysctl 'vm.nr_hugepages' cannot be set to '1\\n2': a setting is one name and one line.",
+        ),
+        (
+            {"sysctl": {"../../etc/shadow": "1"}},
+            "sysctl '../../etc/shadow' cannot be set to '1': a setting is one name and one line.",
+        ),
+        (
+            {"sysfs": {"/etc/passwd": "1"}},
+            "sysfs path '/etc/passwd' is not below /sys: give a path such as /sys/kernel/mm/....",
+        ),
+        (
+            {"sysfs": {"/sys/../etc/passwd": "1"}},
+            "sysfs path '/sys/../etc/passwd' is not below /sys: give a path such as /sys/kernel/mm/....",
+        ),
+    ],
+)
+def test_bad_settings_change_nothing(host: Path, run_module: Any, options: Any, message: str) -> None:
+    before = snapshot(host)
+    result = run_module(kernel_settings, root=str(host), **options)
+    assert result["failed"] is True
+    assert result["msg"] == message
+    assert snapshot(host) == before
+
+
+def test_a_refused_value_leaves_no_boot_file(host: Path, run_module: Any, monkeypatch: Any) -> None:
+    from ansible_collections.gaudi3.scale.plugins.module_utils import kernel_settings as library
+
+    def refuse(path: str, *arguments: Any, **options: Any) -> Any:
+        if arguments and arguments[0] == "w":
+            raise OSError(22, "Invalid argument")
+        return open(path, *arguments, **options)
+
+    monkeypatch.setattr(library, "open", refuse, raising=False)
+    result = run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": "many"})
+    assert result["msg"] == (
+        "the kernel refuses 'many' for vm.nr_hugepages (Invalid argument): set a value it takes, or "
+        "leave the setting out."
+    )
+    assert not (host / "etc").exists()

@@ -1,0 +1,244 @@
+"""trainer_wheel and trainer_install, with real virtual environments and a made-up trainer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.gaudi3.scale.plugins.modules import trainer_install, trainer_wheel
+
+PYPROJECT = """[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "gaudi3-scale"
+version = "{version}"
+requires-python = ">=3.9"
+dependencies = {dependencies}
+[project.scripts]
+gaudi3-train = "gaudi3_scale.cli:main"
+[tool.hatch.build.targets.wheel]
+packages = ["src/gaudi3_scale"]
+"""
+
+
+def sources(folder: Path, version: str = "0.0.1", dependencies: str = '["pytest>=1"]', code: str = "") -> Path:
+    """The sources of a trainer which prints its version, and nothing else."""
+    package = folder / "src/gaudi3_scale"
+    package.mkdir(parents=True, exist_ok=True)
+    (folder / "pyproject.toml").write_text(PYPROJECT.format(version=version, dependencies=dependencies))
+    (package / "__init__.py").write_text(code)
+    (package / "cli.py").write_text(f"def main():\n    print('trainer {version}')\n")
+    return folder
+
+
+class Site:
+    """A controller's cache and a node's folder."""
+
+    def __init__(self, folder: Path, run_module: Any) -> None:
+        self.folder = folder
+        self._run = run_module
+
+    def build(self, **options: Any) -> dict[str, Any]:
+        options = {"source": str(self.folder / "source"), "executable": sys.executable, **options}
+        result: dict[str, Any] = self._run(trainer_wheel, cache_dir=str(self.folder / "cache"), **options)
+        return result
+
+    def install(self, wheel: str, **options: Any) -> dict[str, Any]:
+        options = {"executable": sys.executable, "remote_src": True, **options}
+        result: dict[str, Any] = self._run(
+            trainer_install, wheel=wheel, root=str(self.folder / "node"), **options
+        )
+        return result
+
+    def train(self) -> str:
+        return subprocess.run(
+            [self.folder / "node/venv/bin/gaudi3-train"], check=True, capture_output=True, text=True
+        ).stdout
+
+
+@pytest.fixture
+def site(tmp_path: Path, run_module: Any) -> Site:
+    sources(tmp_path / "source")
+    return Site(tmp_path, run_module)
+
+
+def test_build_once(site: Site) -> None:
+    first, second = site.build(), site.build()
+    assert (first["built"], second["built"]) == (True, False)
+    assert first["changed"] is second["changed"] is False
+    assert first["version"] == "0.0.1"
+    assert Path(first["path"]).name == "gaudi3_scale-0.0.1-py3-none-any.whl"
+    assert {key: first[key] for key in ("path", "sha256")} == {key: second[key] for key in ("path", "sha256")}
+    assert {path.name for path in (site.folder / "source").iterdir()} == {"pyproject.toml", "src"}
+    assert [path.name for path in (site.folder / "cache").iterdir()] == [Path(first["path"]).parent.name]
+
+
+def test_equal_sources_make_equal_wheels(site: Site) -> None:
+    first = site.build()
+    Path(first["path"]).unlink()
+    Path(first["path"]).parent.rmdir()
+    assert site.build()["sha256"] == first["sha256"]
+
+
+def test_changed_sources_are_built_anew(site: Site) -> None:
+    first = site.build()
+    sources(site.folder / "source", "0.0.2")
+    second = site.build()
+    assert second["built"] is True and second["version"] == "0.0.2"
+    assert Path(first["path"]).exists()
+
+
+def test_built_in_check_mode_too(site: Site) -> None:
+    assert Path(site.build(check=True)["path"]).exists()
+
+
+def test_a_given_wheel_is_taken_as_it_is(site: Site) -> None:
+    wheel = site.build()["path"]
+    again = site.build(wheel=wheel, source="/not/there")
+    assert (again["path"], again["built"]) == (wheel, False)
+
+
+def test_no_sources(site: Site) -> None:
+    result = site.build(source="/not/there")
+    assert result["msg"] == (
+        "/not/there on the controller has no pyproject.toml: set trainer_source to the folder of the trainer's sources, "
+        "or trainer_wheel to a wheel that is built already."
+    )
+
+
+def test_no_hatchling(site: Site) -> None:
+    bare = site.folder / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
+    result = site.build(executable=str(bare / "bin/python"))
+    assert result["msg"] == (
+        f"The trainer's wheel cannot be built, as {bare}/bin/python on the controller has no package hatchling: install "
+        "it there (pip install hatchling), or set trainer_wheel to a wheel that is built already."
+    )
+    assert list((site.folder / "cache").iterdir()) == []
+
+
+def test_install(site: Site) -> None:
+    wheel = site.build()["path"]
+    first = site.install(wheel)
+    assert (first["changed"], first["done"]) == (True, ["venv", "trainer"])
+    assert first["venv"] == str(site.folder / "node/venv")
+    assert site.train() == "trainer 0.0.1\n"
+    assert list(Path(first["folder"]).glob("gaudi3_scale/__pycache__/cli.*.pyc"))
+    second = site.install(wheel)
+    assert (second["changed"], second["done"]) == (False, [])
+
+
+def test_check_mode_tells_and_does_nothing(site: Site) -> None:
+    wheel = site.build()["path"]
+    result = site.install(wheel, check=True)
+    assert (result["changed"], result["done"]) == (True, ["venv", "trainer"])
+    assert not (site.folder / "node").exists()
+    site.install(wheel)
+    assert site.install(wheel, check=True)["changed"] is False
+
+
+def test_upgrade_leaves_the_version_of_running_jobs(site: Site) -> None:
+    old = site.install(site.build()["path"])["folder"]
+    sources(site.folder / "source", "0.0.2")
+    result = site.install(site.build()["path"])
+    assert (result["changed"], result["done"]) == (True, ["trainer"])
+    assert result["diff"] == {"before": f"trainer: {old}\n", "after": f"trainer: {result['folder']}\n"}
+    assert site.train() == "trainer 0.0.2\n"
+    assert (Path(old) / "gaudi3_scale/cli.py").exists()
+
+
+def test_an_upgrade_that_cannot_be_imported_leaves_the_old_one(site: Site) -> None:
+    site.install(site.build()["path"])
+    sources(site.folder / "source", "0.0.2", code="import not_there_at_all")
+    result = site.install(site.build()["path"])
+    assert result["msg"] == (
+        "The trainer cannot be imported on this node: ModuleNotFoundError: No module named 'not_there_at_all'"
+    )
+    assert site.train() == "trainer 0.0.1\n"
+
+
+def test_the_wheel_is_asked_for_only_when_needed(site: Site) -> None:
+    wheel = site.build()["path"]
+    known = {"sha256": site.build()["sha256"], "requirements": ["pytest>=1"], "remote_src": False}
+    result = site.install("/on/the/controller.whl", **known)
+    assert (result["needs_wheel"], result["changed"]) == (True, False)
+    assert not (site.folder / "node").exists()
+    site.install(wheel)
+    assert "needs_wheel" not in site.install("/on/the/controller.whl", **known)
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "options", "sentence"),
+    [
+        (
+            '["pytest>=1", "not-there-at-all>=2"]',
+            {},
+            "The trainer needs not-there-at-all>=2 (missing) for {python}: install them, or set trainer_dependencies to "
+            "index to have them installed from a package index.",
+        ),
+        (
+            '["torch>=99"]',
+            {"dependencies": "index"},
+            "The trainer needs torch>=99 ({torch}) for {python}, and PyTorch comes with the node's image or the vendor's "
+            "installer, never from an index: install it, or set trainer_python to the Python that has it.",
+        ),
+    ],
+)
+def test_what_is_missing_is_told_before_anything_changes(
+    dependencies: str, options: dict[str, Any], sentence: str, site: Site
+) -> None:
+    from importlib.metadata import version
+
+    sources(site.folder / "source", dependencies=dependencies)
+    result = site.install(site.build()["path"], **options)
+    assert result["msg"] == sentence.format(python=sys.executable, torch="found " + version("torch"))
+    assert not (site.folder / "node").exists()
+
+
+def test_a_python_that_is_too_old(site: Site) -> None:
+    known = {"sha256": "0" * 64, "requirements": [], "requires_python": ">=4"}
+    result = site.install("/a.whl", **known)
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    assert result["msg"] == (
+        f"The trainer needs Python >=4, but {sys.executable} is {version}: set trainer_python to another one."
+    )
+
+
+def test_a_python_that_is_not_there(site: Site) -> None:
+    result = site.install(site.build()["path"], executable="/not/there")
+    assert result["msg"].startswith("/not/there does not run on this node: ")
+    assert result["msg"].endswith("; set trainer_python to a Python that does.")
+
+
+def test_what_is_missing_is_installed_from_the_index(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources(site.folder / "source", dependencies='["pytest>=1", "not-there-at-all>=2"]')
+    asked: list[tuple[list[str], str | None]] = []
+    env = trainer_install.TrainerEnv
+    monkeypatch.setattr(env, "install_from_index", lambda _self, names, url: asked.append((names, url)))
+    monkeypatch.setattr(env, "make_venv", lambda self: make_venv(self.venv))
+    result = site.install(site.build()["path"], dependencies="index", index_url="https://me@index.example/simple")
+    assert (result["changed"], result["done"]) == (True, ["venv", "dependencies", "trainer"])
+    assert asked == [(["not-there-at-all>=2"], "https://me@index.example/simple")]
+
+
+def make_venv(folder: str) -> None:
+    """One with pip, as a node whose system has pip would give."""
+    subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", folder], check=True)
+
+
+def test_a_script_that_would_write_elsewhere_is_refused(site: Site) -> None:
+    wheel = Path(site.build()["path"])
+    bad = site.folder / "bad.whl"
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(bad, "w") as new:
+        for name in old.namelist():
+            text = old.read(name)
+            new.writestr(name, text.replace(b"gaudi3-train =", b"../evil =") if "entry_points" in name else text)
+    result = site.install(str(bad))
+    assert result["msg"] == (
+        "The wheel's script ../evil = gaudi3_scale.cli:main cannot be installed: it is not module:function."
+    )

@@ -1,0 +1,98 @@
+"""Tells how training goes: console, status.json, metrics.jsonl and Prometheus."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import lightning.pytorch as pl
+import torch
+
+from gaudi3_scale.config import Config
+from gaudi3_scale.console import Console
+from gaudi3_scale.distributed import Team
+from gaudi3_scale.metrics import TrainingMetrics
+from gaudi3_scale.model import LanguageModule, learning_rate_scale
+from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+
+
+class Report(pl.Callback):
+    """Counts steps, and reads the loss from the device every `log_every` of them, not more often."""
+
+    def __init__(
+        self,
+        config: Config,
+        team: Team,
+        progress: Progress,
+        console: Console,
+        status: StatusFile,
+        lines: MetricsFile,
+        metrics: TrainingMetrics | None,
+    ) -> None:
+        self._config = config.train
+        self._team = team
+        self._progress = progress
+        self._console = console
+        self._status = status
+        self._lines = lines
+        self._metrics = metrics
+        self._step_began = self._log_began = 0.0
+        self._samples_logged = 0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clocks."""
+        if self._team.writer:
+            self._status.write("running", self._progress)
+        self._console.start(self._progress)
+        self._samples_logged = self._progress.samples
+        self._log_began = time.perf_counter()
+        self.restart_step_clock()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Count the step, if the optimizer made one."""
+        if (batch_idx + 1) % self._config.accumulation_steps:
+            return
+        step = self._progress.advance()
+        now = time.perf_counter()
+        if self._metrics is not None:
+            self._metrics.stepped(step, now - self._step_began)
+        self._step_began = now
+        self._console.stepped(step, now)
+        if step == 1 or step % self._config.log_every == 0 or step == self._config.max_steps:
+            assert isinstance(pl_module, LanguageModule)
+            self._log(pl_module)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Give the terminal back."""
+        self._console.stop()
+
+    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
+        """Give the terminal back."""
+        self._console.stop()
+
+    def restart_step_clock(self) -> None:
+        """What happened since the last step is no part of the next one."""
+        self._step_began = time.perf_counter()
+
+    def _log(self, module: LanguageModule) -> None:
+        progress = self._progress
+        totals = torch.stack([module.loss_sum, torch.full_like(module.loss_sum, module.loss_count)])
+        total, count = self._team.sum(totals).tolist()
+        module.loss_sum.zero_()
+        module.loss_count = 0
+        progress.loss = total / count
+        if progress.first_loss is None:
+            progress.first_loss = progress.loss
+        now = time.perf_counter()
+        samples = progress.samples - self._samples_logged
+        progress.tokens_per_second = samples * progress.sequence_length / (now - self._log_began)
+        self._samples_logged, self._log_began = progress.samples, now
+        learning_rate = self._config.learning_rate * learning_rate_scale(progress.step - 1, self._config)
+        if self._metrics is not None:
+            self._metrics.logged(progress, learning_rate)
+        if self._team.writer:
+            self._lines.append(progress, learning_rate)
+            self._status.write("running", progress)
+        self._console.logged(progress)

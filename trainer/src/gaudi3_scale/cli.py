@@ -1,0 +1,76 @@
+"""The command `gaudi3-train`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from gaudi3_scale import __version__
+from gaudi3_scale.config import dump_default, load
+from gaudi3_scale.errors import ConfigError, TrainerError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Train language models on Intel Gaudi 3, CPU or CUDA; run under torchrun for more than one process.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gaudi3-train {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Options that need no command."""
+
+
+@app.command()
+def fit(
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the file's, keys dotted.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="YAML file; without it every setting has its default.")] = None,
+) -> None:
+    """Train, resuming from the newest checkpoint of the output directory; a finished job is left alone.
+
+    Exit codes: 0 finished, 2 bad configuration, 1 any other failure.
+    """
+    settings = load(config, overrides or ())
+    from gaudi3_scale.fit import fit as run  # imports torch: only once the configuration is known to be good
+
+    run(settings)
+
+
+@app.command("config")
+def show_config() -> None:
+    """Print the default configuration, each key with its meaning."""
+    typer.echo(dump_default(), nl=False)
+
+
+def main() -> NoReturn:
+    """Run the command line; what a user can act on is said in one sentence."""
+    try:
+        app()
+    except TrainerError as error:
+        # However many processes find it: of each node only the first one speaks about the configuration.
+        if not isinstance(error, ConfigError) or _first_of_node():
+            print(f"gaudi3-train: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    sys.exit(0)
+
+
+def _first_of_node() -> bool:
+    import os
+
+    return os.environ.get("LOCAL_RANK", "0") == "0"

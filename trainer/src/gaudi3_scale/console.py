@@ -1,0 +1,69 @@
+"""What a job prints: plain lines for a journal or a file, a progress bar besides on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from gaudi3_scale.status import Progress
+
+BAR_SECONDS = 0.5
+
+
+class Console:
+    """Speaks for one process; a silent one says nothing."""
+
+    def __init__(self, speaks: bool, bar: bool) -> None:
+        """`bar` asks for a progress bar, which is drawn only on a terminal."""
+        self._speaks = speaks
+        self._bar: Any = None
+        self._task: Any = None
+        self._wants_bar = speaks and bar and sys.stdout.isatty()
+        self._drawn = 0.0
+
+    def say(self, text: str) -> None:
+        """One line."""
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False, markup=False)
+        elif self._speaks:
+            print(text, flush=True)
+
+    def start(self, progress: Progress) -> None:
+        """Training begins."""
+        if self._wants_bar:
+            from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), auto_refresh=False)
+            self._task = self._bar.add_task("", total=progress.max_steps, completed=progress.step)
+            self._bar.start()
+
+    def stepped(self, step: int, now: float) -> None:
+        """Move the bar, twice a second at most."""
+        if self._bar is not None and now - self._drawn > BAR_SECONDS:
+            self._drawn = now
+            self._bar.update(self._task, completed=step, refresh=True)
+
+    def logged(self, progress: Progress) -> None:
+        """The line of a logged step."""
+        speed = f" {progress.tokens_per_second:,.0f} tokens/s" if progress.tokens_per_second else ""
+        self.say(f"step {progress.step}/{progress.max_steps} loss {progress.loss:.3f}{speed}")
+
+    def stop(self) -> None:
+        """Training is over, one way or the other."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def summary(self, progress: Progress) -> None:
+        """The last line."""
+        took = time.time() - progress.started_at
+        resumed = f", resumed from step {progress.resumed_from_step}" if progress.resumed_from_step else ""
+        held_out = f", held-out {progress.validation_loss:.3f}" if progress.validation_loss is not None else ""
+        first, last = progress.first_loss or 0.0, progress.loss or 0.0
+        self.say(
+            f"finished {progress.step} steps ({progress.tokens:,} tokens) with {progress.world_size} process(es) on "
+            f"{progress.device} in {took:.0f} s{resumed}: loss {first:.3f} -> {last:.3f}{held_out}, "
+            f"byte-frequency baseline {progress.baseline_loss:.3f} nats/byte"
+        )

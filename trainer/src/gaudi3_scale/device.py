@@ -1,0 +1,147 @@
+"""The one place that knows devices: which one to use, its process-group backend, and what it needs at a step's end.
+
+Nothing else in this package asks whether it runs on an HPU.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from gaudi3_scale.errors import ConfigError, TrainerError
+
+BACKENDS = {"hpu": "hccl", "cuda": "nccl", "cpu": "gloo"}
+
+
+@dataclass(frozen=True)
+class Device:
+    """The device of one process."""
+
+    type: str
+    index: int
+    backend: str
+    """Process-group backend, always named: torch's own default for `hpu` may be `fake`, which reduces nothing."""
+    mark_step: Callable[[], None] | None = None
+    """Ends the graph that lazy HPU mode collects; None wherever operations run as they are issued."""
+
+    def step_boundary(self) -> None:
+        """To be called after backward and after the optimizer's step."""
+        if self.mark_step is not None:
+            self.mark_step()
+
+    def torch_device(self) -> Any:
+        """As a `torch.device`."""
+        import torch
+
+        return torch.device("cpu") if self.type == "cpu" else torch.device(self.type, self.index)
+
+    def random_state(self) -> Any:
+        """State of the device's own generator as a CPU tensor; None on CPU, whose generator is torch's."""
+        return None if self.type == "cpu" else self._module().get_rng_state(self.index).cpu()
+
+    def set_random_state(self, state: Any) -> None:
+        """Undo whatever was drawn since `random_state`."""
+        if self.type != "cpu" and state is not None:
+            self._module().set_rng_state(state, self.index)
+
+    def _module(self) -> Any:
+        import torch
+
+        return getattr(torch, self.type)
+
+
+def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
+    """The device for this process: `auto` is HPU, else CUDA, else CPU; a named one is that one or an error."""
+    counts: dict[str, Callable[[], int]] = {"hpu": _hpu_count, "cuda": _cuda_count, "cpu": lambda: local_world_size}
+    candidates = ("hpu", "cuda", "cpu") if wanted == "auto" else (wanted,)
+    found = next(((kind, n) for kind in candidates if (n := counts[kind]())), None)
+    if found is None:
+        raise ConfigError(
+            f"device is {wanted!r}, but {_missing(wanted)}: install what is missing, or set device to auto or cpu."
+        )
+    kind, count = found
+    if local_world_size > count:
+        raise ConfigError(
+            f"{local_world_size} processes were started on this node, which has {count} {kind} device(s): "
+            "start one process per device, or set device to cpu."
+        )
+    mark_step = None
+    if kind == "hpu":
+        mark_step = _prepare_hpu()
+    elif kind == "cuda":
+        import torch
+
+        torch.cuda.set_device(local_rank)
+    return Device(kind, local_rank, BACKENDS[kind], mark_step)
+
+
+def threads(wanted: int, local_world_size: int) -> int:
+    """CPU threads for each of a node's processes: what was asked for, or an equal share of the usable cores."""
+    return wanted or max(1, len(os.sched_getaffinity(0)) // local_world_size)
+
+
+def check_all_reduce(device: Device) -> None:
+    """Refuse to train unless an all-reduce over the default process group really sums."""
+    import torch
+    import torch.distributed as dist
+
+    backend = dist.get_backend()
+    if "fake" in str(backend):
+        raise TrainerError(
+            "The process group's backend is 'fake', which exchanges nothing: import the real one "
+            f"({device.backend}) before torch.distributed is initialised."
+        )
+    rank, size = dist.get_rank(), dist.get_world_size()
+    total = torch.full((8,), float(rank + 1), device=device.torch_device())
+    dist.all_reduce(total)
+    device.step_boundary()
+    expected = size * (size + 1) / 2
+    if total.tolist() != [expected] * 8:
+        raise TrainerError(
+            f"An all-reduce over {size} processes gave {total[0].item():g} instead of {expected:g} with backend "
+            f"{backend!r}, so gradients would not be shared: check the installation of {device.backend}."
+        )
+
+
+def _cuda_count() -> int:
+    import torch
+
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def _hpu() -> ModuleType | None:
+    """`habana_frameworks.torch.hpu`, where Intel's plugin is installed and loads."""
+    if importlib.util.find_spec("habana_frameworks") is None:
+        return None
+    # The default has changed between releases, and readers of the variable disagree about it; see PT_HPU_LAZY_MODE.
+    os.environ.setdefault("PT_HPU_LAZY_MODE", "0")
+    try:
+        return importlib.import_module("habana_frameworks.torch.hpu")
+    except (ImportError, OSError, RuntimeError):
+        return None
+
+
+def _hpu_count() -> int:
+    hpu = _hpu()
+    return int(hpu.device_count()) if hpu is not None and hpu.is_available() else 0
+
+
+def _prepare_hpu() -> Callable[[], None] | None:
+    importlib.import_module("habana_frameworks.torch.distributed.hccl")  # registers the backend
+    core = importlib.import_module("habana_frameworks.torch.core")
+    lazy = os.environ["PT_HPU_LAZY_MODE"] == "1"
+    mark_step: Callable[[], None] = core.mark_step
+    return mark_step if lazy else None
+
+
+def _missing(wanted: str) -> str:
+    if wanted == "cuda":
+        return "torch sees no CUDA device"
+    if importlib.util.find_spec("habana_frameworks") is None:
+        return "habana_frameworks (package habana-torch-plugin) is not installed"
+    return "habana_frameworks finds no available Gaudi card"

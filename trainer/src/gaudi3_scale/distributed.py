@@ -1,0 +1,164 @@
+"""Who the processes are and how they agree: topology from torchrun, process groups, object exchange.
+
+A process that stops answering is noticed within `collective_timeout` seconds (at once if its connection is reset),
+because that timeout is given to every group. Coordination runs over gloo on host memory whatever the device is.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from gaudi3_scale.device import Device, check_all_reduce
+from gaudi3_scale.errors import ConfigError, TrainerError
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
+CHUNK = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Topology:
+    """This process among all."""
+
+    rank: int = 0
+    local_rank: int = 0
+    world_size: int = 1
+    local_world_size: int = 1
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes; each runs the same number of processes."""
+        return self.world_size // self.local_world_size
+
+    @classmethod
+    def from_environment(cls) -> Topology:
+        """As torchrun tells it; a process started by hand is alone."""
+        names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+        values = [os.environ.get(name) for name in names]
+        if values[0] is None:
+            return cls()
+        try:
+            rank, local_rank, world_size, local_world_size = (int(value or "") for value in values)
+        except ValueError:
+            raise ConfigError(
+                "RANK is set, but not all of LOCAL_RANK, WORLD_SIZE and LOCAL_WORLD_SIZE are numbers: "
+                "start the processes with torchrun."
+            ) from None
+        if world_size % local_world_size:
+            raise ConfigError(
+                f"{world_size} processes in all are no multiple of the {local_world_size} on this node: "
+                "start the same number on every node."
+            )
+        return cls(rank, local_rank, world_size, local_world_size)
+
+
+class Team:
+    """All processes of the job; a team of one needs no process group."""
+
+    def __init__(self, topology: Topology, device: Device, timeout: int) -> None:
+        """Connect, and make sure that the device's collectives work."""
+        self.topology = topology
+        self.writer = True
+        self._control: Any = None
+        self._writers: Any = None
+        if topology.world_size == 1:
+            return
+        import torch.distributed as dist
+
+        self._timeout = timedelta(seconds=timeout)
+        dist.init_process_group(device.backend, timeout=self._timeout)
+        check_all_reduce(device)
+        self._control = (
+            dist.group.WORLD if device.backend == "gloo" else dist.new_group(backend="gloo", timeout=self._timeout)
+        )
+
+    @property
+    def leader(self) -> bool:
+        """Is this the first process of its node?"""
+        return self.topology.local_rank == 0
+
+    def elect_writers(self, output_dir: Path) -> None:
+        """One writer per output directory: each node's leader, or fewer where nodes share the directory."""
+        self.writer = self.leader
+        if self.topology.world_size == 1:
+            return
+        import torch.distributed as dist
+
+        mark = f".here-{uuid.uuid4().hex}" if self.leader else ""
+        if mark:
+            (output_dir / mark).touch()
+        marks = self.gather(mark)
+        if mark:
+            self.writer = not any(m and (output_dir / m).exists() for m in marks[: self.topology.rank])
+        self.barrier()
+        if mark:
+            (output_dir / mark).unlink()
+        writers = [rank for rank, writes in enumerate(self.gather(self.writer)) if writes]
+        self._writers = dist.new_group(writers, backend="gloo", timeout=self._timeout)
+
+    def gather(self, value: T) -> list[T]:
+        """Everyone's value, by rank, known to everyone."""
+        if self._control is None:
+            return [value]
+        import torch.distributed as dist
+
+        values: list[Any] = [None] * self.topology.world_size
+        dist.all_gather_object(values, value, group=self._control)
+        return values
+
+    def barrier(self) -> None:
+        """Wait until everyone is here."""
+        self.gather(None)
+
+    def sum(self, values: torch.Tensor) -> torch.Tensor:
+        """Add up everyone's tensor, on the device."""
+        if self._control is not None:
+            import torch.distributed as dist
+
+            dist.all_reduce(values)
+        return values
+
+    def must_all(self, action: Callable[[], T]) -> list[T]:
+        """Everyone's result; if anyone fails, everyone fails with the error of the lowest rank that did."""
+        result: T | None = None
+        failure: TrainerError | None = None
+        try:
+            result = action()
+        except TrainerError as error:
+            failure = error
+        outcomes = self.gather((result, failure))
+        for _, theirs in outcomes:
+            if theirs is not None:
+                raise theirs
+        return [cast("T", value) for value, _ in outcomes]
+
+    def share_file(self, source: int, path: Path, size: int) -> None:
+        """Copy a file from the writer of rank `source` to the other writers; all writers must call this."""
+        import torch
+        import torch.distributed as dist
+
+        sending = self.topology.rank == source
+        with path.open("rb" if sending else "xb") as file:
+            for offset in range(0, size, CHUNK):
+                length = min(CHUNK, size - offset)
+                data = bytearray(file.read(length)) if sending else bytearray(length)
+                if len(data) != length:
+                    raise OSError(f"{path} became shorter while it was sent")
+                dist.broadcast(torch.frombuffer(data, dtype=torch.uint8), source, group=self._writers)
+                if not sending:
+                    file.write(data)
+
+    def close(self) -> None:
+        """Leave in order; only after a success, since a failed peer would be waited for."""
+        if self._control is not None:
+            import torch.distributed as dist
+
+            dist.destroy_process_group()

@@ -1,0 +1,211 @@
+"""`gaudi3-train fit`: from a configuration to a trained model, through any number of kills."""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from typing import Any
+
+import torch
+
+from gaudi3_scale import device as devices
+from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
+from gaudi3_scale.config import Config
+from gaudi3_scale.console import Console
+from gaudi3_scale.data import Corpus, RankBatches, Samples, collect, identity
+from gaudi3_scale.device import Device
+from gaudi3_scale.distributed import Team, Topology
+from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.resume import agree
+from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+
+
+def fit(config: Config) -> None:
+    """Train to `max_steps`, resuming from the newest checkpoint; do nothing if that has been done."""
+    topology = Topology.from_environment()
+    leader = topology.local_rank == 0
+    console = Console(speaks=leader, bar=topology.rank == 0)
+    try:
+        config.output_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"output_dir {config.output_dir} cannot be created ({error.strerror}): "
+            "give a directory this user may write."
+        ) from None
+    status = StatusFile(config.output_dir / "status.json")
+    progress = Progress(
+        max_steps=config.train.max_steps,
+        world_size=topology.world_size,
+        device=config.device,
+        sequence_length=config.model.sequence_length,
+        samples_per_step=config.train.micro_batch_size * config.train.accumulation_steps * topology.world_size,
+    )
+    if leader and not status.finished(config.train.max_steps):
+        status.write("starting", progress)
+    team: Team | None = None
+    try:
+        device = devices.resolve(config.device, topology.local_rank, topology.local_world_size)
+        progress.device = device.type
+        torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
+        team = Team(topology, device, config.train.collective_timeout)
+        team.elect_writers(config.output_dir)
+        _Job(config, device, team, progress, console, status).run()
+        team.close()
+    except Exception as error:
+        failure = _explain(error, topology, progress)
+        if leader if team is None else team.writer:
+            status.write("failed", progress, str(failure))
+        raise failure from (None if isinstance(failure, TrainerError) else error)
+
+
+def _explain(error: Exception, topology: Topology, progress: Progress) -> Exception:
+    """Say in one sentence what is known to happen when another process dies."""
+    text = str(error)
+    lost = isinstance(error, torch.distributed.DistError) or "gloo" in text.lower() or "onnection" in text
+    if topology.world_size > 1 and lost and not isinstance(error, TrainerError):
+        return TrainerError(
+            f"Rank {topology.rank} lost contact with another process after step {progress.step} "
+            f"({_short(text)}): look for the first failure in the other processes' logs; started again, "
+            "the job resumes from its newest checkpoint."
+        )
+    return error
+
+
+def _short(text: str) -> str:
+    """The gist of a message from gloo: without its source file and its advice."""
+    return re.sub(r"^\[[^]]*\] *", "", text.splitlines()[0]).split(". ")[0][:200]
+
+
+class _Job:
+    """One run of the job."""
+
+    def __init__(
+        self, config: Config, device: Device, team: Team, progress: Progress, console: Console, status: StatusFile
+    ) -> None:
+        self.config = config
+        self.device = device
+        self.team = team
+        self.progress = progress
+        self.console = console
+        self.status = status
+        self.lines = MetricsFile(config.output_dir / "metrics.jsonl")
+        self.store = CheckpointStore(config.output_dir / "checkpoints", config.checkpoint.keep, console.say)
+
+    def run(self) -> None:
+        """Agree, prepare, train, measure."""
+        config, team, progress = self.config, self.team, self.progress
+        checkpoint = agree(team, self.store, self.lines.path)
+        if checkpoint is not None and checkpoint.step >= config.train.max_steps:
+            done = [not team.writer or self.status.finished(config.train.max_steps)]
+            if all(all(each) for each in team.gather(done)):
+                self.console.say(f"already finished at step {checkpoint.step}: nothing to do")
+                return
+        corpus = self._corpus()
+        samples = Samples(corpus, config.data, config.model.sequence_length, config.train.seed)
+        about = self._about(corpus)
+        state = self._restore(checkpoint, about) if checkpoint is not None else None
+        if team.writer:
+            self.lines.truncate(progress.step)
+        baseline = samples.baseline() if team.topology.rank == 0 else 0.0
+        progress.baseline_loss = team.gather(baseline)[0]
+        self.console.say(
+            f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} bytes of "
+            f"{config.data.source}, byte-frequency baseline {progress.baseline_loss:.3f} nats/byte"
+        )
+        self._train(samples, about, state)
+        if team.writer:
+            self.status.write("finished", progress)
+        self.console.summary(progress)
+
+    def _corpus(self) -> Corpus:
+        """The data, the same on all nodes."""
+        directory = self.config.output_dir / "data"
+        found = self.team.must_all(lambda: identity(collect(self.config.data, directory)) if self.team.writer else None)
+        known = [(rank, about) for rank, about in enumerate(found) if about is not None]
+        first = known[0][1]
+        for rank, about in known[1:]:
+            if about != first:
+                raise TrainerError(
+                    f"The nodes' data differ: {first['size']:,} bytes with SHA-256 {first['sha256'][:12]} at rank 0, "
+                    f"{about['size']:,} with {about['sha256'][:12]} at rank {rank}; give every node the same "
+                    "data.source (for stdlib: the same Python) and delete data/ in output_dir."
+                )
+        return collect(self.config.data, directory)
+
+    def _about(self, corpus: Corpus) -> dict[str, Any]:
+        """What a checkpoint's manifest says of the run."""
+        return {
+            "model": self.config.model.model_dump(),
+            "data": identity(corpus),
+            "seed": self.config.train.seed,
+            "world_size": self.team.topology.world_size,
+            "samples_per_step": self.progress.samples_per_step,
+            "device": self.device.type,
+            "torch": str(torch.__version__),
+        }
+
+    def _restore(self, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, Any]:
+        """Load the state and set the progress back to it."""
+        manifest, progress = checkpoint.manifest, self.progress
+        if manifest["model"] != about["model"]:
+            raise ConfigError(
+                f"The checkpoint {checkpoint.path} is of a model with other sizes than the configuration's: "
+                "use another output_dir, or the sizes it was written with."
+            )
+        others = [name for name, value in about.items() if manifest.get(name) != value]
+        if others:
+            self.console.say(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
+        state = checkpoint.load()
+        progress.step, progress.samples = state["step"], state["samples"]
+        progress.loss, progress.first_loss = state["loss"], state["first_loss"]
+        progress.checkpoint, progress.checkpoint_step = checkpoint.path, checkpoint.step
+        progress.resumed_from_step = checkpoint.step
+        self.console.say(f"resuming from step {checkpoint.step}")
+        return state
+
+    def _train(self, samples: Samples, about: dict[str, Any], state: dict[str, Any] | None) -> None:
+        from gaudi3_scale.accelerator import build_trainer
+        from gaudi3_scale.callbacks.report import Report
+        from gaudi3_scale.callbacks.save import Save
+        from gaudi3_scale.callbacks.start import Start
+        from gaudi3_scale.metrics import TrainingMetrics
+        from gaudi3_scale.model import LanguageModule
+        from gaudi3_scale.randomness import seed_all
+        from gaudi3_scale.validation import validate
+
+        config, team, progress, topology = self.config, self.team, self.progress, self.team.topology
+        metrics = None
+        if team.leader and config.metrics.enabled:
+            metrics = TrainingMetrics(progress, topology.local_world_size)
+            self.console.say(f"metrics at {metrics.serve(config.metrics)}")
+        ranks = state.pop("ranks") if state else []
+        rank_state = ranks[topology.rank] if topology.rank < len(ranks) else None
+        seed_all(config.train.seed)
+        module = LanguageModule(config, self.device, state)
+        if progress.step < config.train.max_steps:
+            report = Report(config, team, progress, self.console, self.status, self.lines, metrics)
+            callbacks = [
+                Start(config, self.device, topology, rank_state),
+                report,
+                Save(config, team, self.device, progress, self.store, about, report, self.status, metrics),
+            ]
+            quiet()
+            trainer = build_trainer(
+                config, self.device, topology, config.train.max_steps - progress.step, list(callbacks)
+            )
+            batches = RankBatches(
+                samples,
+                progress.samples,
+                config.train.micro_batch_size,
+                topology.rank,
+                topology.world_size,
+            )
+            trainer.fit(module, train_dataloaders=batches)
+        progress.validation_loss = validate(module.model, samples, config, self.device, team)
+
+
+def quiet() -> None:
+    """Lightning's advice is for people who set its trainer up themselves."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning")

@@ -1,0 +1,98 @@
+"""Prometheus metrics of a node, served from the first of its processes until that ends.
+
+A finished job's process is gone and its metrics with it; the last numbers stay in status.json.
+"""
+
+from __future__ import annotations
+
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, start_http_server
+
+from gaudi3_scale import __version__
+from gaudi3_scale.config import MetricsConfig
+from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.status import Progress
+
+STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class TrainingMetrics:
+    """The metrics `gaudi_training_*`."""
+
+    def __init__(self, progress: Progress, local_world_size: int) -> None:
+        self._tokens_per_step = (
+            progress.samples_per_step * progress.sequence_length * local_world_size / progress.world_size
+        )
+        self.registry = CollectorRegistry()
+        registry = self.registry
+        self.info = Info("gaudi_training", "The training job.", registry=registry)
+        self.info.info({"version": __version__, "device": progress.device})
+        self.world_size = Gauge(
+            "gaudi_training_world_size", "Processes that train together, on all nodes.", registry=registry
+        )
+        self.world_size.set(progress.world_size)
+        self.step = Gauge("gaudi_training_step", "Optimizer steps done.", registry=registry)
+        self.max_steps = Gauge("gaudi_training_max_steps", "Optimizer steps of the whole job.", registry=registry)
+        self.max_steps.set(progress.max_steps)
+        self.loss = Gauge(
+            "gaudi_training_loss", "Training loss over the last logged steps, nats per byte.", registry=registry
+        )
+        self.baseline = Gauge(
+            "gaudi_training_baseline_loss",
+            "Entropy of the byte frequencies of held-out data, nats per byte.",
+            registry=registry,
+        )
+        self.learning_rate = Gauge(
+            "gaudi_training_learning_rate", "Learning rate of the last logged step.", registry=registry
+        )
+        self.tokens = Counter(
+            "gaudi_training_tokens",
+            "Tokens (bytes) that this node's processes learnt from since they started.",
+            registry=registry,
+        )
+        self.step_seconds = Histogram(
+            "gaudi_training_step_seconds",
+            "Wall time of one optimizer step, without checkpoints.",
+            buckets=STEP_BUCKETS,
+            registry=registry,
+        )
+        self.checkpoint_seconds = Histogram(
+            "gaudi_training_checkpoint_seconds",
+            "Wall time for which training stood still for one checkpoint.",
+            registry=registry,
+        )
+        self.checkpoint_time = Gauge(
+            "gaudi_training_checkpoint_last_timestamp_seconds",
+            "Unix time of this node's last committed checkpoint; 0 = none since the process started.",
+            registry=registry,
+        )
+
+    def serve(self, config: MetricsConfig) -> str:
+        """Listen, and return the URL."""
+        try:
+            server, _ = start_http_server(config.port, config.address, registry=self.registry)
+        except OSError as error:
+            raise TrainerError(
+                f"Metrics cannot be served at {config.address}:{config.port} ({error.strerror}): set metrics.address "
+                "and metrics.port to a free address of this node, or metrics.enabled to false."
+            ) from None
+        host = f"[{config.address}]" if ":" in config.address else config.address
+        return f"http://{host}:{server.server_port}/metrics"
+
+    def stepped(self, step: int, seconds: float) -> None:
+        """One optimizer step was done."""
+        self.step.set(step)
+        self.step_seconds.observe(seconds)
+        self.tokens.inc(self._tokens_per_step)
+
+    def logged(self, progress: Progress, learning_rate: float) -> None:
+        """The loss was read."""
+        self.learning_rate.set(learning_rate)
+        if progress.loss is not None:
+            self.loss.set(progress.loss)
+
+    def checkpointed(self, seconds: float) -> None:
+        """A checkpoint was committed on this node."""
+        self.checkpoint_seconds.observe(seconds)
+        self.checkpoint_time.set(time.time())

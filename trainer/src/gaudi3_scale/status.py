@@ -1,0 +1,124 @@
+"""What a job says of itself in files: status.json for whoever watches, metrics.jsonl for whoever plots."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from gaudi3_scale.files import write_atomically
+
+SCHEMA = 1
+State = Literal["starting", "running", "finished", "failed"]
+
+
+@dataclass
+class Progress:
+    """How far the job is. Every rank has it; the numbers are the job's, not the rank's."""
+
+    max_steps: int
+    world_size: int
+    device: str
+    sequence_length: int
+    samples_per_step: int
+    step: int = 0
+    samples: int = 0
+    loss: float | None = None
+    first_loss: float | None = None
+    validation_loss: float | None = None
+    baseline_loss: float | None = None
+    tokens_per_second: float | None = None
+    checkpoint: Path | None = None
+    checkpoint_step: int | None = None
+    resumed_from_step: int | None = None
+    started_at: float = field(default_factory=time.time)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens (bytes) learnt from since the job's beginning."""
+        return self.samples * self.sequence_length
+
+    def advance(self) -> int:
+        """Count one optimizer step."""
+        self.step += 1
+        self.samples += self.samples_per_step
+        return self.step
+
+
+class StatusFile:
+    """status.json of one node."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> dict[str, Any]:
+        """What it says; empty if there is none."""
+        try:
+            status = json.loads(self.path.read_text())
+        except (OSError, ValueError):
+            return {}
+        return status if isinstance(status, dict) else {}
+
+    def finished(self, max_steps: int) -> bool:
+        """Did this node see the job end, at no fewer steps than are wanted now?"""
+        status = self.read()
+        return bool(status.get("state") == "finished" and int(status.get("step") or 0) >= max_steps)
+
+    def write(self, state: State, progress: Progress, error: str | None = None) -> None:
+        """Replace it; every change of state is made durable."""
+        status = {
+            "schema": SCHEMA,
+            "state": state,
+            "step": progress.step,
+            "max_steps": progress.max_steps,
+            "loss": progress.loss,
+            "first_loss": progress.first_loss,
+            "validation_loss": progress.validation_loss,
+            "baseline_loss": progress.baseline_loss,
+            "tokens_per_second": progress.tokens_per_second,
+            "tokens": progress.tokens,
+            "world_size": progress.world_size,
+            "device": progress.device,
+            "checkpoint": str(progress.checkpoint) if progress.checkpoint else None,
+            "checkpoint_step": progress.checkpoint_step,
+            "resumed_from_step": progress.resumed_from_step,
+            "started_at": progress.started_at,
+            "updated_at": time.time(),
+            "error": error,
+        }
+        write_atomically(self.path, json.dumps(status), durable=state != "running")
+
+
+class MetricsFile:
+    """metrics.jsonl of one node: one line per logged step, however often the job was resumed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def truncate(self, step: int) -> None:
+        """Drop the lines after a step, and one that a kill left unfinished."""
+        if not self.path.exists():
+            return
+        kept = []
+        for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                if json.loads(line)["step"] <= step:
+                    kept.append(line + "\n")
+            except (ValueError, KeyError, TypeError):
+                continue
+        write_atomically(self.path, "".join(kept))
+
+    def append(self, progress: Progress, learning_rate: float) -> None:
+        """Add the line of the step that was just logged."""
+        line = {
+            "step": progress.step,
+            "loss": progress.loss,
+            "learning_rate": learning_rate,
+            "tokens": progress.tokens,
+            "tokens_per_second": progress.tokens_per_second,
+            "time": time.time(),
+        }
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")

@@ -1,0 +1,34 @@
+"""The loss on held-out samples."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from gaudi3_scale.config import Config
+from gaudi3_scale.data import Samples
+from gaudi3_scale.device import Device
+from gaudi3_scale.distributed import Team
+from gaudi3_scale.model import sample_loss
+from gaudi3_scale.precision import build_precision
+
+
+@torch.no_grad()
+def validate(model: nn.Module, samples: Samples, config: Config, device: Device, team: Team) -> float:
+    """Mean loss in nats per byte over `data.validation_samples`, shared among the ranks."""
+    target = device.torch_device()
+    precision = build_precision(config.train.precision, device)
+    blocks = samples.order.validation(config.data.validation_samples)
+    mine = blocks[team.topology.rank :: team.topology.world_size]
+    totals = torch.zeros(2, device=target)
+    was_training = model.training
+    model.to(target).eval()
+    for start in range(0, len(mine), config.train.micro_batch_size):
+        batch = samples.fetch(mine[start : start + config.train.micro_batch_size]).to(target)
+        with precision.forward_context():
+            loss = sample_loss(model, batch)
+        totals += torch.stack([loss * len(batch), torch.full_like(loss, len(batch))])
+        device.step_boundary()
+    model.train(was_training)
+    total, count = team.sum(totals).tolist()
+    return float(total / count)
