@@ -68,10 +68,9 @@ def packed(module: str, options: dict[str, object]) -> str:
     """The file that Ansible would send for a task on a node with Python 3."""
     from ansible.executor.module_common import modify_module
     from ansible.parsing.dataloader import DataLoader
-    from ansible.plugins.loader import init_plugin_loader, module_loader
+    from ansible.plugins.loader import module_loader
     from ansible.template import Templar
 
-    init_plugin_loader()
     found = module_loader.find_plugin_with_context(module)
     templar = Templar(loader=DataLoader(), variables={})
     built = modify_module(
@@ -81,7 +80,8 @@ def packed(module: str, options: dict[str, object]) -> str:
         templar=templar,
         task_vars={"ansible_python_interpreter": "/usr/bin/python3"},
     )
-    return built.b_module_data.decode()
+    text: str = built.b_module_data.decode()
+    return text
 
 
 def host_variables(name: str) -> dict[str, str]:
@@ -110,12 +110,17 @@ def main() -> int:
     parser.add_argument("--host", default="gaudi-1", help="host of inventories/simulated, or localhost")
     parser.add_argument("--executable", default="hl-smi", help="the hl-smi to call there")
     parser.add_argument("--repeats", type=int, default=25, help="runs of each module that count")
-    parser.add_argument("--subset", default="cards,firmware", help="gather_subset of hl_smi_facts")
+    parser.add_argument(
+        "--subset", default="cards,firmware", choices=["cards", "cards,firmware"], help="what to gather"
+    )
     arguments = parser.parse_args()
 
     os.environ.setdefault("ANSIBLE_CONFIG", str(ROOT / "ansible.cfg"))
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT / "collections"))
+    from ansible.plugins.loader import init_plugin_loader
+
+    init_plugin_loader()
     subset = arguments.subset.split(",")
     facts = {"executable": arguments.executable, "gather_subset": subset}
     modules = {"ping": packed("ansible.builtin.ping", {}), "hl_smi_facts": packed("gaudi3.scale.hl_smi_facts", facts)}

@@ -83,6 +83,7 @@ class Bench:
 
     def __init__(self, folder: Path, steps: int, overrides: list[str]) -> None:
         import torch
+
         from gaudi3_scale.config import load
         from gaudi3_scale.data import Samples, collect
 
@@ -104,6 +105,7 @@ class Bench:
     def plain(self) -> Times:
         """The loop one would write by hand."""
         import torch
+
         from gaudi3_scale.model import build_llama, build_optimizer, learning_rate_scale, sample_loss
         from gaudi3_scale.randomness import seed_all
 
@@ -133,6 +135,7 @@ class Bench:
     def ours(self) -> Times:
         """What `gaudi3-train fit` runs, minus the collection of data."""
         import lightning.pytorch as pl
+
         from gaudi3_scale.accelerator import build_trainer
         from gaudi3_scale.callbacks.report import Report
         from gaudi3_scale.callbacks.start import Start

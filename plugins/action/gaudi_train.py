@@ -17,6 +17,7 @@ from typing import Any, Optional
 from ansible import constants as C
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import progress_line
 
 display = Display()
@@ -103,16 +104,14 @@ def verdict(job: Mapping[str, Any]) -> Optional[str]:
             f"Job {name} failed on this node {far(job)}: {str(reason).rstrip('.')}; the last lines of its "
             "log are in 'log'."
         )
-    return (
-        f"Job {name} is {state} on this node {far(job)}, but not finished: run the task again to continue it."
-    )
+    return f"Job {name} is {state} on this node {far(job)}, but not finished: run the task again to continue it."
 
 
 def _without_log(job: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in job.items() if key != "log"}
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]
+class ActionModule(ActionBase):
     """Run the module, and with state=finished wait for the job."""
 
     _supports_check_mode = True

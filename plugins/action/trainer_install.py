@@ -10,12 +10,13 @@ from typing import Any, Optional
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import WheelError, read_wheel, sha256_of
 
 MODULE = "gaudi3.scale.trainer_install"
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]
+class ActionModule(ActionBase):
     """Ask the node first, as most of the time it has the wheel already."""
 
     _supports_check_mode = True
@@ -49,7 +50,5 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             self._remove_tmp_path(self._connection._shell.tmpdir)
 
     def _module(self, arguments: dict[str, Any], task_vars: Optional[dict[str, Any]]) -> dict[str, Any]:
-        result: dict[str, Any] = self._execute_module(
-            module_name=MODULE, module_args=arguments, task_vars=task_vars
-        )
+        result: dict[str, Any] = self._execute_module(module_name=MODULE, module_args=arguments, task_vars=task_vars)
         return result

@@ -41,14 +41,18 @@ def fetch(url: str, timeout: int) -> bytes:
             return content
     except HTTPError as error:
         raise RepositoryError(
-            f"{url} answered {error.code} {error.reason}; check synapseai_repository_url, "
-            "synapseai_apt_suite and synapseai_key_url."
+            f"{url} answered {error.code} {error.reason}; check synapseai_repository_url, synapseai_apt_suite and "
+            "synapseai_key_url."
         ) from error
     except (URLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise RepositoryError(
             f"{url} cannot be reached ({reason}); check the URL, and the node's name resolution and proxy."
         ) from error
+
+
+_LIST_AGES = ("/var/lib/apt/lists", "/var/lib/apt/periodic/update-success-stamp")
+"""What Ansible and apt's own timers take for the time of the last refresh of all lists."""
 
 
 class Node:
@@ -115,11 +119,22 @@ class Node:
                 "What synapseai_prerequisites names cannot be installed",
             )
 
+    def refresh_vendor_lists(self, apt_get: str) -> None:
+        """Refresh the vendor's lists alone, leaving the lists' age as it was.
+
+        Others judge by that age whether the distribution's lists are fresh enough (``cache_valid_time`` of
+        ansible.builtin.apt does), which this refresh says nothing about.
+        """
+        ages = [(path, os.stat(path)) for path in _LIST_AGES if os.path.exists(path)]
+        self.must(apt.update_command(apt_get, self.timeout, SOURCE), "apt cannot read the vendor's repository")
+        for path, before in ages:
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
     def carry_out(self, plan: apt.Plan, state: dict[str, apt.Installed], refresh: bool) -> None:
         """Install in one transaction, then hold."""
         apt_get = self.module.get_bin_path("apt-get", required=True)
         if refresh or plan.install:
-            self.must(apt.update_command(apt_get, self.timeout, SOURCE), "apt cannot read the vendor's repository")
+            self.refresh_vendor_lists(apt_get)
         if plan.install:
             command = apt.install_command(apt_get, plan, state, self.timeout)
             if self.run([*command, "--simulate"])[0]:
@@ -133,12 +148,13 @@ class Node:
 
 def consult(node: Node, source: Source, trusted: bytes | None, packages: list[str], release: str) -> Repository:
     """The repository, verified, with all ``packages`` at ``release``; RepositoryError otherwise."""
-    paths = ["/etc/apt/sources.list", *glob.glob("/etc/apt/sources.list.d/*")]
+    paths = ["/etc/apt/sources.list", *glob.glob("/etc/apt/sources.list.d/*.list")]
+    paths += glob.glob("/etc/apt/sources.list.d/*.sources")
     others = other_sources({path: (read(path) or b"").decode(errors="replace") for path in paths}, source.url, SOURCE)
     if others:
         raise RepositoryError(
-            f"{', '.join(others)} names {source.url} already, which apt refuses to have twice; remove that "
-            "file and run again."
+            f"{', '.join(others)} names {source.url} already, which apt refuses to have twice; remove that file and "
+            "run again."
         )
     repository = check(source, trusted, lambda url: fetch(url, node.timeout), node.verify)
     problem = missing_release(repository, packages, release)

@@ -74,8 +74,8 @@ def check(source: Source, trusted: bytes | None, fetch: Fetch, verify: Verify) -
     packed = fetch(f"{source.url}/dists/{source.suite}/{path}")
     if hashlib.sha256(packed).hexdigest() != digest:
         raise RepositoryError(
-            f"{source.url}/dists/{source.suite}/{path} is not what the signed InRelease says (SHA-256 "
-            "differs); do not install from it before its owner has explained the change."
+            f"{source.url}/dists/{source.suite}/{path} is not what the signed InRelease says (SHA-256 differs); do "
+            "not install from it before its owner has explained the change."
         )
     return Repository(keyring, signer, package_versions(gzip.decompress(packed).decode()))
 
@@ -88,8 +88,7 @@ def _fetch_key(source: Source, fetch: Fetch) -> bytes:
     if not source.trusts(keyring):
         raise RepositoryError(
             f"The key at {source.key_url} has fingerprint {', '.join(fingerprints(keyring))}, not "
-            f"{source.fingerprint} as synapseai_key_fingerprint says; find out which is right before you go "
-            "on."
+            f"{source.fingerprint} as synapseai_key_fingerprint says; find out which is right before you go on."
         )
     return keyring
 
@@ -102,14 +101,14 @@ def _signer(source: Source, keyring: bytes, verdict: Verdict) -> str:
         )
     if verdict.fault == "expired":
         raise RepositoryError(
-            f"{where} is signed with key {verdict.key}, which has expired or was revoked; get the vendor's "
-            "present key and give its fingerprint as synapseai_key_fingerprint."
+            f"{where} is signed with key {verdict.key}, which has expired or was revoked; get the vendor's present "
+            "key and give its fingerprint as synapseai_key_fingerprint."
         )
     if verdict.fingerprint is None:
         raise RepositoryError(
             f"{where} is signed with key {verdict.key or '(none)'}, not with the trusted key "
-            f"{', '.join(fingerprints(keyring))}; if the vendor has announced a new key, give its "
-            "fingerprint as synapseai_key_fingerprint."
+            f"{', '.join(fingerprints(keyring))}; if the vendor has announced a new key, give its fingerprint as "
+            "synapseai_key_fingerprint."
         )
     if source.fingerprint and verdict.fingerprint != source.fingerprint:
         raise RepositoryError(
@@ -124,8 +123,8 @@ def _digests(source: Source, text: str) -> dict[str, str]:
     until = re.search(r"^Valid-Until: (.+)$", text, re.M)
     if until and _moment(until.group(1)) < time.time():
         raise RepositoryError(
-            f"The index of {source.url} {source.suite} expired on {until.group(1)}; refresh the mirror, or "
-            "correct the node's clock."
+            f"The index of {source.url} {source.suite} expired on {until.group(1)}; refresh the mirror, or correct "
+            "the node's clock."
         )
     return {path: digest for digest, path in re.findall(r"^ ([0-9a-f]{64}) +\d+ (\S+)$", text, re.M)}
 

@@ -16,6 +16,12 @@ from .versions import Release, version_of
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+# Where the kernel shows itself, and where its modules are.
+SYSFS = "/sys"
+PROC = "/proc"
+MODULES = "/lib/modules"
+BOOT = "/boot"
+
 _REBOOT = "set synapseai_reboot_allowed=true to reboot the node instead"
 
 
@@ -27,10 +33,10 @@ class Driver:
         module.run_command_environ_update = {"LANGUAGE": "C", "LC_ALL": "C"}
         self.kernel = platform.release()
         self.release: str = module.params["release"] or ""
-        self.cards = pci.cards()
-        self.running = pci.modules()
-        self.version = pci.driver_version()
-        self.installed = kernel_modules.installed_modules(self.kernel)
+        self.cards = pci.cards(SYSFS)
+        self.running = pci.modules(SYSFS)
+        self.version = pci.driver_version(SYSFS)
+        self.installed = kernel_modules.installed_modules(self.kernel, MODULES)
         wanted = module.params["state"] == "loaded"
         self.reboot_instead: bool = wanted and module.params["allow_reboot"]
 
@@ -45,6 +51,22 @@ class Driver:
                 f"No Gaudi card is on the PCI bus (vendor {pci.VENDOR}); take this host out of the Gaudi nodes' group."
             )
 
+    def runs(self, name: str) -> bool:
+        """Whether a module is loaded (or built in). /proc/modules is not there on every kernel."""
+        return os.path.isdir(os.path.join(SYSFS, "module", name))
+
+    def users(self) -> list[accel.User]:
+        """Processes that hold a device open."""
+        return accel.users(PROC)
+
+    def ports_down(self) -> bool:
+        """Whether no external port was brought up since the load."""
+        return accel.external_ports_down([card.bus_id for card in self.cards], SYSFS)
+
+    def now(self) -> tuple[list[str], str | None]:
+        """Modules that run now, and the driver's version."""
+        return pci.modules(SYSFS), pci.driver_version(SYSFS)
+
     def plan(self) -> Plan:
         """What has to go and come."""
         if self.module.params["state"] == "unloaded":
@@ -56,27 +78,31 @@ class Driver:
         if users and not self.reboot_instead:
             instead = f", or {_REBOOT}" if self.release else ""
             self.fail(
-                f"The running driver {self.version} cannot be taken out while /dev/accel is in use by "
-                f"process {', '.join(map(str, users))}; stop what uses it{instead}."
+                f"The running driver {self.version} cannot be taken out while /dev/accel is in use by process "
+                f"{', '.join(map(str, users))}; stop what uses it{instead}."
             )
-        if plan.load and kernel_modules.secure_boot() and not self.module.params["accept_secure_boot"]:
+        if (
+            plan.load
+            and kernel_modules.secure_boot(os.path.join(SYSFS, "firmware/efi/efivars"))
+            and not self.module.params["accept_secure_boot"]
+        ):
             self.fail(
-                "Secure Boot is on and the kernel takes only modules signed with an enrolled key; enrol "
-                "the key of DKMS at the console (mokutil --import, reboot) and set "
-                "synapseai_accept_secure_boot=true, or switch Secure Boot off."
+                "Secure Boot is on and the kernel takes only modules signed with an enrolled key; enrol the key of "
+                "DKMS at the console (mokutil --import, reboot) and set synapseai_accept_secure_boot=true, or switch "
+                "Secure Boot off."
             )
         if plan.load and not self.installed and not self.module.check_mode:
-            others = kernel_modules.kernels_with_driver()
+            others = kernel_modules.kernels_with_driver(MODULES)
             found = f"only for {', '.join(others)}" if others else "for no kernel"
             self.fail(
-                f"The driver is not installed for the running kernel {self.kernel} ({found}); install the "
-                "headers of this kernel and let DKMS build the driver, or boot a kernel that has it."
+                f"The driver is not installed for the running kernel {self.kernel} ({found}); install the headers of "
+                "this kernel and let DKMS build the driver, or boot a kernel that has it."
             )
 
     def unload(self, plan: Plan) -> bool:
         """Take the plan's modules out; False where the kernel keeps one and a reboot is allowed instead."""
         for name in plan.unload:
-            if not os.path.isdir(f"/sys/module/{name}"):
+            if not self.runs(name):
                 continue  # modprobe -r took it out along with the last one that used it
             # modprobe knows installed modules only; after a change of release a running one may have no file.
             command = [self.tool("modprobe"), "-r"] if name in self.installed else [self.tool("rmmod")]
@@ -90,7 +116,7 @@ class Driver:
     def load(self, plan: Plan) -> None:
         """Put the plan's modules in."""
         for name in [kernel_modules.RDMA_CORE, *plan.load] if plan.load else []:
-            if os.path.isdir(f"/sys/module/{name}"):
+            if self.runs(name):
                 continue
             complaint = self.run([self.tool("modprobe"), name])
             if complaint:
@@ -111,19 +137,19 @@ class Driver:
     def settled(self, timeout: int) -> list[accel.Device]:
         """The devices, once all work or time is up."""
         deadline = time.monotonic() + timeout
-        found = accel.devices()
+        found = accel.devices(SYSFS)
         while accel.waiting(found, len(self.cards)) and time.monotonic() < deadline:
             time.sleep(1)
-            found = accel.devices()
+            found = accel.devices(SYSFS)
         return found
 
     def judge(self, found: list[accel.Device]) -> None:
         """Fail unless the release's driver runs and every card works."""
-        version = pci.driver_version()
+        version = pci.driver_version(SYSFS)
         if version_of(version) != version_of(self.release):
             self.fail(
-                f"The driver that runs is {version}, not {version_of(self.release)} as release "
-                f"{self.release} asks; look whether DKMS built it for kernel {self.kernel} (dkms status)."
+                f"The driver that runs is {version}, not {version_of(self.release)} as release {self.release} asks; "
+                f"look whether DKMS built it for kernel {self.kernel} (dkms status)."
             )
         trouble = accel.trouble(found, len(self.cards))
         if trouble:
@@ -137,14 +163,14 @@ class Driver:
         ]
         if other:
             self.module.warn(
-                f"Preboot firmware is not {expected} on {', '.join(other)}; flash it with hl-fw-loader in a "
-                "service window."
+                f"Preboot firmware is not {expected} on {', '.join(other)}; flash it with hl-fw-loader in a service "
+                "window."
             )
-        coming = kernel_modules.next_kernel(self.kernel)
-        if coming and kernel_modules.DRIVER not in kernel_modules.installed_modules(coming):
+        coming = kernel_modules.next_kernel(self.kernel, BOOT)
+        if coming and kernel_modules.DRIVER not in kernel_modules.installed_modules(coming, MODULES):
             self.module.warn(
-                f"Kernel {coming} comes with the next boot and has no Gaudi driver; install its headers "
-                "before you reboot."
+                f"Kernel {coming} comes with the next boot and has no Gaudi driver; install its headers before you "
+                "reboot."
             )
 
     def tool(self, option: str) -> str:
@@ -159,4 +185,4 @@ class Driver:
 
     def fail(self, message: str) -> None:
         """Give up with one sentence."""
-        self.module.fail_json(msg=message, driver_version=pci.driver_version(), modules=pci.modules())
+        self.module.fail_json(msg=message, driver_version=pci.driver_version(SYSFS), modules=pci.modules(SYSFS))

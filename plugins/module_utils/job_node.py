@@ -34,6 +34,15 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.systemd import UnitSt
 Run = Callable[[list[str]], tuple[int, str, str]]
 
 
+#: Options of a module that say where jobs are and with which tools they are looked at.
+PLACES: dict[str, dict[str, Any]] = {
+    "jobs_dir": {"type": "path", "default": "/var/lib/gaudi3-scale/jobs"},
+    "unit_dir": {"type": "path", "default": "/etc/systemd/system"},
+    "systemctl_executable": {"type": "path", "default": "systemctl"},
+    "journalctl_executable": {"type": "path", "default": "journalctl"},
+}
+
+
 class JobError(Exception):
     """What went wrong, in one sentence; ``log`` holds the job's last words where there are any."""
 
@@ -124,6 +133,17 @@ class JobNode:
         self._journalctl = journalctl
         self.jobs_dir = jobs_dir
         self.unit_dir = unit_dir
+
+    @classmethod
+    def of(cls, module: Any) -> JobNode:
+        """The jobs of the node a module runs on, by the module's own options (:data:`PLACES`)."""
+        return cls(
+            lambda argv: module.run_command(argv, environ_update={"LC_ALL": "C", "LANGUAGE": "C"}),
+            module.params["jobs_dir"],
+            module.params["unit_dir"],
+            module.get_bin_path(module.params["systemctl_executable"], required=True),
+            module.get_bin_path(module.params["journalctl_executable"], required=True),
+        )
 
     def directory(self, name: str) -> str:
         """The folder of a job."""

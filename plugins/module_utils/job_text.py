@@ -161,8 +161,8 @@ def _scalar(value: Any) -> str:
 
 
 def progress_line(host: str, status: Optional[Mapping[str, Any]]) -> Optional[str]:
-    """How far a job is, in one line; None when its trainer has not said anything yet."""
-    if not status or not isinstance(status.get("step"), int) or not status.get("max_steps"):
+    """How far a job is, in one line; None before its trainer has done a step."""
+    if not status or not status.get("step") or not status.get("max_steps"):
         return None
     parts = ["step {0}/{1}".format(status["step"], status["max_steps"])]
     loss, rate = status.get("loss"), status.get("tokens_per_second")

@@ -77,9 +77,7 @@ class JobSpec:
         """Raise ValueError, in one sentence, for a job that cannot run anywhere."""
         check_name(self.name)
         if not self.nodes:
-            raise ValueError(
-                f"Job {self.name} has no nodes: list the inventory names of its nodes in 'nodes'."
-            )
+            raise ValueError(f"Job {self.name} has no nodes: list the inventory names of its nodes in 'nodes'.")
         if len(set(self.nodes)) != len(self.nodes):
             raise ValueError(f"Job {self.name} names a node twice in 'nodes': list each node once.")
         if not HOST.fullmatch(self.head_address or ""):

@@ -91,8 +91,8 @@ def release_problem(release: str, system: str, accept_unsupported: bool = False)
     if accept_unsupported or support(release, system) != UNSUPPORTED:
         return ""
     return (
-        f"SynapseAI {release} is not supported on {system}, only on {', '.join(systems(release))}; use one "
-        "of these, or set synapseai_accept_unsupported_os=true to try it at your own risk."
+        f"SynapseAI {release} is not supported on {system}, only on {', '.join(systems(release))}; use one of these, "
+        "or set synapseai_accept_unsupported_os=true to try it at your own risk."
     )
 
 

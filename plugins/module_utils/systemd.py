@@ -61,8 +61,7 @@ def parse_show(text: str) -> UnitState:
             values[key.strip()] = value.strip()
     if "ActiveState" not in values:
         raise ValueError(
-            f"systemctl show printed no ActiveState but {text.strip()[:200]!r}: "
-            "systemd must be running on this node."
+            f"systemctl show printed no ActiveState but {text.strip()[:200]!r}: systemd must be running on this node."
         )
     status = values.get("ExecMainStatus", "")
     return UnitState(

@@ -38,7 +38,9 @@ for name in sys.argv[1:]:
         found[name] = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         pass
+paths = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 print(json.dumps({"version": platform.python_version(), "purelib": sysconfig.get_path("purelib"),
+                  "own_paths": paths if sys.prefix != sys.base_prefix else [],
                   "pip": importlib.util.find_spec("pip") is not None, "distributions": found}))
 """
 
@@ -126,10 +128,17 @@ class TrainerEnv:
         folder = self.folder(release)
         return self.has_venv() and self.current(purelib) == folder and os.path.isdir(folder)
 
-    def make_venv(self) -> None:
-        """Make the environment; it sees the system's packages, as that is where PyTorch is."""
+    def make_venv(self, answer: Mapping[str, Any], release: Release) -> dict[str, Any]:
+        """Make the environment and probe it; it sees the system's packages, as that is where PyTorch is."""
         argv = [self._python, "-m", "venv", "--without-pip", "--system-site-packages", self.venv]
         self._must(argv, "The virtual environment cannot be made")
+        fresh = self.probe(release)
+        if answer["own_paths"]:
+            # Made with a Python of an environment (the vendor's installer offers one), whose packages venv leaves out.
+            base = os.path.join(fresh["purelib"], "gaudi3-scale-base.pth")
+            replace(base, "".join(path + "\n" for path in answer["own_paths"]), 0o644)
+            fresh = self.probe(release)
+        return fresh
 
     def install_from_index(self, requirements: list[str], index_url: Optional[str]) -> None:
         """Install requirements into the environment, with the system's own pip."""
@@ -179,9 +188,7 @@ class TrainerEnv:
                 os.chmod(draft, 0o755)
                 with zipfile.ZipFile(wheel) as archive:
                     archive.extractall(draft)
-                self._must(
-                    [self.interpreter, "-m", "compileall", "-q", draft], "The trainer cannot be compiled"
-                )
+                self._must([self.interpreter, "-m", "compileall", "-q", draft], "The trainer cannot be compiled")
                 os.rename(draft, folder)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
@@ -189,9 +196,7 @@ class TrainerEnv:
 
     def _script(self, target: str) -> str:
         module, _colon, function = target.partition(":")
-        return (
-            f"#!{self.interpreter}\nimport sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n"
-        )
+        return f"#!{self.interpreter}\nimport sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n"
 
     @staticmethod
     def _link(purelib: str) -> str:

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Optional
 
-#: Parts of a source tree which do not get into a wheel.
-LEFT_OUT = re.compile(r"\..*|__pycache__|tests|dist|build|.*\.egg-info|.*\.pyc")
+#: Files and folders which do not get into a wheel, wherever they are, and at the top of the source tree only.
+LEFT_OUT = re.compile(r"\..*|__pycache__|.*\.egg-info|.*\.pyc")
+LEFT_OUT_AT_TOP = re.compile(r"tests|dist|build")
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^]]*\])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?$")
 _CLAUSE = re.compile(r"(===|==|~=|!=|<=|>=|<|>)\s*([A-Za-z0-9.+!_-]+?)(\.\*)?$")
@@ -49,12 +50,12 @@ def source_files(folder: str) -> list[str]:
     """Files of a source tree that can get into a wheel, relative to it and in order."""
     found = []
     for here, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not LEFT_OUT.fullmatch(name)]
-        found += [
-            os.path.relpath(os.path.join(here, name), folder)
-            for name in files
-            if not LEFT_OUT.fullmatch(name)
+        folders[:] = [
+            name
+            for name in folders
+            if not LEFT_OUT.fullmatch(name) and not (here == folder and LEFT_OUT_AT_TOP.fullmatch(name))
         ]
+        found += [os.path.relpath(os.path.join(here, name), folder) for name in files if not LEFT_OUT.fullmatch(name)]
     return sorted(found)
 
 
@@ -164,9 +165,7 @@ def _admits(clause: str, version: str) -> bool:
     }[sign]
 
 
-def unmet(
-    requirements: Iterable[str], installed: Mapping[str, str]
-) -> list[tuple[Requirement, Optional[str]]]:
+def unmet(requirements: Iterable[str], installed: Mapping[str, str]) -> list[tuple[Requirement, Optional[str]]]:
     """Requirements which are not fulfilled, each with the version found instead."""
     result: list[tuple[Requirement, Optional[str]]] = []
     for text in requirements:

@@ -188,7 +188,8 @@ def _fault(options: dict[str, Any]) -> str:
     if not 0 < options["renew_before_days"] < options["certificate_days"] < options["authority_days"]:
         return (
             f"renew_before_days {options['renew_before_days']}, certificate_days "
-            f"{options['certificate_days']} and authority_days {options['authority_days']} must grow in this order; correct them."
+            f"{options['certificate_days']} and authority_days {options['authority_days']} must grow in this "
+            "order; correct them."
         )
     return ""
 

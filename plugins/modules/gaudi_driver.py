@@ -12,11 +12,10 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Brings the driver's kernel modules to the wanted state in the order that they need, brings the external
-    network ports up after every load, and reads back that the right version runs and every card is
-    C(Operational).
-  - Modules are found under C(/sys/module). The order of unloading follows the modules that run, the order of
-    loading those that are installed; both differ by whether C(habanalabs_compat) is among them.
+  - Brings the driver's kernel modules to the wanted state in the order that they need, brings the external network
+    ports up after every load, and reads back that the right version runs and every card is C(Operational).
+  - Modules are found under C(/sys/module). The order of unloading follows the modules that run, the order of loading
+    those that are installed; both differ by whether C(habanalabs_compat) is among them.
   - A driver that is in use is left alone, and the processes that hold it are named.
   - Nothing is flashed and nothing is rebooted.
 options:
@@ -27,21 +26,20 @@ options:
     default: loaded
   release:
     description:
-      - The release whose driver has to run, such as V(1.23.0-695). Only C(x.y.z) is compared, since the
-        driver reports no build.
+      - The release whose driver has to run, such as V(1.23.0-695). Only C(x.y.z) is compared, since the driver reports
+        no build.
       - Required with O(state=loaded).
     type: str
   allow_reboot:
     description:
-      - What to do where a driver has to go that is in use. With V(false) the task fails; with V(true) it
-        leaves the driver alone and returns RV(reboot_required=true), since the next boot loads the installed
-        driver.
+      - What to do where a driver has to go that is in use. With V(false) the task fails; with V(true) it leaves the
+        driver alone and returns RV(reboot_required=true), since the next boot loads the installed driver.
     type: bool
     default: false
   accept_secure_boot:
     description:
-      - With Secure Boot the kernel takes only modules signed with an enrolled key, and enrolment needs a
-        console. So a load is refused with Secure Boot on, unless this says that the key is enrolled.
+      - With Secure Boot the kernel takes only modules signed with an enrolled key, and enrolment needs a console. So a
+        load is refused with Secure Boot on, unless this says that the key is enrolled.
     type: bool
     default: false
   ports_up:
@@ -50,8 +48,8 @@ options:
     default: true
   expected_preboot:
     description:
-      - Preboot (SPI) firmware that every card should have, such as V(hl-gaudi3-1.23.0-fw-62.2.1-sec-9). Cards
-        with another are warned about. Empty means no expectation.
+      - Preboot (SPI) firmware that every card should have, such as V(hl-gaudi3-1.23.0-fw-62.2.1-sec-9). Cards with
+        another are warned about. Empty means no expectation.
     type: str
     default: ""
   timeout:
@@ -73,8 +71,8 @@ options:
 attributes:
   check_mode:
     support: full
-    description: Refuses what a real run would refuse beforehand; a module that is not installed yet is taken
-      to be installed by then.
+    description: Refuses what a real run would refuse beforehand; a module that is not installed yet is taken to be
+      installed by then.
   diff_mode:
     support: full
 seealso:
@@ -159,7 +157,7 @@ cards:
 from dataclasses import asdict
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gaudi3.scale.plugins.module_utils import accel, pci
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.driver import Driver
 from ansible_collections.gaudi3.scale.plugins.module_utils.kernel_modules import Plan
 from ansible_collections.gaudi3.scale.plugins.module_utils.versions import version_of
@@ -191,10 +189,10 @@ def main() -> None:
     if wanted:
         driver.check_request()
     plan = driver.plan()
-    users = accel.users() if plan.unload else []
+    users = driver.users() if plan.unload else []
     driver.refuse(plan, users)
     ports = wanted and module.params["ports_up"]
-    ports = ports and (bool(plan.load) or accel.external_ports_down([card.bus_id for card in driver.cards]))
+    ports = ports and (bool(plan.load) or driver.ports_down())
     predicted = module.check_mode and not plan.empty
     held = bool(users) or not (module.check_mode or driver.unload(plan))
     if held:
@@ -207,8 +205,10 @@ def main() -> None:
     if wanted and not held and not predicted:
         driver.judge(found)
         driver.caution(found)
-    modules = sorted({*driver.running} - {*plan.unload} | {*plan.load}) if predicted else pci.modules()
-    version = (version_of(driver.release) if plan.load else None) if predicted else pci.driver_version()
+    modules, version = driver.now()
+    if predicted:
+        modules = sorted({*driver.running} - {*plan.unload} | {*plan.load})
+        version = version_of(driver.release) if plan.load else None
     module.exit_json(
         changed=bool(ports or not plan.empty),
         driver_version=version,

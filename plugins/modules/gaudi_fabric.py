@@ -124,6 +124,7 @@ without_effect:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.module_utils import fabric, gaudinet, hccl_environment, pci
 from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_file
 

@@ -108,6 +108,7 @@ ansible_facts:
 from dataclasses import asdict
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.module_utils import pci
 
 

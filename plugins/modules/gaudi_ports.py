@@ -87,6 +87,7 @@ brought_up:
 import os
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.module_utils import ports
 from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import HlSmiError, quote
 from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi_command import (

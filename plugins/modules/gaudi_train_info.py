@@ -21,22 +21,10 @@ options:
     description: How many of the last lines of the log to return with each job. V(0) returns none.
     type: int
     default: 0
-  jobs_dir:
-    description: Folder on the node below which each job has its own.
-    type: path
-    default: /var/lib/gaudi3-scale/jobs
-  unit_dir:
-    description: Folder of the units.
-    type: path
-    default: /etc/systemd/system
-  systemctl_executable:
-    description: The C(systemctl) to use.
-    type: path
-    default: systemctl
-  journalctl_executable:
-    description: The C(journalctl) to use.
-    type: path
-    default: journalctl
+  jobs_dir: {description: Folder on the node below which each job has its own., type: path, default: /var/lib/gaudi3-scale/jobs}
+  unit_dir: {description: Folder of the units., type: path, default: /etc/systemd/system}
+  systemctl_executable: {description: The C(systemctl) to use., type: path, default: systemctl}
+  journalctl_executable: {description: The C(journalctl) to use., type: path, default: journalctl}
 attributes:
   check_mode:
     description: Nothing is ever changed.
@@ -70,18 +58,12 @@ jobs:
   type: list
   elements: dict
   contains:
-    name:
-      description: Name of the job.
-      type: str
-      sample: demo
+    name: {description: "Name of the job.", type: str, sample: demo}
     state:
       description: One of V(absent), V(stopped), V(running), V(finished) and V(failed).
       type: str
       sample: finished
-    unit:
-      description: The systemd unit.
-      type: str
-      sample: gaudi-train-demo.service
+    unit: {description: "The systemd unit.", type: str, sample: gaudi-train-demo.service}
     directory:
       description: Folder of the job on the node, with its configuration, status, checkpoints and metrics.
       type: str
@@ -90,14 +72,8 @@ jobs:
       description: SHA-256 of the specification with which the job was last started; null if it never was.
       type: str
       sample: 5d1c7a8e0f0a4f4b8c5b6a0f3f1a2b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a
-    active_state:
-      description: The unit's state in systemd's words.
-      type: str
-      sample: inactive
-    sub_state:
-      description: The unit's finer state in systemd's words.
-      type: str
-      sample: dead
+    active_state: {description: "The unit's state in systemd's words.", type: str, sample: inactive}
+    sub_state: {description: "The unit's finer state in systemd's words.", type: str, sample: dead}
     result:
       description: How the unit's last run ended in systemd's words. Forgotten at a reboot.
       type: str
@@ -124,6 +100,7 @@ jobs:
         loss: {description: "Training loss of the last logged step.", type: float, sample: 2.31}
         first_loss:
           {description: "Training loss of the first logged step of the job.", type: float, sample: 5.55}
+        validation_loss: {description: "Loss on held-out data, once training ended.", type: float, sample: 2.4}
         baseline_loss:
           description: Loss of knowing only how frequent each byte is, in nats per byte. Learning is below it.
           type: float
@@ -159,16 +136,14 @@ jobs:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import JobError, JobNode
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import PLACES, JobError, JobNode
 from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import check_name
 
 SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str"},
     "lines": {"type": "int", "default": 0},
-    "jobs_dir": {"type": "path", "default": "/var/lib/gaudi3-scale/jobs"},
-    "unit_dir": {"type": "path", "default": "/etc/systemd/system"},
-    "systemctl_executable": {"type": "path", "default": "systemctl"},
-    "journalctl_executable": {"type": "path", "default": "journalctl"},
+    **PLACES,
 }
 
 
@@ -176,13 +151,7 @@ def main() -> None:
     """Look at one job or at all."""
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
     params = module.params
-    node = JobNode(
-        lambda argv: module.run_command(argv, environ_update={"LC_ALL": "C", "LANGUAGE": "C"}),
-        params["jobs_dir"],
-        params["unit_dir"],
-        module.get_bin_path(params["systemctl_executable"], required=True),
-        module.get_bin_path(params["journalctl_executable"], required=True),
-    )
+    node = JobNode.of(module)
     jobs = []
     try:
         if params["name"] is not None:

@@ -321,6 +321,7 @@ ansible_facts:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import HlSmiError, host_facts
 from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi_command import (
     ARGUMENT_SPEC,

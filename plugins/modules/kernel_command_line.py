@@ -79,6 +79,7 @@ import os
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.module_utils import command_line
 from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_file
 from ansible_collections.gaudi3.scale.plugins.module_utils.pci import read

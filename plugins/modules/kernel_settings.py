@@ -99,6 +99,7 @@ files:
 import os
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_file
 from ansible_collections.gaudi3.scale.plugins.module_utils.kernel_settings import (
     SettingError,

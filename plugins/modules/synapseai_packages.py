@@ -12,14 +12,13 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Verifies the vendor's apt repository (key, signature of C(InRelease), digest of C(Packages)) before apt is
-    told of it, then writes key, source and pin, installs the whole set in one transaction and puts it on
-    hold.
-  - Installed packages of the family C(habanalabs-*) that are not in O(packages) are moved with the set, since
-    a mixed set does not work.
+  - Verifies the vendor's apt repository (key, signature of C(InRelease), digest of C(Packages)) before apt is told of
+    it, then writes key, source and pin, installs the whole set in one transaction and puts it on hold.
+  - Installed packages of the family C(habanalabs-*) that are not in O(packages) are moved with the set, since a mixed
+    set does not work.
   - Where all stands at the release already, the repository is not asked.
-  - Everything that can be judged beforehand (release unknown to the repository, wrong key, downgrade) fails
-    before anything is changed.
+  - Everything that can be judged beforehand (release unknown to the repository, wrong key, downgrade) fails before
+    anything is changed.
 options:
   release:
     description: The release for the whole set, such as V(1.23.0-695).
@@ -31,8 +30,7 @@ options:
     elements: str
     required: true
   prerequisites:
-    description: Packages of the distribution that have to be there first, in any version (kernel headers, for
-      example).
+    description: Packages of the distribution that have to be there first, in any version (kernel headers, for example).
     type: list
     elements: str
     default: []
@@ -51,8 +49,8 @@ options:
   key_fingerprint:
     description:
       - Fingerprint (40 hexadecimal digits, blanks allowed) that the signing key must have.
-      - Empty means trust on first use - the first key is kept on the node, its fingerprint is returned and
-        warned about, and from then on a repository signed with another key is refused.
+      - Empty means trust on first use - the first key is kept on the node, its fingerprint is returned and warned
+        about, and from then on a repository signed with another key is refused.
     type: str
     default: ""
   allow_downgrade:
@@ -60,8 +58,7 @@ options:
     type: bool
     default: false
   timeout:
-    description: Seconds to wait for the repository's answers, and for another apt or dpkg to release its
-      lock.
+    description: Seconds to wait for the repository's answers, and for another apt or dpkg to release its lock.
     type: int
     default: 120
 attributes:
@@ -121,6 +118,7 @@ packages:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.module_utils import apt_packages as apt
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_node import (
     KEYRING,
@@ -141,8 +139,8 @@ def source_of(given: dict[str, Any]) -> Source:
     fingerprint = given["key_fingerprint"].replace(" ", "").upper()
     if fingerprint and (len(fingerprint) != 40 or set(fingerprint) - set("0123456789ABCDEF")):
         raise ValueError(
-            f"'{given['key_fingerprint']}' is not a key fingerprint; set synapseai_key_fingerprint to all "
-            "40 hexadecimal digits, or to ''."
+            f"'{given['key_fingerprint']}' is not a key fingerprint; set synapseai_key_fingerprint to all 40 "
+            "hexadecimal digits, or to ''."
         )
     return Source(given["repository_url"].rstrip("/"), given["suite"], given["key_url"], fingerprint)
 
@@ -189,8 +187,8 @@ def main() -> None:
     new_key = keyring != trusted
     if new_key and not source.fingerprint:
         module.warn(
-            f"The key of {source.url} is trusted on first use: compare {', '.join(keys)} with the vendor's "
-            "and set synapseai_key_fingerprint to it."
+            f"The key of {source.url} is trusted on first use: compare {', '.join(keys)} with the vendor's and set "
+            "synapseai_key_fingerprint to it."
         )
     changed = bool(new_key or stale or not plan.empty)
     if changed and not module.check_mode:

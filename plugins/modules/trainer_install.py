@@ -109,6 +109,7 @@ import os
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.trainer_env import (
     InstallError,
     Release,
@@ -172,13 +173,12 @@ def main() -> None:
             # Nothing has been done yet: the action plugin brings the wheel and comes again.
             module.exit_json(**{**result, "changed": False, "needs_wheel": True})
         if "venv" in done:
-            env.make_venv()
-            answer = env.probe(release)
+            answer = env.make_venv(answer, release)
         if needed:
             if not answer["pip"]:
                 raise InstallError(
-                    f"{params['executable']} has no pip, which trainer_dependencies=index needs: add the distribution's "
-                    "package of pip to trainer_packages."
+                    f"{params['executable']} has no pip, which trainer_dependencies=index needs: add the "
+                    "distribution's package of pip to trainer_packages."
                 )
             env.install_from_index(needed, params["index_url"])
         if "trainer" in done:

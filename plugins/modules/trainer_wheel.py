@@ -87,6 +87,7 @@ import tempfile
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import (
     WheelError,
     read_wheel,

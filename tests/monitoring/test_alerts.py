@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import promql_parser
 import pytest
 import yaml
 
@@ -55,16 +56,12 @@ def failures(directory: Path, text: str, kind: str) -> dict[str, str]:
             expected = []
             if kind == "fires":
                 rule = ALERTS[name]
-                told = rule["annotations"] | {
-                    key: case[key] for key in ("summary", "description") if key in case
-                }
+                told = rule["annotations"] | {key: case[key] for key in ("summary", "description") if key in case}
                 expected = [{"exp_labels": rule["labels"] | case["labels"], "exp_annotations": told}]
             tests.append(
                 {
                     "interval": "15s",
-                    "input_series": [
-                        {"series": key, "values": value} for key, value in case["series"].items()
-                    ],
+                    "input_series": [{"series": key, "values": value} for key, value in case["series"].items()],
                     "alert_rule_test": [{"eval_time": case["at"], "alertname": name, "exp_alerts": expected}],
                 }
             )
@@ -73,9 +70,7 @@ def failures(directory: Path, text: str, kind: str) -> dict[str, str]:
     (directory / "test.yml").write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")
     result = promtool("test", "rules", "test.yml", cwd=directory)
     found = dict(
-        re.findall(
-            r"alertname: ?(\w+),((?:.*\n)+?)(?=\s*(?:FAILED|alertname|\Z))", result.stdout + result.stderr
-        )
+        re.findall(r"alertname: ?(\w+),((?:.*\n)+?)(?=\s*(?:FAILED|alertname|\Z))", result.stdout + result.stderr)
     )
     assert result.returncode == (1 if found else 0), result.stdout + result.stderr
     return found
@@ -129,6 +124,23 @@ def test_it_says_what_to_do(name: str) -> None:
     text = (ROOT / "docs" / "runbooks" / page).read_text(encoding="utf-8")
     assert text.startswith(f"# {name}\n")
     assert "## Meaning" in text and "## Check" in text and "## Do" in text
+
+
+def metrics(node: Any) -> set[str]:
+    """Names of the metrics in a parsed expression."""
+    if isinstance(node, promql_parser.VectorSelector):
+        return {node.name}
+    children = [getattr(node, name, None) or [] for name in ("lhs", "rhs", "expr", "args", "vector_selector")]
+    return {
+        name for child in children for one in (child if isinstance(child, list) else [child]) for name in metrics(one)
+    }
+
+
+def test_alerts_use_only_metrics_of_the_contract() -> None:
+    contract = yaml.safe_load((ROOT / "docs" / "metrics.yml").read_text(encoding="utf-8"))
+    used = {name for rule in ALERTS.values() for name in metrics(promql_parser.parse(rule["expr"]))}
+    assert len(used) > 20
+    assert used - {metric["name"] for metric in contract["metrics"]} == set()
 
 
 def test_the_number_of_cards_is_a_variable(tmp_path: Path) -> None:

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """Prometheus exporter of a node's Gaudi cards, fed by hl-smi.
@@ -132,7 +131,7 @@ class Tool:
         if process.returncode == 1:
             raise hl_smi.HlSmiError("hl-smi says that the driver is not up (exit code 1)")
         if process.returncode != 0:
-            said = hl_smi.quote(errors.strip() or output)
+            said = hl_smi.quote(errors.strip() or output or "nothing")
             raise hl_smi.HlSmiError(f"hl-smi ended with code {process.returncode} and said {said}")
         return output
 

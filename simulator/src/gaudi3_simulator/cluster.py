@@ -138,13 +138,13 @@ def up(name: str, nodes: int, cards: int, monitor: bool, say: Say) -> Cluster:
         running = set(podman.names(label(name), running=True))
         if container(cluster, "vault") not in running:
             _start_vault(podman, cluster, image)
+        _update_hosts(cluster)
         fresh = [node for node in cluster.all_nodes() if container(cluster, node.name) not in running]
         for node in fresh:
             say(f"  {node.name} at {node.address}" + (f" with {node.cards} cards" if node.cards else ""))
             _start_node(podman, cluster, node, image)
     for node in fresh:
         _wait(podman, cluster, node)
-    _update_hosts(podman, cluster)
     _record_host_keys(podman, cluster)
     return cluster
 
@@ -177,7 +177,8 @@ def _start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> Non
     podman.run(
         "create", "--replace", "--restart=always", "--name", name, "--hostname", node.name, "--systemd=always",
         "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", node.address,
-        "--cap-add", _CAPABILITIES, "--security-opt", "unmask=/proc/sys", image,
+        "--cap-add", _CAPABILITIES, "--security-opt", "unmask=/proc/sys",
+        "-v", f"{cluster.folder / f'hosts-{node.name}'}:/etc/hosts", image,
     )  # fmt: skip
     with tempfile.TemporaryDirectory(dir=cluster.folder) as folder:
         root = Path(folder)
@@ -233,20 +234,18 @@ def _wait(podman: Podman, cluster: Cluster, node: Node) -> None:
     raise SimulatorError(f"{node.name} did not finish booting in 120 s (systemd says: {state or 'nothing'}).")
 
 
-def _update_hosts(podman: Podman, cluster: Cluster) -> None:
-    """Every node knows every other by name, nodes that came later included."""
-    lines = [f"{_vault_address(cluster)} vault"] + [f"{node.address} {node.name}" for node in cluster.all_nodes()]
-    block = "\n".join(lines) + "\n"
-    script = (
-        "import sys; p='/etc/hosts'; old=open(p).read(); new=sys.stdin.read(); "
-        "have=set(old.splitlines()); add=[l for l in new.splitlines() if l not in have]; "
-        "add and open(p,'a').write('\\n'.join(add)+'\\n')"
-    )
+def _update_hosts(cluster: Cluster) -> None:
+    """Every node knows every other by name, nodes that came later included, also after a reboot.
+
+    Each node's /etc/hosts is a file of its own outside of it: podman would write the container's anew at each start.
+    """
+    lines = ["127.0.0.1 localhost", f"{_vault_address(cluster)} vault"]
+    lines += [f"{node.address} {node.name}" for node in cluster.all_nodes()]
     for node in cluster.all_nodes():
-        subprocess.run(
-            ["podman", "exec", "-i", container(cluster, node.name), "python3", "-c", script],
-            env=podman.environment, input=block, text=True, check=True, capture_output=True,
-        )  # fmt: skip
+        hosts = cluster.folder / f"hosts-{node.name}"
+        known = set(hosts.read_text().splitlines()) if hosts.exists() else set()
+        with hosts.open("a") as stream:
+            stream.writelines(f"{line}\n" for line in lines if line not in known)
 
 
 def _record_host_keys(podman: Podman, cluster: Cluster) -> None:

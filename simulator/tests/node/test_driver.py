@@ -229,6 +229,6 @@ def test_proc_modules_is_kept_where_the_kernel_has_one(machine: Machine) -> None
     machine.write("/run/gaudi3-simulator/proc_modules", "")  # what boot mounts over the kernel's own
     machine.ok("modprobe", "-r", "habanalabs_ib")
     lines = machine.read("/run/gaudi3-simulator/proc_modules").splitlines()
-    assert [line.split()[0] for line in lines][-2:] == ["habanalabs_compat", "ext4"]
+    assert [line.split()[0] for line in lines][-2:] == ["ib_core", "ext4"]
     assert "habanalabs_ib" not in [line.split()[0] for line in lines]
     assert lines[1] == "habanalabs_cn 458752 1 habanalabs_en, Live 0x0000000000000000 (OE)"

@@ -112,6 +112,14 @@ def test_version_skew_ends_with_a_reload(machine: Machine) -> None:
     assert set(rows(machine, "driver_version")) == {"1.23.0-2eae87a"}
 
 
+def test_cards_that_come_up_anew_have_their_ports_down(machine: Machine) -> None:
+    machine.ok("manage_network_ifs.sh", "--up")
+    machine.ok("node", "fault", "no-firmware")
+    assert machine.run("hl-smi").code == 1
+    machine.ok("node", "fault", "no-firmware", "--clear")
+    assert machine.ok("manage_network_ifs.sh", "--status").out.count("3 ports down (4, 13, 21)") == 8
+
+
 def test_pulled_cable_stays_down(machine: Machine) -> None:
     machine.ok("node", "fault", "port-down", "--card", "5", "--port", "13")
     machine.ok("manage_network_ifs.sh", "--up")

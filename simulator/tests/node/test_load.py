@@ -75,6 +75,7 @@ def test_a_job_that_nobody_watched_is_as_warm(machine: Machine) -> None:
 def test_process_is_listed_with_its_memory(machine: Machine) -> None:
     machine.process(4321, {"LOCAL_RANK": "0"})
     machine.process(4400, {"LOCAL_RANK": "0"}, parent=4321)  # a data loader of the worker
+    machine.process(300, {"LOCAL_RANK": "0"}, parent=4321)  # another, after the process ids wrapped around
     machine.process(4500, {"PATH": "/usr/bin"}, name="bash")
     machine.at(START + 60)
     index = next(cells[0] for cells in machine.csv("index,module_id") if cells[1] == "0")

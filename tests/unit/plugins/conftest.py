@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import QUERY_FIELDS
 
 CELLS = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -60,17 +62,20 @@ def show_config() -> None:
 
 def main() -> NoReturn:
     """Run the command line; what a user can act on is said in one sentence."""
+    code = 0
     try:
         app()
     except TrainerError as error:
         # However many processes find it: of each node only the first one speaks about the configuration.
-        if not isinstance(error, ConfigError) or _first_of_node():
+        if not isinstance(error, ConfigError) or os.environ.get("LOCAL_RANK", "0") == "0":
             print(f"gaudi3-train: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    sys.exit(0)
-
-
-def _first_of_node() -> bool:
-    import os
-
-    return os.environ.get("LOCAL_RANK", "0") == "0"
+        code = error.exit_code
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except Exception:
+        traceback.print_exc()
+        code = 1
+    # At once: the destructors of a process group may wait for a peer that is gone, or abort.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -157,8 +157,15 @@ class Team:
                     file.write(data)
 
     def close(self) -> None:
-        """Leave in order; only after a success, since a failed peer would be waited for."""
-        if self._control is not None:
-            import torch.distributed as dist
+        """Leave in order; only after a success, since a failed peer would be waited for.
 
+        Groups of gloo are left to the end of the process: taking them apart while a peer does the same now and then
+        aborts ("terminate called without an active exception"). `cli.main` ends the process without destructors.
+        """
+        if self._control is None:
+            return
+        import torch.distributed as dist
+
+        self.barrier()
+        if dist.get_backend() != "gloo":
             dist.destroy_process_group()

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import time
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    disable_created_metrics,
+    start_http_server,
+)
 
 from gaudi3_scale import __version__
 from gaudi3_scale.config import MetricsConfig
@@ -24,6 +32,7 @@ class TrainingMetrics:
         self._tokens_per_step = (
             progress.samples_per_step * progress.sequence_length * local_world_size / progress.world_size
         )
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         registry = self.registry
         self.info = Info("gaudi_training", "The training job.", registry=registry)
@@ -91,6 +100,8 @@ class TrainingMetrics:
         self.learning_rate.set(learning_rate)
         if progress.loss is not None:
             self.loss.set(progress.loss)
+        if progress.baseline_loss is not None:
+            self.baseline.set(progress.baseline_loss)
 
     def checkpointed(self, seconds: float) -> None:
         """A checkpoint was committed on this node."""

@@ -57,8 +57,8 @@ class Package:
             "Section": "simulated",
             "Priority": "optional",
             "Description": f"Simulated stand-in for {self.name}\n"
-            f" {self.summary}\n Made by the gaudi3.scale simulator: it holds nothing of the vendor's and "
-            "runs on no hardware.",
+            f" {self.summary}\n Made by the gaudi3.scale simulator: it holds nothing of the vendor's and runs on no "
+            "hardware.",
         }
         return {key: value for key, value in fields.items() if value}
 

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+
 from ansible_collections.gaudi3.scale.plugins.action import gaudi_train as action
 
 
@@ -43,9 +44,7 @@ class Play:
     ) -> dict[str, Any]:
         """Run the task; the first answer is the module's, the others are looks at the job."""
         queue = list(answers)
-        task = MagicMock(
-            args={"name": "demo", "state": "finished", **arguments}, check_mode=check, async_val=0
-        )
+        task = MagicMock(args={"name": "demo", "state": "finished", **arguments}, check_mode=check, async_val=0)
         plugin = action.ActionModule(task, MagicMock(), MagicMock(), MagicMock(), MagicMock(), MagicMock())
 
         def execute(module_name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:

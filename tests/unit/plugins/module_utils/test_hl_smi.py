@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import (
     HlSmiError,
     Port,
@@ -114,6 +115,10 @@ def test_log_of_an_older_tool() -> None:
     )
     card = parse_log(text).cards["0000:43:00.0"]
     assert card.firmware == {"uboot": "hl-gaudi2-1.12.1-fw-46.0.5-sec-6", "cpld": "0x0000000d"}
+
+
+def test_cards_of_log_and_csv_meet_whatever_the_case_of_their_address(samples: Any) -> None:
+    assert list(parse_log(samples.log(("0000:B3:00.0", "Operational", samples.spi))).cards) == ["0000:b3:00.0"]
 
 
 def test_log_which_describes_fewer_cards_than_it_announces(samples: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import (
     NodeShare,
     config_text,
@@ -121,7 +122,7 @@ STATUS = {"step": 40, "max_steps": 200, "loss": 2.9132, "tokens_per_second": 511
     [
         ({}, "gaudi-1: step 40/200, loss 2.913, 5,120 tokens/s (cpu)"),
         ({"tokens_per_second": None}, "gaudi-1: step 40/200, loss 2.913 (cpu)"),
-        ({"step": 0, "loss": None, "tokens_per_second": None}, "gaudi-1: step 0/200 (cpu)"),
+        ({"step": 0, "loss": None, "tokens_per_second": None}, None),
         ({"device": None, "tokens_per_second": 1234567.8}, "gaudi-1: step 40/200, loss 2.913, 1,234,568 tokens/s"),
         ({"step": None}, None),
         ({"max_steps": None}, None),

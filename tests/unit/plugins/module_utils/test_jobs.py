@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
     Decision,
     JobSpec,
@@ -161,8 +162,7 @@ def test_old_output_never_lands_on_older_output() -> None:
         ),
         (
             {"environment": {"A B": "1"}},
-            "Environment variable 'A B' cannot be set: a name has letters, digits and '_', and a value has one "
-            "line.",
+            "Environment variable 'A B' cannot be set: a name has letters, digits and '_', and a value has one line.",
         ),
         (
             {"environment": {"A": "1\n2"}},

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import (
     Requirement,
     WheelError,
@@ -92,10 +93,18 @@ def test_unmet_requirements_are_told_with_what_was_found() -> None:
 
 
 def test_sources_are_what_gets_into_a_wheel(tmp_path: Path) -> None:
-    for name in ("src/a/b.py", "src/a/__pycache__/b.pyc", "tests/test_b.py", ".venv/x", "pyproject.toml", "dist/a.whl"):
+    for name in (
+        "src/a/b.py",
+        "src/a/build/c.py",
+        "src/a/__pycache__/b.pyc",
+        "tests/test_b.py",
+        ".venv/x",
+        "pyproject.toml",
+        "dist/a.whl",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
-    assert source_files(str(tmp_path)) == ["pyproject.toml", "src/a/b.py"]
+    assert source_files(str(tmp_path)) == ["pyproject.toml", "src/a/b.py", "src/a/build/c.py"]
     before = source_digest(str(tmp_path))
     (tmp_path / "tests/test_b.py").write_text("changed")
     assert source_digest(str(tmp_path)) == before

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_ports
 
 CARDS = ["-Q", "index,bus_id", "-f", "csv,noheader,nounits"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_train, gaudi_train_info
 
 UNIT = "gaudi-train-demo.service"
@@ -155,9 +156,7 @@ def test_finished_job_is_left_alone(job: Job, systemd: Systemd) -> None:
     assert systemd.ran() == []
 
 
-@pytest.mark.parametrize(
-    ("unit", "said"), [("failed", "running"), ("inactive", "running"), ("inactive", "failed")]
-)
+@pytest.mark.parametrize(("unit", "said"), [("failed", "running"), ("inactive", "running"), ("inactive", "failed")])
 def test_job_that_broke_off_starts_again_in_place(unit: str, said: str, job: Job, systemd: Systemd) -> None:
     job("started")
     job.says(state=said, step=7)

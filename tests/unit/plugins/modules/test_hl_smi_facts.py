@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import QUERY_FIELDS
 from ansible_collections.gaudi3.scale.plugins.modules import hl_smi_facts
 
@@ -226,13 +227,14 @@ def test_other_exit_codes_are_told_with_the_first_line(tool: Any, samples: Any, 
 
 def test_a_tool_that_hangs_is_killed_once(tmp_path: Path, run_module: Any) -> None:
     hang = tmp_path / "hl-smi"
-    hang.write_text("#!/bin/sh\nexec sleep 30\n")
+    hang.write_text(f"#!/bin/sh\necho called >> {tmp_path}/calls\nexec sleep 30\n")
     hang.chmod(0o755)
     result = run_module(hl_smi_facts, executable=str(hang), timeout=1)
     assert result["failed"] is True
     assert result["msg"] == (
         "hl-smi gave no answer in 1 seconds: a card may be in reset, so try again or raise 'timeout'."
     )
+    assert (tmp_path / "calls").read_text() == "called\n"
 
 
 def test_a_card_missing_from_the_log_is_an_error(tool: Any, samples: Any, run_module: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.gaudi3.scale.plugins.modules import kernel_command_line
 
 ARGUMENTS = ["iommu=pt", "intel_iommu=on"]

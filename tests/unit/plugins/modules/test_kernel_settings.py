@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ansible_collections.gaudi3.scale.plugins.modules import kernel_settings
 
 GOVERNOR = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"

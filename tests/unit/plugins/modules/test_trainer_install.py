@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ansible_collections.gaudi3.scale.plugins.modules import trainer_install, trainer_wheel
 
 PYPROJECT = """[build-system]
@@ -50,9 +51,7 @@ class Site:
 
     def install(self, wheel: str, **options: Any) -> dict[str, Any]:
         options = {"executable": sys.executable, "remote_src": True, **options}
-        result: dict[str, Any] = self._run(
-            trainer_install, wheel=wheel, root=str(self.folder / "node"), **options
-        )
+        result: dict[str, Any] = self._run(trainer_install, wheel=wheel, root=str(self.folder / "node"), **options)
         return result
 
     def train(self) -> str:
@@ -106,8 +105,8 @@ def test_a_given_wheel_is_taken_as_it_is(site: Site) -> None:
 def test_no_sources(site: Site) -> None:
     result = site.build(source="/not/there")
     assert result["msg"] == (
-        "/not/there on the controller has no pyproject.toml: set trainer_source to the folder of the trainer's sources, "
-        "or trainer_wheel to a wheel that is built already."
+        "/not/there on the controller has no pyproject.toml: set trainer_source to the folder of the trainer's "
+        "sources, or trainer_wheel to a wheel that is built already."
     )
 
 
@@ -116,8 +115,8 @@ def test_no_hatchling(site: Site) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     result = site.build(executable=str(bare / "bin/python"))
     assert result["msg"] == (
-        f"The trainer's wheel cannot be built, as {bare}/bin/python on the controller has no package hatchling: install "
-        "it there (pip install hatchling), or set trainer_wheel to a wheel that is built already."
+        f"The trainer's wheel cannot be built, as {bare}/bin/python on the controller has no package hatchling: "
+        "install it there (pip install hatchling), or set trainer_wheel to a wheel that is built already."
     )
     assert list((site.folder / "cache").iterdir()) == []
 
@@ -178,14 +177,14 @@ def test_the_wheel_is_asked_for_only_when_needed(site: Site) -> None:
         (
             '["pytest>=1", "not-there-at-all>=2"]',
             {},
-            "The trainer needs not-there-at-all>=2 (missing) for {python}: install them, or set trainer_dependencies to "
-            "index to have them installed from a package index.",
+            "The trainer needs not-there-at-all>=2 (missing) for {python}: install them, or set trainer_dependencies "
+            "to index to have them installed from a package index.",
         ),
         (
             '["torch>=99"]',
             {"dependencies": "index"},
-            "The trainer needs torch>=99 ({torch}) for {python}, and PyTorch comes with the node's image or the vendor's "
-            "installer, never from an index: install it, or set trainer_python to the Python that has it.",
+            "The trainer needs torch>=99 ({torch}) for {python}, and PyTorch comes with the node's image or the "
+            "vendor's installer, never from an index: install it, or set trainer_python to the Python that has it.",
         ),
     ],
 )
@@ -220,15 +219,24 @@ def test_what_is_missing_is_installed_from_the_index(site: Site, monkeypatch: py
     asked: list[tuple[list[str], str | None]] = []
     env = trainer_install.TrainerEnv
     monkeypatch.setattr(env, "install_from_index", lambda _self, names, url: asked.append((names, url)))
-    monkeypatch.setattr(env, "make_venv", lambda self: make_venv(self.venv))
     result = site.install(site.build()["path"], dependencies="index", index_url="https://me@index.example/simple")
     assert (result["changed"], result["done"]) == (True, ["venv", "dependencies", "trainer"])
     assert asked == [(["not-there-at-all>=2"], "https://me@index.example/simple")]
 
 
-def make_venv(folder: str) -> None:
-    """One with pip, as a node whose system has pip would give."""
-    subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", folder], check=True)
+def test_packages_of_an_environment_are_seen_through_ours(site: Site) -> None:
+    base = site.folder / "base"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", base], check=True)
+    (package,) = base.glob("lib/python*/site-packages")
+    (package / "vendor_torch.py").write_text("")
+    info = package / "vendor_torch-2.9.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vendor-torch\nVersion: 2.9.0\n")
+    sources(site.folder / "source", dependencies='["vendor-torch>=2.9"]', code="import vendor_torch")
+    wheel = site.build()["path"]
+    assert site.install(wheel, executable=str(base / "bin/python"))["done"] == ["venv", "trainer"]
+    assert site.train() == "trainer 0.0.1\n"
+    assert site.install(wheel, executable=str(base / "bin/python"))["changed"] is False
 
 
 def test_a_script_that_would_write_elsewhere_is_refused(site: Site) -> None:

@@ -1,0 +1,132 @@
+"""The files which the roles of the exporters write, as Ansible renders them for some choices of their variables."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+
+
+def render(role: str, template: str, folder: Path, **choices: Any) -> str:
+    """A role's template with its defaults, its variables and the choices."""
+    source = ROOT / "roles" / role
+    variables = yaml.safe_load((source / "defaults/main.yml").read_text())
+    constants = source / "vars/main.yml"
+    variables.update(yaml.safe_load(constants.read_text()) if constants.exists() else {})
+    variables.update({"ansible_host": "10.0.0.5", "ansible_python_interpreter": sys.executable, **choices})
+    (folder / "variables.json").write_text(json.dumps(variables))
+    arguments = f"src={source / 'templates' / template} dest={folder / 'rendered'}"
+    ansible = str(Path(sys.executable).with_name("ansible"))
+    command = [ansible, "localhost", "-i", "localhost,", "-c", "local", "-m", "template", "-a", arguments]
+    done = subprocess.run(
+        [*command, "-e", f"@{folder / 'variables.json'}"], capture_output=True, text=True, cwd=folder, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (folder / "rendered").read_text()
+
+
+def arguments(text: str) -> list[str]:
+    """What systemd makes of the line ARGS='...' in $ARGS: shell-like words."""
+    (line,) = (line for line in text.splitlines() if line.startswith("ARGS="))
+    return shlex.split(line.removeprefix("ARGS='").removesuffix("'"))
+
+
+def test_node_exporter_arguments(tmp_path: Path) -> None:
+    words = arguments(
+        render(
+            "node_exporter",
+            "arguments.j2",
+            tmp_path,
+            node_exporter_collectors=["netclass", "netdev", "systemd"],
+            node_exporter_ignored_interfaces="^(lo|veth.*)$",
+            node_exporter_units=r"^gaudi.*\.service$",
+            node_exporter_extra_arguments=["--log.level=warn"],
+        )
+    )
+    assert words == [
+        "--web.listen-address=10.0.0.5:9100",
+        "--web.disable-exporter-metrics",
+        "--collector.disable-defaults",
+        "--collector.netclass",
+        "--collector.netdev",
+        "--collector.systemd",
+        "--collector.netdev.device-exclude=^(lo|veth.*)$",
+        "--collector.netclass.ignored-devices=^(lo|veth.*)$",
+        r"--collector.systemd.unit-include=^gaudi.*\.service$",
+        "--log.level=warn",
+    ]
+
+
+def test_node_exporter_arguments_with_ethtool_tls_and_ipv6(tmp_path: Path) -> None:
+    words = arguments(
+        render(
+            "node_exporter",
+            "arguments.j2",
+            tmp_path,
+            ansible_host="fd00::5",
+            node_exporter_collectors=["loadavg"],
+            node_exporter_ethtool_interfaces="^ens.*",
+            node_exporter_web_config={"basic_auth_users": {"prometheus": "$2b$..."}},
+        )
+    )
+    assert words[0] == "--web.listen-address=[fd00::5]:9100"
+    assert words[3:] == [
+        "--collector.loadavg",
+        "--collector.ethtool",
+        "--collector.ethtool.device-include=^ens.*",
+        "--web.config.file=/etc/prometheus/node-exporter-web.yml",
+    ]
+
+
+def unit(text: str) -> list[str]:
+    """The lines of a unit, continued lines joined, comments and blank lines left out."""
+    return [line for line in text.replace(" \\\n ", "").splitlines() if line and not line.startswith("#")]
+
+
+def test_unit_of_our_exporter(tmp_path: Path) -> None:
+    lines = unit(
+        render("hpu_exporter", "gaudi-hpu-exporter.service.j2", tmp_path, hpu_exporter_groups=["render", "video"])
+    )
+    (start,) = (line for line in lines if line.startswith("ExecStart"))
+    assert start == (
+        "ExecStart=/usr/bin/python3 -s /usr/local/lib/gaudi-hpu-exporter/gaudi_hpu_exporter.py --address 10.0.0.5 "
+        "--port 41611 --hl-smi /usr/bin/hl-smi --interval 10 --details-interval 30 --timeout 8"
+    )
+    assert {"Type=notify", "DynamicUser=yes", "CapabilityBoundingSet=", "SupplementaryGroups=render video"} <= set(
+        lines
+    )
+
+
+@pytest.mark.parametrize(
+    ("engine", "after"), [("podman", "network-online.target"), ("docker", "network-online.target docker.service")]
+)
+def test_unit_of_intels_exporter(tmp_path: Path, engine: str, after: str) -> None:
+    lines = unit(
+        render(
+            "hpu_exporter",
+            "gaudi-hpu-exporter.service.j2",
+            tmp_path,
+            hpu_exporter_kind="intel",
+            hpu_exporter_container_engine=engine,
+            synapseai_release="1.22.0-740",
+        )
+    )
+    image = "vault.habana.ai/gaudi-metric-exporter/metric-exporter:1.22.0-740"
+    expected = [
+        f"After={after}",
+        f"ExecStartPre=-/usr/bin/{engine} rm --force gaudi-hpu-exporter",
+        f"ExecStart=/usr/bin/{engine} run --rm --name gaudi-hpu-exporter --privileged --network host "
+        f"--volume /dev:/dev {image} --port 41611",
+        f"ExecStop=/usr/bin/{engine} stop gaudi-hpu-exporter",
+    ]
+    assert [line for line in lines if line.startswith(("After", "Exec"))] == expected
+    assert ("Requires=docker.service" in lines) == (engine == "docker")
+    assert not any(line.startswith("DynamicUser") for line in lines)

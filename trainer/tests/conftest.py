@@ -1,0 +1,189 @@
+"""Helpers to run `gaudi3-train` as a user does: as processes, alone or under torchrun."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+SMALL = (
+    "device=cpu",
+    "model.hidden_size=64",
+    "model.intermediate_size=128",
+    "model.layers=2",
+    "model.sequence_length=64",
+    "train.max_steps=60",
+    "train.log_every=3",
+    "train.warmup_steps=4",
+    "train.threads=1",
+    "train.micro_batch_size=12",
+    "train.collective_timeout=5",
+    "checkpoint.every=5",
+    "data.validation_samples=16",
+    "metrics.enabled=false",
+)
+
+
+class Job:
+    """A job with its output directories, one per node."""
+
+    def __init__(self, folder: Path, text: Path, nodes: int = 1, processes: int = 1) -> None:
+        self.folder = folder
+        self.text = text
+        self.nodes = nodes
+        self.processes = processes
+        folder.mkdir(parents=True)
+
+    def node(self, number: int = 0) -> Path:
+        """The output directory of a node."""
+        return self.folder / f"node{number}"
+
+    def start(self, *overrides: str) -> list[subprocess.Popen[str]]:
+        """Start the job's launchers, each in a process group of its own."""
+        port = free_port()
+        return [self._start(number, port, overrides) for number in range(self.nodes)]
+
+    def run(self, *overrides: str, code: int = 0) -> str:
+        """Run to the end; the output of the first node."""
+        launchers = self.start(*overrides)
+        outputs = [launcher.communicate(timeout=120)[0] for launcher in launchers]
+        assert [launcher.returncode for launcher in launchers] == [code] * self.nodes, "\n".join(outputs)
+        return outputs[0]
+
+    @contextmanager
+    def running(self, *overrides: str, lines: int) -> Iterator[list[subprocess.Popen[str]]]:
+        """The job once it has logged so many lines on every node; killed with -9 on leaving."""
+        launchers = self.start(*overrides)
+        try:
+            wait_for(
+                lambda: all(len(self.losses(n)) >= lines for n in range(self.nodes)),
+                f"{lines} logged lines",
+                lambda: any(launcher.poll() is not None for launcher in launchers),
+            )
+            yield launchers
+        finally:
+            for launcher in launchers:
+                for pid in [*workers(launcher.pid), launcher.pid]:
+                    kill(pid, signal.SIGKILL)
+            for launcher in launchers:
+                launcher.communicate()
+
+    def losses(self, node: int = 0) -> list[tuple[int, float]]:
+        """Step and loss of every line of metrics.jsonl."""
+        path = self.node(node) / "metrics.jsonl"
+        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+        parsed = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [(line["step"], line["loss"]) for line in parsed]
+
+    def status(self, node: int = 0) -> dict[str, Any]:
+        """The content of status.json."""
+        status: dict[str, Any] = json.loads((self.node(node) / "status.json").read_text())
+        return status
+
+    def steps(self, node: int = 0) -> list[int]:
+        """Steps of the committed checkpoints."""
+        found = (self.node(node) / "checkpoints").glob("step-*")
+        return sorted(int(path.name.removeprefix("step-")) for path in found)
+
+    def state(self, step: int, node: int = 0) -> dict[str, Any]:
+        """The content of a checkpoint."""
+        import torch
+
+        path = self.node(node) / "checkpoints" / f"step-{step:08d}" / "state.pt"
+        state: dict[str, Any] = torch.load(path, weights_only=True)
+        return state
+
+    def _start(self, node: int, port: int, overrides: tuple[str, ...]) -> subprocess.Popen[str]:
+        output = f"output_dir={self.node(node)}"
+        command = [sys.executable]
+        if self.nodes * self.processes > 1:
+            command += ["-m", "torch.distributed.run", f"--nnodes={self.nodes}", f"--nproc-per-node={self.processes}"]
+            command += ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=test"]
+            command += ["--max-restarts=0", "--log-dir", str(self.folder)]
+        command += ["-m", "gaudi3_scale", "fit", *SMALL, f"data.source={self.text}", output, *overrides]
+        return subprocess.Popen(
+            command,
+            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def workers(launcher: int) -> list[int]:
+    """The children of a process, in the order they were started."""
+    path = Path(f"/proc/{launcher}/task/{launcher}/children")
+    return [int(pid) for pid in path.read_text().split()] if path.exists() else []
+
+
+def kill(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process that may be gone."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def wait_for(
+    condition: Callable[[], bool], what: str, dead: Callable[[], bool] = lambda: False, seconds: float = 90
+) -> float:
+    """Wait until something is true; the seconds it took."""
+    began = time.monotonic()
+    while not condition():
+        assert not dead(), f"ended before there was {what}"
+        assert time.monotonic() - began < seconds, f"no {what} within {seconds} s"
+        time.sleep(0.01)
+    return time.monotonic() - began
+
+
+def assert_same(one: Any, other: Any, where: str = "state") -> None:
+    """Equal to the last bit, through dictionaries, lists and tensors."""
+    import torch
+
+    assert type(one) is type(other), where
+    if isinstance(one, torch.Tensor):
+        assert one.dtype == other.dtype and torch.equal(one, other), where
+    elif isinstance(one, dict):
+        assert list(one) == list(other), where
+        for key in one:
+            assert_same(one[key], other[key], f"{where}.{key}")
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other), where
+        for number, (a, b) in enumerate(zip(one, other, strict=True)):
+            assert_same(a, b, f"{where}[{number}]")
+    else:
+        assert one == other, where
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small text to learn, so that its collection costs no time."""
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    lines = (f"{n} squared is {n * n}, and its half is {n / 2}.\n" for n in range(4000))
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture(scope="session")
+def reference(tmp_path_factory: pytest.TempPathFactory, text: Path) -> tuple[Job, str]:
+    """An uninterrupted job of one process, and what it printed."""
+    job = Job(tmp_path_factory.mktemp("reference") / "job", text)
+    return job, job.run()

@@ -1,0 +1,100 @@
+"""What the configuration accepts, and the one sentence for what it does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import SOURCE
+
+from gaudi3_scale import __version__
+from gaudi3_scale.config import Config, dump_default, keys, load
+from gaudi3_scale.errors import ConfigError
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line."""
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    return subprocess.run(
+        [sys.executable, "-m", "gaudi3_scale", *arguments], env=environment, text=True, capture_output=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        (
+            "train.learning_rat=1",
+            "Unknown key 'train.learning_rat' in the configuration: did you mean 'train.learning_rate'?",
+        ),
+        ("max_steps=3", "Unknown key 'max_steps' in the configuration: did you mean 'train.max_steps'?"),
+        ("zzz=3", "Unknown key 'zzz' in the configuration: `gaudi3-train config` prints all keys."),
+        ("device=tpu", "In the configuration, device is 'tpu', but it should be 'auto', 'cpu', 'cuda' or 'hpu'."),
+        (
+            "train.max_steps=0",
+            "In the configuration, train.max_steps is 0, but it should be greater than or equal to 1.",
+        ),
+        (
+            "model.heads=5",
+            "In the configuration, model: hidden_size is 128, which is no multiple of 2 x heads = 10; "
+            "change one of them.",
+        ),
+        (
+            "model.kv_heads=3",
+            "In the configuration, model: kv_heads is 3, which does not divide heads = 4; change one of them.",
+        ),
+        ("train=3", "In the configuration, train is 3: it must be a mapping of keys to values."),
+        (
+            "train.seed",
+            "The override 'train.seed' is not of the form KEY=VALUE: write for example train.max_steps=100.",
+        ),
+    ],
+)
+def test_an_error_is_one_sentence_that_says_what_to_do(override: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(None, [override])
+    assert str(error.value) == sentence
+    assert error.value.exit_code == 2
+
+
+def test_the_file_is_named_and_a_misspelt_key_goes_before_other_errors(tmp_path: Path) -> None:
+    path = tmp_path / "job.yml"
+    path.write_text("device: tpu\ncheckpoint: {evry: 3}\n")
+    with pytest.raises(ConfigError) as error:
+        load(path)
+    assert str(error.value) == f"Unknown key 'checkpoint.evry' in {path}: did you mean 'checkpoint.every'?"
+
+
+def test_overrides_go_over_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "job.yml"
+    path.write_text("train: {max_steps: 7, learning_rate: 1e-2}\n")
+    config = load(path, ["train.max_steps=9", "data.source=/srv/text"])
+    assert (config.train.max_steps, config.train.learning_rate, config.data.source) == (9, 0.01, "/srv/text")
+
+
+def test_the_printed_default_is_the_default_and_explains_every_key() -> None:
+    printed = dump_default()
+    assert Config.model_validate(yaml.safe_load(printed)) == Config()
+    settings = printed.splitlines()[1:]
+    assert len(settings) == len(list(keys()))
+    assert all("  # " in line and len(line.split("  # ")[1]) > 5 for line in settings)
+
+
+def test_the_command_line_says_one_sentence_and_exits_with_2(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.yml"
+    result = run("fit", "--config", str(missing))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"gaudi3-train: The configuration {missing} cannot be read (No such file or directory): give the path of a "
+        "YAML file, which `gaudi3-train config` prints to start from.\n"
+    )
+    assert run("--version").stdout == f"gaudi3-train {__version__}\n"
+
+
+def test_reading_a_configuration_does_not_import_torch() -> None:
+    code = "import sys, gaudi3_scale.cli, gaudi3_scale.config; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(SOURCE)}).returncode == 0

@@ -1,0 +1,146 @@
+"""Which device is used, and that collectives which exchange nothing are refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from gaudi3_scale import device as devices
+from gaudi3_scale.device import Device, check_all_reduce, resolve
+from gaudi3_scale.errors import ConfigError, TrainerError
+
+
+@pytest.fixture
+def habana(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """A stand-in for Intel's plugin on a node with two cards; the list collects its calls."""
+    calls: list[str] = []
+    package = ModuleType("habana_frameworks")
+    package.__path__ = []
+    package.__spec__ = ModuleSpec("habana_frameworks", None)
+    parts = {name: ModuleType(f"habana_frameworks.{name}") for name in MODULES}
+    parts["torch.hpu"].is_available = lambda: True  # type: ignore[attr-defined]
+    parts["torch.hpu"].device_count = lambda: 2  # type: ignore[attr-defined]
+    parts["torch.core"].mark_step = lambda: calls.append("mark_step")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "habana_frameworks", package)
+    for name, module in parts.items():
+        module.__path__ = []
+        monkeypatch.setitem(sys.modules, f"habana_frameworks.{name}", module)
+    monkeypatch.delenv("PT_HPU_LAZY_MODE", raising=False)
+    yield calls
+    monkeypatch.delenv("PT_HPU_LAZY_MODE", raising=False)
+
+
+MODULES = ("torch", "torch.hpu", "torch.core", "torch.distributed", "torch.distributed.hccl")
+
+
+@pytest.fixture
+def no_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without CUDA, wherever the tests run."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+@pytest.mark.usefixtures("no_cuda")
+def test_auto_is_the_cpu_where_there_is_nothing_else() -> None:
+    assert resolve("auto", 3, 4) == Device("cpu", 3, "gloo")
+
+
+def test_auto_prefers_cuda_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[int] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    assert resolve("auto", 1, 2) == Device("cuda", 1, "nccl")
+    assert chosen == [1]
+
+
+@pytest.mark.usefixtures("no_cuda")
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        (
+            "hpu",
+            "device is 'hpu', but habana_frameworks (package habana-torch-plugin) is not installed: install what is "
+            "missing, or set device to auto or cpu.",
+        ),
+        (
+            "cuda",
+            "device is 'cuda', but torch sees no CUDA device: install what is missing, or set device to auto or cpu.",
+        ),
+    ],
+)
+def test_a_named_device_that_is_missing_is_never_replaced(wanted: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        resolve(wanted, 0, 1)
+    assert str(error.value) == sentence
+
+
+def test_an_hpu_goes_first_with_hccl_and_needs_no_mark_step_in_eager_mode(habana: list[str]) -> None:
+    device = resolve("auto", 1, 2)
+    assert (device.type, device.index, device.backend) == ("hpu", 1, "hccl")
+    assert device.torch_device() == torch.device("hpu", 1)
+    device.step_boundary()
+    assert habana == []
+
+
+def test_lazy_mode_marks_every_step_boundary(habana: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PT_HPU_LAZY_MODE", "1")
+    device = resolve("hpu", 0, 1)
+    device.step_boundary()
+    device.step_boundary()
+    assert habana == ["mark_step", "mark_step"]
+
+
+def test_an_hpu_is_not_used_when_the_cpu_was_asked_for(habana: list[str]) -> None:
+    assert resolve("cpu", 0, 1) == Device("cpu", 0, "gloo")
+
+
+def test_a_node_with_more_processes_than_cards_is_refused(habana: list[str]) -> None:
+    with pytest.raises(ConfigError, match=r"^3 processes were started on this node, which has 2 hpu device\(s\): "):
+        resolve("hpu", 0, 3)
+
+
+@pytest.mark.usefixtures("no_cuda")
+def test_a_plugin_without_a_card_is_no_hpu(habana: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["habana_frameworks.torch.hpu"], "is_available", lambda: False)
+    assert resolve("auto", 0, 1).type == "cpu"
+    with pytest.raises(ConfigError, match="habana_frameworks finds no available Gaudi card"):
+        resolve("hpu", 0, 1)
+
+
+def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(8))
+    assert [devices.threads(0, n) for n in (1, 2, 3, 16)] == [8, 4, 2, 1]
+    assert devices.threads(5, 2) == 5
+
+
+@pytest.fixture
+def process_group() -> Iterator[None]:
+    """Leave no process group behind."""
+    yield
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("process_group")
+def test_the_backend_that_exchanges_nothing_is_refused_by_name() -> None:
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
+    with pytest.raises(TrainerError, match=r"^The process group's backend is 'fake', which exchanges nothing: "):
+        check_all_reduce(Device("cpu", 0, "gloo"))
+
+
+@pytest.mark.usefixtures("process_group")
+def test_an_all_reduce_that_does_not_sum_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())  # type: ignore[attr-defined]
+    check_all_reduce(Device("cpu", 0, "gloo"))
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(dist, "all_reduce", lambda tensor: None)
+    with pytest.raises(TrainerError, match=r"^An all-reduce over 2 processes gave 1 instead of 3 with backend 'gloo'"):
+        check_all_reduce(Device("cpu", 0, "gloo"))

@@ -1,0 +1,142 @@
+"""Jobs as a user runs them: they learn, survive a kill without a trace in the losses, and end once."""
+
+from __future__ import annotations
+
+import signal
+import urllib.request
+from pathlib import Path
+
+import pytest
+from conftest import Job, assert_same, free_port, kill, wait_for, workers
+
+LOGGED = [1, *range(3, 61, 3)]
+
+
+def test_a_job_learns_and_says_what_it_did(reference: tuple[Job, str]) -> None:
+    job, output = reference
+    status = job.status()
+    assert [step for step, _ in job.losses()] == LOGGED
+    assert {
+        "state": "finished",
+        "step": 60,
+        "max_steps": 60,
+        "tokens": 60 * 12 * 64,
+        "world_size": 1,
+        "device": "cpu",
+        "checkpoint": str(job.node() / "checkpoints" / "step-00000060"),
+        "checkpoint_step": 60,
+        "resumed_from_step": None,
+        "error": None,
+    }.items() <= status.items()
+    assert job.steps() == [55, 60]
+    assert status["first_loss"] == job.losses()[0][1] == pytest.approx(5.545, abs=0.15)  # ln 256: knows nothing yet
+    assert status["loss"] == job.losses()[-1][1] < status["first_loss"] - 1
+    assert status["started_at"] < status["updated_at"]
+    assert f"step 60/60 loss {status['loss']:.3f} " in output
+    last = output.splitlines()[-1]
+    assert last.startswith("finished 60 steps (46,080 tokens) with 1 process(es) on cpu in ")
+    assert last.endswith(
+        f": loss {status['first_loss']:.3f} -> {status['loss']:.3f}, held-out {status['validation_loss']:.3f}, "
+        f"byte-frequency baseline {status['baseline_loss']:.3f} nats/byte"
+    )
+
+
+def test_a_finished_job_is_left_alone(reference: tuple[Job, str]) -> None:
+    job, _ = reference
+    before = {path: path.stat().st_mtime_ns for path in job.folder.rglob("*") if path.is_file()}
+    assert job.run() == "already finished at step 60: nothing to do\n"
+    assert {path: path.stat().st_mtime_ns for path in job.folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_killed_job_with_a_damaged_checkpoint_repeats_the_uninterrupted_one(
+    reference: tuple[Job, str], text: Path, tmp_path: Path
+) -> None:
+    job, port = Job(tmp_path / "job", text), free_port()
+    metrics = ("metrics.enabled=true", f"metrics.port={port}")
+    with job.running(*metrics, lines=6):  # two checkpoints by then
+        page = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+    assert "gaudi_training_world_size 1.0" in page and "gaudi_training_step_seconds_bucket" in page
+    newest = job.steps()[-1]
+    state = job.node() / "checkpoints" / f"step-{newest:08d}" / "state.pt"
+    state.write_bytes(state.read_bytes()[:-100])
+    assert job.status()["state"] == "running"
+    output = job.run()
+    assert f"step-{newest:08d} is damaged (state.pt has " in output
+    assert f"resuming from step {newest - 5}\n" in output
+    assert job.status()["resumed_from_step"] == newest - 5
+    assert job.losses() == reference[0].losses()
+    assert_same(job.state(60), reference[0].state(60))
+
+
+def test_accumulated_batches_are_the_larger_batch(reference: tuple[Job, str], text: Path, tmp_path: Path) -> None:
+    job = Job(tmp_path / "job", text)
+    job.run("train.micro_batch_size=6", "train.accumulation_steps=2")
+    for (step, loss), (other, expected) in zip(job.losses(), reference[0].losses(), strict=True):
+        assert step == other and loss == pytest.approx(expected, rel=1e-4)
+
+
+def test_another_model_in_the_same_directory_is_refused(reference: tuple[Job, str]) -> None:
+    output = reference[0].run("model.layers=1", "train.max_steps=70", code=2)
+    assert output.splitlines()[-1] == (
+        f"gaudi3-train: The checkpoint {reference[0].node()}/checkpoints/step-00000060 is of a model with other sizes "
+        "than the configuration's: use another output_dir, or the sizes it was written with."
+    )
+    assert reference[0].status()["state"] == "failed"
+
+
+def test_two_nodes_resume_exactly_though_one_lost_its_disk_and_a_silent_one_is_noticed(
+    reference: tuple[Job, str], text: Path, tmp_path: Path
+) -> None:
+    whole = Job(tmp_path / "whole", text, nodes=2)
+    whole.run("train.micro_batch_size=6")
+    assert whole.losses(0) == whole.losses(1)
+    for (step, loss), (other, expected) in zip(whole.losses(), reference[0].losses(), strict=True):
+        assert step == other and loss == pytest.approx(expected, rel=1e-4)  # the same global batches
+
+    broken = Job(tmp_path / "broken", text, nodes=2)
+    with broken.running("train.micro_batch_size=6", lines=5) as launchers:
+        kill(workers(launchers[1].pid)[0], signal.SIGSTOP)
+        took = wait_for(lambda: broken.status(0)["state"] == "failed", "failure", seconds=20)
+    assert took < 5 + 5  # collective_timeout and some
+    assert broken.status(0)["error"].startswith("Rank 0 lost contact with another process after step ")
+    lost = broken.node(0) if 10 in broken.steps(1) else broken.node(1)
+    for path in sorted(lost.rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    output = broken.run("train.micro_batch_size=6")
+    assert f"resuming from step {broken.status(0)['resumed_from_step']}\n" in output
+    assert broken.status(0)["resumed_from_step"] >= 10
+    for node in (0, 1):
+        assert broken.losses(node) == whole.losses(node)
+        assert broken.steps(node) == [55, 60]
+        assert_same(broken.state(60, node), whole.state(60, node))
+
+
+def test_three_processes_resume_exactly(text: Path, tmp_path: Path) -> None:
+    """From three on the order of a ring's sums matters; see callbacks/start.py."""
+    jobs = [Job(tmp_path / name, text, processes=3) for name in ("whole", "broken")]
+    jobs[0].run("train.log_every=1")
+    with jobs[1].running("train.log_every=1", lines=13):
+        pass
+    assert jobs[1].steps()
+    jobs[1].run("train.log_every=1")
+    assert jobs[1].losses() == jobs[0].losses()
+
+
+def test_nodes_with_different_data_are_refused(text: Path, tmp_path: Path) -> None:
+    job = Job(tmp_path / "job", text, nodes=2)
+    data = job.node(1) / "data"
+    data.mkdir(parents=True)
+    other = Job(tmp_path / "other", text)
+    from gaudi3_scale.config import DataConfig
+    from gaudi3_scale.data import collect
+
+    changed = tmp_path / "changed.txt"
+    changed.write_text(text.read_text() + "more\n")
+    corpus = collect(DataConfig(source=str(changed)), other.folder)
+    mine = collect(DataConfig(source=str(text)), data)
+    mine.path.write_bytes(corpus.path.read_bytes())
+    about = corpus.path.with_suffix(".json").read_text()
+    mine.path.with_suffix(".json").write_text(about)
+    output = job.run(code=1)
+    assert "gaudi3-train: The nodes' data differ: " in output
+    assert job.status(0)["state"] == job.status(1)["state"] == "failed"

@@ -1,0 +1,116 @@
+"""status.json, metrics.jsonl and the Prometheus endpoint, without a training around them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from gaudi3_scale.config import MetricsConfig
+from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.metrics import TrainingMetrics
+from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+
+
+def progress() -> Progress:
+    """Of a job of four processes on two nodes."""
+    return Progress(max_steps=100, world_size=4, device="cpu", sequence_length=16, samples_per_step=32)
+
+
+def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
+    status = StatusFile(tmp_path / "status.json")
+    assert status.read() == {} and not status.finished(1)
+    job = progress()
+    job.advance()
+    status.write("failed", job, "It broke.")
+    assert list(status.read()) == [
+        "schema",
+        "state",
+        "step",
+        "max_steps",
+        "loss",
+        "first_loss",
+        "validation_loss",
+        "baseline_loss",
+        "tokens_per_second",
+        "tokens",
+        "world_size",
+        "device",
+        "checkpoint",
+        "checkpoint_step",
+        "resumed_from_step",
+        "started_at",
+        "updated_at",
+        "error",
+    ]
+    wanted = {"schema": 1, "state": "failed", "step": 1, "tokens": 512, "world_size": 4, "error": "It broke."}
+    assert wanted.items() <= status.read().items()
+    assert [path.name for path in tmp_path.iterdir()] == ["status.json"]
+
+
+def test_finished_means_as_many_steps_as_are_wanted_now(tmp_path: Path) -> None:
+    status = StatusFile(tmp_path / "status.json")
+    job = progress()
+    job.step = 100
+    status.write("running", job)
+    assert not status.finished(100)
+    status.write("finished", job)
+    assert status.finished(100) and not status.finished(101)
+
+
+def test_lines_after_the_resumed_step_and_torn_ones_are_dropped(tmp_path: Path) -> None:
+    lines = MetricsFile(tmp_path / "metrics.jsonl")
+    lines.truncate(5)
+    job = progress()
+    for _ in range(8):
+        job.advance()
+        lines.append(job, 0.1)
+    with lines.path.open("a") as file:
+        file.write('{"step": 3, "lo')
+    lines.truncate(5)
+    assert [json.loads(line)["step"] for line in lines.path.read_text().splitlines()] == [1, 2, 3, 4, 5]
+
+
+def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processes() -> None:
+    job = progress()
+    job.loss, job.baseline_loss = 2.5, 3.25
+    metrics = TrainingMetrics(job, local_world_size=2)
+    url = metrics.serve(MetricsConfig(port=0))
+    metrics.stepped(7, 0.2)
+    metrics.logged(job, 0.003)
+    metrics.checkpointed(0.5)
+    text = urllib.request.urlopen(url).read().decode()
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert float(values.pop("gaudi_training_checkpoint_last_timestamp_seconds")) > 1.7e9
+    assert values['gaudi_training_info{device="cpu",version="0.1.0"}'] == "1.0"
+    wanted = {
+        "gaudi_training_step": "7.0",
+        "gaudi_training_max_steps": "100.0",
+        "gaudi_training_loss": "2.5",
+        "gaudi_training_baseline_loss": "3.25",
+        "gaudi_training_learning_rate": "0.003",
+        "gaudi_training_tokens_total": "256.0",
+        "gaudi_training_world_size": "4.0",
+        "gaudi_training_step_seconds_count": "1.0",
+        'gaudi_training_step_seconds_bucket{le="0.1"}': "0.0",
+        'gaudi_training_step_seconds_bucket{le="0.25"}': "1.0",
+        "gaudi_training_checkpoint_seconds_sum": "0.5",
+    }
+    assert wanted.items() <= values.items()
+    assert all(name.startswith("gaudi_training_") for name in values)
+
+
+def test_a_taken_port_is_one_sentence() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(TrainerError) as error:
+            TrainingMetrics(progress(), 1).serve(MetricsConfig(port=port))
+    assert str(error.value) == (
+        f"Metrics cannot be served at 127.0.0.1:{port} (Address already in use): set metrics.address and metrics.port "
+        "to a free address of this node, or metrics.enabled to false."
+    )
