@@ -124,6 +124,7 @@ import re
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
 from ansible_collections.gaudi3.scale.plugins.module_utils.credentials import (
     CredentialError,
     Folder,

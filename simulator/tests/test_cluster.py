@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from gaudi3_simulator import SimulatorError, cli, cluster
 from gaudi3_simulator.home import Cluster, Node
 from gaudi3_simulator.image import image_name, requirements_file

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from gaudi3_simulator.home import Cluster, Node, clusters, load_cluster
 from gaudi3_simulator.inventory import inventory, main
 

@@ -113,6 +113,11 @@ def expand(text: str, values: dict[str, str]) -> str:
     return re.sub(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))", lambda m: known.get(m[1] or m[2], m[0]), text)
 
 
+def literal(value: str) -> str:
+    """A value as Grafana puts it into a regular expression, inside a PromQL string."""
+    return re.sub(r"[\\^$.*+?()|\[\]{}]", r"\\\\\g<0>", value)
+
+
 def variables(dashboard: dict[str, Any], prometheus: Prometheus) -> tuple[dict[str, list[str]], list[str]]:
     """Values to try for each variable, and faults."""
     found: dict[str, list[str]] = {}
@@ -125,7 +130,7 @@ def variables(dashboard: dict[str, Any], prometheus: Prometheus) -> tuple[dict[s
         values = prometheus.label_values(expand(match[1], {}), match[2]) if match else []
         if not values:
             faults.append(f"{dashboard['title']} / variable {name}: no value")
-        found[name] = [variable["allValue"]] * bool(variable["includeAll"]) + [re.escape(value) for value in values[:1]]
+        found[name] = [variable["allValue"]] * bool(variable["includeAll"]) + [literal(value) for value in values[:1]]
     return found, faults
 
 

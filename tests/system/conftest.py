@@ -88,6 +88,15 @@ class Site:
             report = {"plays": [], "stats": {}}
         return SiteRun(result.returncode, result.stdout[:start] + result.stderr, report)
 
+    def restart(self, node: str) -> None:
+        """Switch ``node`` off and on, whatever state its network is in."""
+        run("gaudi3-simulator", "restart", "--name", self.name, node)
+
+    def fault(self, node: str, *arguments: str) -> None:
+        """Put a fault into ``node``."""
+        result = run("gaudi3-simulator", "fault", "--name", self.name, node, *arguments)
+        assert result.returncode == 0, result.stderr
+
     def ssh(self, host: str, command: str) -> subprocess.CompletedProcess[str]:
         """Run ``command`` in ``host``'s shell as root."""
         return run("ansible", host, "-m", "ansible.builtin.raw", "-a", command, GAUDI3_SIMULATOR_CLUSTER=self.name)

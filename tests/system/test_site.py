@@ -91,7 +91,7 @@ def test_every_dashboard_query_returns_data(site: Site, second: SiteRun) -> None
     secrets = folder / "secrets"
     result = run(
         "python3", "tests/monitoring/check_dashboards.py", "--url", f"https://{address}:9090",
-        "--ca", str(secrets / "ca.crt"), "--user", "admin", "--password-file", str(secrets / "prometheus_password"),
+        "--ca", str(secrets / "ca.crt"), "--password-file", str(secrets / "prometheus_password"),
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
 

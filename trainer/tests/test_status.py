@@ -51,6 +51,15 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["status.json"]
 
 
+def test_a_loss_that_is_no_number_is_null_in_json(tmp_path: Path) -> None:
+    job = progress()
+    job.loss = float("nan")
+    StatusFile(tmp_path / "status.json").write("running", job)
+    MetricsFile(tmp_path / "metrics.jsonl").append(job, 0.1)
+    assert '"loss": null' in (tmp_path / "status.json").read_text()
+    assert '"loss": null' in (tmp_path / "metrics.jsonl").read_text()
+
+
 def test_finished_means_as_many_steps_as_are_wanted_now(tmp_path: Path) -> None:
     status = StatusFile(tmp_path / "status.json")
     job = progress()

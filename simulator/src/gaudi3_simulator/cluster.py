@@ -288,14 +288,25 @@ def clean() -> None:
     shutil.rmtree(home())
 
 
-def exec_in(name: str, node: str, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run ``command`` in ``node`` of cluster ``name``."""
+def _find(name: str, node: str) -> tuple[Cluster, Node]:
     cluster = load_cluster(name)
     if cluster is None:
-        raise SimulatorError(
-            f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'."
-        )
-    known = [each.name for each in cluster.all_nodes()]
+        raise SimulatorError(f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'.")
+    known = {each.name: each for each in cluster.all_nodes()}
     if node not in known:
         raise SimulatorError(f"Cluster {name} has no node {node}: it has {', '.join(known)}.")
-    return Podman().run("exec", container(cluster, node), *command, check=False)
+    return cluster, known[node]
+
+
+def exec_in(name: str, node: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run ``command`` in ``node`` of cluster ``name``."""
+    cluster, found = _find(name, node)
+    return Podman().run("exec", container(cluster, found.name), *command, check=False)
+
+
+def restart(name: str, node: str) -> None:
+    """Switch ``node`` off without warning and on again, and wait until it has booted."""
+    cluster, found = _find(name, node)
+    podman = Podman()
+    podman.run("restart", "--time", "0", container(cluster, found.name))
+    _wait(podman, cluster, found)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
 from gaudi3_simulator.node import releases
 
 RELEASE = "1.23.0-695"

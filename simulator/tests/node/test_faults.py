@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from gaudi3_simulator.node import faults
 from simulated_machine import Machine
+
+from gaudi3_simulator.node import faults
 
 
 def seen(machine: Machine) -> dict[str, object]:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from gaudi3_simulator.node import launchers, releases, store
 from simulated_machine import Machine
+
+from gaudi3_simulator.node import launchers, releases, store
 
 
 @pytest.mark.parametrize("cards", [2, 3, 8])

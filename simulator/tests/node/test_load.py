@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from gaudi3_simulator.node import processes
 from simulated_machine import START, Machine
+
+from gaudi3_simulator.node import processes
 
 FIELDS = "temperature.aip,power.draw,utilization.aip,memory.used"
 

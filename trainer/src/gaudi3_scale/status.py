@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,7 +89,7 @@ class StatusFile:
             "updated_at": time.time(),
             "error": error,
         }
-        write_atomically(self.path, json.dumps(status), durable=state != "running")
+        write_atomically(self.path, _json(status), durable=state != "running")
 
 
 class MetricsFile:
@@ -121,4 +122,10 @@ class MetricsFile:
             "time": time.time(),
         }
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(_json(line) + "\n")
+
+
+def _json(values: dict[str, Any]) -> str:
+    """As JSON, which has no NaN and no infinity: they become null."""
+    finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
+    return json.dumps(finite, allow_nan=False)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 testinfra_hosts = ["ansible://monitoring"]
-CA = "--cacert /etc/alertmanager/ca.crt"
+CA = "--cacert /etc/prometheus/alertmanager-ca.crt"
 
 
 @pytest.fixture
@@ -49,15 +49,15 @@ def test_it_listens_on_the_cluster_address_only_and_does_not_gossip(host: Any, a
     assert [line.split()[4] for line in lines if '"prometheus-aler"' in line] == [address]
 
 
-@pytest.mark.parametrize("name", ["server.key", "web.yml", "alertmanager.yml"])
+@pytest.mark.parametrize("name", ["alertmanager.key", "alertmanager-web.yml", "alertmanager.yml"])
 def test_secrets_are_for_the_service_only(host: Any, name: str) -> None:
-    file = host.file(f"/etc/alertmanager/{name}")
+    file = host.file(f"/etc/prometheus/{name}")
     assert (file.user, file.group, file.mode) == ("root", "prometheus", 0o640)
 
 
 def test_its_configuration_is_valid_and_tells_nobody_yet(host: Any) -> None:
-    assert host.run("amtool check-config /etc/alertmanager/alertmanager.yml").rc == 0
-    routed = host.run("amtool config routes test --config.file=/etc/alertmanager/alertmanager.yml alertname=NodeDown")
+    assert host.run("amtool check-config /etc/prometheus/alertmanager.yml").rc == 0
+    routed = host.run("amtool config routes test --config.file=/etc/prometheus/alertmanager.yml alertname=NodeDown")
     assert routed.stdout.strip() == "nobody"
 
 
