@@ -129,7 +129,7 @@ def test_it_says_what_to_do(name: str) -> None:
 def metrics(node: Any) -> set[str]:
     """Names of the metrics in a parsed expression."""
     if isinstance(node, promql_parser.VectorSelector):
-        return {node.name}
+        return {str(node.name)}
     children = [getattr(node, name, None) or [] for name in ("lhs", "rhs", "expr", "args", "vector_selector")]
     return {
         name for child in children for one in (child if isinstance(child, list) else [child]) for name in metrics(one)

@@ -38,11 +38,12 @@ SMALL = (
 class Job:
     """A job with its output directories, one per node."""
 
-    def __init__(self, folder: Path, text: Path, nodes: int = 1, processes: int = 1) -> None:
+    def __init__(self, folder: Path, text: Path, nodes: int = 1, processes: int = 1, restarts: int = 0) -> None:
         self.folder = folder
         self.text = text
         self.nodes = nodes
         self.processes = processes
+        self.restarts = restarts
         folder.mkdir(parents=True)
 
     def node(self, number: int = 0) -> Path:
@@ -110,7 +111,7 @@ class Job:
         if self.nodes * self.processes > 1:
             command += ["-m", "torch.distributed.run", f"--nnodes={self.nodes}", f"--nproc-per-node={self.processes}"]
             command += ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=test"]
-            command += ["--max-restarts=0", "--log-dir", str(self.folder)]
+            command += [f"--max-restarts={self.restarts}", "--log-dir", str(self.folder)]
         command += ["-m", "gaudi3_scale", "fit", *SMALL, f"data.source={self.text}", output, *overrides]
         return subprocess.Popen(
             command,

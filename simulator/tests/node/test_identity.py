@@ -74,15 +74,17 @@ def test_status_is_json(machine: Machine) -> None:
     assert [card["status"] for card in status["cards"]][:3] == ["Operational", "In reset", "Operational"]
 
 
-def test_two_changes_at_once_are_both_kept(machine: Machine) -> None:
+def test_a_change_waits_for_the_one_before(machine: Machine) -> None:
     program = "import sys; from gaudi3_simulator.node.cli import main; sys.exit(main(sys.argv[1:]))"
-    running = [
-        subprocess.Popen([sys.executable, "-c", program, "fault", "temperature-zero", "--card", str(card)])
-        for card in range(4)
-    ]
-    assert [process.wait(30) for process in running] == [0, 0, 0, 0]
-    state = json.loads(machine.read("/var/lib/gaudi3-simulator/state.json"))
-    assert sorted(fault["card"] for fault in state["faults"]) == [0, 1, 2, 3]
+    with store.Lock():
+        later = subprocess.Popen([sys.executable, "-c", program, "fault", "temperature-zero", "--card", "1"])
+        with pytest.raises(subprocess.TimeoutExpired):
+            later.wait(1.5)
+        state = store.load_state()
+        state["faults"].append({"kind": "pcie-width", "card": 0})
+        store.save_state(state)
+    assert later.wait(30) == 0
+    assert [fault["kind"] for fault in store.load_state()["faults"]] == ["pcie-width", "temperature-zero"]
 
 
 def test_launchers_run_as_installed(machine: Machine, tmp_path: Path) -> None:

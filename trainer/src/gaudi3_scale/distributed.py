@@ -7,6 +7,7 @@ because that timeout is given to every group. Coordination runs over gloo on hos
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,6 +61,32 @@ class Topology:
         return cls(rank, local_rank, world_size, local_world_size)
 
 
+def fresh_name(store: Any, rank: int, size: int, timeout: float) -> str:
+    """A name that these processes, and none before them, use in the store.
+
+    torchrun keeps its store when it restarts the processes, and with it the addresses of the dead, which the new ones
+    would try to reach. Rank 0 makes a name up and tells it to whoever asks, until all that asked have thanked.
+    """
+    name = uuid.uuid4().hex
+    if rank:
+        store.set(f"gaudi3/ask/{rank}", name)
+        given: str = store.get(f"gaudi3/answer/{name}").decode()
+        store.add(f"gaudi3/thanks/{given}", 1)
+        return given
+    answered: dict[int, bytes] = {}
+    deadline = time.monotonic() + timeout
+    while store.add(f"gaudi3/thanks/{name}", 0) < size - 1:
+        for other in range(1, size):
+            key = f"gaudi3/ask/{other}"
+            if store.check([key]) and (asked := store.get(key)) != answered.get(other):
+                store.set(f"gaudi3/answer/{asked.decode()}", name)
+                answered[other] = asked
+        if time.monotonic() > deadline:
+            raise TrainerError(f"Not all {size} processes came up within {timeout:g} s: look at the other nodes' logs.")
+        time.sleep(0.02)
+    return name
+
+
 class Team:
     """All processes of the job; a team of one needs no process group."""
 
@@ -72,9 +99,13 @@ class Team:
         if topology.world_size == 1:
             return
         import torch.distributed as dist
+        from torch.distributed.distributed_c10d import PrefixStore
 
         self._timeout = timedelta(seconds=timeout)
-        dist.init_process_group(device.backend, timeout=self._timeout)
+        rank, size = topology.rank, topology.world_size
+        store, _, _ = next(dist.rendezvous("env://", rank, size, timeout=self._timeout))
+        store = PrefixStore(fresh_name(store, rank, size, timeout), store)
+        dist.init_process_group(device.backend, store=store, rank=rank, world_size=size, timeout=self._timeout)
         check_all_reduce(device)
         self._control = (
             dist.group.WORLD if device.backend == "gloo" else dist.new_group(backend="gloo", timeout=self._timeout)

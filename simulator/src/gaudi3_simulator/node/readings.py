@@ -72,11 +72,12 @@ def read_all(simulated: node.Node) -> dict[int, Reading]:
     now = paths.now()
     workers = processes.workers()
     warmth = _Warmth(now)
-    result = {}
-    for card in simulated.cards:
-        result[card.index] = _read(simulated, card, workers.get(card.module_id), warmth, now)
-    warmth.keep()
-    return result
+    try:
+        return {
+            card.index: _read(simulated, card, workers.get(card.module_id), warmth, now) for card in simulated.cards
+        }
+    finally:
+        warmth.keep()
 
 
 def _read(

@@ -1,0 +1,59 @@
+"""gaudi_credentials as a task calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.modules import gaudi_credentials
+
+
+def test_it_returns_what_was_asked_for_and_a_second_run_changes_nothing(tmp_path: Path, run_module: Any) -> None:
+    options = {"directory": str(tmp_path / "s"), "passwords": ["a", "b"], "certificate": "c", "hosts": ["10.0.0.1"]}
+    first = run_module(gaudi_credentials, **options)
+    assert first["changed"] is True
+    assert sorted(first["passwords"]) == ["a", "b"]
+    assert first["passwords"]["a"]["password"] == (tmp_path / "s" / "a_password").read_text().strip()
+    assert first["certificate"] == (tmp_path / "s" / "c.crt").read_text()
+    assert first["private_key"] == (tmp_path / "s" / "c.key").read_text()
+    assert first["authority"] == (tmp_path / "s" / "ca.crt").read_text()
+    second = run_module(gaudi_credentials, **options)
+    assert (second["changed"], second["files"]) == (False, [])
+    same = ("passwords", "certificate", "private_key", "authority", "expires")
+    assert [second[key] for key in same] == [first[key] for key in same]
+
+
+def test_check_mode_predicts_and_writes_nothing(tmp_path: Path, run_module: Any) -> None:
+    result = run_module(gaudi_credentials, directory=str(tmp_path / "s"), passwords=["a"], check=True)
+    assert result["changed"] is True
+    assert result["files"] == [f"{tmp_path}/s", f"{tmp_path}/s/a_password", f"{tmp_path}/s/a_password.bcrypt"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"passwords": ["../x"]},
+            "'../x' is no name for a secret; use letters, digits, dots, hyphens and underscores.",
+        ),
+        (
+            {"certificate": "c", "hosts": []},
+            "The certificate c is for no host; give its names as hosts.",
+        ),
+        (
+            {"renew_before_days": 400},
+            "renew_before_days 400, certificate_days 397 and authority_days 3650 must grow in this order; "
+            "correct them.",
+        ),
+    ],
+)
+def test_wrong_options_are_told_before_anything_is_made(
+    tmp_path: Path, run_module: Any, options: dict[str, Any], message: str
+) -> None:
+    result = run_module(gaudi_credentials, directory=str(tmp_path / "s"), **options)
+    assert result["failed"] is True
+    assert result["msg"] == message
+    assert list(tmp_path.iterdir()) == []
