@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-export PATH := $(CURDIR)/$(BIN):$(PATH)
+TOOLS := $(CURDIR)/.cache/tools
+export PATH := $(CURDIR)/$(BIN):$(PATH):$(TOOLS)/usr/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode every start of ansible compiles itself again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -44,6 +45,12 @@ $(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/trainer.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e trainer
 	@touch $@
 
+# promtool checks the alert rules. Unpacked, not installed: the package would start a Prometheus on this machine.
+$(TOOLS)/usr/bin/promtool:
+	mkdir -p $(TOOLS)
+	cd $(TOOLS) && { apt-get -qq download prometheus || { apt-get -qq update && apt-get -qq download prometheus; }; }
+	cd $(TOOLS) && dpkg -x prometheus_*.deb .
+
 test: lint unit trainer-test system
 
 lint: $(VENV)/.dev
@@ -54,8 +61,8 @@ lint: $(VENV)/.dev
 	ansible-lint
 	antsibull-changelog lint
 
-unit: $(VENV)/.dev
-	pytest -q tests/unit
+unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
+	pytest -q tests/unit tests/monitoring
 	cd simulator && pytest -q
 
 trainer-test: $(VENV)/.dev

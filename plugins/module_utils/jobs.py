@@ -185,7 +185,8 @@ def decide(
     """Decide what brings a job from where it is to where it is wanted.
 
     ``wanted`` is one of started, finished, stopped and absent. A start continues from the checkpoints
-    that are there if they are of the very same training, and moves everything aside if they are not.
+    that are there if they are of the very same training, and moves everything aside if they are not. A
+    training that is finished stays so, however it would be launched today.
     """
     if wanted == "absent":
         gone = not found.has_setup and found.state != RUNNING and not (purge and found.has_output)
@@ -204,9 +205,10 @@ def decide(
             f"({(found.spec_sha256 or 'unknown')[:8]}, asked for {spec.sha256[:8]}): stop it first with "
             "state=stopped, or choose another name.",
         )
-    if found.state == FINISHED and same and not rejoin:
+    same_training = found.config_sha256 == spec.config_sha256
+    if found.state == FINISHED and same_training and not rejoin:
         return Decision("keep")
-    return Decision("start", archive=found.has_output and found.config_sha256 != spec.config_sha256)
+    return Decision("start", archive=found.has_output and not same_training)
 
 
 def archive_name(name: str, spec_sha256: Optional[str], taken: set[str]) -> str:

@@ -16,8 +16,8 @@ description:
   - A job is known by its name and by the SHA-256 of its specification, which is all that holds for every node
     alike - the
     configuration, the nodes, the processes per node, the environment, the user and so on.
-  - A job which is finished under the same specification is left alone. One which stopped, failed or was
-    killed is started again and
+  - A job which is finished with the same O(config) is left alone, however it would be launched today. One which
+    stopped, failed or was killed is started again and
     continues from its newest checkpoint. One which runs under the same specification is left running, and
     waited for with
     O(state=finished). One which runs under another specification is never touched, the task fails.
@@ -120,8 +120,7 @@ options:
     type: int
     default: 120
   trainer_version:
-    description: Any text which is to be part of the specification, such as the trainer's version, when a new
-      one is to start the job anew.
+    description: Any text which is to be part of the specification, such as the trainer's version.
     type: str
   rejoin:
     description:

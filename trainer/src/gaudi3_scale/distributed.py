@@ -100,10 +100,11 @@ class Team:
             return
         import torch.distributed as dist
         from torch.distributed.distributed_c10d import PrefixStore
+        from torch.distributed.rendezvous import rendezvous
 
         self._timeout = timedelta(seconds=timeout)
         rank, size = topology.rank, topology.world_size
-        store, _, _ = next(dist.rendezvous("env://", rank, size, timeout=self._timeout))
+        store, _, _ = next(rendezvous("env://", rank, size, timeout=self._timeout))
         store = PrefixStore(fresh_name(store, rank, size, timeout), store)
         dist.init_process_group(device.backend, store=store, rank=rank, world_size=size, timeout=self._timeout)
         check_all_reduce(device)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,8 +74,3 @@ def _send(team: Team, store: CheckpointStore, metrics: Path, offer: _Offer, sour
         store.verify(offer.step)
     else:
         store.clean()
-
-
-def describe(manifest: dict[str, Any]) -> str:
-    """A manifest's model, for a message."""
-    return json.dumps(manifest.get("model"), sort_keys=True)

@@ -134,13 +134,25 @@ def _firmware(simulated: node.Node) -> str | None:
     return releases.release_info(simulated.runtime["modules"][node.DRIVER]["version"]).preboot
 
 
+def remove(simulated: node.Node, name: str) -> None:
+    """Take one loaded module out of the kernel, which needs no file of it (rmmod)."""
+    _refuse_in_use(simulated, name)
+    _take_out(simulated, name)
+    simulated.save()
+    sysfs.apply(simulated)
+
+
+def _refuse_in_use(simulated: node.Node, name: str) -> None:
+    if sysfs.reference_count(simulated, name) or (name == node.DRIVER and processes.holders()):
+        raise KernelError(f"Module {name} is in use.")
+
+
 def unload(simulated: node.Node, name: str) -> list[str]:
     """Unload a module, then its dependencies that nothing else uses; returns the names unloaded, in order."""
     info = module_info(name)
     if not simulated.loaded(name):
         return []
-    if sysfs.reference_count(simulated, name) or (name == node.DRIVER and processes.holders()):
-        raise KernelError(f"Module {name} is in use.")
+    _refuse_in_use(simulated, name)
     unloaded = [name]
     _take_out(simulated, name)
     for needed in filter(None, info["depends"].split(",")):

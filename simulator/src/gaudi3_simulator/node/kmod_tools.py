@@ -83,7 +83,7 @@ def rmmod(arguments: Sequence[str]) -> int:
         for name in names:
             if not simulated.loaded(name):
                 raise kernel.KernelError(f"Module {name} is not currently loaded")
-            kernel.unload(simulated, name)
+            kernel.remove(simulated, name)
         return []
 
     return _changing("rmmod", set(), remove)

@@ -84,7 +84,7 @@ CELLS = [
             ("running", OTHER_LAUNCH, Decision("refuse", reason=RUNNING_ELSEWISE)),
             ("running", OTHER_CONFIG, Decision("refuse", reason=RUNNING_ELSEWISE)),
             ("finished", SAME, Decision("keep")),
-            ("finished", OTHER_LAUNCH, Decision("start")),
+            ("finished", OTHER_LAUNCH, Decision("keep")),
             ("finished", OTHER_CONFIG, Decision("start", archive=True)),
         )
     ],
