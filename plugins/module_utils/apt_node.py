@@ -33,12 +33,12 @@ def read(path: str) -> bytes | None:
 def fetch(url: str, timeout: int) -> bytes:
     """Content of ``url``."""
     from urllib.error import HTTPError, URLError
-    from urllib.request import urlopen
+
+    from ansible.module_utils.urls import open_url
 
     try:
-        with urlopen(url, timeout=timeout) as answer:  # noqa: S310 (the URL is the administrator's)
-            content: bytes = answer.read()
-            return content
+        content: bytes = open_url(url, timeout=timeout).read()
+        return content
     except HTTPError as error:
         raise RepositoryError(
             f"{url} answered {error.code} {error.reason}; check synapseai_repository_url, synapseai_apt_suite and "

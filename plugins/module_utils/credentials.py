@@ -167,7 +167,8 @@ def keep_certificate(
         certificate, key = _issue(authority, hosts, lifetimes.certificate, now)
         folder.write(f"{name}.key", key)
         folder.write(f"{name}.crt", certificate)
-    assert certificate is not None and key is not None
+    if certificate is None or key is None:  # _fault() names a missing one, and both were just made then
+        raise CredentialError(f"{folder.path} has no {name}.crt with its key.")
     expires = _expiry(certificate).isoformat(timespec="seconds")
     return Certificate(certificate.decode(), key.decode(), authority.certificate.decode(), expires)
 
@@ -244,9 +245,7 @@ def _expiry(certificate: bytes) -> datetime.datetime:
         ) from error
 
 
-def _issue(
-    authority: _Authority | None, hosts: list[str], days: int, now: datetime.datetime
-) -> tuple[bytes, bytes]:
+def _issue(authority: _Authority | None, hosts: list[str], days: int, now: datetime.datetime) -> tuple[bytes, bytes]:
     """A certificate and its key: a server's, signed by ``authority``, or an authority's, signed by itself."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -296,7 +295,5 @@ def _issue(
     certificate = builder.sign(signing_key, hashes.SHA256())
     return (
         certificate.public_bytes(serialization.Encoding.PEM),
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        ),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
     )

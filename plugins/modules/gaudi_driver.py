@@ -74,6 +74,7 @@ attributes:
     description: Refuses what a real run would refuse beforehand; a module that is not installed yet is taken to be
       installed by then.
   diff_mode:
+    description: Shows the driver's version and the loaded modules before and after.
     support: full
 seealso:
   - module: gaudi3.scale.synapseai_packages

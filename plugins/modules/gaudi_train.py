@@ -148,7 +148,10 @@ options:
     description: How many of the last lines of a failed job's log are returned.
     type: int
     default: 20
-  jobs_dir: {description: Folder on the node below which each job has its own., type: path, default: /var/lib/gaudi3-scale/jobs}
+  jobs_dir:
+    description: Folder on the node below which each job has its own.
+    type: path
+    default: /var/lib/gaudi3-scale/jobs
   unit_dir: {description: Folder of the units., type: path, default: /etc/systemd/system}
   systemctl_executable: {description: The C(systemctl) to use., type: path, default: systemctl}
   journalctl_executable: {description: The C(journalctl) to use., type: path, default: journalctl}

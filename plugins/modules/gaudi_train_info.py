@@ -21,7 +21,10 @@ options:
     description: How many of the last lines of the log to return with each job. V(0) returns none.
     type: int
     default: 0
-  jobs_dir: {description: Folder on the node below which each job has its own., type: path, default: /var/lib/gaudi3-scale/jobs}
+  jobs_dir:
+    description: Folder on the node below which each job has its own.
+    type: path
+    default: /var/lib/gaudi3-scale/jobs
   unit_dir: {description: Folder of the units., type: path, default: /etc/systemd/system}
   systemctl_executable: {description: The C(systemctl) to use., type: path, default: systemctl}
   journalctl_executable: {description: The C(journalctl) to use., type: path, default: journalctl}

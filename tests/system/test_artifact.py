@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,21 +37,22 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
 
 def test_installs_and_runs_by_name(artifact: Path, tmp_path: Path) -> None:
     collections = tmp_path / "collections"
-    result = run("ansible-galaxy", "collection", "install", str(artifact), "-p", str(collections), "--offline")
+    (tmp_path / "ansible.cfg").write_text("")
+    away: dict[str, Any] = {
+        "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg"),
+        "ANSIBLE_COLLECTIONS_PATH": str(collections),
+    }
+    install = ("ansible-galaxy", "collection", "install", str(artifact), "-p", str(collections), "--offline")
+    result = run(*install, cwd=tmp_path, **away)
     assert result.returncode == 0, result.stderr
     inventory = tmp_path / "hosts.yml"
     inventory.write_text("all: {children: {gaudi: {hosts: {}}, gaudi_head: {hosts: {}}, monitoring: {hosts: {}}}}\n")
-    result = run(
-        "ansible-playbook", "gaudi3.scale.site", "-i", str(inventory),
-        cwd=tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections), ANSIBLE_CONFIG="/dev/null",
-    )  # fmt: skip
+    play = ("ansible-playbook", "gaudi3.scale.site", "-i", str(inventory))
+    result = run(*play, cwd=tmp_path, **away)
     # The playbook is found and its preflight speaks: an inventory without nodes is refused.
     assert result.returncode == 2
     assert "The inventory has no host in group gaudi" in result.stdout
-    result = run(
-        "ansible-playbook", "gaudi3.scale.site", "-i", str(inventory), "--list-tasks",
-        cwd=tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections), ANSIBLE_CONFIG="/dev/null",
-    )  # fmt: skip
+    result = run(*play, "--list-tasks", cwd=tmp_path, **away)
     assert result.returncode == 0, result.stderr
     assert "gaudi3.scale.trainer : " in result.stdout
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from .conftest import ROOT, run
 
 # ansible-test fetches pip's bootstrap script from its own site for each tool's environment. Where that is out of
 # reach, this one in the place that it looks first does the same with the pip that Python carries.
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 _GET_PIP = '''\
 """Stand-in for get-pip.py: the pip that Python carries, brought up to date from the configured index."""
 import subprocess
@@ -47,7 +49,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_sanity(staged: Path) -> None:
-    result = run("ansible-test", "sanity", "--venv", "--color", "no", cwd=staged, timeout=1500)
+    result = run("ansible-test", "sanity", "--venv", "--python", PYTHON, "--color", "no", cwd=staged, timeout=1500)
     output = result.stdout + result.stderr
     assert result.returncode == 0, output[-6000:]
     assert "All targets skipped" not in output
@@ -68,7 +70,7 @@ def test_sanity_sees_a_fault(staged: Path) -> None:
     try:
         assert module.read_text() != text
         result = run(
-            "ansible-test", "sanity", "--venv", "--color", "no", "--test", "validate-modules",
+            "ansible-test", "sanity", "--venv", "--python", PYTHON, "--color", "no", "--test", "validate-modules",
             "plugins/modules/gaudi_pci_facts.py", cwd=staged,
         )  # fmt: skip
         assert result.returncode != 0

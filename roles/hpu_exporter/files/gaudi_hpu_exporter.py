@@ -66,7 +66,7 @@ METRICS: tuple[tuple[str, str, int, dict[str, dict[str, str]]], ...] = (
     (OWN + "throttle_violation", THROTTLE_TEXT, 1, THROTTLE),
 )
 IDENTITY = ("index", "module_id", "bus_id", "name", "uuid", "serial", "driver_version")
-READINGS = tuple(source for *_, series in METRICS for source in series)
+READINGS = tuple(source for *_rest, series in METRICS for source in series)
 # The vendor does not say how these are printed: what is no number is left out instead of failing the reading.
 LENIENT = ("ecc.mode.current", "stats.violation.power", "stats.violation.thermal")
 
@@ -298,7 +298,7 @@ def render(cards: list[Card], status: dict[str, Status]) -> str:
         }
         for card, row in known
     ]
-    own = [{"device": row["serial"], "id": row["index"]} for _, row in known]
+    own = [{"device": row["serial"], "id": row["index"]} for _key, row in known]
     for name, text, factor, sources in METRICS:
         found = [
             ({**labels, **extra}, reading(card.row, source))
@@ -313,7 +313,7 @@ def render(cards: list[Card], status: dict[str, Status]) -> str:
         for port, kind, up in card.ports
     ]
     add(INTEL + "nic_port_status", "Link of a network port, 1 is up.", ports)
-    place = [{name: row[name] for name in ("bus_id", "module_id", "name")} for _, row in known]
+    place = [{name: row[name] for name in ("bus_id", "module_id", "name")} for _key, row in known]
     info = [({**labels, **extra}, 1.0) for labels, extra in zip(own, place)]  # noqa: B905
     add(OWN + "info", "1 for each card, with its PCI address and module id.", info)
     states = [({"reading": kind}, state) for kind, state in status.items()]
@@ -387,7 +387,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
         server = Server(options.address, options.port, reader)
     except OSError as error:
         sys.exit(f"cannot listen on {options.address} port {options.port}: {error.strerror}")
-    for _ in ("cards", "firmware"):  # so that the first page has every label
+    for _reading in ("cards", "firmware"):  # so that the first page has every label
         reader.step()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     notify("READY=1")

@@ -18,7 +18,7 @@ def _say(text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gaudi3-simulator",
-        description="Brings up simulated Gaudi 3 nodes: containers with systemd, ssh, the vendor's repository and tools.",
+        description="Brings up simulated Gaudi 3 nodes: containers with systemd, ssh, the vendor's packages and tools.",
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True)

@@ -291,7 +291,9 @@ def clean() -> None:
 def _find(name: str, node: str) -> tuple[Cluster, Node]:
     cluster = load_cluster(name)
     if cluster is None:
-        raise SimulatorError(f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'.")
+        raise SimulatorError(
+            f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'."
+        )
     known = {each.name: each for each in cluster.all_nodes()}
     if node not in known:
         raise SimulatorError(f"Cluster {name} has no node {node}: it has {', '.join(known)}.")
