@@ -97,6 +97,15 @@ class Site:
         result = run("gaudi3-simulator", "fault", "--name", self.name, node, *arguments)
         assert result.returncode == 0, result.stderr
 
+    def status(self, host: str, job: str) -> dict[str, Any]:
+        """The trainer's own status of ``job`` on ``host``; empty before it wrote one."""
+        text = self.ssh(host, f"cat /var/lib/gaudi3-scale/jobs/{job}/status.json").stdout
+        start = text.find("{")
+        try:
+            return dict(json.JSONDecoder().raw_decode(text[start:])[0])
+        except ValueError:
+            return {}
+
     def ssh(self, host: str, command: str) -> subprocess.CompletedProcess[str]:
         """Run ``command`` in ``host``'s shell as root."""
         return run("ansible", host, "-m", "ansible.builtin.raw", "-a", command, GAUDI3_SIMULATOR_CLUSTER=self.name)

@@ -6,6 +6,8 @@ The tests build on each other, in the order of this file, on one cluster.
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 
 import pytest
 
@@ -94,6 +96,36 @@ def test_every_dashboard_query_returns_data(site: Site, second: SiteRun) -> None
         "--ca", str(secrets / "ca.crt"), "--password-file", str(secrets / "prometheus_password"),
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_killed_on_one_node_it_resumes_from_its_checkpoint(site: Site, second: SiteRun) -> None:
+    config = {"train": {"max_steps": 150, "log_every": 5}, "checkpoint": {"every": 10}}
+    job = ("-e", json.dumps({"trainer_job_name": "killed", "trainer_config": config}))
+    started = site.play("--tags", "train", "-e", "trainer_state=started", *job)
+    assert started.returncode == 0, started.messages()
+    _wait_for(lambda: (site.status("gaudi-2", "killed").get("checkpoint_step") or 0) >= 20, "a checkpoint at step 20")
+    assert site.ssh("gaudi-2", "pkill -9 -x gaudi3-train").returncode == 0
+    unit = "systemctl is-active gaudi-train-killed.service"
+    _wait_for(lambda: "failed" in site.ssh("gaudi-1", unit).stdout, "the unit of gaudi-1 to fail")
+    _wait_for(lambda: "failed" in site.ssh("gaudi-2", unit).stdout, "the unit of gaudi-2 to fail")
+    again = site.play(*job)
+    assert again.returncode == 0, again.messages()
+    for node in ("gaudi-1", "gaudi-2"):
+        status = site.status(node, "killed")
+        assert (status["state"], status["step"]) == ("finished", 150)
+        assert status["resumed_from_step"] >= 20
+    # One line per logged step, as if nothing had happened.
+    log = site.ssh("gaudi-1", "cat /var/lib/gaudi3-scale/jobs/killed/metrics.jsonl").stdout
+    steps = [json.loads(line)["step"] for line in log.splitlines() if line.startswith("{")]
+    assert steps == sorted(set(steps))
+    assert steps[-1] == 150
+
+
+def _wait_for(condition: Callable[[], bool], what: str, seconds: float = 240) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {what}"
+        time.sleep(2)
 
 
 def test_a_third_node_touches_only_itself_and_the_targets(site: Site, second: SiteRun) -> None:
