@@ -67,7 +67,7 @@ def _changed(folder: Path, inventory: dict[str, object], **groups: object) -> st
 
 @pytest.fixture
 def node_down(site: Site) -> Iterator[None]:
-    site.ssh("gaudi-2", "systemctl stop ssh.socket ssh.service; ip link set eth0 down")
+    assert run("gaudi3-simulator", "off", "--name", site.name, "gaudi-2").returncode == 0
     yield
     site.restart("gaudi-2")
 

@@ -34,8 +34,10 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--no-monitor", action="store_true", help="leave out the monitoring host monitor-1")
     down = command("down", "remove a cluster and all that it holds")
     down.add_argument("--all", action="store_true", help="every cluster of this simulator home")
-    restart = command("restart", "switch a node off and on, as a power cycle does")
+    restart = command("restart", "switch a node off and on, or on after 'off', as a power cycle does")
     restart.add_argument("node", help="node, e.g. gaudi-1")
+    off = command("off", "switch a node off without warning; 'restart' switches it on again")
+    off.add_argument("node", help="node, e.g. gaudi-1")
     commands.add_parser("prepare", help="install the apt packages that simulated nodes need, saying which")
     commands.add_parser("clean", help="remove every cluster, the node image and all else that the simulator made")
     status = command("status", "show the nodes of every cluster")
@@ -104,6 +106,9 @@ def main(argv: list[str] | None = None) -> int:
             for name in names_down:
                 found = cluster.down(name)
                 print(f"simulated cluster {name} {'removed' if found else 'was not up'}")
+        elif arguments.command == "off":
+            cluster.off(arguments.name, arguments.node)
+            print(f"{arguments.node} is off")
         elif arguments.command == "restart":
             cluster.restart(arguments.name, arguments.node)
             print(f"{arguments.node} is up again")

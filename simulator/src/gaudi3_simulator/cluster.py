@@ -78,10 +78,17 @@ def prepare(say: Say) -> None:
             raise SimulatorError(f"'apt-get {step[0]}' failed: {last}")
 
 
+def _routed() -> set[str]:
+    """Networks that this machine has a route to: another checkout's clusters, and whatever else is there."""
+    lines = [line.split() for line in Path("/proc/net/route").read_text().splitlines()[1:]]
+    targets = (bytes.fromhex(fields[1])[::-1] for fields in lines)
+    return {f"{ipaddress.IPv4Address(target)}/24" for target in targets}
+
+
 def _free_subnet(name: str) -> str:
-    used = {cluster.subnet for cluster in clusters()}
-    order = [_DEMO_NETWORK] if name == "demo" else list(range(80, 250))
-    for number in order:
+    used = {cluster.subnet for cluster in clusters()} | _routed()
+    preferred = [_DEMO_NETWORK] if name == "demo" else []
+    for number in [*preferred, *range(_DEMO_NETWORK + 1, 250)]:
         subnet = f"10.89.{number}.0/24"
         if subnet not in used:
             return subnet
@@ -178,6 +185,7 @@ def _start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> Non
         "create", "--replace", "--restart=always", "--name", name, "--hostname", node.name, "--systemd=always",
         "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", node.address,
         "--cap-add", _CAPABILITIES, "--security-opt", "unmask=/proc/sys",
+        "--mac-address", _mac_address(node),
         "-v", f"{cluster.folder / f'hosts-{node.name}'}:/etc/hosts", image,
     )  # fmt: skip
     with tempfile.TemporaryDirectory(dir=cluster.folder) as folder:
@@ -192,6 +200,11 @@ def _start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> Non
             _add_cards(root, node)
         podman.run("cp", f"{root}/.", f"{name}:/")
     podman.run("start", name)
+
+
+def _mac_address(node: Node) -> str:
+    """A locally administered address that stays: after a power cycle the peers' ARP caches still hold."""
+    return "02:00:" + ":".join(f"{int(part):02x}" for part in node.address.split("."))
 
 
 def _write(path: Path, mode: int, text: str) -> None:
@@ -304,6 +317,12 @@ def exec_in(name: str, node: str, *command: str) -> subprocess.CompletedProcess[
     """Run ``command`` in ``node`` of cluster ``name``."""
     cluster, found = _find(name, node)
     return Podman().run("exec", container(cluster, found.name), *command, check=False)
+
+
+def off(name: str, node: str) -> None:
+    """Switch ``node`` off without warning."""
+    cluster, found = _find(name, node)
+    Podman().run("stop", "--time", "0", container(cluster, found.name))
 
 
 def restart(name: str, node: str) -> None:
