@@ -2,7 +2,7 @@
 
 Run as ``python benchmarks/site_cpu.py [--nodes 2 4 8]`` as root. Each line is one cluster, brought up for it: CPU
 seconds (user and system) of ansible-playbook and all its children on the controller, divided by the number of Gaudi
-nodes and of tasks. The nodes run on the same machine, so wall time says nothing about real nodes and is not printed;
+nodes. The nodes run on the same machine, so wall time says nothing about real nodes and is not printed;
 the nodes' own work is outside these CPU figures. Read the ratio to the row of 2 nodes: 1.0 and below means that a host
 more costs no more than the first ones.
 """
@@ -10,12 +10,16 @@ more costs no more than the first ones.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
 import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# One process per node and five steps: what is measured is the controller, not training.
+_SHORT = json.dumps({"trainer_processes_per_node": 1, "trainer_config": {"train": {"max_steps": 5}}})
 
 
 def _cpu(command: list[str], cluster: str) -> float:
@@ -44,8 +48,7 @@ def main() -> None:
         )
         try:
             for run in ("first", "second"):
-                # The run itself is short and one process per node: what is measured is the controller, not training.
-                cpu = _cpu(["ansible-playbook", "site.yml", "-e", "trainer_processes_per_node=1"], cluster)
+                cpu = _cpu(["ansible-playbook", "site.yml", "-e", _SHORT], cluster)
                 base.setdefault(run, cpu / nodes)
                 print(
                     f"{nodes:5d}  {run:6s}  {cpu:16.1f}  {cpu / nodes:14.2f}  {cpu / nodes / base[run]:10.2f}",

@@ -14,8 +14,7 @@ description:
     C(gaudi-train-NAME.service), which runs
     C(torchrun) with the trainer's C(gaudi3-train fit); the nodes of a job find each other at O(head_address).
   - A job is known by its name and by the SHA-256 of its specification, which is all that holds for every node
-    alike - the
-    configuration, the nodes, the processes per node, the environment, the user and so on.
+    alike - the configuration, the nodes, the processes per node, the environment, the user and so on.
   - A job which is finished with the same O(config) is left alone, however it would be launched today. One which
     stopped, failed or was killed is started again and
     continues from its newest checkpoint. One which runs under the same specification is left running, and
