@@ -8,88 +8,28 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
+from gaudi3_scale.config.checkpoint import CheckpointConfig
+from gaudi3_scale.config.data import DataConfig
+from gaudi3_scale.config.metrics import MetricsConfig
+from gaudi3_scale.config.model import ModelConfig
+from gaudi3_scale.config.section import Section
+from gaudi3_scale.config.train import TrainConfig
 from gaudi3_scale.errors import ConfigError
 
-
-class Section(BaseModel):
-    """A part of the configuration; a key it does not know is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ModelConfig(Section):
-    """The Llama that is trained. The vocabulary is bytes: no tokenizer, nothing to download."""
-
-    name: Literal["llama"] = Field("llama", description="architecture; built from these sizes, never downloaded")
-    hidden_size: int = Field(128, ge=8, description="width; a multiple of 2 x heads")
-    layers: int = Field(3, ge=1, description="number of decoder layers")
-    heads: int = Field(4, ge=1, description="attention heads")
-    kv_heads: int = Field(2, ge=1, description="key/value heads; divides heads")
-    intermediate_size: int = Field(344, ge=8, description="width of the MLP")
-    sequence_length: int = Field(128, ge=8, description="bytes of context per sample")
-    vocab_size: int = Field(256, ge=256, description="256 bytes; more only to leave room for special tokens")
-
-    @model_validator(mode="after")
-    def _fits(self) -> ModelConfig:
-        if self.hidden_size % (2 * self.heads):
-            raise ValueError(f"hidden_size is {self.hidden_size}, which is no multiple of 2 x heads = {2 * self.heads}")
-        if self.heads % self.kv_heads:
-            raise ValueError(f"kv_heads is {self.kv_heads}, which does not divide heads = {self.heads}")
-        return self
-
-
-class DataConfig(Section):
-    """The bytes to learn."""
-
-    source: str = Field(
-        "stdlib",
-        min_length=1,
-        description="stdlib = the sources of Python's standard library, or the path of a text file or folder",
-    )
-    validation_fraction: float = Field(
-        0.05, gt=0, lt=0.5, description="share of the samples held out; chosen alike for every seed"
-    )
-    validation_samples: int = Field(
-        256, ge=1, description="held-out samples in the loss that is reported when training ends"
-    )
-
-
-class TrainConfig(Section):
-    """How to learn."""
-
-    max_steps: int = Field(200, ge=1, description="optimizer steps of the whole job")
-    micro_batch_size: int = Field(8, ge=1, description="samples per process and forward pass")
-    accumulation_steps: int = Field(1, ge=1, description="forward passes per optimizer step")
-    learning_rate: float = Field(3e-3, gt=0, description="peak of the schedule")
-    warmup_steps: int = Field(20, ge=0, description="steps of linear rise; cosine fall to a tenth afterwards")
-    weight_decay: float = Field(0.1, ge=0, description="on matrices only")
-    gradient_clip: float = Field(1.0, ge=0, description="bound on the gradient's norm; 0 = none")
-    seed: int = Field(1234, ge=0, lt=2**32, description="weights, sample order and random state follow from it")
-    precision: Literal["32-true", "bf16-mixed"] = Field(
-        "32-true", description="32-true, or bf16-mixed = bfloat16 autocast over float32 weights"
-    )
-    log_every: int = Field(10, ge=1, description="steps between lines, status and metrics; loss is their mean")
-    threads: int = Field(0, ge=0, description="CPU threads per process; 0 = the node's cores / its processes")
-    collective_timeout: int = Field(
-        120, ge=5, description="seconds after which a process gives up on one that does not answer"
-    )
-
-
-class CheckpointConfig(Section):
-    """What survives a kill."""
-
-    every: int = Field(25, ge=1, description="steps between checkpoints; a kill loses at most these")
-    keep: int = Field(2, ge=1, description="committed checkpoints kept per node; 2 survive a damaged newest one")
-
-
-class MetricsConfig(Section):
-    """Prometheus metrics, served by the first process of each node until it ends."""
-
-    enabled: bool = Field(True, description="serve them")
-    address: str = Field("127.0.0.1", min_length=1, description="address to listen on; use the cluster's")
-    port: int = Field(9410, ge=0, le=65535, description="port to listen on; 0 = any free one, named in the log")
+__all__ = [
+    "CheckpointConfig",
+    "Config",
+    "DataConfig",
+    "MetricsConfig",
+    "ModelConfig",
+    "Section",
+    "TrainConfig",
+    "dump_default",
+    "keys",
+    "load",
+]
 
 
 class Config(Section):

@@ -1,0 +1,30 @@
+"""How it is learnt."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from gaudi3_scale.config.section import Section
+
+
+class TrainConfig(Section):
+    """How to learn."""
+
+    max_steps: int = Field(200, ge=1, description="optimizer steps of the whole job")
+    micro_batch_size: int = Field(8, ge=1, description="samples per process and forward pass")
+    accumulation_steps: int = Field(1, ge=1, description="forward passes per optimizer step")
+    learning_rate: float = Field(3e-3, gt=0, description="peak of the schedule")
+    warmup_steps: int = Field(20, ge=0, description="steps of linear rise; cosine fall to a tenth afterwards")
+    weight_decay: float = Field(0.1, ge=0, description="on matrices only")
+    gradient_clip: float = Field(1.0, ge=0, description="bound on the gradient's norm; 0 = none")
+    seed: int = Field(1234, ge=0, lt=2**32, description="weights, sample order and random state follow from it")
+    precision: Literal["32-true", "bf16-mixed"] = Field(
+        "32-true", description="32-true, or bf16-mixed = bfloat16 autocast over float32 weights"
+    )
+    log_every: int = Field(10, ge=1, description="steps between lines, status and metrics; loss is their mean")
+    threads: int = Field(0, ge=0, description="CPU threads per process; 0 = the node's cores / its processes")
+    collective_timeout: int = Field(
+        120, ge=5, description="seconds after which a process gives up on one that does not answer"
+    )
