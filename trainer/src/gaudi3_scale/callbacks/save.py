@@ -43,6 +43,14 @@ class Save(pl.Callback):
         self._report = report
         self._status = status
         self._metrics = metrics
+        self._trainer: pl.Trainer | None = None
+        self._module: LanguageModule | None = None
+        self._seconds: float | None = None
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Whose state is saved."""
+        assert isinstance(pl_module, LanguageModule)
+        self._trainer, self._module = trainer, pl_module
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -53,7 +61,20 @@ class Save(pl.Callback):
             return
         if step % self._config.checkpoint.every and step != self._config.train.max_steps:
             return
-        assert isinstance(pl_module, LanguageModule)
+        self.save(step)
+
+    def wait(self, deadline: float | None) -> bool:
+        """Is all that was begun durable? `save` returns no earlier."""
+        return True
+
+    def estimate(self) -> float | None:
+        """Seconds the last save took."""
+        return self._seconds
+
+    def save(self, step: int) -> None:
+        """Save the state after this step, which is the last one that was made."""
+        trainer, pl_module = self._trainer, self._module
+        assert trainer is not None and pl_module is not None
         began = time.perf_counter()
         ranks = self._team.gather(
             {
@@ -80,4 +101,5 @@ class Save(pl.Callback):
             self._status.write("running", progress)
         if self._metrics is not None:
             self._metrics.checkpointed(time.perf_counter() - began)
+        self._seconds = time.perf_counter() - began
         self._report.restart_step_clock()
