@@ -170,7 +170,7 @@ class _Job:
         from gaudi3_scale.callbacks.save import Save
         from gaudi3_scale.callbacks.start import Start
         from gaudi3_scale.metrics import TrainingMetrics
-        from gaudi3_scale.model import LanguageModule
+        from gaudi3_scale.models.module import LanguageModule
         from gaudi3_scale.randomness import seed_all
         from gaudi3_scale.validation import validate
 

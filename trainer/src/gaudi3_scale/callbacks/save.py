@@ -13,7 +13,7 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team
 from gaudi3_scale.metrics import TrainingMetrics
-from gaudi3_scale.model import LanguageModule
+from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.randomness import capture
 from gaudi3_scale.status import Progress, StatusFile
 
