@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from gaudi3_scale.config.checkpoint import CheckpointConfig
 from gaudi3_scale.config.data import DataConfig
+from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.config.metrics import MetricsConfig
 from gaudi3_scale.config.model import ModelConfig
 from gaudi3_scale.config.section import Section
@@ -22,6 +23,7 @@ __all__ = [
     "CheckpointConfig",
     "Config",
     "DataConfig",
+    "InterruptionConfig",
     "MetricsConfig",
     "ModelConfig",
     "Section",
@@ -45,6 +47,7 @@ class Config(Section):
     data: DataConfig = Field(default_factory=DataConfig, description="the data")
     train: TrainConfig = Field(default_factory=TrainConfig, description="the training")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="checkpoints")
+    interruption: InterruptionConfig = Field(default_factory=InterruptionConfig, description="leaving in order")
     metrics: MetricsConfig = Field(default_factory=MetricsConfig, description="Prometheus metrics")
 
 
