@@ -110,6 +110,8 @@ class InterruptionCallback(pl.Callback):
 class _Function:
     """A function as a `Saver`."""
 
+    newest: int | None = None
+
     def __init__(self, save: Callable[[], None]) -> None:
         self._save = save
         self._seconds: float | None = None

@@ -16,6 +16,10 @@ CAUTION = 1.5
 class Saver(Protocol):
     """What writes checkpoints; see `gaudi3_scale.checkpoint`."""
 
+    @property
+    def newest(self) -> int | None:
+        """The newest step that was handed to it or resumed from; the same on all ranks."""
+
     def save(self, step: int) -> None:
         """Begin to save the state of this step."""
 
