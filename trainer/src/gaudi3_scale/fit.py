@@ -13,7 +13,9 @@ from gaudi3_scale import device as devices
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
-from gaudi3_scale.data import Corpus, RankBatches, Samples, collect, identity
+from gaudi3_scale.data import Corpus, RankBatches, Samples, identity
+from gaudi3_scale.data.job import open_samples, prepare
+from gaudi3_scale.data.prefetch import Prefetched
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team, Topology
 from gaudi3_scale.errors import ConfigError, TrainerError
@@ -102,7 +104,7 @@ class _Job:
                 self.console.say(f"already finished at step {checkpoint.step}: nothing to do")
                 return
         corpus = self._corpus()
-        samples = Samples(corpus, config.data, config.model.sequence_length, config.train.seed)
+        samples = open_samples(config, corpus)
         about = self._about(corpus)
         state = self._restore(checkpoint, about) if checkpoint is not None else None
         if team.writer:
@@ -110,8 +112,8 @@ class _Job:
         baseline = samples.baseline() if team.topology.rank == 0 else 0.0
         progress.baseline_loss = team.gather(baseline)[0]
         self.console.say(
-            f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} bytes of "
-            f"{config.data.source}, byte-frequency baseline {progress.baseline_loss:.3f} nats/byte"
+            f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} {corpus.unit}s of "
+            f"{config.data.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
         )
         self._train(samples, about, state)
         if team.writer:
@@ -120,18 +122,19 @@ class _Job:
 
     def _corpus(self) -> Corpus:
         """The data, the same on all nodes."""
-        directory = self.config.output_dir / "data"
-        found = self.team.must_all(lambda: identity(collect(self.config.data, directory)) if self.team.writer else None)
+        corpus = prepare(self.config, self.team, self.console)
+        found = self.team.gather(identity(corpus) if self.team.writer else None)
         known = [(rank, about) for rank, about in enumerate(found) if about is not None]
         first = known[0][1]
         for rank, about in known[1:]:
             if about != first:
                 raise TrainerError(
-                    f"The nodes' data differ: {first['size']:,} bytes with SHA-256 {first['sha256'][:12]} at rank 0, "
-                    f"{about['size']:,} with {about['sha256'][:12]} at rank {rank}; give every node the same "
+                    f"The nodes' data differ: {first['size']:,} {corpus.unit}s with SHA-256 {first['sha256'][:12]} at "
+                    f"rank 0, {about['size']:,} with {about['sha256'][:12]} at rank {rank}; give every node the same "
                     "data.source (for stdlib: the same Python) and delete data/ in output_dir."
                 )
-        return collect(self.config.data, directory)
+        self.progress.unit = corpus.unit
+        return corpus
 
     def _about(self, corpus: Corpus) -> dict[str, Any]:
         """What a checkpoint's manifest says of the run."""
@@ -201,7 +204,7 @@ class _Job:
                 topology.rank,
                 topology.world_size,
             )
-            trainer.fit(module, train_dataloaders=batches)
+            trainer.fit(module, train_dataloaders=Prefetched(batches, config.data.prefetch, self.device.pin))
         progress.validation_loss = validate(module.model, samples, config, self.device, team)
 
 

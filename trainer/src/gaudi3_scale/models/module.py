@@ -10,8 +10,8 @@ from torch import Tensor
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
-from gaudi3_scale.models.build import build_llama
-from gaudi3_scale.models.objectives import sample_loss
+from gaudi3_scale.models.build import build
+from gaudi3_scale.models.objectives import losses
 from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
 
 
@@ -21,7 +21,7 @@ class LanguageModule(pl.LightningModule):
     def __init__(self, config: Config, device: Device, state: dict[str, Any] | None = None) -> None:
         """Build the model, or restore it from a checkpoint's state."""
         super().__init__()
-        self.model = build_llama(config.model)
+        self.model = build(config.model, weights=state is None)
         self.model.train()
         if state is not None:
             self.model.load_state_dict(state["model"])
@@ -33,10 +33,10 @@ class LanguageModule(pl.LightningModule):
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
         """Loss of one micro-batch."""
-        loss = sample_loss(self.model, batch)
+        loss, extra = losses(self.model, batch)
         self.loss_sum += loss.detach()
         self.loss_count += 1
-        return loss
+        return loss if extra is None else loss + extra
 
     def on_after_backward(self) -> None:
         """Let a lazy device run what was collected."""
