@@ -18,16 +18,13 @@ from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
 class LanguageModule(pl.LightningModule):
     """The training step. The loss is summed on the device; whoever logs reads it every few steps."""
 
-    def __init__(self, config: Config, device: Device, state: dict[str, Any] | None = None) -> None:
-        """Build the model, or restore it from a checkpoint's state."""
+    def __init__(self, config: Config, device: Device, weights: bool = True) -> None:
+        """Build the model; without `weights` a folder's are not read, as a checkpoint's come instead."""
         super().__init__()
-        self.model = build(config.model, weights=state is None)
+        self.model = build(config.model, weights=weights)
         self.model.train()
-        if state is not None:
-            self.model.load_state_dict(state["model"])
         self._config = config.train
         self._gaudi_device = device
-        self._restored = state
         self.loss_sum = torch.zeros((), device=device.torch_device())
         self.loss_count = 0
 
@@ -47,11 +44,7 @@ class LanguageModule(pl.LightningModule):
         self._gaudi_device.step_boundary()
 
     def configure_optimizers(self) -> Any:
-        """Optimizer and schedule, where they were at the checkpoint."""
+        """Optimizer and schedule."""
         optimizer = build_optimizer(self.model, self._config)
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate_scale(step, self._config))
-        if self._restored is not None:
-            optimizer.load_state_dict(self._restored["optimizer"])
-            scheduler.load_state_dict(self._restored["scheduler"])
-            self._restored = None  # holds a second copy of all weights
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
