@@ -106,14 +106,14 @@ class Bench:
         """The loop one would write by hand."""
         import torch
 
-        from gaudi3_scale.models.build import build_llama
+        from gaudi3_scale.models.build import build
         from gaudi3_scale.models.objectives import sample_loss
         from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
         from gaudi3_scale.randomness import seed_all
 
         train = self.config.train
         seed_all(train.seed)
-        model = build_llama(self.config.model).train()
+        model = build(self.config.model).train()
         optimizer = build_optimizer(model, train)
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate_scale(step, train))

@@ -136,9 +136,8 @@ def test_nodes_with_different_data_are_refused(text: Path, tmp_path: Path) -> No
     changed.write_text(text.read_text() + "more\n")
     corpus = collect(DataConfig(source=str(changed)), other.folder)
     mine = collect(DataConfig(source=str(text)), data)
-    mine.path.write_bytes(corpus.path.read_bytes())
-    about = corpus.path.with_suffix(".json").read_text()
-    mine.path.with_suffix(".json").write_text(about)
+    for name in ("shard-00000.bin", "index.json"):
+        (mine.folder / name).write_bytes((corpus.folder / name).read_bytes())
     output = job.run(code=1)
     assert "gaudi3-train: The nodes' data differ: " in output
     assert job.status(0)["state"] == job.status(1)["state"] == "failed"

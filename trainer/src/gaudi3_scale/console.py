@@ -22,6 +22,11 @@ class Console:
         self._wants_bar = speaks and bar and sys.stdout.isatty()
         self._drawn = 0.0
 
+    @property
+    def draws(self) -> bool:
+        """May bars be drawn?"""
+        return self._wants_bar
+
     def say(self, text: str) -> None:
         """One line."""
         if self._bar is not None:
@@ -65,5 +70,5 @@ class Console:
         self.say(
             f"finished {progress.step} steps ({progress.tokens:,} tokens) with {progress.world_size} process(es) on "
             f"{progress.device} in {took:.0f} s{resumed}: loss {first:.3f} -> {last:.3f}{held_out}, "
-            f"byte-frequency baseline {progress.baseline_loss:.3f} nats/byte"
+            f"{progress.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{progress.unit}"
         )

@@ -16,7 +16,9 @@ from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.saver import Saver
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
-from gaudi3_scale.data import Corpus, RankBatches, Samples, collect, identity
+from gaudi3_scale.data import Corpus, RankBatches, Samples, identity
+from gaudi3_scale.data.job import open_samples, prepare
+from gaudi3_scale.data.prefetch import Prefetched
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team, Topology
 from gaudi3_scale.errors import ConfigError, TrainerError
@@ -139,7 +141,7 @@ class _Job:
                 return
         corpus = self._corpus()
         self.interruption.check("the preparation of the data")
-        samples = Samples(corpus, config.data, config.model.sequence_length, config.train.seed)
+        samples = open_samples(config, corpus)
         about = self._about(corpus)
         state = self._restore(checkpoint, about) if checkpoint is not None else None
         if team.writer:
@@ -147,8 +149,8 @@ class _Job:
         baseline = samples.baseline() if team.topology.rank == 0 else 0.0
         progress.baseline_loss = team.gather(baseline)[0]
         self.console.say(
-            f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} bytes of "
-            f"{config.data.source}, byte-frequency baseline {progress.baseline_loss:.3f} nats/byte"
+            f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} {corpus.unit}s of "
+            f"{config.data.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
         )
         self._train(samples, about, checkpoint, state)
         if team.writer:
@@ -157,18 +159,19 @@ class _Job:
 
     def _corpus(self) -> Corpus:
         """The data, the same on all nodes."""
-        directory = self.config.output_dir / "data"
-        found = self.team.must_all(lambda: identity(collect(self.config.data, directory)) if self.team.writer else None)
+        corpus = prepare(self.config, self.team, self.console)
+        found = self.team.gather(identity(corpus) if self.team.writer else None)
         known = [(rank, about) for rank, about in enumerate(found) if about is not None]
         first = known[0][1]
         for rank, about in known[1:]:
             if about != first:
                 raise TrainerError(
-                    f"The nodes' data differ: {first['size']:,} bytes with SHA-256 {first['sha256'][:12]} at rank 0, "
-                    f"{about['size']:,} with {about['sha256'][:12]} at rank {rank}; give every node the same "
+                    f"The nodes' data differ: {first['size']:,} {corpus.unit}s with SHA-256 {first['sha256'][:12]} at "
+                    f"rank 0, {about['size']:,} with {about['sha256'][:12]} at rank {rank}; give every node the same "
                     "data.source (for stdlib: the same Python) and delete data/ in output_dir."
                 )
-        return collect(self.config.data, directory)
+        self.progress.unit = corpus.unit
+        return corpus
 
     def _about(self, corpus: Corpus) -> dict[str, Any]:
         """What a checkpoint's manifest says of the run."""
@@ -225,7 +228,7 @@ class _Job:
         ranks = state["ranks"] if state else []
         rank_state = ranks[topology.rank] if topology.rank < len(ranks) else None
         seed_all(config.train.seed)
-        module = LanguageModule(config, self.device)
+        module = LanguageModule(config, self.device, weights=checkpoint is None)
         if progress.step < config.train.max_steps:
             settings = config.checkpoint
             saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies)
@@ -258,7 +261,7 @@ class _Job:
                 topology.rank,
                 topology.world_size,
             )
-            trainer.fit(module, train_dataloaders=batches)
+            trainer.fit(module, train_dataloaders=Prefetched(batches, config.data.prefetch, self.device.pin))
             saver.close()
         elif checkpoint is not None:
             load(checkpoint, self.peers, module.model, [], None)

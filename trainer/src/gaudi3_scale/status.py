@@ -24,6 +24,7 @@ class Progress:
     device: str
     sequence_length: int
     samples_per_step: int
+    unit: str = "byte"
     step: int = 0
     samples: int = 0
     loss: float | None = None
@@ -39,7 +40,7 @@ class Progress:
 
     @property
     def tokens(self) -> int:
-        """Tokens (bytes) learnt from since the job's beginning."""
+        """Tokens (bytes where the tokenizer is bytes) learnt from since the job's beginning."""
         return self.samples * self.sequence_length
 
     def advance(self) -> int:
