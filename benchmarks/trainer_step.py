@@ -149,6 +149,8 @@ class Bench:
         from gaudi3_scale.models.module import LanguageModule
         from gaudi3_scale.randomness import seed_all
         from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+        from gaudi3_scale.throughput.ledger import Ledger
+        from gaudi3_scale.throughput.watch import Watch
 
         config, topology, device = self.config, Topology(), Device("cpu", 0, "gloo")
         progress = Progress(
@@ -167,6 +169,7 @@ class Bench:
             StatusFile(self.folder / "status.json"),
             MetricsFile(self.folder / "metrics.jsonl"),
             TrainingMetrics(progress, 1),
+            Watch(Ledger(), self.folder, 0),
         )
 
         class Clock(pl.Callback):

@@ -19,6 +19,9 @@ from gaudi3_scale.distributed import Team, Topology
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.resume import agree
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+from gaudi3_scale.throughput.ledger import Ledger, process_age, use
+from gaudi3_scale.throughput.meter import meter_for
+from gaudi3_scale.throughput.watch import Watch
 
 
 def fit(config: Config) -> None:
@@ -43,6 +46,7 @@ def fit(config: Config) -> None:
     )
     if leader and not status.finished(config.train.max_steps):
         status.write("starting", progress)
+    ledger = use(Ledger(age=process_age()))
     team: Team | None = None
     try:
         device = devices.resolve(config.device, topology.local_rank, topology.local_world_size)
@@ -50,7 +54,7 @@ def fit(config: Config) -> None:
         torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
         team = Team(topology, device, config.train.collective_timeout)
         team.elect_writers(config.output_dir)
-        _Job(config, device, team, progress, console, status).run()
+        _Job(config, device, team, progress, console, status, ledger).run()
         team.close()
     except Exception as error:
         failure = _explain(error, topology, progress)
@@ -81,7 +85,14 @@ class _Job:
     """One run of the job."""
 
     def __init__(
-        self, config: Config, device: Device, team: Team, progress: Progress, console: Console, status: StatusFile
+        self,
+        config: Config,
+        device: Device,
+        team: Team,
+        progress: Progress,
+        console: Console,
+        status: StatusFile,
+        ledger: Ledger,
     ) -> None:
         self.config = config
         self.device = device
@@ -89,6 +100,7 @@ class _Job:
         self.progress = progress
         self.console = console
         self.status = status
+        self.ledger = ledger
         self.lines = MetricsFile(config.output_dir / "metrics.jsonl")
         self.store = CheckpointStore(config.output_dir / "checkpoints", config.checkpoint.keep, console.say)
 
@@ -113,7 +125,10 @@ class _Job:
             f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} bytes of "
             f"{config.data.source}, byte-frequency baseline {progress.baseline_loss:.3f} nats/byte"
         )
-        self._train(samples, about, state)
+        watch = Watch(self.ledger, config.output_dir if team.writer else None, progress.step)
+        self._train(samples, about, state, watch)
+        self.ledger.finished(progress.step)
+        progress.goodput = watch.goodput().status()
         if team.writer:
             self.status.write("finished", progress)
         self.console.summary(progress)
@@ -164,7 +179,7 @@ class _Job:
         self.console.say(f"resuming from step {checkpoint.step}")
         return state
 
-    def _train(self, samples: Samples, about: dict[str, Any], state: dict[str, Any] | None) -> None:
+    def _train(self, samples: Samples, about: dict[str, Any], state: dict[str, Any] | None, watch: Watch) -> None:
         from gaudi3_scale.accelerator import build_trainer
         from gaudi3_scale.callbacks.report import Report
         from gaudi3_scale.callbacks.save import Save
@@ -184,7 +199,16 @@ class _Job:
         seed_all(config.train.seed)
         module = LanguageModule(config, self.device, state)
         if progress.step < config.train.max_steps:
-            report = Report(config, team, progress, self.console, self.status, self.lines, metrics)
+            report = Report(config, team, progress, self.console, self.status, self.lines, metrics, watch)
+            watch.meter, why = meter_for(
+                module.model,
+                self.device.torch_device(),
+                config.train.precision,
+                config.model.sequence_length,
+                topology.world_size,
+            )
+            if why is not None and self.device.type != "cpu":
+                self.console.say(f"no MFU: {why}")
             callbacks = [
                 Start(config, self.device, topology, rank_state),
                 report,
@@ -201,7 +225,7 @@ class _Job:
                 topology.rank,
                 topology.world_size,
             )
-            trainer.fit(module, train_dataloaders=batches)
+            trainer.fit(module, train_dataloaders=self.ledger.waits(batches))
         progress.validation_loss = validate(module.model, samples, config, self.device, team)
 
 

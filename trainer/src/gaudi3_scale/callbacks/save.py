@@ -16,6 +16,7 @@ from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.randomness import capture
 from gaudi3_scale.status import Progress, StatusFile
+from gaudi3_scale.throughput.ledger import CHECKPOINT, accounted, current
 
 
 class Save(pl.Callback):
@@ -53,6 +54,11 @@ class Save(pl.Callback):
             return
         if step % self._config.checkpoint.every and step != self._config.train.max_steps:
             return
+        self._save(trainer, pl_module, step)
+        current().append(step, force=True)
+
+    @accounted(CHECKPOINT)
+    def _save(self, trainer: pl.Trainer, pl_module: pl.LightningModule, step: int) -> None:
         assert isinstance(pl_module, LanguageModule)
         began = time.perf_counter()
         ranks = self._team.gather(
