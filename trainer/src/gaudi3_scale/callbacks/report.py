@@ -19,6 +19,9 @@ from gaudi3_scale.throughput.ledger import COMPUTE, OTHER
 from gaudi3_scale.throughput.meter import Reading
 from gaudi3_scale.throughput.watch import Watch
 
+STATUS_SECONDS = 0.5
+"""Between two times that status.json is replaced, which costs as much as many short steps."""
+
 
 class Report(pl.Callback):
     """Counts steps, and reads the loss from the device every `log_every` of them, not more often."""
@@ -43,6 +46,7 @@ class Report(pl.Callback):
         self._metrics = metrics
         self._watch = watch
         self._step_began = 0.0
+        self._status_written = -STATUS_SECONDS
         self._tokens_per_step = progress.samples_per_step * progress.sequence_length
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -110,6 +114,9 @@ class Report(pl.Callback):
             self._metrics.measured(reading, goodput)
         if self._team.writer:
             self._lines.append(progress, learning_rate)
-            self._status.write("running", progress)
+            now = time.monotonic()
+            if now - self._status_written >= STATUS_SECONDS:
+                self._status.write("running", progress)
+                self._status_written = now
             self._watch.ledger.append(progress.step)
         self._console.logged(progress)
