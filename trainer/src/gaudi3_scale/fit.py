@@ -26,6 +26,9 @@ from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.job import Interruption
 from gaudi3_scale.resume import agree
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+from gaudi3_scale.throughput.ledger import Ledger, process_age, use
+from gaudi3_scale.throughput.meter import meter_for
+from gaudi3_scale.throughput.watch import Watch
 
 
 def fit(config: Config, notices: Notices | None = None) -> None:
@@ -56,6 +59,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     )
     if leader and not status.finished(config.train.max_steps):
         status.write("starting", progress)
+    ledger = use(Ledger(age=process_age()))
     team: Team | None = None
     interruption: Interruption | None = None
     try:
@@ -65,7 +69,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         team = Team(topology, device, config.train.collective_timeout)
         team.elect_writers(config.output_dir)
         interruption = Interruption(notices, team, progress, status)
-        _Job(config, device, team, progress, console, status, interruption).run()
+        _Job(config, device, team, progress, console, status, interruption, ledger).run()
         team.close()
     except Interrupted:
         raise
@@ -116,6 +120,7 @@ class _Job:
         console: Console,
         status: StatusFile,
         interruption: Interruption,
+        ledger: Ledger,
     ) -> None:
         self.config = config
         self.device = device
@@ -124,6 +129,7 @@ class _Job:
         self.console = console
         self.status = status
         self.interruption = interruption
+        self.ledger = ledger
         self.lines = MetricsFile(config.output_dir / "metrics.jsonl")
         self.peers = Peers.meet(config.output_dir, config.train.collective_timeout)
         self.store = CheckpointStore(
@@ -152,7 +158,10 @@ class _Job:
             f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} {corpus.unit}s of "
             f"{config.data.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
         )
-        self._train(samples, about, checkpoint, state)
+        watch = Watch(self.ledger, config.output_dir if team.writer else None, progress.step)
+        self._train(samples, about, checkpoint, state, watch)
+        self.ledger.finished(progress.step)
+        progress.goodput = watch.goodput().status()
         if team.writer:
             self.status.write("finished", progress)
         self.console.summary(progress)
@@ -205,7 +214,12 @@ class _Job:
         return state
 
     def _train(
-        self, samples: Samples, about: dict[str, Any], checkpoint: Checkpoint | None, state: dict[str, Any] | None
+        self,
+        samples: Samples,
+        about: dict[str, Any],
+        checkpoint: Checkpoint | None,
+        state: dict[str, Any] | None,
+        watch: Watch,
     ) -> None:
         from gaudi3_scale.accelerator import build_trainer
         from gaudi3_scale.callbacks.evaluate import Evaluate
@@ -232,7 +246,7 @@ class _Job:
         if progress.step < config.train.max_steps:
             settings = config.checkpoint
             saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies)
-            report = Report(config, team, progress, self.console, self.status, self.lines, metrics)
+            report = Report(config, team, progress, self.console, self.status, self.lines, metrics, watch)
             save = Save(config, team, self.device, progress, saver, report, self.status, metrics)
             evaluations = MetricsFile(config.output_dir / "evaluation.jsonl")
             interruption = self.interruption
@@ -240,6 +254,15 @@ class _Job:
             def held_out(module: LanguageModule, between: Callable[[], None]) -> float:
                 return validate(module.model, samples, config, self.device, team, between)
 
+            watch.meter, why = meter_for(
+                module.model,
+                self.device.torch_device(),
+                config.train.precision,
+                config.model.sequence_length,
+                topology.world_size,
+            )
+            if why is not None and self.device.type != "cpu":
+                self.console.say(f"no MFU: {why}")
             callbacks = [
                 Start(config, self.device, topology, rank_state),
                 report,
@@ -261,7 +284,8 @@ class _Job:
                 topology.rank,
                 topology.world_size,
             )
-            trainer.fit(module, train_dataloaders=Prefetched(batches, config.data.prefetch, self.device.pin))
+            prefetched = Prefetched(batches, config.data.prefetch, self.device.pin)
+            trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
             saver.close()
         elif checkpoint is not None:
             load(checkpoint, self.peers, module.model, [], None)

@@ -32,6 +32,9 @@ class Progress:
     validation_loss: float | None = None
     baseline_loss: float | None = None
     tokens_per_second: float | None = None
+    tokens_per_second_stepping: float | None = None
+    mfu: float | None = None
+    goodput: dict[str, Any] | None = None
     checkpoint: Path | None = None
     checkpoint_step: int | None = None
     resumed_from_step: int | None = None
@@ -81,6 +84,9 @@ class StatusFile:
             "validation_loss": progress.validation_loss,
             "baseline_loss": progress.baseline_loss,
             "tokens_per_second": progress.tokens_per_second,
+            "tokens_per_second_stepping": progress.tokens_per_second_stepping,
+            "mfu": progress.mfu,
+            "goodput": progress.goodput,
             "tokens": progress.tokens,
             "world_size": progress.world_size,
             "device": progress.device,
