@@ -88,8 +88,8 @@ def fit(config: Config, notices: Notices | None = None) -> None:
 def _lost(error: Exception) -> bool:
     """Is it what happens when another process dies?"""
     text = str(error)
-    lost = isinstance(error, torch.distributed.DistError) or "gloo" in text.lower() or "onnection" in text
-    return lost and not isinstance(error, TrainerError)
+    lost = any(word in text.lower() for word in ("gloo", "connection", "pair closure"))
+    return (lost or isinstance(error, torch.distributed.DistError)) and not isinstance(error, TrainerError)
 
 
 def _explain(error: Exception, topology: Topology, progress: Progress) -> Exception:
