@@ -99,6 +99,10 @@ class Save(pl.Callback):
         self.note()
         return durable
 
+    def close(self, deadline: float | None = None) -> bool:
+        """Wait for uploads, too."""
+        return self._saver.close(deadline)
+
     def estimate(self) -> float | None:
         """Seconds from `save` to durable."""
         return self._saver.estimate()
