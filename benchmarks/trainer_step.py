@@ -106,7 +106,9 @@ class Bench:
         """The loop one would write by hand."""
         import torch
 
-        from gaudi3_scale.model import build_llama, build_optimizer, learning_rate_scale, sample_loss
+        from gaudi3_scale.models.build import build_llama
+        from gaudi3_scale.models.objectives import sample_loss
+        from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
         from gaudi3_scale.randomness import seed_all
 
         train = self.config.train
@@ -144,7 +146,7 @@ class Bench:
         from gaudi3_scale.distributed import Team, Topology
         from gaudi3_scale.fit import quiet
         from gaudi3_scale.metrics import TrainingMetrics
-        from gaudi3_scale.model import LanguageModule
+        from gaudi3_scale.models.module import LanguageModule
         from gaudi3_scale.randomness import seed_all
         from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 

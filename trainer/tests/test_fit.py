@@ -57,11 +57,11 @@ def test_a_killed_job_with_a_damaged_checkpoint_repeats_the_uninterrupted_one(
         page = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
     assert "gaudi_training_world_size 1.0" in page and "gaudi_training_step_seconds_bucket" in page
     newest = job.steps()[-1]
-    state = job.node() / "checkpoints" / f"step-{newest:08d}" / "state.pt"
+    state = job.node() / "checkpoints" / f"step-{newest:08d}" / "__0_0.distcp"
     state.write_bytes(state.read_bytes()[:-100])
     assert job.status()["state"] == "running"
     output = job.run()
-    assert f"step-{newest:08d} is damaged (state.pt has " in output
+    assert f"step-{newest:08d} is damaged (__0_0.distcp has " in output
     assert f"resuming from step {newest - 5}\n" in output
     assert job.status()["resumed_from_step"] == newest - 5
     assert job.losses() == reference[0].losses()

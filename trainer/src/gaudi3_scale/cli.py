@@ -60,6 +60,21 @@ def show_config() -> None:
     typer.echo(dump_default(), nl=False)
 
 
+@app.command()
+def goodput(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A job's output_dir, on any of its nodes.")],
+    png: Annotated[Path | None, typer.Option(help="Write the bar as a picture too.")] = None,
+) -> None:
+    """Show where the job's wall time went, over all its restarts: the parts sum to the whole."""
+    from gaudi3_scale.throughput import goodput as ledger
+    from gaudi3_scale.throughput import show
+
+    found, title = ledger.of_directory(directory), directory.resolve().name
+    show.show(found, title)
+    if png is not None:
+        show.draw(found, title, png)
+
+
 def main() -> NoReturn:
     """Run the command line; what a user can act on is said in one sentence."""
     code = 0

@@ -6,14 +6,20 @@ Nothing else in this package asks whether it runs on an HPU.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.errors import ConfigError, TrainerError
+
+if TYPE_CHECKING:
+    import torch
 
 BACKENDS = {"hpu": "hccl", "cuda": "nccl", "cpu": "gloo"}
 
@@ -80,6 +86,21 @@ def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
     return Device(kind, local_rank, BACKENDS[kind], mark_step)
 
 
+def hardware_name(device: torch.device) -> str | None:
+    """What the accelerator calls itself, such as `GAUDI3` or `NVIDIA H200`; None for a CPU.
+
+    None too for an `hpu` that does not come from Intel's own package: whatever stands in for a card there, under
+    whichever name, must never be taken for one.
+    """
+    if device.type == "cpu":
+        return None
+    if device.type == "hpu" and not _is_intels_plugin():
+        return None
+    import torch
+
+    return str(torch.get_device_module(device).get_device_name(device))
+
+
 def threads(wanted: int, local_world_size: int) -> int:
     """CPU threads for each of a node's processes: what was asked for, or an equal share of the usable cores."""
     return wanted or max(1, len(os.sched_getaffinity(0)) // local_world_size)
@@ -124,6 +145,17 @@ def _hpu() -> ModuleType | None:
         return importlib.import_module("habana_frameworks.torch.hpu")
     except (ImportError, OSError, RuntimeError):
         return None
+
+
+def _is_intels_plugin() -> bool:
+    """Was the loaded `habana_frameworks.torch` installed by the distribution habana-torch-plugin?"""
+    module = sys.modules.get("habana_frameworks.torch")
+    try:
+        distribution = importlib.metadata.distribution("habana-torch-plugin")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    folder = Path(str(distribution.locate_file("habana_frameworks/torch"))).resolve()
+    return Path(getattr(module, "__file__", None) or "/").resolve().parent == folder
 
 
 def _hpu_count() -> int:

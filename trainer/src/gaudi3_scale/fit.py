@@ -11,6 +11,8 @@ import torch
 
 from gaudi3_scale import device as devices
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
+from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.saver import Saver
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
 from gaudi3_scale.data import Corpus, RankBatches, Samples, collect, identity
@@ -90,12 +92,15 @@ class _Job:
         self.console = console
         self.status = status
         self.lines = MetricsFile(config.output_dir / "metrics.jsonl")
-        self.store = CheckpointStore(config.output_dir / "checkpoints", config.checkpoint.keep, console.say)
+        self.peers = Peers.meet(config.output_dir, config.train.collective_timeout)
+        self.store = CheckpointStore(
+            config.output_dir / "checkpoints", config.checkpoint.keep, console.say, config.checkpoint.keep_every
+        )
 
     def run(self) -> None:
         """Agree, prepare, train, measure."""
         config, team, progress = self.config, self.team, self.progress
-        checkpoint = agree(team, self.store, self.lines.path)
+        checkpoint = agree(self.peers, self.store, self.lines.path, self.console.say)
         if checkpoint is not None and checkpoint.step >= config.train.max_steps:
             done = [not team.writer or self.status.finished(config.train.max_steps)]
             if all(all(each) for each in team.gather(done)):
@@ -113,7 +118,7 @@ class _Job:
             f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} bytes of "
             f"{config.data.source}, byte-frequency baseline {progress.baseline_loss:.3f} nats/byte"
         )
-        self._train(samples, about, state)
+        self._train(samples, about, checkpoint, state)
         if team.writer:
             self.status.write("finished", progress)
         self.console.summary(progress)
@@ -147,7 +152,7 @@ class _Job:
 
     def _restore(self, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, Any]:
         """Load the state and set the progress back to it."""
-        manifest, progress = checkpoint.manifest, self.progress
+        manifest, progress = checkpoint.manifest.about, self.progress
         if manifest["model"] != about["model"]:
             raise ConfigError(
                 f"The checkpoint {checkpoint.path} is of a model with other sizes than the configuration's: "
@@ -156,7 +161,7 @@ class _Job:
         others = [name for name, value in about.items() if manifest.get(name) != value]
         if others:
             self.console.say(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
-        state = checkpoint.load()
+        state = checkpoint.state()
         progress.step, progress.samples = state["step"], state["samples"]
         progress.loss, progress.first_loss = state["loss"], state["first_loss"]
         progress.checkpoint, progress.checkpoint_step = checkpoint.path, checkpoint.step
@@ -164,13 +169,16 @@ class _Job:
         self.console.say(f"resuming from step {checkpoint.step}")
         return state
 
-    def _train(self, samples: Samples, about: dict[str, Any], state: dict[str, Any] | None) -> None:
+    def _train(
+        self, samples: Samples, about: dict[str, Any], checkpoint: Checkpoint | None, state: dict[str, Any] | None
+    ) -> None:
         from gaudi3_scale.accelerator import build_trainer
         from gaudi3_scale.callbacks.report import Report
-        from gaudi3_scale.callbacks.save import Save
+        from gaudi3_scale.callbacks.save import Restore, Save
         from gaudi3_scale.callbacks.start import Start
+        from gaudi3_scale.checkpoint.fetch import load
         from gaudi3_scale.metrics import TrainingMetrics
-        from gaudi3_scale.model import LanguageModule
+        from gaudi3_scale.models.module import LanguageModule
         from gaudi3_scale.randomness import seed_all
         from gaudi3_scale.validation import validate
 
@@ -179,17 +187,21 @@ class _Job:
         if team.leader and config.metrics.enabled:
             metrics = TrainingMetrics(progress, topology.local_world_size)
             self.console.say(f"metrics at {metrics.serve(config.metrics)}")
-        ranks = state.pop("ranks") if state else []
+        ranks = state["ranks"] if state else []
         rank_state = ranks[topology.rank] if topology.rank < len(ranks) else None
         seed_all(config.train.seed)
-        module = LanguageModule(config, self.device, state)
+        module = LanguageModule(config, self.device)
         if progress.step < config.train.max_steps:
+            settings = config.checkpoint
+            saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies)
             report = Report(config, team, progress, self.console, self.status, self.lines, metrics)
             callbacks = [
                 Start(config, self.device, topology, rank_state),
                 report,
-                Save(config, team, self.device, progress, self.store, about, report, self.status, metrics),
+                Save(config, team, self.device, progress, saver, report, self.status, metrics),
             ]
+            if checkpoint is not None and state is not None:
+                callbacks.insert(0, Restore(checkpoint, saver, state))
             quiet()
             trainer = build_trainer(
                 config, self.device, topology, config.train.max_steps - progress.step, list(callbacks)
@@ -202,6 +214,9 @@ class _Job:
                 topology.world_size,
             )
             trainer.fit(module, train_dataloaders=batches)
+            saver.close()
+        elif checkpoint is not None:
+            load(checkpoint, self.peers, module.model, [], None)
         progress.validation_loss = validate(module.model, samples, config, self.device, team)
 
 

@@ -68,7 +68,13 @@ class TrainingMetrics:
         )
         self.checkpoint_seconds = Histogram(
             "gaudi_training_checkpoint_seconds",
+            "Wall time from the beginning of one checkpoint until it was committed.",
+            registry=registry,
+        )
+        self.checkpoint_stall = Histogram(
+            "gaudi_training_checkpoint_stall_seconds",
             "Wall time for which training stood still for one checkpoint.",
+            buckets=STEP_BUCKETS,
             registry=registry,
         )
         self.checkpoint_time = Gauge(
@@ -102,6 +108,10 @@ class TrainingMetrics:
             self.loss.set(progress.loss)
         if progress.baseline_loss is not None:
             self.baseline.set(progress.baseline_loss)
+
+    def stalled(self, seconds: float) -> None:
+        """A checkpoint held training up."""
+        self.checkpoint_stall.observe(seconds)
 
     def checkpointed(self, seconds: float) -> None:
         """A checkpoint was committed on this node."""

@@ -9,7 +9,7 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.data import Samples
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team
-from gaudi3_scale.model import sample_loss
+from gaudi3_scale.models.objectives import sample_loss
 from gaudi3_scale.precision import build_precision
 
 

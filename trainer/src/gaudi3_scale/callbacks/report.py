@@ -12,7 +12,8 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
 from gaudi3_scale.distributed import Team
 from gaudi3_scale.metrics import TrainingMetrics
-from gaudi3_scale.model import LanguageModule, learning_rate_scale
+from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.optimisation import learning_rate_scale
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 
 

@@ -12,7 +12,7 @@ import torch
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Topology
-from gaudi3_scale.model import LanguageModule
+from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.randomness import restore, seed_all
 
 
