@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-
 LOWER_LIST = "PT_HPU_AUTOCAST_LOWER_PRECISION_OPS_LIST"
 """Path of a file with the operations that autocast to bfloat16, in place of Habana's own list."""
 

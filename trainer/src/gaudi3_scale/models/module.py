@@ -8,6 +8,7 @@ import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
+from gaudi3_scale import memory
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.models.build import build_llama
@@ -25,6 +26,7 @@ class LanguageModule(pl.LightningModule):
         self.model.train()
         if state is not None:
             self.model.load_state_dict(state["model"])
+        self.memory = memory.apply(self.model, sample_loss, config, device)
         self._config = config.train
         self._gaudi_device = device
         self._restored = state
