@@ -12,7 +12,7 @@ from typing import Any, Literal
 from gaudi3_scale.files import write_atomically
 
 SCHEMA = 1
-State = Literal["starting", "running", "finished", "failed"]
+State = Literal["starting", "running", "finished", "failed", "interrupted"]
 
 
 @dataclass
@@ -34,6 +34,7 @@ class Progress:
     checkpoint: Path | None = None
     checkpoint_step: int | None = None
     resumed_from_step: int | None = None
+    interruption: str | None = None
     started_at: float = field(default_factory=time.time)
 
     @property
@@ -85,6 +86,7 @@ class StatusFile:
             "checkpoint": str(progress.checkpoint) if progress.checkpoint else None,
             "checkpoint_step": progress.checkpoint_step,
             "resumed_from_step": progress.resumed_from_step,
+            "interruption": progress.interruption,
             "started_at": progress.started_at,
             "updated_at": time.time(),
             "error": error,
@@ -121,6 +123,12 @@ class MetricsFile:
             "tokens_per_second": progress.tokens_per_second,
             "time": time.time(),
         }
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(_json(line) + "\n")
+
+    def evaluated(self, progress: Progress) -> None:
+        """Add the line of an evaluation."""
+        line = {"step": progress.step, "validation_loss": progress.validation_loss, "time": time.time()}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(_json(line) + "\n")
 

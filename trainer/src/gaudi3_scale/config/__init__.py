@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from gaudi3_scale.config.checkpoint import CheckpointConfig
 from gaudi3_scale.config.data import DataConfig
+from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.config.memory import MemoryConfig
 from gaudi3_scale.config.metrics import MetricsConfig
 from gaudi3_scale.config.model import ModelConfig
@@ -23,6 +24,7 @@ __all__ = [
     "CheckpointConfig",
     "Config",
     "DataConfig",
+    "InterruptionConfig",
     "MemoryConfig",
     "MetricsConfig",
     "ModelConfig",
@@ -48,6 +50,7 @@ class Config(Section):
     train: TrainConfig = Field(default_factory=TrainConfig, description="the training")
     memory: MemoryConfig = Field(default_factory=MemoryConfig, description="memory and kernels")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="checkpoints")
+    interruption: InterruptionConfig = Field(default_factory=InterruptionConfig, description="leaving in order")
     metrics: MetricsConfig = Field(default_factory=MetricsConfig, description="Prometheus metrics")
 
 

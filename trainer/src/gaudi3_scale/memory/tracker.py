@@ -137,7 +137,8 @@ def predict_step(
         accumulation: forward passes per step; from two on, gradients are alive during all of them.
         gradient_buckets: gradients live in buckets that are never freed, as under DDP with views.
 
-    As in Lightning's loop, the gradients of the step before are freed after the first forward pass, not before it.
+    As in Lightning's loop, the gradients of the step before are freed after the first forward pass, not before it. As
+    with `GaudiMixedPrecision`, weights cast by autocast are kept until the step's end if there is more than one pass.
     """
     random_state = torch.get_rng_state()
     tracker = StorageTracker()
@@ -153,9 +154,10 @@ def predict_step(
                 parameter.grad = torch.zeros_like(parameter)
             if stepper is not None:
                 stepper.step()
-            peaks, activations = _step(
-                tracker, twin, loss, batch, stepper, precision, min(accumulation, 2), not gradient_buckets
-            )
+            with _kept_casts() if accumulation > 1 else nullcontext():
+                peaks, activations = _step(
+                    tracker, twin, loss, batch, stepper, precision, min(accumulation, 2), not gradient_buckets
+                )
             sizes = {
                 "parameters": _bytes(twin.parameters()),
                 "buffers": _bytes(twin.buffers()),
@@ -194,6 +196,17 @@ def _step(
         optimizer.step()
     peaks["optimizer"] = tracker.reset_peak()
     return peaks, alive
+
+
+@contextmanager
+def _kept_casts() -> Iterator[None]:
+    """Autocast forgets the weights it cast when its depth is back at zero."""
+    torch.autocast_increment_nesting()
+    try:
+        yield
+    finally:
+        torch.autocast_decrement_nesting()
+        torch.clear_autocast_cache()
 
 
 @contextmanager
