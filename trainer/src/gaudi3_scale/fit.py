@@ -243,6 +243,8 @@ class _Job:
         rank_state = ranks[topology.rank] if topology.rank < len(ranks) else None
         seed_all(config.train.seed)
         module = LanguageModule(config, self.device, weights=checkpoint is None)
+        for option, effect in module.memory.items():
+            self.console.say(f"{option}: {effect}")
         if progress.step < config.train.max_steps:
             settings = config.checkpoint
             saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies)
