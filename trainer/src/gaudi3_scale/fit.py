@@ -13,6 +13,8 @@ from gaudi3_scale import device as devices
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.saver import Saver
+from gaudi3_scale.checkpoint.target import open_target
+from gaudi3_scale.checkpoint.upload import Uploader
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
 from gaudi3_scale.data import Corpus, RankBatches, Samples, collect, identity
@@ -97,10 +99,13 @@ class _Job:
             config.output_dir / "checkpoints", config.checkpoint.keep, console.say, config.checkpoint.keep_every
         )
 
+        settings = config.checkpoint
+        self.target = open_target(settings.target, settings.endpoint_url) if settings.target else None
+
     def run(self) -> None:
         """Agree, prepare, train, measure."""
         config, team, progress = self.config, self.team, self.progress
-        checkpoint = agree(self.peers, self.store, self.lines.path, self.console.say)
+        checkpoint = agree(self.peers.patient, self.store, self.lines.path, self.console.say, self.target)
         if checkpoint is not None and checkpoint.step >= config.train.max_steps:
             done = [not team.writer or self.status.finished(config.train.max_steps)]
             if all(all(each) for each in team.gather(done)):
@@ -193,7 +198,10 @@ class _Job:
         module = LanguageModule(config, self.device)
         if progress.step < config.train.max_steps:
             settings = config.checkpoint
-            saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies)
+            uploader = Uploader(self.target, self.store, self.peers, self.console.say) if self.target else None
+            saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies, uploader)
+            if uploader is not None and checkpoint is not None:
+                uploader.catch_up(self.peers, checkpoint)
             report = Report(config, team, progress, self.console, self.status, self.lines, metrics)
             callbacks = [
                 Start(config, self.device, topology, rank_state),
@@ -216,7 +224,7 @@ class _Job:
             trainer.fit(module, train_dataloaders=batches)
             saver.close()
         elif checkpoint is not None:
-            load(checkpoint, self.peers, module.model, [], None)
+            load(checkpoint, self.peers.patient, module.model, [], None)
         progress.validation_loss = validate(module.model, samples, config, self.device, team)
 
 
