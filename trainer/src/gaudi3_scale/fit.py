@@ -16,7 +16,9 @@ from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.saver import Saver
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
-from gaudi3_scale.data import Corpus, RankBatches, Samples, collect, identity
+from gaudi3_scale.data import Corpus, RankBatches, Samples, identity
+from gaudi3_scale.data.job import open_samples, prepare
+from gaudi3_scale.data.prefetch import Prefetched
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team, Topology
 from gaudi3_scale.elastic import batch, same_batch
@@ -25,6 +27,9 @@ from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.job import Interruption
 from gaudi3_scale.resume import agree
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+from gaudi3_scale.throughput.ledger import Ledger, process_age, use
+from gaudi3_scale.throughput.meter import meter_for
+from gaudi3_scale.throughput.watch import Watch
 
 
 def fit(config: Config, notices: Notices | None = None) -> None:
@@ -55,6 +60,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     )
     if leader and not status.finished(config.train.max_steps):
         status.write("starting", progress)
+    ledger = use(Ledger(age=process_age()))
     team: Team | None = None
     interruption: Interruption | None = None
     try:
@@ -64,7 +70,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         team = Team(topology, device, config.train.collective_timeout)
         team.elect_writers(config.output_dir)
         interruption = Interruption(notices, team, progress, status)
-        _Job(config, device, team, progress, console, status, interruption).run()
+        _Job(config, device, team, progress, console, status, interruption, ledger).run()
         team.close()
     except Interrupted:
         raise
@@ -83,8 +89,8 @@ def fit(config: Config, notices: Notices | None = None) -> None:
 def _lost(error: Exception) -> bool:
     """Is it what happens when another process dies?"""
     text = str(error)
-    lost = isinstance(error, torch.distributed.DistError) or "gloo" in text.lower() or "onnection" in text
-    return lost and not isinstance(error, TrainerError)
+    lost = any(word in text.lower() for word in ("gloo", "connection", "pair closure"))
+    return (lost or isinstance(error, torch.distributed.DistError)) and not isinstance(error, TrainerError)
 
 
 def _explain(error: Exception, topology: Topology, progress: Progress) -> Exception:
@@ -115,6 +121,7 @@ class _Job:
         console: Console,
         status: StatusFile,
         interruption: Interruption,
+        ledger: Ledger,
     ) -> None:
         self.config = config
         self.device = device
@@ -123,6 +130,7 @@ class _Job:
         self.console = console
         self.status = status
         self.interruption = interruption
+        self.ledger = ledger
         self._configured = batch(config)
         self.lines = MetricsFile(config.output_dir / "metrics.jsonl")
         self.peers = Peers.meet(config.output_dir, config.train.collective_timeout)
@@ -143,7 +151,7 @@ class _Job:
             self._keep_batch(checkpoint)
         corpus = self._corpus()
         self.interruption.check("the preparation of the data")
-        samples = Samples(corpus, config.data, config.model.sequence_length, config.train.seed)
+        samples = open_samples(config, corpus)
         about = self._about(corpus)
         state = self._restore(checkpoint, about) if checkpoint is not None else None
         if team.writer:
@@ -151,10 +159,13 @@ class _Job:
         baseline = samples.baseline() if team.topology.rank == 0 else 0.0
         progress.baseline_loss = team.gather(baseline)[0]
         self.console.say(
-            f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} bytes of "
-            f"{config.data.source}, byte-frequency baseline {progress.baseline_loss:.3f} nats/byte"
+            f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} {corpus.unit}s of "
+            f"{config.data.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
         )
-        self._train(samples, about, checkpoint, state)
+        watch = Watch(self.ledger, config.output_dir if team.writer else None, progress.step)
+        self._train(samples, about, checkpoint, state, watch)
+        self.ledger.finished(progress.step)
+        progress.goodput = watch.goodput().status()
         if team.writer:
             self.status.write("finished", progress)
         self.console.summary(progress)
@@ -174,18 +185,19 @@ class _Job:
 
     def _corpus(self) -> Corpus:
         """The data, the same on all nodes."""
-        directory = self.config.output_dir / "data"
-        found = self.team.must_all(lambda: identity(collect(self.config.data, directory)) if self.team.writer else None)
+        corpus = prepare(self.config, self.team, self.console)
+        found = self.team.gather(identity(corpus) if self.team.writer else None)
         known = [(rank, about) for rank, about in enumerate(found) if about is not None]
         first = known[0][1]
         for rank, about in known[1:]:
             if about != first:
                 raise TrainerError(
-                    f"The nodes' data differ: {first['size']:,} bytes with SHA-256 {first['sha256'][:12]} at rank 0, "
-                    f"{about['size']:,} with {about['sha256'][:12]} at rank {rank}; give every node the same "
+                    f"The nodes' data differ: {first['size']:,} {corpus.unit}s with SHA-256 {first['sha256'][:12]} at "
+                    f"rank 0, {about['size']:,} with {about['sha256'][:12]} at rank {rank}; give every node the same "
                     "data.source (for stdlib: the same Python) and delete data/ in output_dir."
                 )
-        return collect(self.config.data, directory)
+        self.progress.unit = corpus.unit
+        return corpus
 
     def _about(self, corpus: Corpus) -> dict[str, Any]:
         """What a checkpoint's manifest says of the run."""
@@ -220,7 +232,12 @@ class _Job:
         return state
 
     def _train(
-        self, samples: Samples, about: dict[str, Any], checkpoint: Checkpoint | None, state: dict[str, Any] | None
+        self,
+        samples: Samples,
+        about: dict[str, Any],
+        checkpoint: Checkpoint | None,
+        state: dict[str, Any] | None,
+        watch: Watch,
     ) -> None:
         from gaudi3_scale.accelerator import build_trainer
         from gaudi3_scale.callbacks.evaluate import Evaluate
@@ -243,11 +260,13 @@ class _Job:
         ranks = state["ranks"] if state else []
         rank_state = ranks[topology.rank] if topology.rank < len(ranks) else None
         seed_all(config.train.seed)
-        module = LanguageModule(config, self.device)
+        module = LanguageModule(config, self.device, weights=checkpoint is None)
+        for option, effect in module.memory.items():
+            self.console.say(f"{option}: {effect}")
         if progress.step < config.train.max_steps:
             settings = config.checkpoint
             saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies)
-            report = Report(config, team, progress, self.console, self.status, self.lines, metrics)
+            report = Report(config, team, progress, self.console, self.status, self.lines, metrics, watch)
             save = Save(config, team, self.device, progress, saver, report, self.status, metrics)
             evaluations = MetricsFile(config.output_dir / "evaluation.jsonl")
             interruption = self.interruption
@@ -255,6 +274,15 @@ class _Job:
             def held_out(module: LanguageModule, between: Callable[[], None]) -> float:
                 return validate(module.model, samples, config, self.device, team, between)
 
+            watch.meter, why = meter_for(
+                module.model,
+                self.device.torch_device(),
+                config.train.precision,
+                config.model.sequence_length,
+                topology.world_size,
+            )
+            if why is not None and self.device.type != "cpu":
+                self.console.say(f"no MFU: {why}")
             callbacks = [
                 Start(config, self.device, topology, rank_state),
                 report,
@@ -276,7 +304,8 @@ class _Job:
                 topology.rank,
                 topology.world_size,
             )
-            trainer.fit(module, train_dataloaders=batches)
+            prefetched = Prefetched(batches, config.data.prefetch, self.device.pin)
+            trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
             saver.close()
         elif checkpoint is not None:
             load(checkpoint, self.peers, module.model, [], None)
