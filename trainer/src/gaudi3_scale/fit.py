@@ -23,6 +23,7 @@ from gaudi3_scale.data.job import open_samples, prepare
 from gaudi3_scale.data.prefetch import Prefetched
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team, Topology
+from gaudi3_scale.elastic import batch, same_batch
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.job import Interruption
@@ -132,6 +133,7 @@ class _Job:
         self.status = status
         self.interruption = interruption
         self.ledger = ledger
+        self._configured = batch(config)
         self.lines = MetricsFile(config.output_dir / "metrics.jsonl")
         self.peers = Peers.meet(config.output_dir, config.train.collective_timeout)
         self.store = CheckpointStore(
@@ -150,6 +152,8 @@ class _Job:
             if all(all(each) for each in team.gather(done)):
                 self.console.say(f"already finished at step {checkpoint.step}: nothing to do")
                 return
+        if checkpoint is not None:
+            self._keep_batch(checkpoint)
         corpus = self._corpus()
         self.interruption.check("the preparation of the data")
         samples = open_samples(config, corpus)
@@ -170,6 +174,19 @@ class _Job:
         if team.writer:
             self.status.write("finished", progress)
         self.console.summary(progress)
+
+    def _keep_batch(self, checkpoint: Checkpoint) -> None:
+        """Take as many samples per step as before, however many processes there are now."""
+        progress, before = self.progress, self.config.train.accumulation_steps
+        self.config = same_batch(self.config, checkpoint.manifest.about, self.team.topology.world_size)
+        now = self.config.train.accumulation_steps
+        if now != before:
+            progress.samples_per_step = progress.samples_per_step // before * now
+            self.console.say(
+                f"{self.team.topology.world_size} process(es) instead of {checkpoint.manifest.about['world_size']}: "
+                f"accumulating {now} micro-batches instead of {before}, so that a step takes "
+                f"{progress.samples_per_step} samples as before"
+            )
 
     def _corpus(self) -> Corpus:
         """The data, the same on all nodes."""
@@ -195,6 +212,7 @@ class _Job:
             "seed": self.config.train.seed,
             "world_size": self.team.topology.world_size,
             "samples_per_step": self.progress.samples_per_step,
+            "batch": self._configured,
             "device": self.device.type,
             "torch": str(torch.__version__),
         }
