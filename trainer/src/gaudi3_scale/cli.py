@@ -13,6 +13,7 @@ import typer
 from gaudi3_scale import __version__
 from gaudi3_scale.config import dump_default, load
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.interruption import Interrupted, Notices
 
 app = typer.Typer(
     add_completion=False,
@@ -47,12 +48,14 @@ ConfigFile = Annotated[Path | None, typer.Option(help="YAML file; without it eve
 def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
     """Train, resuming from the newest checkpoint of the output directory; a finished job is left alone.
 
-    Exit codes: 0 finished, 2 bad configuration, 1 any other failure.
+    Exit codes: 0 finished, 75 interrupted (started again, it goes on), 2 bad configuration, 1 any other failure.
     """
     settings = load(config, overrides or ())
+    notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
+    notices.start()  # before the imports, which take seconds
     from gaudi3_scale.fit import fit as run  # imports torch: only once the configuration is known to be good
 
-    run(settings)
+    run(settings, notices)
 
 
 @app.command()
@@ -131,8 +134,8 @@ def main() -> NoReturn:
     try:
         app()
     except TrainerError as error:
-        # However many processes find it: of each node only the first one speaks about the configuration.
-        if not isinstance(error, ConfigError) or os.environ.get("LOCAL_RANK", "0") == "0":
+        # However many processes find it: of each node only the first one speaks about what is the same for all.
+        if not isinstance(error, ConfigError | Interrupted) or os.environ.get("LOCAL_RANK", "0") == "0":
             print(f"gaudi3-train: {error}", file=sys.stderr)
         code = error.exit_code
     except SystemExit as end:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import signal
 from typing import Any
 
 import lightning.pytorch as pl
@@ -18,7 +17,7 @@ from gaudi3_scale.randomness import restore, seed_all
 
 
 class Start(pl.Callback):
-    """Settles gradient buckets, random state, signals and the garbage collector."""
+    """Settles gradient buckets, random state and the garbage collector."""
 
     def __init__(self, config: Config, device: Device, topology: Topology, rank_state: dict[str, Any] | None) -> None:
         """`rank_state` is this rank's part of the checkpoint; without it the seed decides."""
@@ -30,8 +29,6 @@ class Start(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Called once everything is on its device."""
         assert isinstance(pl_module, LanguageModule)
-        # Lightning's handler broadcasts: a process that is told to stop alone would wait for the others.
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if self._topology.world_size > 1:
             self._settle_buckets(trainer, pl_module)
         pl_module.loss_sum.zero_()

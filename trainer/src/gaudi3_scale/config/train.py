@@ -26,6 +26,9 @@ class TrainConfig(Section):
     epsilon: float = Field(1e-8, gt=0, description="of AdamW")
     weight_decay: float = Field(0.1, ge=0, description="on matrices only")
     gradient_clip: float = Field(1.0, ge=0, description="bound on the gradient's norm; 0 = none")
+    evaluate_every: int = Field(
+        0, ge=0, description="steps between losses on held-out samples (evaluation.jsonl); 0 = only when training ends"
+    )
     seed: int = Field(1234, ge=0, lt=2**32, description="weights, sample order and random state follow from it")
     precision: Literal["32-true", "bf16-mixed"] = Field(
         "32-true", description="32-true, or bf16-mixed = bfloat16 autocast over float32 weights"

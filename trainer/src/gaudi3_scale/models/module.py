@@ -8,14 +8,16 @@ import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
+from gaudi3_scale import memory
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
+from gaudi3_scale.lean import QuickHooks
 from gaudi3_scale.models.build import build
-from gaudi3_scale.models.objectives import losses
+from gaudi3_scale.models.objectives import losses, training_loss
 from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
 
 
-class LanguageModule(pl.LightningModule):
+class LanguageModule(QuickHooks, pl.LightningModule):
     """The training step. The loss is summed on the device; whoever logs reads it every few steps."""
 
     def __init__(self, config: Config, device: Device, weights: bool = True) -> None:
@@ -23,6 +25,7 @@ class LanguageModule(pl.LightningModule):
         super().__init__()
         self.model = build(config.model, weights=weights)
         self.model.train()
+        self.memory = memory.apply(self.model, training_loss, config, device)
         self._config = config.train
         self._gaudi_device = device
         self.loss_sum = torch.zeros((), device=device.torch_device())
