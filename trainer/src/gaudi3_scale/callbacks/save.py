@@ -93,6 +93,7 @@ class Save(pl.Callback):
         current().append(step, force=True)
         self._report.restart_step_clock()
 
+    @accounted(CHECKPOINT)
     def wait(self, deadline: float | None = None) -> bool:
         """Wait until all that was begun is durable, or until a `time.monotonic()`; is it?"""
         durable = self._saver.wait(deadline)
