@@ -40,7 +40,7 @@ class HabanaFSDPStrategy(ModelParallelStrategy):
         if not is_overridden("configure_model", module):
             half = torch.bfloat16 if str(self.precision_plugin.precision).startswith("bf16") else None
             shard(module, self.device_mesh["data_parallel"], half)
-                module.configure_model = _done
+            module.configure_model = _done
         super().setup(trainer)
 
 
