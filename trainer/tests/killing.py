@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import signal
 import time
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +76,11 @@ class Outcome:
     """What was seen."""
 
     code: int
-    committed: list[int]
-    state: str
-    interruption: str | None
-    resumed_from: int | None
+    """Exit code of the launcher, minus the signal that killed it."""
+    before: list[int]
+    """Steps with a committed checkpoint when the signal was sent."""
+    after: list[int]
+    status: dict[str, Any]
     seconds: float
     """From the signal until nothing of the job was left."""
 
@@ -124,9 +128,9 @@ class KilledJob:
 
     def state(self) -> Any:
         """The content of the last checkpoint."""
-        import torch
+        from gaudi3_scale.checkpoint.fetch import read_all
 
-        return torch.load(self.folder / "out" / "checkpoints" / f"step-{STEPS:08d}" / "state.pt", weights_only=True)
+        return read_all(self.folder / "out" / "checkpoints" / f"step-{STEPS:08d}")
 
     def strike(self, case: Case) -> Outcome:
         """Run into the phase, send the signal, and watch the job go; raises if it does not."""
@@ -144,11 +148,12 @@ class KilledJob:
         alive = workers(started.pid)
         assert len(alive) == 2
         victims = {"one rank": [alive[int(ranks[-1])]], "all ranks": alive, "launcher": [started.pid]}[case.target]
+        before = self.steps()
         began = time.monotonic()
         for pid in victims:
             kill(pid, case.number)
         if case.number != signal.SIGKILL or case.target == "launcher":
-            time.sleep(0.2)  # the notice is heard while the phase lasts
+            time.sleep(1.0 if case.number == signal.SIGKILL else 0.2)  # the notice is heard while the phase lasts
         (self.folder / "go").touch()
         try:
             code = started.wait(BOUND)
@@ -158,8 +163,7 @@ class KilledJob:
                 if _alive(pid):
                     kill(pid, signal.SIGKILL)
         took = time.monotonic() - began
-        status = self.status()
-        return Outcome(code, self.steps(), status["state"], status["interruption"], None, took)
+        return Outcome(code, before, self.steps(), self.status(), took)
 
 
 def _alive(pid: int) -> bool:
@@ -175,3 +179,49 @@ def _wait(condition: Any, seconds: float, started: Started | None = None) -> Non
         assert time.monotonic() < end, f"not within {seconds:.1f} s"
         assert started is None or started.poll() is None, started.output()
         time.sleep(0.01)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case that held."""
+
+    case: Case
+    seen: Outcome
+    resumed: int
+
+    def __str__(self) -> str:
+        ending = f"exit {self.seen.code}" if self.seen.code >= 0 else "killed"
+        cells = [self.case.phase, self.case.number.name, self.case.target, f"{ending}, `{self.seen.status['state']}`"]
+        cells += [str(max(self.seen.before, default=0)), str(self.resumed), f"{self.seen.seconds:.1f}"]
+        return f"| {' | '.join(cells)} |"
+
+
+def page(rows: list[Row]) -> str:
+    """The table with what is needed to read it."""
+    import lightning
+    import torch
+
+    text = f"""# The kill matrix
+
+Written by `make kill-matrix` on {date.today()} with Python {platform.python_version()}, torch {torch.__version__} and
+lightning {lightning.__version__} on {os.cpu_count()} CPU cores: {len(rows)} of {len(CASES)} cases held.
+
+A job of two processes (gloo, CPU) under `gaudi3_scale.launch` trains {STEPS} steps of two micro-batches, saves every
+{EVERY} steps and evaluates every {EVALUATE}. One or both processes are held in the named phase, the signal is sent,
+the phase goes on. Then the job is started again and runs to its end.
+
+In every row below: nothing of the job was left {BOUND:.0f} seconds after the signal; no checkpoint that was committed
+before was lost; and after the restart the weights, the optimizer's state, the random states, every logged loss and
+every evaluation were equal, bit for bit, to those of a job to which nothing happened.
+
+- *ending*: exit code of the launcher, and the state in `status.json`. 75 is an orderly interruption. 1 follows a
+  `kill -9`; the state is then whatever was written last.
+- *before*: newest step with a committed checkpoint when the signal came. *resumed*: the step after which the second
+  run began.
+- *seconds*: from the signal to the end of the last process, on a machine that was busy with other work besides: a
+  bound, no figure to compare.
+
+| phase | signal | to | ending | before | resumed | seconds |
+|---|---|---|---|---|---|---|
+"""
+    return text + "".join(f"{row}\n" for row in rows)

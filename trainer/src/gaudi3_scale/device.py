@@ -46,6 +46,10 @@ class Device:
 
         return torch.device("cpu") if self.type == "cpu" else torch.device(self.type, self.index)
 
+    def pin(self, tensor: Any) -> Any:
+        """The tensor in memory that this device copies from without waiting, where it has such."""
+        return tensor.pin_memory() if self.type == "cuda" else tensor
+
     def memory_limit(self) -> int | None:
         """Bytes of the device's own memory; None on CPU, whose memory others use too."""
         return None if self.type == "cpu" else int(self._module().mem_get_info(self.index)[1])

@@ -6,6 +6,7 @@ launcher ends with 75 too. What else it does is torchrun's.
 
     python -m gaudi3_scale.launch --nnodes=2 --nproc-per-node=8 ... --no-python gaudi3-train fit --config job.yml
     python -m gaudi3_scale.launch --replace --nnodes=2:3 ...     a node that has to leave is done without, or replaced
+    python -m gaudi3_scale.launch --status=status.json ...       a spare that was not needed says so there
 
 With `--replace` only the nodes that were told to leave do so; the others meet again, with a spare node or fewer than
 before, and go on from the checkpoint that was just saved. The node that hosts the rendezvous is the exception: the
@@ -15,10 +16,12 @@ store is there, and nothing goes on without it.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     replace = "--replace" in arguments
     if replace:
         arguments.remove("--replace")
+    status = next((a.partition("=")[2] for a in arguments if a.startswith("--status=")), None)
+    arguments = [a for a in arguments if not a.startswith("--status=")]
+    if replace:
         # Workers meet at the group's first node; with a shared store that would be the first of long ago.
         os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     from torch.distributed import run as torchrun
@@ -45,10 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     agents = _install(api, replace)
     with tempfile.TemporaryDirectory(prefix="gaudi3-launch-") as folder:
         os.environ[LEAVING_FILE] = str(Path(folder) / "leaving")
-        args = torchrun.parse_args(["--signals-to-handle", SIGNALS, *arguments])
+        args = torchrun.parse_args(  # type: ignore[no-untyped-call]
+            ["--signals-to-handle", SIGNALS, *arguments]
+        )
         code = 0
         try:
-            torchrun.run(args)
+            torchrun.run(args)  # type: ignore[no-untyped-call]
+            if status is not None and agents and not agents[-1].worked:
+                _say_spare(Path(status))
         except ChildFailedError as failure:
             codes = {each.exitcode for each in failure.failures.values()}
             code = EXIT_CODE if codes == {EXIT_CODE} else 1
@@ -64,9 +74,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     os._exit(code)
 
 
+def _say_spare(path: Path) -> None:
+    """For whoever watches the node: it was not needed."""
+    from gaudi3_scale.files import write_atomically
+    from gaudi3_scale.status import SCHEMA
+
+    write_atomically(path, json.dumps({"schema": SCHEMA, "state": "spare", "updated_at": time.time()}))
+
+
 def _install(api: Any, replace: bool) -> list[Any]:
     """Have torchrun use an agent that knows 75; the agents it makes."""
-    from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerState
+    from torch.distributed.elastic.agent.server.api import DEFAULT_ROLE, RunResult, WorkerGroup, WorkerState
     from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
     from torch.distributed.elastic.multiprocessing.api import SignalException
 
@@ -75,9 +93,21 @@ def _install(api: Any, replace: bool) -> list[Any]:
     class Agent(LocalElasticAgent):
         """Watches the workers of one node."""
 
+        worked = False
+        """Has this node had workers, or was it a spare that was not needed?"""
+
         def __init__(self, *positional: Any, **named: Any) -> None:
             super().__init__(*positional, **named)
             made.append(self)
+
+        def run(self, role: str = DEFAULT_ROLE) -> RunResult:
+            # torchrun returns nothing from a spare when the others have ended, and then trips over it.
+            return super().run(role) or RunResult(state=WorkerState.SUCCEEDED)
+
+        def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
+            self.worked = True
+            started: dict[int, Any] = super()._start_workers(worker_group)
+            return started
 
         def exit_codes(self) -> set[int | None]:
             """How the last workers ended; None for one that has not."""
@@ -85,7 +115,7 @@ def _install(api: Any, replace: bool) -> list[Any]:
             return {handler.proc.poll() for handler in handlers.values()}
 
         def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
-            result = super()._monitor_workers(worker_group)
+            result: RunResult = super()._monitor_workers(worker_group)
             if result.state != WorkerState.FAILED or self.exit_codes() != {EXIT_CODE}:
                 return result
             if not replace:

@@ -24,6 +24,7 @@ class Progress:
     device: str
     sequence_length: int
     samples_per_step: int
+    unit: str = "byte"
     step: int = 0
     samples: int = 0
     loss: float | None = None
@@ -31,6 +32,9 @@ class Progress:
     validation_loss: float | None = None
     baseline_loss: float | None = None
     tokens_per_second: float | None = None
+    tokens_per_second_stepping: float | None = None
+    mfu: float | None = None
+    goodput: dict[str, Any] | None = None
     checkpoint: Path | None = None
     checkpoint_step: int | None = None
     resumed_from_step: int | None = None
@@ -39,7 +43,7 @@ class Progress:
 
     @property
     def tokens(self) -> int:
-        """Tokens (bytes) learnt from since the job's beginning."""
+        """Tokens (bytes where the tokenizer is bytes) learnt from since the job's beginning."""
         return self.samples * self.sequence_length
 
     def advance(self) -> int:
@@ -80,6 +84,9 @@ class StatusFile:
             "validation_loss": progress.validation_loss,
             "baseline_loss": progress.baseline_loss,
             "tokens_per_second": progress.tokens_per_second,
+            "tokens_per_second_stepping": progress.tokens_per_second_stepping,
+            "mfu": progress.mfu,
+            "goodput": progress.goodput,
             "tokens": progress.tokens,
             "world_size": progress.world_size,
             "device": progress.device,

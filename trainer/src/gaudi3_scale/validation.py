@@ -14,8 +14,10 @@ from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team
 from gaudi3_scale.models.objectives import sample_loss
 from gaudi3_scale.precision import build_precision
+from gaudi3_scale.throughput.ledger import EVALUATION, accounted
 
 
+@accounted(EVALUATION)
 @torch.no_grad()
 def validate(
     model: nn.Module,

@@ -12,6 +12,7 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Topology
 from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.models.objectives import example
 from gaudi3_scale.randomness import restore, seed_all
 
 
@@ -47,8 +48,8 @@ class Start(pl.Callback):
         It does so once, by the order in which gradients came. From three processes on, the arrangement decides in
         which order a ring sums, so a resumed run would differ from an uninterrupted one in its first step.
         """
-        shape = (self._config.train.micro_batch_size, self._config.model.sequence_length + 1)
-        samples = torch.zeros(shape, dtype=torch.int64, device=self._device.torch_device())
+        train = self._config.train
+        samples = example(self._config.model, train.micro_batch_size, self._device.torch_device())
         for _ in range(2):
             loss = trainer.strategy.training_step(samples, 0)
             assert isinstance(loss, torch.Tensor)

@@ -16,7 +16,14 @@ class TrainConfig(Section):
     micro_batch_size: int = Field(8, ge=1, description="samples per process and forward pass")
     accumulation_steps: int = Field(1, ge=1, description="forward passes per optimizer step")
     learning_rate: float = Field(3e-3, gt=0, description="peak of the schedule")
-    warmup_steps: int = Field(20, ge=0, description="steps of linear rise; cosine fall to a tenth afterwards")
+    schedule: Literal["cosine", "linear", "constant", "wsd"] = Field(
+        "cosine", description="of the learning rate after its rise; wsd = stable, then a linear fall at the end"
+    )
+    warmup_steps: int = Field(20, ge=0, description="steps of linear rise before the schedule")
+    final_learning_rate: float = Field(0.1, ge=0, le=1, description="at max_steps, as a share of the peak")
+    decay_fraction: float = Field(0.2, gt=0, le=1, description="share of all steps in which wsd falls")
+    betas: tuple[float, float] = Field((0.9, 0.95), description="of AdamW")
+    epsilon: float = Field(1e-8, gt=0, description="of AdamW")
     weight_decay: float = Field(0.1, ge=0, description="on matrices only")
     gradient_clip: float = Field(1.0, ge=0, description="bound on the gradient's norm; 0 = none")
     evaluate_every: int = Field(

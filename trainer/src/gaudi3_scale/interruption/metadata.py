@@ -189,11 +189,11 @@ def _watch(cloud: Metadata, tell: Callable[[Notice], None], say: Callable[[str],
 
 
 def _ask(
-    url: str, headers: Mapping[str, str], method: str = "GET", timeout: float = TIMEOUT
+    url: str, headers: Mapping[str, str], method: str = "GET", timeout: float | None = None
 ) -> tuple[str, Mapping[str, str]]:
     """The answer's text and headers."""
     request = urllib.request.Request(url, headers=dict(headers), method=method)
-    with _OPENER.open(request, timeout=timeout) as answer:
+    with _OPENER.open(request, timeout=timeout or TIMEOUT) as answer:
         return answer.read(65536).decode().strip(), answer.headers
 
 
@@ -205,6 +205,6 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _not_before(event: Mapping[str, Any]) -> float | None:
-    """When an event may begin; empty once it has begun."""
+    """When an event may begin; empty once it has, and nobody says how long it takes."""
     text = str(event.get("NotBefore") or "")
-    return parsedate_to_datetime(text).timestamp() if text else time.time()
+    return parsedate_to_datetime(text).timestamp() if text else None

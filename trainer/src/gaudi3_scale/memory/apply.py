@@ -19,6 +19,7 @@ from gaudi3_scale.memory.checkpointing import checkpoint_all
 from gaudi3_scale.memory.recompute import GIB, plan_recompute
 from gaudi3_scale.memory.rotary import use_fused_rotary
 from gaudi3_scale.memory.tracker import Loss
+from gaudi3_scale.models.objectives import example
 
 
 def apply(model: nn.Module, loss: Loss, config: Config, device: Device) -> dict[str, str]:
@@ -26,7 +27,7 @@ def apply(model: nn.Module, loss: Loss, config: Config, device: Device) -> dict[
 
     Args:
         model: changed in place; its class and the names of its parameters stay.
-        loss: called with the model and token ids (B, T + 1), int64.
+        loss: called with the model and a batch as `models.objectives.example` makes it.
         config: of the job; every process comes to the same plan from it.
         device: where it will train.
 
@@ -60,11 +61,10 @@ def _by_budget(model: nn.Module, loss: Loss, config: Config, device: Device) -> 
             f"memory.activation_checkpointing is budget, and device {device.type} has no memory of its own to take as "
             "the budget: set memory.budget_gib."
         )
-    tokens = config.model.sequence_length + 1
     plan = plan_recompute(
         model,
         loss,
-        lambda batch: [torch.empty(batch, tokens, dtype=torch.int64, device="meta")],
+        lambda batch: [example(config.model, batch, "meta")],
         train.micro_batch_size,
         budget,
         margin=wanted.margin,

@@ -13,10 +13,12 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 STARTUP = "startup"
 COMPUTE = "compute"
@@ -137,6 +139,20 @@ class _Waited(Iterable[T]):
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._batches, name)
+
+
+def accounted(part: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorator: what the function takes is of this part, in the ledger that is current when it is called."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def timed(*args: P.args, **kwargs: P.kwargs) -> T:
+            with current().during(part):
+                return function(*args, **kwargs)
+
+        return timed
+
+    return decorate
 
 
 def process_age() -> float:
