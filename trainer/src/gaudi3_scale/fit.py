@@ -223,8 +223,8 @@ class _Job:
             )
             trainer.fit(module, train_dataloaders=batches)
             saver.close()
-        elif checkpoint is not None:
-            load(checkpoint, self.peers.patient, module.model, [], None)
+        elif checkpoint is not None and state is not None:
+            load(checkpoint, self.peers.patient, module.model, [], state)
         progress.validation_loss = validate(module.model, samples, config, self.device, team)
 
 
