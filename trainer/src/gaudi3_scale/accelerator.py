@@ -17,6 +17,7 @@ from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy, Stra
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device, resolve
 from gaudi3_scale.distributed import Topology
+from gaudi3_scale.lean import slim
 from gaudi3_scale.precision import build_precision
 
 
@@ -114,6 +115,7 @@ def build_trainer(
         use_distributed_sampler=False,
     )
     drop_sigterm_broadcast(trainer)
+    slim(trainer)
     return trainer
 
 

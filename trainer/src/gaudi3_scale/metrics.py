@@ -21,6 +21,8 @@ from gaudi3_scale import __version__
 from gaudi3_scale.config import MetricsConfig
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.status import Progress
+from gaudi3_scale.throughput.goodput import PARTS, Goodput
+from gaudi3_scale.throughput.meter import Reading
 
 STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -83,6 +85,27 @@ class TrainingMetrics:
             registry=registry,
         )
 
+        self.tokens_per_second = Gauge(
+            "gaudi_training_tokens_per_second",
+            "Tokens per second of the whole job over the last logged steps; window is wall (all time) or stepping "
+            "(without checkpoints and evaluation).",
+            ["window"],
+            registry=registry,
+        )
+        self.mfu = Gauge(
+            "gaudi_training_mfu_ratio",
+            "Model FLOPs utilization of all devices over the last logged steps, 0 to 1; absent where no peak is known.",
+            ["window"],
+            registry=registry,
+        )
+        self.goodput = Counter(
+            "gaudi_training_goodput_seconds",
+            "Wall time of the job since its first process, over all restarts, by what it went into.",
+            ["part"],
+            registry=registry,
+        )
+        self._goodput = dict.fromkeys(PARTS, 0.0)
+
     def serve(self, config: MetricsConfig) -> str:
         """Listen, and return the URL."""
         try:
@@ -112,6 +135,19 @@ class TrainingMetrics:
     def stalled(self, seconds: float) -> None:
         """A checkpoint held training up."""
         self.checkpoint_stall.observe(seconds)
+
+    def measured(self, reading: Reading, goodput: Goodput) -> None:
+        """Speed and goodput were read; what is not known has no series."""
+        speeds = {"wall": reading.tokens_per_second, "stepping": reading.tokens_per_second_stepping}
+        shares = {"wall": reading.mfu_wall, "stepping": reading.mfu}
+        for gauge, values in ((self.tokens_per_second, speeds), (self.mfu, shares)):
+            for window, value in values.items():
+                if value is not None:
+                    gauge.labels(window).set(value)
+        for part, spent in goodput.nanoseconds.items():
+            seconds = spent / 1e9
+            self.goodput.labels(part).inc(max(0.0, seconds - self._goodput[part]))
+            self._goodput[part] = seconds
 
     def checkpointed(self, seconds: float) -> None:
         """A checkpoint was committed on this node."""

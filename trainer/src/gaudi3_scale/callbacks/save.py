@@ -15,9 +15,10 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team
 from gaudi3_scale.metrics import TrainingMetrics
-from gaudi3_scale.model import LanguageModule
+from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.randomness import capture
 from gaudi3_scale.status import Progress, StatusFile
+from gaudi3_scale.throughput.ledger import CHECKPOINT, accounted, current
 
 
 class Restore(pl.Callback):
@@ -82,19 +83,26 @@ class Save(pl.Callback):
         """The newest step that was handed to the saver or resumed from; the same on all ranks."""
         return self._saver.last_step if self._saver.last_step is not None else self._progress.resumed_from_step
 
+    @accounted(CHECKPOINT)
     def save(self, step: int, last: bool = False) -> None:
         """Save the state after this step, which is the last one that was made. Collective."""
         self._saver.save(step, last or step == self._config.train.max_steps)
         if self._metrics is not None:
             self._metrics.stalled(self._saver.last_stall)
         self.note()
+        current().append(step, force=True)
         self._report.restart_step_clock()
 
+    @accounted(CHECKPOINT)
     def wait(self, deadline: float | None = None) -> bool:
         """Wait until all that was begun is durable, or until a `time.monotonic()`; is it?"""
         durable = self._saver.wait(deadline)
         self.note()
         return durable
+
+    def close(self, deadline: float | None = None) -> bool:
+        """Wait for uploads, too."""
+        return self._saver.close(deadline)
 
     def estimate(self) -> float | None:
         """Seconds from `save` to durable."""

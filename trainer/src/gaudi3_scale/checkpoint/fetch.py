@@ -37,9 +37,15 @@ class PeerReader(VerifiedReader):
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         """Fetch, then read. Collective, as the load is."""
+        needed = {self.storage_data[item.storage_index].relative_path for item in plan.items}
+        lacking = sorted(needed - set(self._checkpoint.manifest.here))
         if self._peers.size > 1:
-            needed = {self.storage_data[item.storage_index].relative_path for item in plan.items}
             self._checkpoint = fetch(self._checkpoint, self._peers, needed)
+        elif lacking:
+            raise TrainerError(
+                f"The checkpoint {self._checkpoint.path} has only some of its files here, without {lacking[0]}: "
+                "copy the others from the nodes that wrote them, or from the target."
+            )
         return super().read_data(plan, planner)
 
 
