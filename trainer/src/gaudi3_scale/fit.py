@@ -14,6 +14,8 @@ from gaudi3_scale import device as devices
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.saver import Saver
+from gaudi3_scale.checkpoint.target import open_target
+from gaudi3_scale.checkpoint.upload import Uploader
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
 from gaudi3_scale.data import Corpus, RankBatches, Samples, identity
@@ -138,10 +140,13 @@ class _Job:
             config.output_dir / "checkpoints", config.checkpoint.keep, console.say, config.checkpoint.keep_every
         )
 
+        settings = config.checkpoint
+        self.target = open_target(settings.target, settings.endpoint_url) if settings.target else None
+
     def run(self) -> None:
         """Agree, prepare, train, measure."""
         config, team, progress = self.config, self.team, self.progress
-        checkpoint = agree(self.peers, self.store, self.lines.path, self.console.say)
+        checkpoint = agree(self.peers.patient, self.store, self.lines.path, self.console.say, self.target)
         if checkpoint is not None and checkpoint.step >= config.train.max_steps:
             done = [not team.writer or self.status.finished(config.train.max_steps)]
             if all(all(each) for each in team.gather(done)):
@@ -265,7 +270,10 @@ class _Job:
             self.console.say(f"{option}: {effect}")
         if progress.step < config.train.max_steps:
             settings = config.checkpoint
-            saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies)
+            uploader = Uploader(self.target, self.store, self.peers, self.console.say) if self.target else None
+            saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies, uploader)
+            if uploader is not None and checkpoint is not None:
+                uploader.catch_up(self.peers, checkpoint)
             report = Report(config, team, progress, self.console, self.status, self.lines, metrics, watch)
             save = Save(config, team, self.device, progress, saver, report, self.status, metrics)
             evaluations = MetricsFile(config.output_dir / "evaluation.jsonl")
@@ -308,7 +316,7 @@ class _Job:
             trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
             saver.close()
         elif checkpoint is not None:
-            load(checkpoint, self.peers, module.model, [], None)
+            load(checkpoint, self.peers.patient, module.model, [], None)
 
         def last() -> None:
             self.interruption.check("the last evaluation")
