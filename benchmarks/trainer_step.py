@@ -6,10 +6,10 @@
     torchrun --nproc-per-node=2 benchmarks/trainer_step.py --model tiny       # the same against a plain DDP loop
 
 Both loops run the same model, data order, optimizer, clipping and schedule in one process, in alternating rounds (the
-order within a round alternates too); both read the loss from the device every `log_every` steps. Ours also writes
-status.json, metrics.jsonl and the ledger of goodput, keeps Prometheus metrics, measures the wait for data and formats
-the log line; checkpoints are outside the timed steps. The loops must end with the same loss, or the comparison is
-refused.
+order within a round alternates too); both read the loss from the device every `log_every` steps. Ours is the job with
+all it does between two checkpoints: it reads batches ahead, watches for interruptions, measures the wait for data,
+keeps Prometheus metrics and the ledger of goodput, writes status.json and metrics.jsonl. The loops must end with the
+same loss, or the comparison is refused.
 
 How to read it: `wall` is time per step, `cpu` the CPU time of all processes per step, which a busy machine disturbs
 less. Each figure is the lower quartile over the rounds (what else the machine does only adds), with the distance to the
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
 import sys
 import tempfile
@@ -106,11 +107,12 @@ class Bench:
         self.folder = folder
         self.steps = steps
         self.losses: dict[str, float] = {}
-        settings = [f"output_dir={folder}", f"train.max_steps={SKIPPED + steps}", "device=cpu", "train.threads=1"]
+        settings = [f"output_dir={folder}", f"train.max_steps={SKIPPED + steps + 1}", "device=cpu", "train.threads=1"]
+        settings += ["checkpoint.every=1000000", "data.validation_samples=1", "metrics.port=0"]
         self.config = load(None, [*settings, *overrides])
         torch.set_num_threads(1)
         corpus = collect(self.config.data, folder / "data")
-        self.samples = Samples(corpus, self.config.data, self.config.model.sequence_length, 1)
+        self.samples = Samples(corpus, self.config.data, self.config.model.sequence_length, self.config.train.seed)
 
     def batches(self) -> Any:
         """The same micro-batches for both."""
@@ -156,46 +158,24 @@ class Bench:
                 loss.item()
             if step == SKIPPED:
                 began = now()
-            if step == train.max_steps:
+            if step == SKIPPED + self.steps:
                 break
         self.losses["plain"] = loss.item()
         return per_step(began, now(), self.steps)
 
     def ours(self) -> Times:
-        """What `gaudi3-train fit` runs, minus the collection of data."""
+        """What `gaudi3-train fit` runs, with a clock behind its callbacks."""
         import lightning.pytorch as pl
 
-        from gaudi3_scale.accelerator import build_trainer
-        from gaudi3_scale.callbacks.report import Report
-        from gaudi3_scale.callbacks.start import Start
+        from gaudi3_scale import accelerator
         from gaudi3_scale.console import Console
-        from gaudi3_scale.fit import quiet
-        from gaudi3_scale.metrics import TrainingMetrics
-        from gaudi3_scale.models.module import LanguageModule
-        from gaudi3_scale.randomness import seed_all
-        from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+        from gaudi3_scale.fit import _Job
+        from gaudi3_scale.interruption import Notices
+        from gaudi3_scale.interruption.job import Interruption
+        from gaudi3_scale.status import Progress, StatusFile
         from gaudi3_scale.throughput.ledger import Ledger, use
-        from gaudi3_scale.throughput.watch import Watch
 
-        config, topology, device, team = self.config, self.topology, self.device, self.team
-        progress = Progress(
-            max_steps=config.train.max_steps,
-            world_size=topology.world_size,
-            device="cpu",
-            sequence_length=config.model.sequence_length,
-            samples_per_step=config.train.micro_batch_size * topology.world_size,
-        )
-        watch = Watch(use(Ledger()), self.folder, 0)
-        report = Report(
-            config,
-            team,
-            progress,
-            Console(speaks=False, bar=False),
-            StatusFile(self.folder / "status.json"),
-            MetricsFile(self.folder / "metrics.jsonl"),
-            TrainingMetrics(progress, topology.local_world_size),
-            watch,
-        )
+        last = SKIPPED + self.steps
 
         class Clock(pl.Callback):
             began = ended = (0.0, 0.0)
@@ -204,17 +184,37 @@ class Bench:
             def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
                 if index + 1 == SKIPPED:
                     self.began = now()
-                if index + 1 == config.train.max_steps:
+                if index + 1 == last:
                     self.ended = now()
                     self.loss = outputs["loss"].item()
 
         clock = Clock()
-        seed_all(config.train.seed)
-        module = LanguageModule(config, device)
-        quiet()
-        callbacks = [Start(config, device, topology, None), report, clock]
-        trainer = build_trainer(config, device, topology, config.train.max_steps, callbacks)
-        trainer.fit(module, train_dataloaders=watch.ledger.waits(self.batches()))
+        built = accelerator.build_trainer
+
+        def build_trainer(*arguments: Any, **more: Any) -> pl.Trainer:
+            trainer = built(*arguments, **more)
+            trainer.callbacks.append(clock)
+            return trainer
+
+        config, topology = self.config, self.topology
+        shutil.rmtree(self.folder / "checkpoints", ignore_errors=True)
+        progress = Progress(
+            max_steps=config.train.max_steps,
+            world_size=topology.world_size,
+            device="cpu",
+            sequence_length=config.model.sequence_length,
+            samples_per_step=config.train.micro_batch_size * topology.world_size,
+        )
+        status = StatusFile(self.folder / "status.json")
+        status.write("starting", progress)
+        notices = Notices(config.interruption, topology.local_rank == 0)
+        interruption = Interruption(notices, self.team, progress, status)
+        console = Console(speaks=False, bar=False)
+        accelerator.build_trainer = build_trainer
+        try:
+            _Job(config, self.device, self.team, progress, console, status, interruption, use(Ledger())).run()
+        finally:
+            accelerator.build_trainer = built
         self.losses["ours"] = clock.loss
         return per_step(clock.began, clock.ended, self.steps)
 
