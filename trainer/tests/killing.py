@@ -128,9 +128,9 @@ class KilledJob:
 
     def state(self) -> Any:
         """The content of the last checkpoint."""
-        import torch
+        from gaudi3_scale.checkpoint.fetch import read_all
 
-        return torch.load(self.folder / "out" / "checkpoints" / f"step-{STEPS:08d}" / "state.pt", weights_only=True)
+        return read_all(self.folder / "out" / "checkpoints" / f"step-{STEPS:08d}")
 
     def strike(self, case: Case) -> Outcome:
         """Run into the phase, send the signal, and watch the job go; raises if it does not."""

@@ -38,13 +38,14 @@ def root(
     """Options that need no command."""
 
 
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the file's, keys dotted.")
+]
+ConfigFile = Annotated[Path | None, typer.Option(help="YAML file; without it every setting has its default.")]
+
+
 @app.command()
-def fit(
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the file's, keys dotted.")
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="YAML file; without it every setting has its default.")] = None,
-) -> None:
+def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
     """Train, resuming from the newest checkpoint of the output directory; a finished job is left alone.
 
     Exit codes: 0 finished, 75 interrupted (started again, it goes on), 2 bad configuration, 1 any other failure.
@@ -55,6 +56,55 @@ def fit(
     from gaudi3_scale.fit import fit as run  # imports torch: only once the configuration is known to be good
 
     run(settings, notices)
+
+
+@app.command()
+def prepare(overrides: Overrides = None, config: ConfigFile = None) -> None:
+    """Tokenise and pack the job's data, which `fit` does too unless it is there; killed, it goes on where it was."""
+    settings = load(config, overrides or ())
+    from gaudi3_scale.data import collect
+
+    folder = settings.data.directory or settings.output_dir / "data"
+    corpus = collect(settings.data, folder, typer.echo, sys.stdout.isatty())
+    typer.echo(
+        f"{corpus.size:,} {corpus.unit}s of {corpus.documents:,} documents of {corpus.source} in {corpus.folder}: "
+        f"{len(corpus.shards)} shard(s) of {corpus.dtype}"
+    )
+
+
+@app.command()
+def tokenizer(
+    to: Annotated[Path, typer.Option(help="The tokenizer.json to write.")],
+    vocabulary: Annotated[int, typer.Option("--vocab-size", min=258, help="Number of tokens.")],
+    overrides: Overrides = None,
+    config: ConfigFile = None,
+) -> None:
+    """Train a byte-level BPE tokenizer on the job's data source."""
+    settings = load(config, overrides or ())
+    from gaudi3_scale.data.sources import START, open_source
+    from gaudi3_scale.data.tokenizer import train_tokenizer
+
+    made = train_tokenizer((piece.text for piece in open_source(settings.data).pieces(START)), vocabulary)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    made.save(str(to))
+    typer.echo(f"{to}: {made.get_vocab_size():,} tokens; set data.tokenizer to it")
+
+
+@app.command()
+def export(
+    to: Annotated[Path, typer.Option(help="The folder to make.")],
+    overrides: Overrides = None,
+    config: ConfigFile = None,
+    step: Annotated[int | None, typer.Option(help="Of which step; without it, the newest whole checkpoint.")] = None,
+    merge: Annotated[bool, typer.Option("--merge", help="Add LoRA's adapters to the weights.")] = False,
+    bfloat16: Annotated[bool, typer.Option("--bfloat16", help="Halve the weights' width.")] = False,
+) -> None:
+    """Write a checkpoint's model and tokenizer as transformers reads them: config.json and safetensors."""
+    settings = load(config, overrides or ())
+    from gaudi3_scale.models.export import export as write
+
+    done, tokens = write(settings, to, step, merge, "bfloat16" if bfloat16 else "float32")
+    typer.echo(f"step {done} in {to}" + ("" if tokens else ", without a tokenizer: its data is not here any more"))
 
 
 @app.command("config")

@@ -50,6 +50,10 @@ class Device:
         """The tensor in memory that this device copies from without waiting, where it has such."""
         return tensor.pin_memory() if self.type == "cuda" else tensor
 
+    def memory_limit(self) -> int | None:
+        """Bytes of the device's own memory; None on CPU, whose memory others use too."""
+        return None if self.type == "cpu" else int(self._module().mem_get_info(self.index)[1])
+
     def random_state(self) -> Any:
         """State of the device's own generator as a CPU tensor; None on CPU, whose generator is torch's."""
         return None if self.type == "cpu" else self._module().get_rng_state(self.index).cpu()

@@ -14,6 +14,8 @@ from gaudi3_scale import device as devices
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.saver import Saver
+from gaudi3_scale.checkpoint.target import open_target
+from gaudi3_scale.checkpoint.upload import Uploader
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
 from gaudi3_scale.data import Corpus, RankBatches, Samples, identity
@@ -21,6 +23,7 @@ from gaudi3_scale.data.job import open_samples, prepare
 from gaudi3_scale.data.prefetch import Prefetched
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team, Topology
+from gaudi3_scale.elastic import batch, same_batch
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.job import Interruption
@@ -88,8 +91,8 @@ def fit(config: Config, notices: Notices | None = None) -> None:
 def _lost(error: Exception) -> bool:
     """Is it what happens when another process dies?"""
     text = str(error)
-    lost = isinstance(error, torch.distributed.DistError) or "gloo" in text.lower() or "onnection" in text
-    return lost and not isinstance(error, TrainerError)
+    lost = any(word in text.lower() for word in ("gloo", "connection", "pair closure"))
+    return (lost or isinstance(error, torch.distributed.DistError)) and not isinstance(error, TrainerError)
 
 
 def _explain(error: Exception, topology: Topology, progress: Progress) -> Exception:
@@ -130,21 +133,27 @@ class _Job:
         self.status = status
         self.interruption = interruption
         self.ledger = ledger
+        self._configured = batch(config)
         self.lines = MetricsFile(config.output_dir / "metrics.jsonl")
         self.peers = Peers.meet(config.output_dir, config.train.collective_timeout)
         self.store = CheckpointStore(
             config.output_dir / "checkpoints", config.checkpoint.keep, console.say, config.checkpoint.keep_every
         )
 
+        settings = config.checkpoint
+        self.target = open_target(settings.target, settings.endpoint_url) if settings.target else None
+
     def run(self) -> None:
         """Agree, prepare, train, measure."""
         config, team, progress = self.config, self.team, self.progress
-        checkpoint = agree(self.peers, self.store, self.lines.path, self.console.say)
+        checkpoint = agree(self.peers.patient, self.store, self.lines.path, self.console.say, self.target)
         if checkpoint is not None and checkpoint.step >= config.train.max_steps:
             done = [not team.writer or self.status.finished(config.train.max_steps)]
             if all(all(each) for each in team.gather(done)):
                 self.console.say(f"already finished at step {checkpoint.step}: nothing to do")
                 return
+        if checkpoint is not None:
+            self._keep_batch(checkpoint)
         corpus = self._corpus()
         self.interruption.check("the preparation of the data")
         samples = open_samples(config, corpus)
@@ -165,6 +174,19 @@ class _Job:
         if team.writer:
             self.status.write("finished", progress)
         self.console.summary(progress)
+
+    def _keep_batch(self, checkpoint: Checkpoint) -> None:
+        """Take as many samples per step as before, however many processes there are now."""
+        progress, before = self.progress, self.config.train.accumulation_steps
+        self.config = same_batch(self.config, checkpoint.manifest.about, self.team.topology.world_size)
+        now = self.config.train.accumulation_steps
+        if now != before:
+            progress.samples_per_step = progress.samples_per_step // before * now
+            self.console.say(
+                f"{self.team.topology.world_size} process(es) instead of {checkpoint.manifest.about['world_size']}: "
+                f"accumulating {now} micro-batches instead of {before}, so that a step takes "
+                f"{progress.samples_per_step} samples as before"
+            )
 
     def _corpus(self) -> Corpus:
         """The data, the same on all nodes."""
@@ -190,6 +212,7 @@ class _Job:
             "seed": self.config.train.seed,
             "world_size": self.team.topology.world_size,
             "samples_per_step": self.progress.samples_per_step,
+            "batch": self._configured,
             "device": self.device.type,
             "torch": str(torch.__version__),
         }
@@ -243,9 +266,14 @@ class _Job:
         rank_state = ranks[topology.rank] if topology.rank < len(ranks) else None
         seed_all(config.train.seed)
         module = LanguageModule(config, self.device, weights=checkpoint is None)
+        for option, effect in module.memory.items():
+            self.console.say(f"{option}: {effect}")
         if progress.step < config.train.max_steps:
             settings = config.checkpoint
-            saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies)
+            uploader = Uploader(self.target, self.store, self.peers, self.console.say) if self.target else None
+            saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies, uploader)
+            if uploader is not None and checkpoint is not None:
+                uploader.catch_up(self.peers, checkpoint)
             report = Report(config, team, progress, self.console, self.status, self.lines, metrics, watch)
             save = Save(config, team, self.device, progress, saver, report, self.status, metrics)
             evaluations = MetricsFile(config.output_dir / "evaluation.jsonl")
@@ -288,7 +316,7 @@ class _Job:
             trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
             saver.close()
         elif checkpoint is not None:
-            load(checkpoint, self.peers, module.model, [], None)
+            load(checkpoint, self.peers.patient, module.model, [], None)
 
         def last() -> None:
             self.interruption.check("the last evaluation")

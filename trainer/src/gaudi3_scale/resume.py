@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore, DamagedCheckpointError, Entry, Manifest
 from gaudi3_scale.checkpoint.fetch import fetch
 from gaudi3_scale.checkpoint.peers import Peers, Transfer
+from gaudi3_scale.checkpoint.target import Target
+from gaudi3_scale.checkpoint.upload import committed_steps, download, folder, read_manifest
 from gaudi3_scale.errors import TrainerError
 
 Fingerprint = tuple[int, str, str]
@@ -25,15 +28,27 @@ class _Found:
 
 
 def agree(
-    peers: Peers, store: CheckpointStore, metrics: Path | None = None, say: Callable[[str], None] = print
+    peers: Peers,
+    store: CheckpointStore,
+    metrics: Path | None = None,
+    say: Callable[[str], None] = print,
+    target: Target | None = None,
 ) -> Checkpoint | None:
     """The checkpoint all ranks resume from; None = start anew. Collective.
 
     A replicated one is whole on every node afterwards. Of a sharded one every node has the description; which shards
     it needs is known when the model is there, and `fetch.load` gets them then. Among different checkpoints of the same
     step, that of the lowest rank counts. A node that receives the checkpoint receives `metrics` too, so that its own
-    has no gap.
+    has no gap. If `target` has a newer one than the nodes have, it comes from there.
     """
+    best = _newest(peers, store, say)
+    if target is not None:
+        best = _from_target(peers, store, target, best, say)
+    return None if best is None else _bring(peers, store, *best, metrics)
+
+
+def _newest(peers: Peers, store: CheckpointStore, say: Callable[[str], None]) -> tuple[Manifest, _Found | None] | None:
+    """The newest checkpoint that is whole if all nodes' files are put together, and what this place has of it."""
     mine = _own(store) if peers.writer else {}
     for fingerprint in _candidates(peers.gather(list(mine))):
         found = _look(store, mine.get(fingerprint))
@@ -43,7 +58,70 @@ def agree(
         lost = sorted(set(manifest.files) - set().union(*have.values()))
         _explain(store, fingerprint[0], found, lost, say)
         if not lost:
-            return _bring(peers, store, manifest, found, metrics)
+            return manifest, found
+    return None
+
+
+def _from_target(
+    peers: Peers,
+    store: CheckpointStore,
+    target: Target,
+    best: tuple[Manifest, _Found | None] | None,
+    say: Callable[[str], None],
+) -> tuple[Manifest, _Found | None] | None:
+    """A newer checkpoint of the target, if it has one that is whole; each place fetches its share of the files."""
+    manifests, trouble = peers.gather(_listed(peers, target, best[0].step if best else -1, say))[0]
+    for manifest in manifests:
+        share = sorted(manifest.files)[peers.writers.index(peers.place) :: len(peers.writers)]
+        part = manifest.with_here(share)
+        failure = _download(store, target, part) if peers.writer else None
+        failures = [f for f in peers.gather(failure) if f is not None]
+        building = store.building(manifest.step, manifest.run)
+        if not failures:
+            if peers.writer:
+                store.commit(building, part)
+            return manifest, _Found(part, frozenset(share), {}) if peers.writer else None
+        if peers.writer:
+            shutil.rmtree(building, ignore_errors=True)
+        trouble = failures[0]
+        say(f"checkpoint {target.url}/{folder(manifest)} is damaged ({trouble}) and is passed over")
+    if best is None and trouble is not None:
+        raise TrainerError(
+            f"No node has a checkpoint, and {target.url} gives none ({trouble}): mend that, or take checkpoint.target "
+            "out of the configuration to start anew."
+        )
+    return best
+
+
+def _listed(peers: Peers, target: Target, after: int, say: Callable[[str], None]) -> tuple[list[Manifest], str | None]:
+    """Rank 0's word on what the target has that is newer, and what went wrong."""
+    if peers.rank != 0:
+        return [], None
+    manifests: list[Manifest] = []
+    trouble = None
+    try:
+        for name in committed_steps(target, after):
+            try:
+                manifests.append(read_manifest(target, name))
+            except DamagedCheckpointError as damage:
+                trouble = str(damage)
+                say(f"checkpoint {target.url}/{name} is damaged ({damage}) and is passed over")
+    except TrainerError:
+        raise
+    except Exception as error:  # whatever the transport raises
+        trouble = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+        say(f"{target.url} cannot be asked for newer checkpoints ({trouble})")
+    return manifests, trouble
+
+
+def _download(store: CheckpointStore, target: Target, part: Manifest) -> str | None:
+    """Fetch this place's share of the files; what went wrong, or None."""
+    try:
+        download(target, part, part.here, store.begin(part.step, part.run))
+    except DamagedCheckpointError as damage:
+        return str(damage)
+    except Exception as error:  # whatever the transport raises
+        return f"{type(error).__name__}: {error}".splitlines()[0][:300]
     return None
 
 

@@ -33,7 +33,7 @@ class Restore(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Called once everything is on its device, sharded if it is to be."""
         assert isinstance(pl_module, LanguageModule)
-        load(self._checkpoint, self._saver.peers, pl_module.model, trainer.optimizers, self._state["training"])
+        load(self._checkpoint, self._saver.peers.patient, pl_module.model, trainer.optimizers, self._state["training"])
         trainer.lr_scheduler_configs[0].scheduler.load_state_dict(self._state["scheduler"])
 
 
@@ -99,6 +99,10 @@ class Save(pl.Callback):
         durable = self._saver.wait(deadline)
         self.note()
         return durable
+
+    def close(self, deadline: float | None = None) -> bool:
+        """Wait for uploads, too."""
+        return self._saver.close(deadline)
 
     def estimate(self) -> float | None:
         """Seconds from `save` to durable."""

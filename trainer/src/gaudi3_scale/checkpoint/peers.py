@@ -18,8 +18,8 @@ from gaudi3_scale.checkpoint.storage import HashingFile
 
 T = TypeVar("T")
 CHUNK = 4 * 2**20
-# A save may wait for another node's slow disk; that a peer is gone is noticed at once, or by the training itself.
-BACKGROUND_SECONDS = 3600
+PATIENCE = 1800
+"""Seconds to wait for a peer that reads, writes or fetches files; a closed connection is noticed at once."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,17 @@ class Transfer:
 class Peers:
     """The processes of a job, as far as checkpoints are concerned; one process needs no process group."""
 
-    def __init__(self, rank: int, places: list[int], group: Any) -> None:
-        """`places` holds every rank's place; `group` is a gloo group of all, None for a single process."""
+    def __init__(self, rank: int, places: list[int], group: Any, patient: Any) -> None:
+        """`places` holds every rank's place; the gloo groups of all ranks are None for a single process."""
         self.rank = rank
         self.places = places
         self._group = group
+        self._patient = patient
 
     @classmethod
     def single(cls) -> Peers:
         """A process alone."""
-        return cls(0, [0], None)
+        return cls(0, [0], None, None)
 
     @classmethod
     def meet(cls, directory: Path, timeout: float) -> Peers:
@@ -55,7 +56,8 @@ class Peers:
             return cls.single()
         rank, size = dist.get_rank(), dist.get_world_size()
         group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
-        here = cls(rank, list(range(size)), group)
+        patient = dist.new_group(backend="gloo", timeout=timedelta(seconds=max(timeout, PATIENCE)))
+        here = cls(rank, list(range(size)), group, patient)
         token = here.gather(uuid.uuid4().hex)[0]
         mark = directory / f".place-{token}-{rank}"
         mark.touch()
@@ -63,16 +65,12 @@ class Peers:
         place = next(other for other in range(rank + 1) if (directory / f".place-{token}-{other}").exists())
         places = here.gather(place)
         mark.unlink()
-        return cls(rank, places, group)
+        return cls(rank, places, group, patient)
 
-    def background(self) -> Peers:
-        """The same processes over a group of their own, for another thread. Collective."""
-        if self._group is None:
-            return self
-        import torch.distributed as dist
-
-        group = dist.new_group(backend="gloo", timeout=timedelta(seconds=BACKGROUND_SECONDS))
-        return Peers(self.rank, self.places, group)
+    @property
+    def patient(self) -> Peers:
+        """The same processes, over the group that waits for files; for one thread at a time."""
+        return Peers(self.rank, self.places, self._patient, self._patient)
 
     @property
     def size(self) -> int:

@@ -86,7 +86,7 @@ class Saver:
         """The newest checkpoint this run has committed."""
         self._about = about or {}
         self._copies = copies
-        self._background = peers.background()
+        self._background = peers.patient
         self._run = peers.gather(uuid.uuid4().hex[:12])[0]
         self.last_step: int | None = None
         """The newest step that was handed to `save`."""

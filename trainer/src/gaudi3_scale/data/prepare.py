@@ -169,6 +169,8 @@ class _Preparation:
 
     def _resume(self) -> _State:
         """The state that a killed preparation left, if its source and its files are as they were."""
+        for half in self._folder.glob(".*.tmp"):
+            half.unlink()
         fingerprint = self._source.fingerprint()
         try:
             values = json.loads((self._folder / PARTIAL).read_text())

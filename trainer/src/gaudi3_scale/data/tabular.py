@@ -76,6 +76,8 @@ class HubSource:
     def pieces(self, cursor: Cursor) -> Iterator[Piece]:
         """Rows from the cursor on that have a text."""
         field, row = self._config.field, cursor[0]
+        if row == self.size:  # the library skips no further than to the last row
+            return
         for batch in self._rows.select_columns([field]).skip(row).iter(BATCH_ROWS):
             for text in batch[field]:
                 row += 1

@@ -100,7 +100,7 @@ class InterruptionCallback(pl.Callback):
     def _leave(self, trainer: pl.Trainer) -> None:
         assert self._notices is not None
         saver = _Function(lambda: self._save(trainer))
-        left = depart(saver, trainer.global_step, None, _gatherer(self._agreement), self._notices.notice)
+        left = depart(saver, trainer.global_step, _gatherer(self._agreement), self._notices.notice)
         if trainer.is_global_zero:
             print(f"Interrupted at step {trainer.global_step}, as {left.words}.", file=sys.stderr, flush=True)
         trainer.strategy.barrier()
@@ -116,12 +116,15 @@ class _Function:
         self._save = save
         self._seconds: float | None = None
 
-    def save(self, step: int) -> None:
+    def save(self, step: int, last: bool = False) -> None:
         began = time.monotonic()
         self._save()
         self._seconds = time.monotonic() - began
 
     def wait(self, deadline: float | None) -> bool:
+        return True
+
+    def close(self, deadline: float | None) -> bool:
         return True
 
     def estimate(self) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.interruption.notices import Notice
 
 CAUTION = 1.5
@@ -20,11 +21,14 @@ class Saver(Protocol):
     def newest(self) -> int | None:
         """The newest step that was handed to it or resumed from; the same on all ranks."""
 
-    def save(self, step: int) -> None:
-        """Begin to save the state of this step."""
+    def save(self, step: int, last: bool = False) -> None:
+        """Begin to save the state of this step; the `last` one is uploaded in any case."""
 
     def wait(self, deadline: float | None) -> bool:
         """Wait until all that was begun is durable, or until a `time.monotonic()`; is it?"""
+
+    def close(self, deadline: float | None) -> bool:
+        """Wait for uploads, too."""
 
     def estimate(self) -> float | None:
         """Seconds from `save` to durable, from measured saves; None before the first."""
@@ -52,37 +56,49 @@ def told(gather: Callable[[Any], list[Any]], notice: Notice | None) -> tuple[int
     return rank, Notice(first.source, first.reason, None if left == float("inf") else time.time() + left)
 
 
-def depart(
-    saver: Saver, step: int, committed: int | None, gather: Callable[[Any], list[Any]], notice: Notice | None
-) -> Departure:
-    """Save what is not saved yet, if the deadline allows it; all ranks must call this, and decide alike.
-
-    `committed` is the newest step that was handed to the saver, or that the job resumed from.
-    """
+def depart(saver: Saver, step: int, gather: Callable[[Any], list[Any]], notice: Notice | None) -> Departure:
+    """Save what is not saved yet, if the deadline allows it; all ranks must call this, and decide alike."""
     rank, first = told(gather, notice)
     # What was begun before comes first: its end is what a new save would wait for.
     left = min(gather(first.remaining()))
-    begun = all(gather(saver.wait(_until(left))))
+    begun = _everyone(gather, lambda: saver.wait(_until(left)))
     who = f"{first.reason} (rank {rank})"
     estimates = [seconds for seconds in gather(saver.estimate()) if seconds is not None]
     left = min(gather(first.remaining()))
-    if committed != step:
+    newest = saver.newest
+    if newest != step:
         needed = CAUTION * max(estimates, default=0.0)
         # With nothing to fall back on there is nothing to lose: a save that is cut off leaves no trace.
-        if committed is not None and (left < needed or not begun):
-            kept = f"step {committed}" if begun else "the newest committed checkpoint"
+        if newest is not None and (left < needed or not begun):
+            kept = f"step {newest}" if begun else "the newest committed checkpoint"
             takes = (
                 f"a checkpoint takes {max(estimates):.1f} s" if estimates else "an earlier checkpoint is not done yet"
             )
             words = f"{left:.1f} s are left and {takes}, so step {step} is not saved, and the job goes on from {kept}"
             return Departure(first, rank, False, f"{who}: {words}")
         if step:
-            saver.save(step)
-    if all(gather(saver.wait(_until(first.remaining())))):
+            saver.save(step, last=True)
+    if _everyone(gather, lambda: saver.wait(_until(first.remaining()))):
         words = f"the checkpoint of step {step} is committed" if step else "no step was made yet"
+        if not _everyone(gather, lambda: saver.close(_until(first.remaining()))):
+            words += ", but its upload is not complete"
         return Departure(first, rank, bool(step), f"{who}: {words}")
     words = f"the checkpoint of step {step} was not durable in time, and the job goes on from the one before"
     return Departure(first, rank, False, f"{who}: {words}")
+
+
+def _everyone(gather: Callable[[Any], list[Any]], action: Callable[[], bool]) -> bool:
+    """Did it succeed on all ranks? Raises on all of them what went wrong on one."""
+    done, failure = False, None
+    try:
+        done = action()
+    except TrainerError as error:
+        failure = error
+    outcomes = gather((done, failure))
+    for _, theirs in outcomes:
+        if theirs is not None:
+            raise theirs
+    return all(theirs for theirs, _ in outcomes)
 
 
 def _until(left: float) -> float | None:

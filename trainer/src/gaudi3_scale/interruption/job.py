@@ -35,7 +35,7 @@ class Interruption:
         """Save the step that was just made if there is time, and leave."""
         self.leaving = True
         progress = self._progress
-        left = depart(saver, progress.step, saver.newest, self._team.gather, self._notices.notice)
+        left = depart(saver, progress.step, self._team.gather, self._notices.notice)
         self._leave(left.words)
 
     def _leave(self, words: str) -> None:

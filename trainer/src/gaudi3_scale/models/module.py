@@ -8,10 +8,11 @@ import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
+from gaudi3_scale import memory
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.models.build import build
-from gaudi3_scale.models.objectives import losses
+from gaudi3_scale.models.objectives import losses, training_loss
 from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
 
 
@@ -23,6 +24,7 @@ class LanguageModule(pl.LightningModule):
         super().__init__()
         self.model = build(config.model, weights=weights)
         self.model.train()
+        self.memory = memory.apply(self.model, training_loss, config, device)
         self._config = config.train
         self._gaudi_device = device
         self.loss_sum = torch.zeros((), device=device.torch_device())

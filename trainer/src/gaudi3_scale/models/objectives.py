@@ -36,6 +36,12 @@ def losses(model: nn.Module, samples: Tensor) -> tuple[Tensor, Tensor | None]:
     return loss, coefficient * output.aux_loss if coefficient else None
 
 
+def training_loss(model: nn.Module, samples: Tensor) -> Tensor:
+    """What the gradients are of: the loss and all that is added to it."""
+    loss, extra = losses(model, samples)
+    return loss if extra is None else loss + extra
+
+
 def example(config: ModelConfig, batch_size: int, device: Any = None) -> Tensor:
     """A batch of the right shape, of zeros; each token of a masked one is to be guessed."""
     if is_masked(architecture(config)):
