@@ -99,11 +99,9 @@ class Job:
 
     def state(self, step: int, node: int = 0) -> dict[str, Any]:
         """The content of a checkpoint."""
-        import torch
+        from gaudi3_scale.checkpoint.fetch import read_all
 
-        path = self.node(node) / "checkpoints" / f"step-{step:08d}" / "state.pt"
-        state: dict[str, Any] = torch.load(path, weights_only=True)
-        return state
+        return read_all(self.node(node) / "checkpoints" / f"step-{step:08d}")
 
     def _start(self, node: int, port: int, overrides: tuple[str, ...]) -> subprocess.Popen[str]:
         output = f"output_dir={self.node(node)}"

@@ -8,11 +8,14 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from prometheus_client import generate_latest
 
 from gaudi3_scale.config import MetricsConfig
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+from gaudi3_scale.throughput.goodput import PARTS, Goodput
+from gaudi3_scale.throughput.meter import Reading
 
 
 def progress() -> Progress:
@@ -36,12 +39,16 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
         "validation_loss",
         "baseline_loss",
         "tokens_per_second",
+        "tokens_per_second_stepping",
+        "mfu",
+        "goodput",
         "tokens",
         "world_size",
         "device",
         "checkpoint",
         "checkpoint_step",
         "resumed_from_step",
+        "interruption",
         "started_at",
         "updated_at",
         "error",
@@ -110,6 +117,23 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
     }
     assert wanted.items() <= values.items()
     assert all(name.startswith("gaudi_training_") for name in values)
+
+
+def test_speed_and_goodput_are_served_and_an_unknown_mfu_is_not() -> None:
+    metrics = TrainingMetrics(progress(), local_world_size=2)
+    spent = dict.fromkeys(PARTS, 10**9)
+    metrics.measured(Reading(tokens_per_second=50.0, tokens_per_second_stepping=60.0), Goodput(spent, runs=1))
+    page = generate_latest(metrics.registry).decode()
+    assert 'gaudi_training_tokens_per_second{window="wall"} 50.0' in page
+    assert 'gaudi_training_tokens_per_second{window="stepping"} 60.0' in page
+    assert "gaudi_training_mfu_ratio{" not in page
+    spent["compute"] += 5 * 10**8
+    metrics.measured(Reading(mfu=0.5, mfu_wall=0.25), Goodput(spent, runs=1))
+    page = generate_latest(metrics.registry).decode()
+    assert 'gaudi_training_mfu_ratio{window="stepping"} 0.5' in page
+    assert 'gaudi_training_goodput_seconds_total{part="compute"} 1.5' in page
+    for part in set(PARTS) - {"compute"}:
+        assert f'gaudi_training_goodput_seconds_total{{part="{part}"}} 1.0' in page
 
 
 def test_a_taken_port_is_one_sentence() -> None:

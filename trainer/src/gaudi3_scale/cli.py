@@ -13,6 +13,7 @@ import typer
 from gaudi3_scale import __version__
 from gaudi3_scale.config import dump_default, load
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.interruption import Interrupted, Notices
 
 app = typer.Typer(
     add_completion=False,
@@ -37,21 +38,73 @@ def root(
     """Options that need no command."""
 
 
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the file's, keys dotted.")
+]
+ConfigFile = Annotated[Path | None, typer.Option(help="YAML file; without it every setting has its default.")]
+
+
 @app.command()
-def fit(
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the file's, keys dotted.")
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="YAML file; without it every setting has its default.")] = None,
-) -> None:
+def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
     """Train, resuming from the newest checkpoint of the output directory; a finished job is left alone.
 
-    Exit codes: 0 finished, 2 bad configuration, 1 any other failure.
+    Exit codes: 0 finished, 75 interrupted (started again, it goes on), 2 bad configuration, 1 any other failure.
     """
     settings = load(config, overrides or ())
+    notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
+    notices.start()  # before the imports, which take seconds
     from gaudi3_scale.fit import fit as run  # imports torch: only once the configuration is known to be good
 
-    run(settings)
+    run(settings, notices)
+
+
+@app.command()
+def prepare(overrides: Overrides = None, config: ConfigFile = None) -> None:
+    """Tokenise and pack the job's data, which `fit` does too unless it is there; killed, it goes on where it was."""
+    settings = load(config, overrides or ())
+    from gaudi3_scale.data import collect
+
+    folder = settings.data.directory or settings.output_dir / "data"
+    corpus = collect(settings.data, folder, typer.echo, sys.stdout.isatty())
+    typer.echo(
+        f"{corpus.size:,} {corpus.unit}s of {corpus.documents:,} documents of {corpus.source} in {corpus.folder}: "
+        f"{len(corpus.shards)} shard(s) of {corpus.dtype}"
+    )
+
+
+@app.command()
+def tokenizer(
+    to: Annotated[Path, typer.Option(help="The tokenizer.json to write.")],
+    vocabulary: Annotated[int, typer.Option("--vocab-size", min=258, help="Number of tokens.")],
+    overrides: Overrides = None,
+    config: ConfigFile = None,
+) -> None:
+    """Train a byte-level BPE tokenizer on the job's data source."""
+    settings = load(config, overrides or ())
+    from gaudi3_scale.data.sources import START, open_source
+    from gaudi3_scale.data.tokenizer import train_tokenizer
+
+    made = train_tokenizer((piece.text for piece in open_source(settings.data).pieces(START)), vocabulary)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    made.save(str(to))
+    typer.echo(f"{to}: {made.get_vocab_size():,} tokens; set data.tokenizer to it")
+
+
+@app.command()
+def export(
+    to: Annotated[Path, typer.Option(help="The folder to make.")],
+    overrides: Overrides = None,
+    config: ConfigFile = None,
+    step: Annotated[int | None, typer.Option(help="Of which step; without it, the newest whole checkpoint.")] = None,
+    merge: Annotated[bool, typer.Option("--merge", help="Add LoRA's adapters to the weights.")] = False,
+    bfloat16: Annotated[bool, typer.Option("--bfloat16", help="Halve the weights' width.")] = False,
+) -> None:
+    """Write a checkpoint's model and tokenizer as transformers reads them: config.json and safetensors."""
+    settings = load(config, overrides or ())
+    from gaudi3_scale.models.export import export as write
+
+    done, tokens = write(settings, to, step, merge, "bfloat16" if bfloat16 else "float32")
+    typer.echo(f"step {done} in {to}" + ("" if tokens else ", without a tokenizer: its data is not here any more"))
 
 
 @app.command("config")
@@ -60,14 +113,29 @@ def show_config() -> None:
     typer.echo(dump_default(), nl=False)
 
 
+@app.command()
+def goodput(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A job's output_dir, on any of its nodes.")],
+    png: Annotated[Path | None, typer.Option(help="Write the bar as a picture too.")] = None,
+) -> None:
+    """Show where the job's wall time went, over all its restarts: the parts sum to the whole."""
+    from gaudi3_scale.throughput import goodput as ledger
+    from gaudi3_scale.throughput import show
+
+    found, title = ledger.of_directory(directory), directory.resolve().name
+    show.show(found, title)
+    if png is not None:
+        show.draw(found, title, png)
+
+
 def main() -> NoReturn:
     """Run the command line; what a user can act on is said in one sentence."""
     code = 0
     try:
         app()
     except TrainerError as error:
-        # However many processes find it: of each node only the first one speaks about the configuration.
-        if not isinstance(error, ConfigError) or os.environ.get("LOCAL_RANK", "0") == "0":
+        # However many processes find it: of each node only the first one speaks about what is the same for all.
+        if not isinstance(error, ConfigError | Interrupted) or os.environ.get("LOCAL_RANK", "0") == "0":
             print(f"gaudi3-train: {error}", file=sys.stderr)
         code = error.exit_code
     except SystemExit as end:

@@ -6,14 +6,20 @@ Nothing else in this package asks whether it runs on an HPU.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.errors import ConfigError, TrainerError
+
+if TYPE_CHECKING:
+    import torch
 
 BACKENDS = {"hpu": "hccl", "cuda": "nccl", "cpu": "gloo"}
 
@@ -39,6 +45,14 @@ class Device:
         import torch
 
         return torch.device("cpu") if self.type == "cpu" else torch.device(self.type, self.index)
+
+    def pin(self, tensor: Any) -> Any:
+        """The tensor in memory that this device copies from without waiting, where it has such."""
+        return tensor.pin_memory() if self.type == "cuda" else tensor
+
+    def memory_limit(self) -> int | None:
+        """Bytes of the device's own memory; None on CPU, whose memory others use too."""
+        return None if self.type == "cpu" else int(self._module().mem_get_info(self.index)[1])
 
     def random_state(self) -> Any:
         """State of the device's own generator as a CPU tensor; None on CPU, whose generator is torch's."""
@@ -78,6 +92,21 @@ def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
 
         torch.cuda.set_device(local_rank)
     return Device(kind, local_rank, BACKENDS[kind], mark_step)
+
+
+def hardware_name(device: torch.device) -> str | None:
+    """What the accelerator calls itself, such as `GAUDI3` or `NVIDIA H200`; None for a CPU.
+
+    None too for an `hpu` that does not come from Intel's own package: whatever stands in for a card there, under
+    whichever name, must never be taken for one.
+    """
+    if device.type == "cpu":
+        return None
+    if device.type == "hpu" and not _is_intels_plugin():
+        return None
+    import torch
+
+    return str(torch.get_device_module(device).get_device_name(device))
 
 
 def threads(wanted: int, local_world_size: int) -> int:
@@ -124,6 +153,17 @@ def _hpu() -> ModuleType | None:
         return importlib.import_module("habana_frameworks.torch.hpu")
     except (ImportError, OSError, RuntimeError):
         return None
+
+
+def _is_intels_plugin() -> bool:
+    """Was the loaded `habana_frameworks.torch` installed by the distribution habana-torch-plugin?"""
+    module = sys.modules.get("habana_frameworks.torch")
+    try:
+        distribution = importlib.metadata.distribution("habana-torch-plugin")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    folder = Path(str(distribution.locate_file("habana_frameworks/torch"))).resolve()
+    return Path(getattr(module, "__file__", None) or "/").resolve().parent == folder
 
 
 def _hpu_count() -> int:

@@ -21,6 +21,8 @@ from gaudi3_scale import __version__
 from gaudi3_scale.config import MetricsConfig
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.status import Progress
+from gaudi3_scale.throughput.goodput import PARTS, Goodput
+from gaudi3_scale.throughput.meter import Reading
 
 STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -68,7 +70,13 @@ class TrainingMetrics:
         )
         self.checkpoint_seconds = Histogram(
             "gaudi_training_checkpoint_seconds",
+            "Wall time from the beginning of one checkpoint until it was committed.",
+            registry=registry,
+        )
+        self.checkpoint_stall = Histogram(
+            "gaudi_training_checkpoint_stall_seconds",
             "Wall time for which training stood still for one checkpoint.",
+            buckets=STEP_BUCKETS,
             registry=registry,
         )
         self.checkpoint_time = Gauge(
@@ -76,6 +84,27 @@ class TrainingMetrics:
             "Unix time of this node's last committed checkpoint; 0 = none since the process started.",
             registry=registry,
         )
+
+        self.tokens_per_second = Gauge(
+            "gaudi_training_tokens_per_second",
+            "Tokens per second of the whole job over the last logged steps; window is wall (all time) or stepping "
+            "(without checkpoints and evaluation).",
+            ["window"],
+            registry=registry,
+        )
+        self.mfu = Gauge(
+            "gaudi_training_mfu_ratio",
+            "Model FLOPs utilization of all devices over the last logged steps, 0 to 1; absent where no peak is known.",
+            ["window"],
+            registry=registry,
+        )
+        self.goodput = Counter(
+            "gaudi_training_goodput_seconds",
+            "Wall time of the job since its first process, over all restarts, by what it went into.",
+            ["part"],
+            registry=registry,
+        )
+        self._goodput = dict.fromkeys(PARTS, 0.0)
 
     def serve(self, config: MetricsConfig) -> str:
         """Listen, and return the URL."""
@@ -102,6 +131,23 @@ class TrainingMetrics:
             self.loss.set(progress.loss)
         if progress.baseline_loss is not None:
             self.baseline.set(progress.baseline_loss)
+
+    def stalled(self, seconds: float) -> None:
+        """A checkpoint held training up."""
+        self.checkpoint_stall.observe(seconds)
+
+    def measured(self, reading: Reading, goodput: Goodput) -> None:
+        """Speed and goodput were read; what is not known has no series."""
+        speeds = {"wall": reading.tokens_per_second, "stepping": reading.tokens_per_second_stepping}
+        shares = {"wall": reading.mfu_wall, "stepping": reading.mfu}
+        for gauge, values in ((self.tokens_per_second, speeds), (self.mfu, shares)):
+            for window, value in values.items():
+                if value is not None:
+                    gauge.labels(window).set(value)
+        for part, spent in goodput.nanoseconds.items():
+            seconds = spent / 1e9
+            self.goodput.labels(part).inc(max(0.0, seconds - self._goodput[part]))
+            self._goodput[part] = seconds
 
     def checkpointed(self, seconds: float) -> None:
         """A checkpoint was committed on this node."""

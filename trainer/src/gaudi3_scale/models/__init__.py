@@ -1,0 +1,1 @@
+"""The models: what is built, from which shape or folder, and how its parts are found."""

@@ -1,0 +1,32 @@
+"""The repeated blocks of a model: what sharding wraps and recomputation drops."""
+
+from __future__ import annotations
+
+from torch import nn
+
+
+def repeated_blocks(model: nn.Module) -> list[tuple[str, nn.Module]]:
+    """Qualified name and module of each transformer block, in the order of the model; empty where nothing repeats.
+
+    The blocks are the items of the longest nn.ModuleList whose items are all of one class, and of any other list of
+    that class (an encoder's and a decoder's). A list within a block, such as its experts, is part of that block.
+    """
+    lists = list(_outermost(model, ""))
+    if not lists:
+        return []
+    longest = max(lists, key=lambda named: len(named[1]))
+    kind = type(longest[1][0])
+    return [
+        (f"{name}.{index}" if name else index, block)
+        for name, items in lists
+        if type(items[0]) is kind
+        for index, block in items.named_children()
+    ]
+
+
+def _outermost(module: nn.Module, name: str) -> list[tuple[str, nn.ModuleList]]:
+    """Lists of at least two modules of one class that are in no other such list."""
+    if isinstance(module, nn.ModuleList) and len(module) > 1 and len({type(item) for item in module}) == 1:
+        return [(name, module)]
+    children = module.named_children()
+    return [found for child, item in children for found in _outermost(item, f"{name}.{child}" if name else child)]
