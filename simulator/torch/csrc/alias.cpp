@@ -182,6 +182,7 @@ at::Tensor Aliases::to_device(const at::Tensor& tensor) {
   TORCH_CHECK(
       tensor.layout() == at::kStrided, "The simulated HPU has dense tensors only, and this would make a ", tensor.layout(),
       " one: make it on the CPU.");
+  TORCH_CHECK(!tensor.is_quantized(), "The simulated HPU has no quantized tensors: quantize on the CPU.");
   if (!tensor.is_cpu()) {
     return tensor;
   }

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch._dynamo.device_interface import DeviceInterface
 
-from habana_frameworks.torch import hpu
+import habana_frameworks.torch.hpu as hpu
 
 
 class HpuInterface(DeviceInterface):

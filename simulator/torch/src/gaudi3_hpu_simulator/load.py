@@ -58,7 +58,7 @@ def install() -> ModuleType:
 
     extension()
     module = importlib.import_module("habana_frameworks.torch.hpu")
-    torch._register_device_module("hpu", module)
+    torch._register_device_module("hpu", module)  # type: ignore[no-untyped-call]
     sys.modules["torch.hpu"] = module
     _seed_with_torch(torch, module)
     _refuse_inductor(torch)

@@ -4,4 +4,4 @@ import torch as _torch  # noqa: F401
 
 from gaudi3_hpu_simulator.load import install as _install
 
-hpu = _install()
+_install()

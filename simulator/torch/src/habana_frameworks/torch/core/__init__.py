@@ -7,8 +7,9 @@ import warnings
 from typing import Any
 
 import habana_frameworks.torch  # noqa: F401
+import habana_frameworks.torch.hpu as hpu
 from gaudi3_hpu_simulator.errors import refuse
-from habana_frameworks.torch import hpu, mode
+from habana_frameworks.torch import mode
 from habana_frameworks.torch.core import quantization
 
 __all__ = [

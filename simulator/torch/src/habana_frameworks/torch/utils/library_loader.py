@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def is_habana_available() -> bool:
     """As `torch.hpu.is_available`."""
-    from habana_frameworks.torch import hpu
+    import habana_frameworks.torch.hpu as hpu
 
     return hpu.is_available()

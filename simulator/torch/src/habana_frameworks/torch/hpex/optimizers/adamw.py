@@ -34,7 +34,7 @@ class FusedAdamW(torch.optim.AdamW):
             group.setdefault("bias_correction", bias_correction)
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update of all parameters."""
         if all(group["bias_correction"] for group in self.param_groups):
             return super().step(closure)
