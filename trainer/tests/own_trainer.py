@@ -53,6 +53,7 @@ class Module(pl.LightningModule):
     def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
         self.batches += 1
         self._hold("training", self.batches == 5)
+        self._hold("synchronisation", self.batches == 6)
         return self.layer(batch).square().mean()
 
     def validation_step(self, batch: torch.Tensor, batch_idx: int) -> None:

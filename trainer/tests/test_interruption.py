@@ -132,9 +132,9 @@ def held(folder: Path, phase: str, started: Started) -> list[int]:
 
 def test_a_signal_to_one_rank_hangs_lightnings_own_handling(client: Client, tmp_path: Path) -> None:
     """What this is for: if it fails, Lightning has learnt it, and the callback may do less."""
-    (tmp_path / "hold-training").touch()
+    (tmp_path / "hold-synchronisation").touch()
     started = start(client, tmp_path, "plain")
-    pids = held(tmp_path, "training", started)
+    pids = held(tmp_path, "synchronisation", started)
     kill(pids[1], signal.SIGTERM)
     time.sleep(0.3)
     (tmp_path / "go").touch()
@@ -153,7 +153,7 @@ def finished(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return torch.load(folder / "result.pt")
 
 
-@pytest.mark.parametrize(("phase", "step"), [("training", 3), ("validation", 2)])
+@pytest.mark.parametrize(("phase", "step"), [("training", 3), ("synchronisation", 4), ("validation", 2)])
 def test_a_signal_to_one_rank_ends_ones_own_trainer_at_the_same_step_and_it_goes_on(
     phase: str, step: int, client: Client, finished: Any, tmp_path: Path
 ) -> None:
