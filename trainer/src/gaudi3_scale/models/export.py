@@ -35,7 +35,7 @@ def export(config: Config, to: Path, step: int | None, merge: bool, precision: P
     about = checkpoint.manifest.about
     model_config = ModelConfig.model_validate(about["model"])
     model: Any = build(model_config, weights=False)
-    load(checkpoint, Peers.single(), model, [], None)
+    load(checkpoint, Peers.single(), model, [], checkpoint.state())
     if model_config.lora.rank and merge:
         model = model.merge_and_unload()
     model = model.to(getattr(torch, precision)).eval()
