@@ -39,9 +39,10 @@ $(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/trainer.txt
+$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/trainer.txt requirements/extras.txt
 	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') -r requirements/trainer.txt
+	$(BIN)/python -m pip install --quiet -r requirements/extras.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e trainer
 	@touch $@
 
@@ -90,6 +91,7 @@ bench: $(VENV)/.dev
 	gaudi3-simulator prepare
 	$(BIN)/python benchmarks/module_cpu.py
 	$(BIN)/python benchmarks/trainer_step.py
+	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/site_cpu.py
 
 clean:

@@ -70,7 +70,7 @@ def _data(pause: Pause) -> None:
 
 
 def _forward(pause: Pause) -> None:
-    from gaudi3_scale.model import LanguageModule
+    from gaudi3_scale.models.module import LanguageModule
 
     original = LanguageModule.training_step
 
@@ -84,7 +84,7 @@ def _forward(pause: Pause) -> None:
 
 
 def _backward(pause: Pause) -> None:
-    from gaudi3_scale.model import LanguageModule
+    from gaudi3_scale.models.module import LanguageModule
 
     original = LanguageModule.training_step
 

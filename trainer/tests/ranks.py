@@ -15,7 +15,7 @@ SECONDS = 60
 
 
 def run(size: int, folder: Path, function: Callable[..., Any], *arguments: Any, killed: bool = False) -> list[Any]:
-    """The results of `function(rank, *arguments)` on `size` gloo ranks; `killed`: they are expected to end by SIGKILL."""
+    """The results of `function(rank, *arguments)` on `size` gloo ranks; `killed`: all must end by SIGKILL."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     folder.mkdir(parents=True, exist_ok=True)
@@ -23,7 +23,9 @@ def run(size: int, folder: Path, function: Callable[..., Any], *arguments: Any, 
     receivers, processes = [], []
     for rank in range(size):
         receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_main, args=(sender, rank, size, meeting, function, arguments))
+        process = context.Process(
+            target=_main, args=(sender, rank, size, meeting, dict(os.environ), function, arguments)
+        )
         process.start()
         sender.close()
         receivers.append(receiver)
@@ -48,10 +50,11 @@ def run(size: int, folder: Path, function: Callable[..., Any], *arguments: Any, 
     return [value for _, value in outcomes]
 
 
-def _main(sender: Any, rank: int, size: int, meeting: Path, function: Callable[..., Any], arguments: Any) -> None:
+def _main(sender: Any, rank: int, size: int, meeting: Path, environment: Any, function: Any, arguments: Any) -> None:
     import torch
     import torch.distributed as dist
 
+    os.environ.update(environment)  # the fork server's is older
     torch.set_num_threads(1)
     try:
         if size > 1:

@@ -48,6 +48,7 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
         "checkpoint",
         "checkpoint_step",
         "resumed_from_step",
+        "interruption",
         "started_at",
         "updated_at",
         "error",

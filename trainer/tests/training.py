@@ -52,13 +52,13 @@ class Training:
     def snapshot(self, step: int) -> Snapshot:
         """For `Saver.bind`."""
         tensors, training = capture(self.model, [self.optimizer])
-        shared = {"step": step, "training": training, "scheduler": self.scheduler.state_dict()}
-        return Snapshot(tensors, shared, rank={"random": torch.get_rng_state()})
+        shared = {"step": step, "scheduler": self.scheduler.state_dict()}
+        return Snapshot(tensors, training, shared, rank={"random": torch.get_rng_state()})
 
     def resume(self, checkpoint: Any, peers: Peers) -> None:
         """Continue from a checkpoint."""
         state = checkpoint.state()
-        load(checkpoint, peers, self.model, [self.optimizer], state["training"])
+        load(checkpoint, peers, self.model, [self.optimizer], state)
         self.scheduler.load_state_dict(state["scheduler"])
         self.done = state["step"]
 

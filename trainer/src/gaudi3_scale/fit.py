@@ -139,7 +139,6 @@ class _Job:
         self.store = CheckpointStore(
             config.output_dir / "checkpoints", config.checkpoint.keep, console.say, config.checkpoint.keep_every
         )
-
         settings = config.checkpoint
         self.target = open_target(settings.target, settings.endpoint_url) if settings.target else None
 
@@ -264,6 +263,10 @@ class _Job:
             self.console.say(f"metrics at {metrics.serve(config.metrics)}")
         ranks = state["ranks"] if state else []
         rank_state = ranks[topology.rank] if topology.rank < len(ranks) else None
+        if rank_state and topology.rank == 0:  # what ranks that are no more had summed since the last logged step
+            for gone in ranks[topology.world_size :]:
+                rank_state["loss_sum"] += gone["loss_sum"]
+                rank_state["loss_count"] += gone["loss_count"]
         seed_all(config.train.seed)
         module = LanguageModule(config, self.device, weights=checkpoint is None)
         for option, effect in module.memory.items():
@@ -315,8 +318,8 @@ class _Job:
             prefetched = Prefetched(batches, config.data.prefetch, self.device.pin)
             trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
             saver.close()
-        elif checkpoint is not None:
-            load(checkpoint, self.peers.patient, module.model, [], None)
+        elif checkpoint is not None and state is not None:
+            load(checkpoint, self.peers.patient, module.model, [], state)
 
         def last() -> None:
             self.interruption.check("the last evaluation")

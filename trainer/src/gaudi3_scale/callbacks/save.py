@@ -33,7 +33,7 @@ class Restore(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Called once everything is on its device, sharded if it is to be."""
         assert isinstance(pl_module, LanguageModule)
-        load(self._checkpoint, self._saver.peers.patient, pl_module.model, trainer.optimizers, self._state["training"])
+        load(self._checkpoint, self._saver.peers.patient, pl_module.model, trainer.optimizers, self._state)
         trainer.lr_scheduler_configs[0].scheduler.load_state_dict(self._state["scheduler"])
 
 
@@ -128,12 +128,12 @@ class Save(pl.Callback):
         tensors, training = capture_training(module.model, trainer.optimizers)
         return Snapshot(
             tensors=tensors,
+            training=training,
             shared={
                 "step": step,
                 "samples": progress.samples,
                 "loss": progress.loss,
                 "first_loss": progress.first_loss,
-                "training": training,
                 "scheduler": trainer.lr_scheduler_configs[0].scheduler.state_dict(),
             },
             rank={

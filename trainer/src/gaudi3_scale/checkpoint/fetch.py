@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,15 @@ class PeerReader(VerifiedReader):
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         """Fetch, then read. Collective, as the load is."""
+        needed = {self.storage_data[item.storage_index].relative_path for item in plan.items}
+        lacking = sorted(needed - set(self._checkpoint.manifest.here))
         if self._peers.size > 1:
-            needed = {self.storage_data[item.storage_index].relative_path for item in plan.items}
             self._checkpoint = fetch(self._checkpoint, self._peers, needed)
+        elif lacking:
+            raise TrainerError(
+                f"The checkpoint {self._checkpoint.path} has only some of its files here, without {lacking[0]}: "
+                "copy the others from the nodes that wrote them, or from the target."
+            )
         return super().read_data(plan, planner)
 
 
@@ -76,22 +83,26 @@ def load(
     checkpoint: Checkpoint,
     peers: Peers,
     model: nn.Module,
-    optimizers: list[torch.optim.Optimizer],
-    rest: dict[str, Any] | None,
+    optimizers: Sequence[torch.optim.Optimizer],
+    state: dict[str, Any],
 ) -> None:
-    """The checkpoint's tensors into a model and its optimizers. Collective.
+    """The checkpoint's tensors into a model and its optimizers; without optimizers the model only. Collective.
 
-    `rest` is what `capture` gave besides; without it only the model is read.
+    `state` is the checkpoint's. However many processes there were: each reads the parts that it holds now.
     """
     reader = PeerReader(checkpoint, peers)
-    saved = set(reader.read_metadata().state_dict_metadata)
-    training = TrainingState(model, optimizers)
-    if rest is None:
+    plain: dict[str, torch.Tensor] = state["plain"]
+    saved = {*reader.read_metadata().state_dict_metadata, *plain}
+    if not optimizers:
         saved = {name for name in saved if name.startswith("model.")}
+    training = TrainingState(model, optimizers)
     tensors = training.select(saved, str(checkpoint.path))
-    read_tensors(tensors, reader, peers.group)
-    if rest is not None:
-        training.apply(rest, str(checkpoint.path))
+    read_tensors({name: tensor for name, tensor in tensors.items() if name not in plain}, reader, peers.group)
+    with torch.no_grad():
+        for name in plain.keys() & tensors.keys():
+            tensors[name].copy_(plain[name])
+    if optimizers:
+        training.apply(state["training"], str(checkpoint.path))
 
 
 def read_all(path: Path) -> dict[str, Any]:
@@ -105,4 +116,4 @@ def read_all(path: Path) -> dict[str, Any]:
     }
     read_tensors(tensors, reader, None)
     state: dict[str, Any] = torch.load(path / STATE, map_location="cpu", weights_only=True)
-    return {**state, "tensors": tensors}
+    return {**state, "tensors": {**tensors, **state.pop("plain")}}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.checkpoint.manifest import METADATA, STATE, Entry, Layout, Manifest
 from gaudi3_scale.checkpoint.peers import Peers
-from gaudi3_scale.checkpoint.staging import Staging, is_sharded
+from gaudi3_scale.checkpoint.staging import Staging, is_sharded, plain_tensors
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.errors import TrainerError
 
@@ -32,8 +32,10 @@ class Snapshot:
 
     tensors: dict[str, torch.Tensor]
     """Model and optimizer by dotted name; DTensors where they are sharded."""
+    training: dict[str, Any] = field(default_factory=dict)
+    """What model and optimizer have besides, as `restore.capture` gives it."""
     shared: dict[str, Any] = field(default_factory=dict)
-    """The same on all ranks; of types that `torch.load(weights_only=True)` accepts."""
+    """What else is to be kept, the same on all ranks; of types that `torch.load(weights_only=True)` accepts."""
     rank: Any = None
     """This rank's own, of the same types; the checkpoint has that of all ranks."""
 
@@ -120,12 +122,15 @@ class Saver:
         self._raise_first([theirs for _, theirs, _ in told])
         self.last_step = step
         if layout == "sharded" or self.peers.writer:
+            staged = self._staging.stage(snapshot.tensors)
+            plain = plain_tensors(staged) if layout == "sharded" else {}
+            shared = copy.deepcopy({**snapshot.shared, "training": snapshot.training})
             job = _Save(
                 step=step,
                 layout=layout,
                 building=self.store.building(step, self._run),
-                tensors=self._staging.stage(snapshot.tensors),
-                state=copy.deepcopy({**snapshot.shared, "ranks": [rank for rank, _, _ in told]}),
+                tensors={name: tensor for name, tensor in staged.items() if name not in plain},
+                state={**shared, "plain": plain, "ranks": [rank for rank, _, _ in told]},
                 upload=all(idle for _, _, idle in told),
                 began=began,
             )
@@ -185,11 +190,13 @@ class Saver:
                 self._write_replicated(job)
             self.last_duration = time.perf_counter() - job.began
             self._durations.append(self.last_duration)
-        except TrainerError as error:
-            self._error = error
         except BaseException as error:
-            self._error = self._sentence(job.step, error)
-            self._error.__cause__ = error
+            failure = error if isinstance(error, TrainerError) else self._sentence(job.step, error)
+            if failure is not error:
+                failure.__cause__ = error
+            if self.peers.writer:
+                self.store.abandon(job.building)
+            self._error = failure
 
     def _write_replicated(self, job: _Save) -> None:
         """A full copy on this place's disk, whatever the others do."""

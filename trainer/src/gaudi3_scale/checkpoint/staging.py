@@ -6,12 +6,25 @@ from typing import Any
 
 import torch
 
+PLAIN = 64 * 1024
+
 
 def is_sharded(tensors: dict[str, torch.Tensor]) -> bool:
     """Is any of them spread over processes?"""
     from torch.distributed.tensor import DTensor
 
     return any(isinstance(tensor, DTensor) for tensor in tensors.values())
+
+
+def plain_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The small ones that every rank has whole, such as an optimizer's step counts.
+
+    In a sharded checkpoint they belong to the state that every node has: torch.distributed.checkpoint would deal them
+    out among the ranks' files, and every node would need all of these to resume.
+    """
+    from torch.distributed.tensor import DTensor
+
+    return {name: t for name, t in tensors.items() if not isinstance(t, DTensor) and t.nbytes <= PLAIN}
 
 
 class Staging:

@@ -106,6 +106,11 @@ class CheckpointStore:
                 found[name] = str(damage)
         return found
 
+    def abandon(self, building: Path) -> None:
+        """Give the room of a failed save back; one that lacks its name only may be whole together with other nodes'."""
+        if not (building / MANIFEST).exists():
+            shutil.rmtree(building, ignore_errors=True)
+
     def verify(self, step: int) -> Checkpoint:
         """Read everything that should be here and compare it with the manifest."""
         manifest = self.read(step)

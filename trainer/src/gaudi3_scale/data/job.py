@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from gaudi3_scale.data.masking import Masking
 from gaudi3_scale.data.prepare import collect
 from gaudi3_scale.data.samples import Samples
 from gaudi3_scale.data.shards import Corpus
-from gaudi3_scale.data.tokenizer import FileTokenizer, Tokenizer, load_tokenizer
+from gaudi3_scale.data.tokenizer import FILE as TOKENIZER_FILE
+from gaudi3_scale.data.tokenizer import Tokenizer, load_tokenizer
 from gaudi3_scale.distributed import Team
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.models.build import architecture, has_weights, is_masked
@@ -39,16 +41,13 @@ def check(config: Config) -> Tokenizer:
             f"data.tokenizer {config.data.tokenizer!r} has ids up to {needed - 1}, and the model has a vocabulary of "
             f"{found.vocab_size}: set {where} to {needed} or more, or use the model's own tokenizer."
         )
-    if has_weights(config.model) and (Path(config.model.name) / "tokenizer.json").is_file():
-        own = FileTokenizer(
-            Path(config.model.name), config.data.end_of_text if config.data.tokenizer != "bytes" else ""
+    beside = Path(config.model.name) / TOKENIZER_FILE
+    own = hashlib.sha256(beside.read_bytes()).hexdigest() if has_weights(config.model) and beside.is_file() else None
+    if own is not None and own != tokenizer.file_digest():
+        raise ConfigError(
+            f"The weights in {config.model.name!r} know the tokens of the tokenizer beside them, and data.tokenizer is "
+            f"{config.data.tokenizer!r}: set data.tokenizer to {config.model.name!r}, or model.weights to random."
         )
-        if own.digest != tokenizer.digest:
-            raise ConfigError(
-                f"The weights in {config.model.name!r} know the tokens of the tokenizer beside them, and "
-                f"data.tokenizer is {config.data.tokenizer!r}: set data.tokenizer to {config.model.name!r}, or "
-                "model.weights to random."
-            )
     return tokenizer
 
 
