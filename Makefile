@@ -13,7 +13,7 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status test lint unit trainer-test system molecule sanity artifact build bench clean help
+.PHONY: demo up down status test lint unit trainer-test kill-matrix system molecule sanity artifact build bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -39,9 +39,10 @@ $(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/trainer.txt
+$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/trainer.txt requirements/extras.txt
 	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') -r requirements/trainer.txt
+	$(BIN)/python -m pip install --quiet -r requirements/extras.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e trainer
 	@touch $@
 
@@ -68,6 +69,10 @@ unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
 trainer-test: $(VENV)/.dev
 	cd trainer && pytest -q
 
+# Every signal, to every process, in every phase of a job; about five minutes. The table goes into the documentation.
+kill-matrix: $(VENV)/.dev
+	cd trainer && KILL_MATRIX_TABLE=$(CURDIR)/docs/kill-matrix.md pytest -v -m "matrix or not matrix" tests/test_kill_matrix.py
+
 # Simulated nodes, the whole site, molecule, the built artifact, ansible-test: the last summary is theirs.
 system: $(VENV)/.dev
 	gaudi3-simulator prepare
@@ -90,6 +95,7 @@ bench: $(VENV)/.dev
 	gaudi3-simulator prepare
 	$(BIN)/python benchmarks/module_cpu.py
 	$(BIN)/python benchmarks/trainer_step.py
+	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/site_cpu.py
 
 clean:

@@ -15,7 +15,8 @@ import torch
 from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
-from gaudi3_scale.data import PackedDataset
+from gaudi3_scale.config import DataConfig
+from gaudi3_scale.data import PackedDataset, RankBatches, Samples, collect
 from gaudi3_scale.data.masking import IGNORED, Masking
 from gaudi3_scale.data.prefetch import Prefetched
 from gaudi3_scale.errors import ConfigError
@@ -149,6 +150,18 @@ def test_an_error_while_reading_ahead_arrives_in_its_place() -> None:
     assert next(ahead) == 1
     with pytest.raises(OSError, match="the disk is gone"):
         next(ahead)
+
+
+def test_ranks_mask_what_a_single_process_would(text: Path, tmp_path: Path) -> None:
+    config = DataConfig(source=str(text))
+    samples = Samples(collect(config, tmp_path), config, 64, 1, Masking(256, 256, 5))
+    alone = torch.cat(list(itertools.islice(RankBatches(samples, 40, 8, 0, 1), 3)))
+    shared = [itertools.islice(RankBatches(samples, 40, 4, rank, 2), 3) for rank in range(2)]
+    assert torch.equal(alone, torch.cat([batch for pair in zip(*shared, strict=True) for batch in pair]))
+    assert alone.shape == (24, 2, 64) and (alone[:, 0] == 256).any()
+    again, blocks = samples.order.train_size, samples.order.train(0, 1)
+    assert not torch.equal(samples.fetch(blocks, np.array([0])), samples.fetch(blocks, np.array([again])))  # next epoch
+    assert torch.equal(samples.fetch(blocks), samples.fetch(blocks))  # held out: always the same
 
 
 def test_masking_depends_on_the_sample_only_and_has_the_shares_of_bert() -> None:

@@ -12,11 +12,12 @@ import lightning.pytorch as pl
 import torch
 from lightning.fabric.plugins.environments import TorchElasticEnvironment
 from lightning.pytorch.accelerators import Accelerator, CPUAccelerator, CUDAAccelerator
-from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy, Strategy
+from lightning.pytorch.strategies import SingleDeviceStrategy, Strategy
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device, resolve
 from gaudi3_scale.distributed import Topology
+from gaudi3_scale.integration.strategies import HabanaDDPStrategy, HabanaFSDPStrategy
 from gaudi3_scale.lean import slim
 from gaudi3_scale.precision import build_precision
 
@@ -62,14 +63,6 @@ class HPUAccelerator(Accelerator):
         return "hpu"
 
 
-class ExplicitDDPStrategy(DDPStrategy):
-    """DDP over the process group that `distributed.Team` made."""
-
-    def determine_ddp_device_ids(self) -> list[int] | None:
-        """Only CUDA wants to be told; on others Lightning would open a CUDA stream."""
-        return [self.root_device.index] if self.root_device.type == "cuda" else None
-
-
 ACCELERATORS: dict[str, type[Accelerator]] = {
     "cpu": CPUAccelerator,
     "cuda": CUDAAccelerator,
@@ -86,12 +79,16 @@ def build_trainer(
     strategy: Strategy
     if topology.world_size > 1:
         plugins.append(TorchElasticEnvironment())
-        strategy = ExplicitDDPStrategy(
-            process_group_backend=device.backend,
-            timeout=timedelta(seconds=config.train.collective_timeout),
-            broadcast_buffers=False,  # they are constants
-            gradient_as_bucket_view=True,
-        )
+        timeout = timedelta(seconds=config.train.collective_timeout)
+        if config.train.strategy == "habana_fsdp":
+            strategy = HabanaFSDPStrategy(process_group_backend=device.backend, timeout=timeout)
+        else:
+            strategy = HabanaDDPStrategy(
+                process_group_backend=device.backend,
+                timeout=timeout,
+                broadcast_buffers=False,  # they are constants
+                gradient_as_bucket_view=True,
+            )
     else:
         strategy = SingleDeviceStrategy(device=device.torch_device())
     trainer = pl.Trainer(

@@ -121,7 +121,7 @@ def _habana_rotary() -> Kernel:
 def _torch_rotary() -> Kernel:
     from gaudi3_scale.memory.rotary import rotate
 
-    return Kernel(lambda x, cos, sin, positions: rotate(x, cos, sin), "three torch operations in place of seven")
+    return Kernel(lambda x, cos, sin, positions: rotate(x, cos, sin), "three torch operations in place of five")
 
 
 def _habana_graph() -> Kernel:

@@ -65,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             if code != EXIT_CODE:
                 print(failure, file=sys.stderr)
         except SignalException as received:
+            if replace and agents:
+                agents[-1].leave_rendezvous()
             codes = agents[-1].exit_codes() if agents else set()
             code = EXIT_CODE if codes == {EXIT_CODE} else 128 + int(received.sigval)
         if code == EXIT_CODE:
@@ -87,6 +89,7 @@ def _install(api: Any, replace: bool) -> list[Any]:
     from torch.distributed.elastic.agent.server.api import DEFAULT_ROLE, RunResult, WorkerGroup, WorkerState
     from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
     from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.rendezvous import RendezvousConnectionError
 
     made: list[Any] = []
 
@@ -101,11 +104,20 @@ def _install(api: Any, replace: bool) -> list[Any]:
             made.append(self)
 
         def run(self, role: str = DEFAULT_ROLE) -> RunResult:
-            # torchrun returns nothing from a spare when the others have ended, and then trips over it.
-            return super().run(role) or RunResult(state=WorkerState.SUCCEEDED)
+            # When the others have ended, torchrun returns nothing from a spare and trips over it; or, if the head was
+            # quicker, the spare finds the rendezvous gone.
+            try:
+                result: RunResult | None = super().run(role)
+            except RendezvousConnectionError:
+                handler: Any = self._worker_group.spec.rdzv_handler
+                if self.worked or handler._this_node not in handler._state_holder.state.redundancy_list:
+                    raise
+                result = None
+            return result or RunResult(state=WorkerState.SUCCEEDED)
 
         def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
             self.worked = True
+            Path(os.environ[LEAVING_FILE]).unlink(missing_ok=True)  # of workers that were stopped to start these
             started: dict[int, Any] = super()._start_workers(worker_group)
             return started
 
@@ -121,22 +133,20 @@ def _install(api: Any, replace: bool) -> list[Any]:
             if not replace:
                 self._remaining_restarts = 0
             elif Path(os.environ[LEAVING_FILE]).exists():
-                self._depart(worker_group)
+                raise SignalException("this node was told to leave", signal.SIGTERM)
             else:
                 self._remaining_restarts += 1  # a node that left is no failure of the others
             return result
 
-        def _depart(self, worker_group: WorkerGroup) -> None:
-            """Leave the rendezvous open for those who stay, and do not let them wait for this node's heartbeat."""
+        def leave_rendezvous(self) -> None:
+            """It stays open for those who go on, who need not wait for this node's heartbeat to fail."""
             from torch.distributed.elastic.rendezvous import dynamic_rendezvous as rendezvous
 
-            handler: Any = worker_group.spec.rdzv_handler
-            with contextlib.suppress(Exception):  # they notice by themselves, some seconds later
+            handler: Any = self._worker_group.spec.rdzv_handler
+            with contextlib.suppress(Exception):  # then they notice by themselves, some seconds later
                 handler._stop_heartbeats()
-                handler._op_executor.run(
-                    rendezvous._RendezvousExitOp(), handler._get_deadline(handler.settings.timeout.close)
-                )
-            raise SignalException("this node was told to leave", signal.SIGTERM)
+                deadline = handler._get_deadline(handler.settings.timeout.close)
+                handler._op_executor.run(rendezvous._RendezvousExitOp(), deadline)
 
     api.LocalElasticAgent = Agent
     return made

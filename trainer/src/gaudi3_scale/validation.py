@@ -42,11 +42,13 @@ def validate(
     for start in range(0, most, config.train.micro_batch_size):
         if between is not None:
             between()
-        if start >= len(mine):
-            continue
-        batch = samples.fetch(mine[start : start + config.train.micro_batch_size]).to(target)
+        chosen = mine[start : start + config.train.micro_batch_size]
+        # A sharded model is whole only while all ranks compute: one that has nothing left repeats its first sample.
+        batch = samples.fetch(chosen if len(chosen) else blocks[:1]).to(target)
         with precision.forward_context():
             loss = sample_loss(model, batch)
+        if not len(chosen):
+            continue
         totals += torch.stack([loss * len(batch), torch.full_like(loss, len(batch))])
         device.step_boundary()
     model.train(was_training)

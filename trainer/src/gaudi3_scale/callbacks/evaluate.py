@@ -13,7 +13,7 @@ from gaudi3_scale.console import Console
 from gaudi3_scale.distributed import Team
 from gaudi3_scale.interruption.departure import Saver
 from gaudi3_scale.interruption.job import Interruption
-from gaudi3_scale.model import LanguageModule
+from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.status import MetricsFile, Progress
 
 

@@ -33,6 +33,10 @@ class TrainConfig(Section):
     precision: Literal["32-true", "bf16-mixed"] = Field(
         "32-true", description="32-true, or bf16-mixed = bfloat16 autocast over float32 weights"
     )
+    strategy: Literal["auto", "habana_ddp", "habana_fsdp"] = Field(
+        "auto",
+        description="habana_ddp = a whole model in every process; habana_fsdp = split over all; auto = habana_ddp",
+    )
     log_every: int = Field(10, ge=1, description="steps between lines, status and metrics; loss is their mean")
     threads: int = Field(0, ge=0, description="CPU threads per process; 0 = the node's cores / its processes")
     collective_timeout: int = Field(

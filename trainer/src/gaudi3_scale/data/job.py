@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from gaudi3_scale.config import Config
@@ -11,10 +14,14 @@ from gaudi3_scale.data.masking import Masking
 from gaudi3_scale.data.prepare import collect
 from gaudi3_scale.data.samples import Samples
 from gaudi3_scale.data.shards import Corpus
-from gaudi3_scale.data.tokenizer import FileTokenizer, Tokenizer, load_tokenizer
+from gaudi3_scale.data.tokenizer import FILE as TOKENIZER_FILE
+from gaudi3_scale.data.tokenizer import Tokenizer, load_tokenizer
 from gaudi3_scale.distributed import Team
-from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.build import architecture, has_weights, is_masked
+
+FIRST_SECONDS = 0.2
+POLL_SECONDS = 1.0
 
 
 def directory(config: Config) -> Path:
@@ -39,23 +46,21 @@ def check(config: Config) -> Tokenizer:
             f"data.tokenizer {config.data.tokenizer!r} has ids up to {needed - 1}, and the model has a vocabulary of "
             f"{found.vocab_size}: set {where} to {needed} or more, or use the model's own tokenizer."
         )
-    if has_weights(config.model) and (Path(config.model.name) / "tokenizer.json").is_file():
-        own = FileTokenizer(
-            Path(config.model.name), config.data.end_of_text if config.data.tokenizer != "bytes" else ""
+    beside = Path(config.model.name) / TOKENIZER_FILE
+    own = hashlib.sha256(beside.read_bytes()).hexdigest() if has_weights(config.model) and beside.is_file() else None
+    if own is not None and own != tokenizer.file_digest():
+        raise ConfigError(
+            f"The weights in {config.model.name!r} know the tokens of the tokenizer beside them, and data.tokenizer is "
+            f"{config.data.tokenizer!r}: set data.tokenizer to {config.model.name!r}, or model.weights to random."
         )
-        if own.digest != tokenizer.digest:
-            raise ConfigError(
-                f"The weights in {config.model.name!r} know the tokens of the tokenizer beside them, and "
-                f"data.tokenizer is {config.data.tokenizer!r}: set data.tokenizer to {config.model.name!r}, or "
-                "model.weights to random."
-            )
     return tokenizer
 
 
-def prepare(config: Config, team: Team, console: Console) -> Corpus:
+def prepare(config: Config, team: Team, console: Console, between: Callable[[], None]) -> Corpus:
     """The prepared data, on every node; an error of any writer is everyone's.
 
-    However long it takes, no collective waits for it: the ranks ask each other every second whether all are done.
+    However long it takes, no collective waits for it: the ranks ask each other every second whether all are done, and
+    call `between`, which may raise to give up; what was prepared so far stays.
     """
     team.must_all(lambda: check(config) and None)
     outcome: list[Corpus | BaseException] = []
@@ -69,16 +74,18 @@ def prepare(config: Config, team: Team, console: Console) -> Corpus:
     thread = threading.Thread(target=work, name="prepare", daemon=True)
     if team.writer:
         thread.start()
-        thread.join(0.2)
+        thread.join(FIRST_SECONDS)
+    between()
     while not all(team.gather(not thread.is_alive())):
-        thread.join(1.0) if team.writer else threading.Event().wait(1.0)
-    failure = outcome[0] if outcome and isinstance(outcome[0], BaseException) else None
-    if failure is not None and not isinstance(failure, TrainerError):
-        raise failure
+        if team.writer:
+            thread.join(POLL_SECONDS)
+        else:
+            time.sleep(POLL_SECONDS)
+        between()
 
     def result() -> None:
-        if failure is not None:
-            raise failure
+        if outcome and isinstance(outcome[0], BaseException):
+            raise outcome[0]
 
     team.must_all(result)
     return collect(config.data, directory(config))

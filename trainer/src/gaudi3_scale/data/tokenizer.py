@@ -36,8 +36,17 @@ class ByteTokenizer:
         """The ids of each text."""
         return [np.frombuffer(t if isinstance(t, bytes) else t.encode(), dtype=np.uint8) for t in texts]
 
+    def file_digest(self) -> str:
+        """SHA-256 of the tokenizer.json that `save` writes."""
+        return hashlib.sha256(self._as_file().to_str(pretty=True).encode()).hexdigest()
+
     def save(self, folder: Path) -> None:
         """As a tokenizer.json with the same ids, for whoever uses the model elsewhere."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._as_file().save(str(folder / FILE), pretty=True)
+        _write_config(folder, {"mask_token": "<|mask|>"})
+
+    def _as_file(self) -> Any:
         from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
         alphabet = _byte_alphabet()
@@ -45,9 +54,7 @@ class ByteTokenizer:
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         tokenizer.decoder = decoders.ByteLevel()
         tokenizer.add_special_tokens([AddedToken("<|mask|>", normalized=False)])
-        folder.mkdir(parents=True, exist_ok=True)
-        tokenizer.save(str(folder / FILE))
-        _write_config(folder, {"mask_token": "<|mask|>"})
+        return tokenizer
 
 
 class FileTokenizer:
@@ -90,6 +97,10 @@ class FileTokenizer:
         decoded = [t if isinstance(t, str) else t.decode("utf-8", errors="replace") for t in texts]
         encoded = self._tokenizer.encode_batch_fast(decoded, add_special_tokens=False)
         return [np.array(each.ids, dtype=np.uint32) for each in encoded]
+
+    def file_digest(self) -> str:
+        """SHA-256 of the tokenizer.json."""
+        return self.digest
 
     def save(self, folder: Path) -> None:
         """Copy the files, so that a model trained with it can be exported with it."""

@@ -6,8 +6,9 @@ budget. Its cost is FLOPs of matrix products and attention, then the number of b
 
 For blocks of equal cost that is exact, because of two facts (a test compares with all assignments): to recompute an
 earlier block saves at least as much as a later one, as its activations live longer; and `selective` recomputes no
-product, so that it goes before any `full`. Where blocks differ, those that save most per FLOP are taken first, and what
-the rest makes superfluous is taken back: good, not proven best.
+product, so that every block has it before one is `full`, and loses it again where that `full` saved enough. Where
+blocks differ, those that save most per FLOP are taken first, and what the rest makes superfluous is taken back: good,
+not proven best.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.memory.checkpointing import Level, checkpoint_blocks
-from gaudi3_scale.memory.tracker import Loss, StepMemory, fake_mode, fake_twin, predict_step
+from gaudi3_scale.memory.tracker import Loss, StepMemory, StorageTracker, fake_mode, fake_twin, predict_step
 from gaudi3_scale.models.blocks import repeated_blocks
 
 GIB = 2**30
@@ -41,7 +42,7 @@ class RecomputePlan:
     limit: int
     """Bytes the predicted peak had to keep to: the budget less its margin."""
     recompute_share: float
-    """FLOPs of products computed a second time, as a share of the step's without recomputation."""
+    """FLOPs of products computed a second time, at most, as a share of the step's without recomputation."""
 
     @property
     def predicted_peak(self) -> int:
@@ -95,11 +96,16 @@ def plan_recompute(
         raise ConfigError(f"The margin is {margin}: give the share of the budget to leave free, at least 0, below 1.")
     search = _Search(model, loss, inputs, selective, step)
     limit = int(budget * (1 - margin))
-    last = len(search.chain) - 1
-    if (needed := search.peak(micro_batch_size, last)) > limit:
+    blocks = len(search.names)
+    if (needed := search.peak(micro_batch_size, blocks, 0)) > limit:
         raise ConfigError(_refusal(search, micro_batch_size, needed, budget, margin))
-    first = _smallest(0, last, lambda number: search.peak(micro_batch_size, number) <= limit)
-    levels = search.prune(search.chain[first], micro_batch_size, limit)
+
+    def fits(full: int, kept: int) -> bool:
+        return search.peak(micro_batch_size, full, kept) <= limit
+
+    full = _smallest(0, blocks, lambda number: fits(number, blocks - number if selective else 0))
+    kept = _smallest(0, blocks - full if selective else 0, lambda number: fits(full, number))
+    levels = search.prune(search.assignment(full, kept), micro_batch_size, limit)
     return RecomputePlan(levels, search.predict(micro_batch_size, levels), limit, search.share(levels))
 
 
@@ -126,17 +132,12 @@ class _Search:
         self.flops, self.total_flops = self._flops()
         self._known: dict[tuple[int, tuple[Level, ...]], StepMemory] = {}
 
-    @cached_property
-    def chain(self) -> list[dict[str, Level]]:
-        """Assignments from the cheapest to the one that saves most, each one step dearer than the one before."""
-        order = self._order()
-        current: dict[str, Level] = dict.fromkeys(self.names, "none")
-        chain = [dict(current)]
-        for level in ("selective", "full") if self.selective else ("full",):
-            for name in order:
-                current[name] = level
-                chain.append(dict(current))
-        return chain
+    def assignment(self, full: int, kept: int) -> dict[str, Level]:
+        """The first `full` blocks in the order of what pays, recomputed; the next `kept`, all but their products."""
+        levels: dict[str, Level] = dict.fromkeys(self.names, "none")
+        for place, name in enumerate(self.order[: full + kept]):
+            levels[name] = "full" if place < full else "selective"
+        return levels
 
     def predict(self, batch: int, levels: dict[str, Level]) -> StepMemory:
         """The step with these levels."""
@@ -146,9 +147,9 @@ class _Search:
             self._known[key] = predict_step(self.model, self.loss, self.inputs(batch), **self.step)
         return self._known[key]
 
-    def peak(self, batch: int, number: int) -> int:
-        """Bytes with the assignment of this place in the chain."""
-        return self.predict(batch, self.chain[number]).peak
+    def peak(self, batch: int, full: int, kept: int) -> int:
+        """Bytes with this assignment."""
+        return self.predict(batch, self.assignment(full, kept)).peak
 
     def prune(self, levels: dict[str, Level], batch: int, limit: int) -> dict[str, Level]:
         """Take back what is not needed, the dearest first; nothing is where all blocks cost the same."""
@@ -168,7 +169,8 @@ class _Search:
         again = sum(self.flops[name] for name, level in levels.items() if level == "full")
         return again / (3 * self.total_flops) if self.total_flops else 0.0
 
-    def _order(self) -> list[str]:
+    @cached_property
+    def order(self) -> list[str]:
         """Blocks by FLOPs per byte that their recomputation saves, then as they come."""
         kinds = {flops: name for name, flops in reversed(self.flops.items())}
         if len(kinds) == 1:
@@ -184,7 +186,10 @@ class _Search:
     def _flops(self) -> tuple[dict[str, int], int]:
         """FLOPs of each block's forward pass and of the whole, for one sample."""
         flops: dict[str, int] = {}
-        mapping = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _flash_flops}
+        mapping = {
+            torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _flash_flops,
+            torch.ops.aten._grouped_mm: _grouped_flops,
+        }
         counter = FlopCounterMode(display=False, custom_mapping=mapping)
         with fake_mode() as mode:
             twin = fake_twin(self.model, mode)
@@ -193,7 +198,7 @@ class _Search:
             for name, block in blocks:
                 block.register_forward_pre_hook(_note(flops, name, counter, -1))
                 block.register_forward_hook(_note(flops, name, counter, +1))
-            with torch.no_grad(), counter:
+            with torch.no_grad(), StorageTracker(), counter:
                 self.loss(twin, *(torch.empty(each.shape, dtype=each.dtype) for each in self.inputs(1)))
         return flops, counter.get_total_flops()
 
@@ -210,6 +215,11 @@ def _flash_flops(query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) ->
     return int(sdpa_flop_count(query, key, value))  # type: ignore[no-untyped-call]
 
 
+def _grouped_flops(a: Any, b: Any, *args: Any, **kwargs: Any) -> int:
+    """Shapes (S, K) and (G, K, N): each row meets one of the G matrices."""
+    return int(2 * a[0] * a[1] * b[2])
+
+
 def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
     """The smallest number that holds, where `high` does and whatever follows one that does."""
     if holds(low):
@@ -222,14 +232,14 @@ def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 def _refusal(search: _Search, batch: int, needed: int, budget: int, margin: float) -> str:
     """One sentence with what would fit."""
-    last = len(search.chain) - 1
+    last = len(search.names)
     limit = int(budget * (1 - margin))
     start = (
         f"A step of {batch} sample(s) needs {needed / GIB:.3f} GiB even with every block recomputed, and the budget of "
         f"{budget / GIB:.3f} GiB leaves {limit / GIB:.3f} after its margin of {margin:.0%}: "
     )
     enough = f"the budget to {needed / (1 - margin) / GIB:.3f} GiB"
-    if batch == 1 or search.peak(1, last) > limit:
+    if batch == 1 or search.peak(1, last, 0) > limit:
         return start + f"raise {enough}, or shard the model over more devices."
-    too_many = _smallest(1, batch, lambda size: search.peak(size, last) > limit)
+    too_many = _smallest(1, batch, lambda size: search.peak(size, last, 0) > limit)
     return start + f"lower the micro-batch to {too_many - 1}, or raise {enough}."

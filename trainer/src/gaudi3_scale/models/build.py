@@ -103,6 +103,7 @@ def has_weights(config: ModelConfig) -> bool:
 
 
 def _with_weights(auto: Any, config: ModelConfig, found: Any) -> Any:
+    quiet_bars()
     try:
         model, report = auto.from_pretrained(
             config.name,
@@ -124,6 +125,13 @@ def _with_weights(auto: Any, config: ModelConfig, found: Any) -> Any:
             "mend the folder, take back what model.config changes, or set model.weights to random."
         )
     return model
+
+
+def quiet_bars() -> None:
+    """Every rank would draw its own."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
 
 
 def _llama_sizes(config: ModelConfig) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.data.job import directory
 from gaudi3_scale.data.shards import TOKENIZER, Corpus, identity, read_index
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.build import build
+from gaudi3_scale.models.build import build, quiet_bars
 
 Precision = Literal["float32", "bfloat16", "float16"]
 
@@ -30,6 +30,7 @@ def export(config: Config, to: Path, step: int | None, merge: bool, precision: P
 
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise ConfigError(f"{to} is there and not empty: give the path of a folder to make.")
+    quiet_bars()
     checkpoint = _checkpoint(config, step)
     about = checkpoint.manifest.about
     model_config = ModelConfig.model_validate(about["model"])

@@ -11,13 +11,12 @@ from torch import Tensor
 from gaudi3_scale import memory
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
-from gaudi3_scale.lean import QuickHooks
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.objectives import losses, training_loss
 from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
 
 
-class LanguageModule(QuickHooks, pl.LightningModule):
+class LanguageModule(pl.LightningModule):
     """The training step. The loss is summed on the device; whoever logs reads it every few steps."""
 
     def __init__(self, config: Config, device: Device, weights: bool = True) -> None:

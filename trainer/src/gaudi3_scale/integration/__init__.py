@@ -1,0 +1,1 @@
+"""What Lightning needs to know of Gaudi: accelerator, strategies, trainer."""

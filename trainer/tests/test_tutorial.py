@@ -1,0 +1,50 @@
+"""The README's five minutes, as it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import SOURCE
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+
+
+def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
+    section = README.read_text().split("## Five minutes")[1].split("\n## ")[0]
+    commands = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    assert len(commands) == 6
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, arguments in (("gaudi3-train", " -m gaudi3_scale"), ("python", "")):
+        (tools / name).write_text(f'#!/bin/sh\nexec {sys.executable}{arguments} "$@"\n')
+        (tools / name).chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "PYTHONPATH": str(SOURCE),
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
+    result = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(commands)],
+        cwd=tmp_path,
+        env=environment,
+        text=True,
+        capture_output=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    resumed = re.search(r"^resuming from step (\d+)$", (tmp_path / "second.log").read_text(), re.MULTILINE)
+    assert resumed and 40 <= int(resumed[1]) < 120
+    assert "finished 120 steps" in result.stdout
+    steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert steps == [1, *range(10, 121, 10)]
+    lines = result.stdout.splitlines()
+    assert "model.safetensors" in lines and "tokenizer.json" in lines
+    written = result.stdout.split("tokenizer_config.json\n")[1]
+    assert written.startswith("    def ") and len(written) > 20
