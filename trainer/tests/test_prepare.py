@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import SOURCE
+from tokenizers.processors import TemplateProcessing
 
 from gaudi3_scale.config import DataConfig, load
 from gaudi3_scale.console import Console
@@ -43,7 +44,9 @@ def bpe(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Path:
     """A tokenizer.json, trained on the text."""
     path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
     source = open_source(DataConfig(source=str(text)))
-    train_tokenizer((piece.text for piece in source.pieces(START)), 300).save(str(path))
+    tokenizer = train_tokenizer((piece.text for piece in source.pieces(START)), 300)
+    tokenizer.post_processor = TemplateProcessing(single="<|mask|> $A", special_tokens=[("<|mask|>", 1)])
+    tokenizer.save(str(path))
     return path
 
 
@@ -65,7 +68,7 @@ def test_tokens_are_joined_with_the_end_of_text(documents: Path, bpe: Path, tmp_
     library = Tokenizer.from_file(str(bpe))
     expected = []
     for line in ("the cat", "and the hat", "the end"):
-        expected += [*library.encode(line).ids, library.token_to_id("<|endoftext|>")]
+        expected += [*library.encode(line, add_special_tokens=False).ids, library.token_to_id("<|endoftext|>")]
     assert content(corpus) == expected
     assert (corpus.dtype, corpus.documents, corpus.unit, corpus.vocabulary) == ("uint16", 3, "token", 300)
     other = collect(DataConfig(source=str(documents), tokenizer=str(bpe), end_of_text="<|mask|>"), tmp_path)
