@@ -126,6 +126,11 @@ class KilledJob:
         lines = [json.loads(line) for line in (self.folder / "out" / f"{name}.jsonl").read_text().splitlines()]
         return [(line["step"], line[key]) for line in lines]
 
+    def uploaded(self) -> list[int]:
+        """Steps of the checkpoints that are whole in the target."""
+        found = (self.folder / "target").glob("step-*/manifest.json")
+        return sorted({int(path.parent.name.split("-")[1]) for path in found})
+
     def state(self) -> Any:
         """The content of the last checkpoint."""
         from gaudi3_scale.checkpoint.fetch import read_all

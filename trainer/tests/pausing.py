@@ -143,6 +143,19 @@ def _save(pause: Pause) -> None:
     CheckpointStore.commit = paused  # type: ignore[method-assign]
 
 
+def _upload(pause: Pause) -> None:
+    from gaudi3_scale.checkpoint.target import DirectoryTarget
+
+    original = DirectoryTarget.put
+
+    def paused(self: DirectoryTarget, path: Path, name: str) -> None:
+        original(self, path, name)
+        pause.here(pause.done >= pause.step)  # one file is there, others are not
+
+    pause.count_steps()
+    DirectoryTarget.put = paused  # type: ignore[method-assign]
+
+
 _INSTALL = {
     "data": _data,
     "forward": _forward,
@@ -151,4 +164,5 @@ _INSTALL = {
     "evaluation": _evaluation,
     "warm-up": _warm_up,
     "save": _save,
+    "upload": _upload,
 }

@@ -60,16 +60,19 @@ def gradients(model: nn.Module, batch: Tensor) -> dict[str, Tensor]:
 
 
 def allocated_peak(
-    make: Callable[[], nn.Module], batch: int, precision: Callable[[], AbstractContextManager[Any]] = nullcontext
+    make: Callable[[], nn.Module],
+    inputs: Tensor,
+    precision: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    objective: Callable[[nn.Module, Tensor], Tensor] = loss,
 ) -> int:
     """Most bytes that torch's CPU allocator had given out at an instant of two steps, as its profiler saw them."""
     gc.collect()  # what is freed within the profile must have been allocated within
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        model, inputs = make(), samples(batch)
+        model, inputs = make(), inputs.clone()
         optimizer = torch.optim.AdamW(model.parameters(), fused=True)
         for _ in range(2):
             with precision():
-                value = loss(model, inputs)
+                value = objective(model, inputs)
             model.zero_grad()
             value.backward()
             del value

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,13 +16,17 @@ import numpy as np
 import pytest
 from conftest import SOURCE
 
-from gaudi3_scale.config import DataConfig
-from gaudi3_scale.data import Corpus, Samples, collect
+from gaudi3_scale.config import DataConfig, load
+from gaudi3_scale.console import Console
+from gaudi3_scale.data import Corpus, Samples, collect, job
+from gaudi3_scale.data.job import prepare
 from gaudi3_scale.data.prepare import _Preparation
 from gaudi3_scale.data.progress import PreparationProgress
 from gaudi3_scale.data.sources import START, open_source
 from gaudi3_scale.data.tokenizer import ByteTokenizer, load_tokenizer, train_tokenizer
-from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.device import Device
+from gaudi3_scale.distributed import Team, Topology
+from gaudi3_scale.errors import ConfigError, TrainerError
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +131,37 @@ def test_a_preparation_killed_at_any_instant_goes_on(text: Path, bpe: Path, tmp_
     assert (resumed.shards, resumed.documents) == (fresh.shards, 4000)
     assert len(fresh.shards) > 20 and fresh.documents == 4000
     assert {path.name for path in resumed.folder.iterdir()} == {path.name for path in fresh.folder.iterdir()}
+
+
+def test_a_job_asks_while_it_prepares_whether_to_give_up(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load(None, [f"data.source={text}", f"output_dir={tmp_path}"])
+    team, console = Team(Topology(), Device("cpu", 0, "gloo"), 5), Console(speaks=False, bar=False)
+    monkeypatch.setattr(job, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
+    released = threading.Event()
+    monkeypatch.setattr(job, "collect", lambda *a: (released.wait(30), collect(*a))[1])
+    asked: list[int] = []
+
+    def give_up() -> None:
+        asked.append(len(asked))
+        if len(asked) == 5:
+            raise TrainerError("told to")
+
+    with pytest.raises(TrainerError, match="told to"):
+        prepare(config, team, console, give_up)
+
+    def release() -> None:
+        asked.append(len(asked))
+        if len(asked) == 10:
+            released.set()
+
+    assert prepare(config, team, console, release).size == text.stat().st_size + 1
+    assert len(asked) >= 10
+    monkeypatch.setattr(job, "collect", collect)
+    with pytest.raises(ConfigError, match=r"^data.source is ./nowhere., which does not exist on this node: "):
+        prepare(load(None, ["data.source=/nowhere", f"output_dir={tmp_path}"]), team, console, lambda: None)
 
 
 def test_a_changed_source_starts_a_partial_preparation_anew(

@@ -6,13 +6,16 @@ import itertools
 
 import pytest
 import torch
-from small_llama import allocated_peak, loss, small_llama, spec
+from small_llama import allocated_peak, loss, samples, small_llama, spec
 from torch import Tensor, nn
 
+from gaudi3_scale import config as configuration
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.memory import plan_recompute, predict_step
 from gaudi3_scale.memory.checkpointing import LEVELS, Level, checkpoint_blocks
 from gaudi3_scale.models.blocks import repeated_blocks
+from gaudi3_scale.models.build import build
+from gaudi3_scale.models.objectives import example, training_loss
 
 BATCH = 12
 
@@ -92,7 +95,7 @@ def test_uneven_blocks_take_back_what_is_superfluous() -> None:
 
 
 def test_the_real_peak_keeps_to_the_budget() -> None:
-    unlimited = allocated_peak(small_llama, BATCH)
+    unlimited = allocated_peak(small_llama, samples(BATCH))
     budget = int(unlimited * 0.75)
     plan = plan_recompute(small_llama(), loss, spec, BATCH, budget)
     assert plan.count("none") < len(plan.blocks)
@@ -102,9 +105,21 @@ def test_the_real_peak_keeps_to_the_budget() -> None:
         plan.apply(model)
         return model
 
-    real = allocated_peak(make, BATCH)
+    real = allocated_peak(make, samples(BATCH))
     assert real <= budget < unlimited
     assert plan.predicted_peak == pytest.approx(real, rel=0.01)
+
+
+def test_a_mixture_of_experts_is_planned() -> None:
+    job = configuration.load(None, ("model.name=mixtral-tiny", "model.sequence_length=64"))
+    model = build(job.model).train()
+
+    def inputs(batch: int) -> list[Tensor]:
+        return [example(job.model, batch, "meta")]
+
+    most = predict_step(model, training_loss, inputs(8)).peak
+    plan = plan_recompute(model, training_loss, inputs, 8, int(0.63 * most), margin=0.0)
+    assert plan.count("full") > 0 and plan.recompute_share > 0
 
 
 def test_nothing_is_recomputed_where_all_fits() -> None:

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 import torch
-from small_llama import allocated_peak, loss, small_llama, spec
+from small_llama import allocated_peak, loss, samples, small_llama, spec
 from torch import nn
 
+from gaudi3_scale import config as configuration
 from gaudi3_scale.memory import predict_step
 from gaudi3_scale.memory.checkpointing import checkpoint_all, levels_of
 from gaudi3_scale.memory.tracker import StorageTracker, fake_mode
+from gaudi3_scale.models.build import build
+from gaudi3_scale.models.objectives import example, training_loss
 
 MIXED = partial(torch.autocast, "cpu", dtype=torch.bfloat16)
 
@@ -36,7 +39,20 @@ def test_prediction_is_within_one_percent_of_the_allocator(attention: str, level
         return model
 
     predicted = predict_step(make(), loss, spec(12), precision=precision).peak
-    assert predicted == pytest.approx(allocated_peak(make, 12, precision), rel=0.01)
+    assert predicted == pytest.approx(allocated_peak(make, samples(12), precision), rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["mixtral-tiny", "bert-tiny"])
+def test_prediction_holds_for_experts_and_for_masked_models(name: str) -> None:
+    job = configuration.load(None, (f"model.name={name}", "model.sequence_length=64"))
+
+    def make() -> nn.Module:
+        torch.manual_seed(7)
+        return build(job.model).train()
+
+    inputs = example(job.model, 8)
+    predicted = predict_step(make(), training_loss, [inputs]).peak
+    assert predicted == pytest.approx(allocated_peak(make, inputs, objective=training_loss), rel=0.01)
 
 
 def test_static_bytes_are_exact() -> None:

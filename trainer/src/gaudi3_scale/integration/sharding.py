@@ -29,9 +29,9 @@ def shard(module: nn.Module, mesh: Any, half: torch.dtype | None = None) -> None
             "into a submodule that is called, or shard the module in its configure_model."
         )
     for root in _called(module):
-        for _, block in repeated_blocks(root):
-            fully_shard(block, mesh=mesh, mp_policy=policy)
-        fully_shard(root, mesh=mesh, mp_policy=policy)
+        for part in (*(block for _, block in repeated_blocks(root)), root):
+            # HCCL cannot average, and the same sum on every device makes the same gradients.
+            fully_shard(part, mesh=mesh, mp_policy=policy).set_force_sum_reduction_for_comms(True)
 
 
 def _called(module: nn.Module) -> list[nn.Module]:

@@ -20,7 +20,7 @@ from gaudi3_scale.models.blocks import repeated_blocks
 Level = Literal["none", "selective", "full"]
 LEVELS: tuple[Level, ...] = ("none", "selective", "full")
 
-MATMULS = ("mm", "addmm", "bmm", "baddbmm", "convolution")
+MATMULS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "_grouped_mm", "grouped_mm_fallback")
 """Operations whose results `selective` keeps: a block's FLOPs are in them and in attention."""
 ATTENTION_KERNELS = ("_scaled_dot_product", "sdpa")
 """Beginnings of the names of torch's and Habana's fused attention operations, kept too."""

@@ -24,7 +24,7 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.memory.checkpointing import Level, checkpoint_blocks
-from gaudi3_scale.memory.tracker import Loss, StepMemory, fake_mode, fake_twin, predict_step
+from gaudi3_scale.memory.tracker import Loss, StepMemory, StorageTracker, fake_mode, fake_twin, predict_step
 from gaudi3_scale.models.blocks import repeated_blocks
 
 GIB = 2**30
@@ -186,7 +186,10 @@ class _Search:
     def _flops(self) -> tuple[dict[str, int], int]:
         """FLOPs of each block's forward pass and of the whole, for one sample."""
         flops: dict[str, int] = {}
-        mapping = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _flash_flops}
+        mapping = {
+            torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _flash_flops,
+            torch.ops.aten._grouped_mm: _grouped_flops,
+        }
         counter = FlopCounterMode(display=False, custom_mapping=mapping)
         with fake_mode() as mode:
             twin = fake_twin(self.model, mode)
@@ -195,7 +198,7 @@ class _Search:
             for name, block in blocks:
                 block.register_forward_pre_hook(_note(flops, name, counter, -1))
                 block.register_forward_hook(_note(flops, name, counter, +1))
-            with torch.no_grad(), counter:
+            with torch.no_grad(), StorageTracker(), counter:
                 self.loss(twin, *(torch.empty(each.shape, dtype=each.dtype) for each in self.inputs(1)))
         return flops, counter.get_total_flops()
 
@@ -210,6 +213,11 @@ def _note(flops: dict[str, int], name: str, counter: FlopCounterMode, sign: int)
 def _flash_flops(query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> int:
     """torch counts nothing for its CPU attention kernel; shapes (B, H, T, D)."""
     return int(sdpa_flop_count(query, key, value))  # type: ignore[no-untyped-call]
+
+
+def _grouped_flops(a: Any, b: Any, *args: Any, **kwargs: Any) -> int:
+    """Shapes (S, K) and (G, K, N): each row meets one of the G matrices."""
+    return int(2 * a[0] * a[1] * b[2])
 
 
 def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
