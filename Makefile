@@ -13,7 +13,7 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status test lint unit trainer-test system molecule sanity artifact build bench clean help
+.PHONY: demo up down status test lint unit trainer-test kill-matrix system molecule sanity artifact build bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -68,6 +68,10 @@ unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
 
 trainer-test: $(VENV)/.dev
 	cd trainer && pytest -q
+
+# Every signal, to every process, in every phase of a job; about five minutes. The table goes into the documentation.
+kill-matrix: $(VENV)/.dev
+	cd trainer && KILL_MATRIX_TABLE=$(CURDIR)/docs/kill-matrix.md pytest -v -m "matrix or not matrix" tests/test_kill_matrix.py
 
 # Simulated nodes, the whole site, molecule, the built artifact, ansible-test: the last summary is theirs.
 system: $(VENV)/.dev

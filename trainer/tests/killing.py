@@ -126,6 +126,11 @@ class KilledJob:
         lines = [json.loads(line) for line in (self.folder / "out" / f"{name}.jsonl").read_text().splitlines()]
         return [(line["step"], line[key]) for line in lines]
 
+    def uploaded(self) -> list[int]:
+        """Steps of the checkpoints that are whole in the target."""
+        found = (self.folder / "target").glob("step-*/manifest.json")
+        return sorted({int(path.parent.name.split("-")[1]) for path in found})
+
     def state(self) -> Any:
         """The content of the last checkpoint."""
         from gaudi3_scale.checkpoint.fetch import read_all
@@ -145,6 +150,8 @@ class KilledJob:
         }
         started = self.start(environment)
         _wait(lambda: all((self.folder / f"paused-{rank}").exists() for rank in ranks), 60, started)
+        due = (PAUSE_STEP[case.phase] - (case.phase == "save")) // EVERY * EVERY
+        _wait(lambda: due == 0 or due in self.steps(), 60, started)  # it is written in the background
         alive = workers(started.pid)
         assert len(alive) == 2
         victims = {"one rank": [alive[int(ranks[-1])]], "all ranks": alive, "launcher": [started.pid]}[case.target]

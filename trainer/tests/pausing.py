@@ -135,12 +135,23 @@ def _save(pause: Pause) -> None:
 
     original = CheckpointStore.commit
 
-    def paused(self: CheckpointStore, *args: Any) -> Any:
-        pause.here(pause.done >= pause.step)
-        return original(self, *args)
+    def paused(self: CheckpointStore, building: Path, manifest: Any) -> Any:
+        pause.here(manifest.step == pause.step)
+        return original(self, building, manifest)
 
-    pause.count_steps()
     CheckpointStore.commit = paused  # type: ignore[method-assign]
+
+
+def _upload(pause: Pause) -> None:
+    from gaudi3_scale.checkpoint.target import DirectoryTarget
+
+    original = DirectoryTarget.put
+
+    def paused(self: DirectoryTarget, path: Path, name: str) -> None:
+        original(self, path, name)
+        pause.here(name.startswith(f"step-{pause.step:08d}"))  # one file is there, others are not
+
+    DirectoryTarget.put = paused  # type: ignore[method-assign]
 
 
 _INSTALL = {
@@ -151,4 +162,5 @@ _INSTALL = {
     "evaluation": _evaluation,
     "warm-up": _warm_up,
     "save": _save,
+    "upload": _upload,
 }

@@ -19,6 +19,8 @@ FAST = {
     "SIGUSR1-all-ranks-save",
     "SIGKILL-one-rank-upload",
     "SIGTERM-one-rank-warm-up",
+    "SIGUSR1-launcher-data",
+    "SIGKILL-all-ranks-optimizer",
 }
 PARAMETERS = [pytest.param(c, id=c.name, marks=() if c.name in FAST else pytest.mark.matrix) for c in CASES]
 
@@ -52,10 +54,11 @@ def table() -> Iterator[list[Row]]:
 def test_a_killed_job_ends_in_time_and_then_as_an_uninterrupted_one(
     case: Case, client: Client, uninterrupted: KilledJob, text: Path, tmp_path: Path, table: list[Row]
 ) -> None:
-    job = KilledJob(client, tmp_path / "job", text)
+    target = (f"checkpoint.target={tmp_path}/job/target",) if case.phase == "upload" else ()
+    job = KilledJob(client, tmp_path / "job", text, *target)
     seen = job.strike(case)
     reached, committed = PAUSE_STEP[case.phase], max(seen.before, default=0)
-    assert committed in (reached // EVERY * EVERY, max(0, reached - 1) // EVERY * EVERY)
+    assert committed == (reached - (case.phase == "save")) // EVERY * EVERY
     if case.number == signal.SIGKILL and case.target != "launcher":
         assert seen.code == 1, seen
         kept = max(seen.after, default=0)
@@ -65,10 +68,12 @@ def test_a_killed_job_ends_in_time_and_then_as_an_uninterrupted_one(
         assert seen.status["state"] == "interrupted"
         kept = seen.status["step"]
         assert kept >= reached and max(seen.after, default=0) == kept  # not a step is lost
+        assert not target or kept in job.uploaded()
     output = job.finish()
     assert job.status()["resumed_from_step"] == (kept or None), output
     assert job.lines("metrics") == uninterrupted.lines("metrics")
     assert job.lines("evaluation") == uninterrupted.lines("evaluation")
     assert [step for step, _ in job.lines("evaluation")] == list(range(EVALUATE, STEPS, EVALUATE))
     assert_same(job.state(), uninterrupted.state())
+    assert not target or job.uploaded()[-1] == STEPS
     table.append(Row(case, seen, kept))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ranks
 import torch
 from conftest import assert_same
 
@@ -15,7 +16,9 @@ from gaudi3_scale.config import Config, ModelConfig, TrainConfig, load
 from gaudi3_scale.data.job import check
 from gaudi3_scale.data.tokenizer import ByteTokenizer, train_tokenizer
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build
+from gaudi3_scale.models.materialise import materialise
 from gaudi3_scale.models.objectives import example, losses, sample_loss
 from gaudi3_scale.models.shapes import SHAPES
 from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
@@ -184,6 +187,39 @@ def test_the_tokenizer_has_to_fit_the_model(folder: Path, text: Path, tmp_path: 
         "model.name=bert-tiny", f"data.tokenizer={tmp_path / 'words.json'}"
     )
     assert check(Config(model=ModelConfig(name="bert-tiny"))).mask == 256
+
+
+def sharded(rank: int, name: str) -> dict[str, Any]:
+    """A model built without storage, sharded over two ranks, given weights, and put together again."""
+    from torch.distributed.fsdp import fully_shard
+
+    model = build(ModelConfig(name=name), device="meta")
+    for _, block in repeated_blocks(model):
+        fully_shard(block)
+    fully_shard(model)
+    materialise(model, 7, torch.device("cpu"))
+    assert sum(p.to_local().numel() for p in model.parameters()) < 0.55 * sum(p.numel() for p in model.parameters())
+    return {key: value.full_tensor().numpy() for key, value in model.state_dict().items()}
+
+
+@pytest.mark.parametrize("name", ["llama-tiny", "mixtral-tiny"])
+def test_weights_drawn_in_parts_are_those_drawn_whole(name: str, tmp_path: Path) -> None:
+    whole = build(ModelConfig(name=name), device="meta")
+    before = torch.get_rng_state()
+    materialise(whole, 7, torch.device("cpu"))
+    assert torch.equal(torch.get_rng_state(), before)
+    for parts in ranks.run(2, tmp_path, sharded, name):
+        assert_same({key: torch.from_numpy(value) for key, value in parts.items()}, dict(whole.state_dict()))
+    usual = made(name=name)
+    for (key, drawn), other in zip(whole.named_parameters(), usual.parameters(), strict=True):
+        assert drawn.std().item() == pytest.approx(other.std().item(), rel=0.2, abs=1e-6), key
+    for (key, buffer), other in zip(whole.named_buffers(), usual.buffers(), strict=True):
+        assert torch.equal(buffer, other), key
+    first, second = (layer.self_attn.q_proj.weight for layer in whole.model.layers)
+    assert not torch.equal(first, second)
+    again = build(ModelConfig(name=name), device="meta")
+    materialise(again, 8, torch.device("cpu"))
+    assert not torch.equal(again.lm_head.weight, whole.lm_head.weight)
 
 
 def test_adapters_are_trained_and_nothing_else(folder: Path) -> None:

@@ -142,10 +142,15 @@ class Forked:
         return code
 
 
-def work(arguments: Sequence[str], environment: dict[str, str]) -> NoReturn:
-    """Be `gaudi3-train`."""
+def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gaudi3-train") -> NoReturn:
+    """Be `gaudi3-train`, or a script of the tests."""
     os.environ.clear()
     os.environ.update(environment)
+    if name == "own_trainer":
+        import own_trainer
+
+        own_trainer.main(Path(arguments[0]), "plain" in arguments)
+        sys.exit(0)
     import pausing
 
     pausing.install()
@@ -164,7 +169,7 @@ def launch(arguments: Sequence[str], environment: dict[str, str]) -> NoReturn:
     from gaudi3_scale import launch as launcher
 
     def fork(handler: Any, args: Sequence[str], env: dict[str, str]) -> Forked:
-        return Forked(lambda: work(args[1:], env))
+        return Forked(lambda: work(args[1:], env, args[0]))
 
     SubprocessHandler._popen = fork  # type: ignore[method-assign, assignment]
     launcher.main(arguments)

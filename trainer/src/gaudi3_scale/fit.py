@@ -154,7 +154,6 @@ class _Job:
         if checkpoint is not None:
             self._keep_batch(checkpoint)
         corpus = self._corpus()
-        self.interruption.check("the preparation of the data")
         samples = open_samples(config, corpus)
         about = self._about(corpus)
         state = self._restore(checkpoint, about) if checkpoint is not None else None
@@ -189,7 +188,9 @@ class _Job:
 
     def _corpus(self) -> Corpus:
         """The data, the same on all nodes."""
-        corpus = prepare(self.config, self.team, self.console)
+        corpus = prepare(
+            self.config, self.team, self.console, lambda: self.interruption.check("the preparation of the data")
+        )
         found = self.team.gather(identity(corpus) if self.team.writer else None)
         known = [(rank, about) for rank, about in enumerate(found) if about is not None]
         first = known[0][1]
@@ -317,7 +318,7 @@ class _Job:
             )
             prefetched = Prefetched(batches, config.data.prefetch, self.device.pin)
             trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
-            saver.close()
+            save.close()
         elif checkpoint is not None and state is not None:
             load(checkpoint, self.peers.patient, module.model, [], state)
 

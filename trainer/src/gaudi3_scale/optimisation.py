@@ -8,17 +8,17 @@ import torch
 from torch import nn
 
 from gaudi3_scale.config import TrainConfig
+from gaudi3_scale.optimizer import GaudiOptimizer
 
 
-def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
+def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
     """Fused AdamW over what is trained; only matrices decay."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
-    fused = all(p.device.type in ("cpu", "cuda") for p in parameters)
-    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon, fused=fused)
+    return GaudiOptimizer.FusedAdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon)
 
 
 def learning_rate_scale(step: int, config: TrainConfig) -> float:

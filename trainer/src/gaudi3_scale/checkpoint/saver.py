@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import pickle
+import re
 import threading
 import time
 import uuid
@@ -200,19 +202,19 @@ class Saver:
 
     def _write_replicated(self, job: _Save) -> None:
         """A full copy on this place's disk, whatever the others do."""
-        from gaudi3_scale.checkpoint.storage import HashingWriter, write_state
+        from gaudi3_scale.checkpoint.storage import HashingWriter
         from gaudi3_scale.checkpoint.tensors import write_tensors
 
         writer = HashingWriter(job.building)
         write_tensors(job.tensors, writer, None)
-        files = {**writer.entries, STATE: write_state(job.building, job.state)}
+        files = {**writer.entries, STATE: self._write_state(job)}
         manifest = self._manifest(job, files).with_here(files)
         checkpoint = self.store.commit(job.building, manifest)
         self._committed(job, checkpoint, set(files) if self.peers.rank == 0 else set())
 
     def _write_sharded(self, job: _Save) -> None:
         """This rank's shard, its copies on other nodes, and the commit once every node has its set."""
-        from gaudi3_scale.checkpoint.storage import HashingWriter, write_state
+        from gaudi3_scale.checkpoint.storage import HashingWriter
         from gaudi3_scale.checkpoint.tensors import write_tensors
 
         peers, writer = self._background, HashingWriter(job.building)
@@ -229,7 +231,7 @@ class Saver:
                 files[METADATA] = written[0][0][METADATA]
                 if peers.rank != 0:
                     (job.building / METADATA).write_bytes(written[0][1] or b"")
-                files[STATE] = write_state(job.building, job.state)
+                files[STATE] = self._write_state(job)
                 held = {n for n, (r, _) in owners.items() if peers.places[r] == peers.place}
                 held |= {t.name for t in transfers if peers.places[t.target] == peers.place}
                 manifest = self._manifest(job, files).with_here(held | {METADATA, STATE})
@@ -252,6 +254,23 @@ class Saver:
         if checkpoint is not None:
             mine = {n for n, (r, _) in owners.items() if peers.places[r] == peers.place}
             self._committed(job, checkpoint, mine | ({METADATA, STATE} if peers.rank == 0 else set()))
+
+    def _write_state(self, job: _Save) -> Entry:
+        """The first time read it again, too: what a loader or callback put in may be of a type that is not readable."""
+        from gaudi3_scale.checkpoint.storage import write_state
+
+        entry = write_state(job.building, job.state)
+        if self.committed is None:
+            try:
+                Checkpoint(job.step, job.building, self._manifest(job, {})).state()
+            except pickle.UnpicklingError as error:
+                said = re.search(r"GLOBAL (\S+)", str(error))
+                raise TrainerError(
+                    f"The state to be saved holds an object of type {said[1] if said else 'unknown'}, which is not "
+                    "read from a checkpoint for safety: let the state_dict of your loaders, callbacks and schedulers "
+                    "have numbers, strings, tensors, lists and dictionaries only."
+                ) from None
+        return entry
 
     def _agree(self, job: _Save, peers: Peers, failure: BaseException | None) -> None:
         """Go on only if nobody failed."""

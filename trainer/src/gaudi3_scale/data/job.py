@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from gaudi3_scale.config import Config
@@ -15,8 +17,11 @@ from gaudi3_scale.data.shards import Corpus
 from gaudi3_scale.data.tokenizer import FILE as TOKENIZER_FILE
 from gaudi3_scale.data.tokenizer import Tokenizer, load_tokenizer
 from gaudi3_scale.distributed import Team
-from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.build import architecture, has_weights, is_masked
+
+FIRST_SECONDS = 0.2
+POLL_SECONDS = 1.0
 
 
 def directory(config: Config) -> Path:
@@ -51,10 +56,11 @@ def check(config: Config) -> Tokenizer:
     return tokenizer
 
 
-def prepare(config: Config, team: Team, console: Console) -> Corpus:
+def prepare(config: Config, team: Team, console: Console, between: Callable[[], None]) -> Corpus:
     """The prepared data, on every node; an error of any writer is everyone's.
 
-    However long it takes, no collective waits for it: the ranks ask each other every second whether all are done.
+    However long it takes, no collective waits for it: the ranks ask each other every second whether all are done, and
+    call `between`, which may raise to give up; what was prepared so far stays.
     """
     team.must_all(lambda: check(config) and None)
     outcome: list[Corpus | BaseException] = []
@@ -68,16 +74,18 @@ def prepare(config: Config, team: Team, console: Console) -> Corpus:
     thread = threading.Thread(target=work, name="prepare", daemon=True)
     if team.writer:
         thread.start()
-        thread.join(0.2)
+        thread.join(FIRST_SECONDS)
+    between()
     while not all(team.gather(not thread.is_alive())):
-        thread.join(1.0) if team.writer else threading.Event().wait(1.0)
-    failure = outcome[0] if outcome and isinstance(outcome[0], BaseException) else None
-    if failure is not None and not isinstance(failure, TrainerError):
-        raise failure
+        if team.writer:
+            thread.join(POLL_SECONDS)
+        else:
+            time.sleep(POLL_SECONDS)
+        between()
 
     def result() -> None:
-        if failure is not None:
-            raise failure
+        if outcome and isinstance(outcome[0], BaseException):
+            raise outcome[0]
 
     team.must_all(result)
     return collect(config.data, directory(config))
