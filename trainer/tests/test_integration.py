@@ -102,8 +102,8 @@ def test_auto_is_the_cpu_where_there_is_nothing_else_and_says_so(caplog: pytest.
     [
         (
             {"accelerator": "hpu"},
-            "GaudiAccelerator is for hpu, but habana_frameworks (package habana-torch-plugin) is not installed: install "
-            'what is missing, or name another device, as in GaudiAccelerator("cpu").',
+            "GaudiAccelerator is for hpu, but habana_frameworks (package habana-torch-plugin) is not installed: "
+            'install what is missing, or name another device, as in GaudiAccelerator("cpu").',
         ),
         (
             {"accelerator": "cuda"},
