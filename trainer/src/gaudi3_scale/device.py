@@ -21,6 +21,8 @@ from gaudi3_scale.errors import ConfigError, TrainerError
 if TYPE_CHECKING:
     import torch
 
+    pass
+
 BACKENDS = {"hpu": "hccl", "cuda": "nccl", "cpu": "gloo"}
 
 
@@ -76,7 +78,7 @@ def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
     found = next(((kind, n) for kind in candidates if (n := counts[kind]())), None)
     if found is None:
         raise ConfigError(
-            f"device is {wanted!r}, but {_missing(wanted)}: install what is missing, or set device to auto or cpu."
+            f"device is {wanted!r}, but {missing(wanted)}: install what is missing, or set device to auto or cpu."
         )
     kind, count = found
     if local_world_size > count:
@@ -84,14 +86,24 @@ def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
             f"{local_world_size} processes were started on this node, which has {count} {kind} device(s): "
             "start one process per device, or set device to cpu."
         )
+    return prepare(kind, local_rank)
+
+
+def prepare(kind: str, index: int) -> Device:
+    """The device of this process, which is known to be there: loaded, current, its backend registered."""
     mark_step = None
     if kind == "hpu":
         mark_step = _prepare_hpu()
     elif kind == "cuda":
         import torch
 
-        torch.cuda.set_device(local_rank)
-    return Device(kind, local_rank, BACKENDS[kind], mark_step)
+        torch.cuda.set_device(index)
+    return Device(kind, index, BACKENDS[kind], mark_step)
+
+
+def available(kind: str) -> int:
+    """How many devices of a kind this node has; of `cpu` there are as many as are asked for, so 1."""
+    return {"hpu": _hpu_count, "cuda": _cuda_count}[kind]() if kind != "cpu" else 1
 
 
 def hardware_name(device: torch.device) -> str | None:
@@ -179,9 +191,29 @@ def _prepare_hpu() -> Callable[[], None] | None:
     return mark_step if lazy else None
 
 
-def _missing(wanted: str) -> str:
+def missing(wanted: str) -> str:
+    """What a device that was named lacks."""
     if wanted == "cuda":
         return "torch sees no CUDA device"
     if importlib.util.find_spec("habana_frameworks") is None:
         return "habana_frameworks (package habana-torch-plugin) is not installed"
     return "habana_frameworks finds no available Gaudi card"
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Is it that the device's, or the host's, memory does not suffice?
+
+    The texts are those of CUDA's and torch's CPU allocator, and Gaudi's, which is a plain RuntimeError (seen in public
+    traces: mila-iqia/milabench issue 301, huggingface/optimum-habana pull request 2214).
+    """
+    import torch
+
+    text = str(error)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
+        isinstance(error, RuntimeError)
+        and (
+            ("MODULE:PT_DEVMEM" in text and "Allocation failed for size" in text)
+            or "DefaultCPUAllocator: can't allocate memory" in text
+            or "CUBLAS_STATUS_ALLOC_FAILED" in text
+        )
+    )
