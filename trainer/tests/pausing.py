@@ -149,8 +149,8 @@ def _upload(pause: Pause) -> None:
     original, original_save = DirectoryTarget.put, Saver.save
 
     def save(self: Saver, step: int, last: bool = False) -> None:
-        if step == pause.step and self.uploader is not None:
-            self.uploader.drain(None)  # it would leave this one out if it were busy with another
+        if step == pause.step:
+            self.close(None)  # an uploader that is busy with another checkpoint would leave this one out
         original_save(self, step, last)
 
     def paused(self: DirectoryTarget, path: Path, name: str) -> None:
