@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -166,6 +168,24 @@ def test_only_intels_own_package_makes_a_gaudi(hpu: Path, tmp_path_factory: pyte
     assert devices.hardware_name(card) == "GAUDI3"
     sys.modules["habana_frameworks.torch"].__file__ = str(tmp_path_factory.mktemp("other") / "__init__.py")
     assert devices.hardware_name(card) is None
+
+
+def test_the_simulated_card_calls_itself_a_gaudi_3_and_has_no_peak_all_the_same() -> None:
+    simulated = Path(__file__).resolve().parents[2] / ".cache" / "hpu"
+    if not simulated.exists():
+        pytest.skip(f"{simulated} is not there: build the simulated hpu device with `make trainer-test`")
+    program = """
+import torch
+from gaudi3_scale.device import hardware_name
+from gaudi3_scale.throughput.peaks import peak_flops
+card = torch.zeros(1, device="hpu").device
+print(torch.hpu.get_device_name(), peak_flops(torch.hpu.get_device_name(), "bfloat16"), hardware_name(card))
+"""
+    paths = os.pathsep.join([str(simulated), str(Path(devices.__file__).parents[1])])
+    output = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
+    )
+    assert output.stdout == "GAUDI3 1835000000000000.0 None\n", output.stderr
 
 
 def test_a_meter_knows_why_it_gives_no_mfu(hpu: Path) -> None:

@@ -116,6 +116,17 @@ def test_a_run_that_died_before_its_first_checkpoint_is_lost_whole_but_its_start
     assert found == {"compute": 12, "data_wait": 6, "checkpoint_stall": 2, "startup": 30, "restart_loss": 3 + 9}
 
 
+def test_all_is_lost_but_the_start_ups_where_no_checkpoint_is_left(tmp_path: Path) -> None:
+    clocks, path = Clocks(), tmp_path / FILE
+    for resumed in (0, 5, 0):
+        ledger = clocks.ledger(path)
+        clocks.pass_(10)
+        ledger.resumed(resumed)
+        train(clocks, ledger, resumed + 1, resumed + 5, saves=(5,))
+    found = seconds(of_directory(tmp_path))
+    assert found == {"compute": 10, "data_wait": 5, "checkpoint_stall": 2, "startup": 30, "restart_loss": 17 + 15}
+
+
 def test_a_missing_line_is_shared_out_by_steps(tmp_path: Path) -> None:
     clocks, path = Clocks(), tmp_path / FILE
     ledger = clocks.ledger(path)
