@@ -150,6 +150,8 @@ class KilledJob:
         }
         started = self.start(environment)
         _wait(lambda: all((self.folder / f"paused-{rank}").exists() for rank in ranks), 60, started)
+        due = (PAUSE_STEP[case.phase] - (case.phase == "save")) // EVERY * EVERY
+        _wait(lambda: due == 0 or due in self.steps(), 60, started)  # it is written in the background
         alive = workers(started.pid)
         assert len(alive) == 2
         victims = {"one rank": [alive[int(ranks[-1])]], "all ranks": alive, "launcher": [started.pid]}[case.target]

@@ -158,6 +158,7 @@ def test_ranks_mask_what_a_single_process_would(text: Path, tmp_path: Path) -> N
     alone = torch.cat(list(itertools.islice(RankBatches(samples, 40, 8, 0, 1), 3)))
     shared = [itertools.islice(RankBatches(samples, 40, 4, rank, 2), 3) for rank in range(2)]
     assert torch.equal(alone, torch.cat([batch for pair in zip(*shared, strict=True) for batch in pair]))
+    assert torch.equal(alone, samples.fetch(*samples.train(40, 24)))
     assert alone.shape == (24, 2, 64) and (alone[:, 0] == 256).any()
     again, blocks = samples.order.train_size, samples.order.train(0, 1)
     assert not torch.equal(samples.fetch(blocks, np.array([0])), samples.fetch(blocks, np.array([again])))  # next epoch

@@ -166,7 +166,9 @@ def test_hpu_kernels_are_called_as_habana_has_them(monkeypatch: pytest.MonkeyPat
         @staticmethod
         def apply(q: Tensor, k: Tensor, v: Tensor, mask: Any, *rest: Any) -> Tensor:
             calls.append(("sdpa", q.shape, k.shape, mask, rest))
-            return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=rest[1], scale=rest[2])
+            return nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=rest[1], scale=rest[2], enable_gqa=True
+            )
 
     class RotaryPosEmbeddingHelperV2:
         @staticmethod
@@ -188,10 +190,10 @@ def test_hpu_kernels_are_called_as_habana_has_them(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(ours._ROTARY, "cpu", ours._ROTARY["hpu"])
     plugin = GaudiMixedPrecision("32-true", device="hpu")
     _, found = run(plugin, small_llama("eager"))
-    assert calls[0] == ("rope", (2, 4, 64, 16), (1, 1, 64, 16), (2, 64))
+    assert calls[0] == ("rope", (2, 4, 64, 16), (1, 1, 64, 16), (1, 64))
     attention = next(call for call in calls if call[0] == "sdpa")
-    # as many heads in k as in q; no dropout, causal, scale 1/sqrt(16), default softmax, recomputed in backward
-    assert attention == ("sdpa", (2, 4, 64, 16), (2, 4, 64, 16), None, (0.0, True, 0.25, "None", True))
+    # no dropout, causal, scale 1/sqrt(16), default softmax, recomputed in backward
+    assert attention == ("sdpa", (2, 4, 64, 16), (2, 2, 64, 16), None, (0.0, True, 0.25, "None", True))
     expected = gradients(small_llama("eager"), samples(2))
     assert all(torch.allclose(found[name], expected[name], atol=1e-6) for name in expected)
     assert plugin.report()["use_flash_attention_v2"] == "Habana's FusedSDPA with recomputed softmax instead of eager"

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import SOURCE
+from tokenizers.processors import TemplateProcessing
 
 from gaudi3_scale.config import DataConfig, load
 from gaudi3_scale.console import Console
@@ -22,6 +23,7 @@ from gaudi3_scale.data import Corpus, Samples, collect, job
 from gaudi3_scale.data.job import prepare
 from gaudi3_scale.data.prepare import _Preparation
 from gaudi3_scale.data.progress import PreparationProgress
+from gaudi3_scale.data.shards import width
 from gaudi3_scale.data.sources import START, open_source
 from gaudi3_scale.data.tokenizer import ByteTokenizer, load_tokenizer, train_tokenizer
 from gaudi3_scale.device import Device
@@ -42,7 +44,9 @@ def bpe(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Path:
     """A tokenizer.json, trained on the text."""
     path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
     source = open_source(DataConfig(source=str(text)))
-    train_tokenizer((piece.text for piece in source.pieces(START)), 300).save(str(path))
+    tokenizer = train_tokenizer((piece.text for piece in source.pieces(START)), 300)
+    tokenizer.post_processor = TemplateProcessing(single="<|mask|> $A", special_tokens=[("<|mask|>", 1)])
+    tokenizer.save(str(path))
     return path
 
 
@@ -64,11 +68,15 @@ def test_tokens_are_joined_with_the_end_of_text(documents: Path, bpe: Path, tmp_
     library = Tokenizer.from_file(str(bpe))
     expected = []
     for line in ("the cat", "and the hat", "the end"):
-        expected += [*library.encode(line).ids, library.token_to_id("<|endoftext|>")]
+        expected += [*library.encode(line, add_special_tokens=False).ids, library.token_to_id("<|endoftext|>")]
     assert content(corpus) == expected
     assert (corpus.dtype, corpus.documents, corpus.unit, corpus.vocabulary) == ("uint16", 3, "token", 300)
     other = collect(DataConfig(source=str(documents), tokenizer=str(bpe), end_of_text="<|mask|>"), tmp_path)
     assert content(other)[-1] == library.token_to_id("<|mask|>")
+
+
+def test_ids_are_stored_as_narrow_as_the_vocabulary_allows() -> None:
+    assert [width(size) for size in (256, 257, 65536, 65537)] == ["uint8", "uint16", "uint16", "uint32"]
 
 
 def test_a_byte_tokenizer_is_one_elsewhere_too(tmp_path: Path) -> None:
@@ -218,3 +226,17 @@ def test_the_end_of_text_of_a_transformers_folder_is_its_own(bpe: Path, tmp_path
     loaded = load_tokenizer(DataConfig(tokenizer=str(tmp_path)))
     assert loaded.separator == loaded.encode(["a"])[0][0]
     assert load_tokenizer(DataConfig(tokenizer=str(bpe))).separator == 0  # <|endoftext|>
+
+
+def test_a_tokenizer_is_trained_and_used_from_the_command_line(text: Path, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from gaudi3_scale.cli import app
+
+    settings = [f"data.source={text}", f"data.tokenizer={tmp_path / 'tokenizer.json'}", f"output_dir={tmp_path}"]
+    made = CliRunner().invoke(app, ["tokenizer", "--vocab-size", "300", "--to", settings[1].split("=")[1], settings[0]])
+    assert (made.exit_code, made.output) == (0, f"{tmp_path}/tokenizer.json: 300 tokens; set data.tokenizer to it\n")
+    done = CliRunner().invoke(app, ["prepare", *settings])
+    corpus = collect(load(None, settings).data, tmp_path / "data")
+    assert done.output == f"{corpus.size:,} tokens of 1 documents of {text} in {corpus.folder}: 1 shard(s) of uint16\n"
+    assert corpus.size < text.stat().st_size / 2

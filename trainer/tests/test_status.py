@@ -47,6 +47,8 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
         "device",
         "checkpoint",
         "checkpoint_step",
+        "uploaded_step",
+        "upload_error",
         "resumed_from_step",
         "interruption",
         "started_at",
@@ -98,6 +100,9 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
     metrics.stepped(7, 0.2)
     metrics.logged(job, 0.003)
     metrics.checkpointed(0.5)
+    metrics.stalled(0.05)
+    metrics.uploaded(7, 2)
+    metrics.uploaded(7, 3)
     text = urllib.request.urlopen(url).read().decode()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     assert float(values.pop("gaudi_training_checkpoint_last_timestamp_seconds")) > 1.7e9
@@ -114,6 +119,9 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
         'gaudi_training_step_seconds_bucket{le="0.1"}': "0.0",
         'gaudi_training_step_seconds_bucket{le="0.25"}': "1.0",
         "gaudi_training_checkpoint_seconds_sum": "0.5",
+        "gaudi_training_checkpoint_stall_seconds_sum": "0.05",
+        "gaudi_training_checkpoint_uploaded_step": "7.0",
+        "gaudi_training_checkpoint_upload_failures_total": "3.0",
     }
     assert wanted.items() <= values.items()
     assert all(name.startswith("gaudi_training_") for name in values)

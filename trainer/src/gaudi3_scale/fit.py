@@ -318,7 +318,7 @@ class _Job:
             )
             prefetched = Prefetched(batches, config.data.prefetch, self.device.pin)
             trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
-            saver.close()
+            save.close()
         elif checkpoint is not None and state is not None:
             load(checkpoint, self.peers.patient, module.model, [], state)
 

@@ -37,7 +37,7 @@ def fused_attention(device_type: str) -> Kernel:
 
 
 def fused_rotary(device_type: str) -> Kernel:
-    """Rotary embedding in one kernel; called with x (B, H, T, D), cos and sin (T, D) and positions (B, T)."""
+    """Rotary embedding in one kernel; called with x (B, H, T, D), cos and sin (T, D) and positions (1, T)."""
     return _ROTARY.get(device_type, _torch_rotary)()
 
 
@@ -79,14 +79,10 @@ def _scaled_dot_product(q: Any, k: Any, v: Any, mask: Any, dropout: float, causa
     order = [SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
     grouped = q.shape[1] != k.shape[1]
     if grouped and mask is not None:  # with a mask, CUDA's fused kernels want as many heads in each
-        k, v, grouped = _repeated(k, q), _repeated(v, q), False
+        k, v = (each.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for each in (k, v))
+        grouped = False
     with sdpa_kernel(order, set_priority=True):
         return scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale=scale, enable_gqa=grouped)
-
-
-def _repeated(x: Any, q: Any) -> Any:
-    """Key or value heads (B, G, T, D), each as often as q's (B, H, T, D) share it."""
-    return x if x.shape[1] == q.shape[1] else x.repeat_interleave(q.shape[1] // x.shape[1], dim=1)
 
 
 def _habana_kernels() -> Any:
@@ -101,7 +97,7 @@ def _habana_attention() -> Kernel:
 
     def attention(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, scale: float | None) -> Any:
         # recompute=True: the softmax is computed again in backward instead of kept, as flash attention does
-        return fused.apply(q, _repeated(k, q), _repeated(v, q), mask, dropout, causal, scale, "None", True)
+        return fused.apply(q, k, v, mask, dropout, causal, scale, "None", True)
 
     return Kernel(attention, "Habana's FusedSDPA with recomputed softmax", own=True)
 

@@ -34,6 +34,7 @@ class TrainingMetrics:
         self._tokens_per_step = (
             progress.samples_per_step * progress.sequence_length * local_world_size / progress.world_size
         )
+        self._upload_failures = 0
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         registry = self.registry
@@ -77,6 +78,16 @@ class TrainingMetrics:
             "gaudi_training_checkpoint_stall_seconds",
             "Wall time for which training stood still for one checkpoint.",
             buckets=STEP_BUCKETS,
+            registry=registry,
+        )
+        self.uploaded_step = Gauge(
+            "gaudi_training_checkpoint_uploaded_step",
+            "Step of the newest checkpoint this node has copied to the target; 0 = none since the process started.",
+            registry=registry,
+        )
+        self.upload_failures = Counter(
+            "gaudi_training_checkpoint_upload_failures",
+            "Checkpoints that this node could not copy to the target since the process started.",
             registry=registry,
         )
         self.checkpoint_time = Gauge(
@@ -148,6 +159,12 @@ class TrainingMetrics:
             seconds = spent / 1e9
             self.goodput.labels(part).inc(max(0.0, seconds - self._goodput[part]))
             self._goodput[part] = seconds
+
+    def uploaded(self, step: int | None, failures: int) -> None:
+        """An upload ended, one way or the other; `failures` counts all of them."""
+        self.uploaded_step.set(step or 0)
+        self.upload_failures.inc(failures - self._upload_failures)
+        self._upload_failures = failures
 
     def checkpointed(self, seconds: float) -> None:
         """A checkpoint was committed on this node."""

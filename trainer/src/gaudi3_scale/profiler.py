@@ -137,11 +137,14 @@ class GaudiProfiler(Profiler):
         self.__exit__(None, None, None)
         recorded = self._recorded()
         averages = recorded.key_averages()
-        order = "self_cpu_time_total"
-        if any(kind is not ProfilerActivity.CPU for kind in self._kinds()):
-            order = "self_device_time_total"
+        events: Any = recorded.profiler
+        kernels = {each.device_type().name for each in events.kineto_results.events() if each.name() != "[memory]"}
+        on_device = kernels > {"CPU"}
+        order = "self_device_time_total" if on_device else "self_cpu_time_total"
         lines = [f"{self.recorded_steps} step(s) recorded on {device_name()}"]
         lines += [f"{activity} is not recorded: {reason}" for activity, reason in self.not_recorded.items()]
+        if not on_device and any(kind is not ProfilerActivity.CPU for kind in self._kinds()):
+            lines.append("no kernel of the device was recorded: all times are the host's")
         if "memory" in self.activities and (memory := device_memory()):
             lines.append(", ".join(f"{name} {value:,} bytes" for name, value in memory.items()))
         if self._traces and self.dirpath is not None and self._exported is None:
@@ -211,12 +214,15 @@ class GaudiProfiler(Profiler):
 
 
 def device_name() -> str:
-    """The device's own name for itself; cpu where there is no accelerator."""
+    """The device's own name and version for itself; cpu where there is no accelerator.
+
+    Also says whose the times are: a device that is not hardware has no version of Intel's.
+    """
     device = torch.accelerator.current_accelerator(check_available=True)
     if device is None:
         return "cpu"
     module = torch.get_device_module(device)
-    return f"{device.type} ({module.get_device_name()})"
+    return f"{device.type} ({module.get_device_name()}, {module.get_device_capability()})"
 
 
 def device_memory() -> dict[str, int]:

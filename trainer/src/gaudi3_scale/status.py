@@ -37,6 +37,8 @@ class Progress:
     goodput: dict[str, Any] | None = None
     checkpoint: Path | None = None
     checkpoint_step: int | None = None
+    uploaded_step: int | None = None
+    upload_error: str | None = None
     resumed_from_step: int | None = None
     interruption: str | None = None
     started_at: float = field(default_factory=time.time)
@@ -92,6 +94,8 @@ class StatusFile:
             "device": progress.device,
             "checkpoint": str(progress.checkpoint) if progress.checkpoint else None,
             "checkpoint_step": progress.checkpoint_step,
+            "uploaded_step": progress.uploaded_step,
+            "upload_error": progress.upload_error,
             "resumed_from_step": progress.resumed_from_step,
             "interruption": progress.interruption,
             "started_at": progress.started_at,

@@ -59,6 +59,7 @@ class Save(pl.Callback):
         self._report = report
         self._status = status
         self._metrics = metrics
+        self._uploads: tuple[int | None, int] = (None, 0)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Tell the saver where the state comes from."""
@@ -102,7 +103,9 @@ class Save(pl.Callback):
 
     def close(self, deadline: float | None = None) -> bool:
         """Wait for uploads, too."""
-        return self._saver.close(deadline)
+        done = self._saver.close(deadline)
+        self.note()
+        return done
 
     def estimate(self) -> float | None:
         """Seconds from `save` to durable."""
@@ -113,15 +116,21 @@ class Save(pl.Callback):
         self.wait()
 
     def note(self) -> None:
-        """Tell of a checkpoint that was committed since the last call."""
-        committed, progress = self._saver.committed, self._progress
-        if committed is None or committed.step == progress.checkpoint_step:
-            return
-        progress.checkpoint, progress.checkpoint_step = committed.path, committed.step
-        if self._team.writer:
+        """Tell of a checkpoint that was committed, and of an upload that ended, since the last call."""
+        committed, uploader, progress = self._saver.committed, self._saver.uploader, self._progress
+        news = committed is not None and committed.step != progress.checkpoint_step
+        if committed is not None and news:
+            progress.checkpoint, progress.checkpoint_step = committed.path, committed.step
+            if self._metrics is not None:
+                self._metrics.checkpointed(self._saver.last_duration or 0.0)
+        if uploader is not None and (uploader.uploaded, uploader.failures) != self._uploads:
+            self._uploads = uploader.uploaded, uploader.failures
+            progress.uploaded_step, progress.upload_error = uploader.uploaded, uploader.error
+            news = True
+            if self._metrics is not None:
+                self._metrics.uploaded(*self._uploads)
+        if news and self._team.writer:
             self._status.write("running", progress)
-        if self._metrics is not None:
-            self._metrics.checkpointed(self._saver.last_duration or 0.0)
 
     def _capture(self, step: int, trainer: pl.Trainer, module: LanguageModule) -> Snapshot:
         progress = self._progress

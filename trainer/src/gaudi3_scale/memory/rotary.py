@@ -69,7 +69,7 @@ def _fused(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int = 
     """As transformers calls it: q and k (B, H, T, D), cos and sin (B or 1, T, D)."""
     kernel = fused_rotary(q.device.type)
     if kernel.call is not None and kernel.own and len(cos) == 1 and unsqueeze_dim == 1:
-        positions = torch.arange(cos.shape[1], device=q.device).expand(len(q), -1)
+        positions = torch.arange(cos.shape[1], device=q.device)[None]
         return kernel.call(q, cos[0], sin[0], positions), kernel.call(k, cos[0], sin[0], positions)
     cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
     return rotate(q, cos, sin), rotate(k, cos, sin)
