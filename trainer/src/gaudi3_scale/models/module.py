@@ -25,6 +25,9 @@ class LanguageModule(pl.LightningModule):
         self.model = build(config.model, weights=weights)
         self.model.train()
         self.memory = memory.apply(self.model, training_loss, config, device)
+        backend = device.compile_backend(config.train.mode)
+        if backend is not None:
+            self.model.compile(backend=backend)  # in place: the names of parameters stay
         self._config = config.train
         self._gaudi_device = device
         self.loss_sum = torch.zeros((), device=device.torch_device())
