@@ -21,8 +21,6 @@ from gaudi3_scale.errors import ConfigError, TrainerError
 if TYPE_CHECKING:
     import torch
 
-    pass
-
 BACKENDS = {"hpu": "hccl", "cuda": "nccl", "cpu": "gloo"}
 
 
