@@ -90,6 +90,14 @@ class _Distributed(GaudiStrategy):
         device = prepare(root.type, root.index or 0)
         if self._process_group_backend is None:  # type: ignore[has-type]
             self._process_group_backend = device.backend
+        if not dist.is_initialized():
+            # Lightning would bind the group to the device, and a mesh then splits it, which hccl and gloo cannot.
+            from lightning.fabric.utilities.distributed import _init_dist_connection
+
+            strategy: Any = self
+            strategy.set_world_ranks()
+            strategy.accelerator.setup_device(root)
+            _init_dist_connection(strategy.cluster_environment, self._process_group_backend, timeout=strategy._timeout)
         super().setup_environment()  # type: ignore[misc]
 
 
