@@ -63,8 +63,8 @@ def test_the_mode_is_always_explicit(mode: str, value: str) -> None:
     with pytest.raises(ConfigError) as refused:
         lazy_mode(mode, {"PT_HPU_LAZY_MODE": other})
     assert str(refused.value) == (
-        f"train.mode is {mode}, which is PT_HPU_LAZY_MODE={value}, and the environment has '{other}': take the variable "
-        "out, or set train.mode to what it says."
+        f"train.mode is {mode}, which is PT_HPU_LAZY_MODE={value}, and the environment has '{other}': take the "
+        "variable out, or set train.mode to what it says."
     )
 
 
