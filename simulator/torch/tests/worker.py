@@ -62,10 +62,11 @@ def collectives(rank: int) -> dict[str, Any]:
     seen["bfloat16"] = _sum(own.bfloat16())
     seen["average"] = refused(lambda: dist.all_reduce(own, op=dist.ReduceOp.AVG))
     seen["mixed"] = refused(lambda: dist.all_gather([torch.empty(2), torch.empty(2)], own))
-    large = torch.ones(100_000, device=device)
+    large, part = torch.ones(100_000, device=device), torch.empty(50_000, device=device)
     torch.hpu.reset_peak_memory_stats(device)
     before = torch.hpu.memory_allocated(device)
-    dist.all_reduce(large)
+    dist.reduce_scatter_tensor(part, large)  # of which gloo makes copies
+    dist.all_gather([large[:50_000], large[50_000:]], part)
     seen["charged"] = torch.hpu.max_memory_allocated(device) - before
     return seen
 
