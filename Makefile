@@ -95,6 +95,7 @@ bench: $(VENV)/.dev
 	gaudi3-simulator prepare
 	$(BIN)/python benchmarks/module_cpu.py
 	$(BIN)/python benchmarks/trainer_step.py
+	$(BIN)/python benchmarks/checkpoint_stall.py
 	$(BIN)/python benchmarks/loader.py
 	$(BIN)/python benchmarks/site_cpu.py
 

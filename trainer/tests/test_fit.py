@@ -60,7 +60,7 @@ def test_a_killed_job_with_a_damaged_checkpoint_repeats_the_uninterrupted_one(
 ) -> None:
     job, port = Job(tmp_path / "job", text), free_port()
     metrics = ("metrics.enabled=true", f"metrics.port={port}")
-    with job.running(*metrics, lines=6):  # two checkpoints by then
+    with job.running(*metrics, lines=6, saved=10):
         page = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
     assert "gaudi_training_world_size 1.0" in page and "gaudi_training_step_seconds_bucket" in page
     newest = job.steps()[-1]
@@ -107,7 +107,7 @@ def test_two_nodes_resume_exactly_though_one_lost_its_disk_and_a_silent_one_is_n
         assert step == other and loss == pytest.approx(expected, rel=1e-4)  # the same global batches
 
     broken = Job(tmp_path / "broken", text, nodes=2)
-    with broken.running(*settings, lines=5) as launchers:
+    with broken.running(*settings, lines=5, saved=10) as launchers:
         kill(workers(launchers[1].pid)[0], signal.SIGSTOP)
         took = wait_for(lambda: broken.status(0)["state"] == "failed", "failure", seconds=20)
     assert took < 5 + 5  # collective_timeout and some
@@ -128,7 +128,7 @@ def test_three_processes_of_which_one_is_killed_are_restarted_and_repeat_the_sam
     """From three processes on the order of a ring's sums matters; see callbacks/start.py."""
     whole, broken = (Job(tmp_path / str(number), text, processes=3, restarts=number) for number in (0, 1))
     whole.run("train.log_every=1")
-    with broken.running("train.log_every=1", lines=13) as launchers:
+    with broken.running("train.log_every=1", lines=13, saved=10) as launchers:
         kill(workers(launchers[0].pid)[1], signal.SIGKILL)
         output = launchers[0].communicate(timeout=120)[0]
     assert launchers[0].returncode == 0, output

@@ -65,6 +65,10 @@ class Peers:
         place = next(other for other in range(rank + 1) if (directory / f".place-{token}-{other}").exists())
         places = here.gather(place)
         mark.unlink()
+        if place == rank:
+            for left in directory.glob(".place-*"):  # by processes that were killed here
+                if token not in left.name:
+                    left.unlink(missing_ok=True)
         return cls(rank, places, group, patient)
 
     @property

@@ -97,7 +97,7 @@ class Saver:
         self._staging = Staging()
         self._capture: Callable[[int], Snapshot] | None = None
         self._thread: threading.Thread | None = None
-        self._error: TrainerError | None = None
+        self._error: Exception | None = None
         self._durations: deque[float] = deque(maxlen=REMEMBERED)
 
     def bind(self, capture: Callable[[int], Snapshot]) -> None:
@@ -193,12 +193,13 @@ class Saver:
             self.last_duration = time.perf_counter() - job.began
             self._durations.append(self.last_duration)
         except BaseException as error:
-            failure = error if isinstance(error, TrainerError) else self._sentence(job.step, error)
-            if failure is not error:
-                failure.__cause__ = error
             if self.peers.writer:
                 self.store.abandon(job.building)
-            self._error = failure
+            if isinstance(error, TrainerError | RuntimeError):  # RuntimeError: another process is gone, says gloo
+                self._error = error
+            else:
+                self._error = self._sentence(job.step, error)
+                self._error.__cause__ = error
 
     def _write_replicated(self, job: _Save) -> None:
         """A full copy on this place's disk, whatever the others do."""
@@ -230,7 +231,7 @@ class Saver:
                 files = {name: entry for name, (_, entry) in owners.items()}
                 files[METADATA] = written[0][0][METADATA]
                 if peers.rank != 0:
-                    (job.building / METADATA).write_bytes(written[0][1] or b"")
+                    self._write_metadata(job, written[0][1] or b"")
                 files[STATE] = self._write_state(job)
                 held = {n for n, (r, _) in owners.items() if peers.places[r] == peers.place}
                 held |= {t.name for t in transfers if peers.places[t.target] == peers.place}
@@ -254,6 +255,15 @@ class Saver:
         if checkpoint is not None:
             mine = {n for n, (r, _) in owners.items() if peers.places[r] == peers.place}
             self._committed(job, checkpoint, mine | ({METADATA, STATE} if peers.rank == 0 else set()))
+
+    @staticmethod
+    def _write_metadata(job: _Save, content: bytes) -> None:
+        """Rank 0's description of where everything lies, at another place."""
+        from gaudi3_scale.checkpoint.storage import HashingFile
+
+        with HashingFile(job.building / METADATA) as file:
+            file.write(content)
+            file.finish()
 
     def _write_state(self, job: _Save) -> Entry:
         """The first time read it again, too: what a loader or callback put in may be of a type that is not readable."""
@@ -283,7 +293,7 @@ class Saver:
     def _committed(self, job: _Save, checkpoint: Checkpoint, mine: set[str]) -> None:
         """Tell those who wait, upload, and delete what is superfluous now."""
         self.committed = checkpoint
-        if self.uploader is not None and job.upload:
+        if self.uploader is not None and job.upload and mine:
             self.uploader.offer(checkpoint, mine)
         self.store.prune(job.step)
 
