@@ -323,6 +323,7 @@ class _Job:
             trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
             save.close()
         elif checkpoint is not None and state is not None:
+            module.materialise(self.device.torch_device())
             load(checkpoint, self.peers.patient, module.model, [], state)
 
         def last() -> None:

@@ -131,6 +131,8 @@ class HabanaFSDP(_Distributed):
             half = torch.bfloat16 if str(self.precision_plugin.precision).startswith("bf16") else None
             shard(module, self.device_mesh["data_parallel"], half)  # type: ignore[attr-defined]
             module.configure_model = _done
+            if hasattr(module, "materialise"):
+                module.materialise(self.root_device)  # type: ignore[attr-defined]
         super().setup(trainer)
 
 
