@@ -58,7 +58,9 @@ class Peers:
 class Patience:
     """When to stop waiting for a job that runs: after a time, or when it failed on another node."""
 
-    def __init__(self, peers: Peers, host: str, timeout: float) -> None:
+    def __init__(self, peers: Peers, host: str, timeout: float, replaces: bool = False) -> None:
+        """A job that replaces lost nodes may go on without the one on which it failed."""
+        self._replaces = replaces
         self._peers = peers
         self._host = host
         self._timeout = timeout
@@ -69,7 +71,7 @@ class Patience:
         """Why to stop waiting now; None to go on."""
         now = time.monotonic()
         culprit = self._peers.failed_on()
-        if culprit is not None and culprit != self._host:
+        if culprit is not None and culprit != self._host and not self._replaces:
             if self._bereft is None:
                 self._bereft = now
             if now - self._bereft >= PEER_PATIENCE:
@@ -96,7 +98,7 @@ def far(job: Mapping[str, Any]) -> str:
 def verdict(job: Mapping[str, Any]) -> Optional[str]:
     """Why a job which no longer runs is not what was waited for; None when it is finished."""
     name, state = job["name"], job["state"]
-    if state == "finished":
+    if state in ("finished", "spare"):
         return None
     if state == "failed":
         reason = (job.get("status") or {}).get("error") or f"its unit ended with {job.get('ending')}"
@@ -104,7 +106,11 @@ def verdict(job: Mapping[str, Any]) -> Optional[str]:
             f"Job {name} failed on this node {far(job)}: {str(reason).rstrip('.')}; the last lines of its "
             "log are in 'log'."
         )
-    return f"Job {name} is {state} on this node {far(job)}, but not finished: run the task again to continue it."
+    why = (job.get("status") or {}).get("interruption") if state == "interrupted" else None
+    return (
+        f"Job {name} is {state} on this node {far(job)}, but not finished{f' ({why})' if why else ''}: run the task "
+        "again to continue it."
+    )
 
 
 def _without_log(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,7 +151,8 @@ class ActionModule(ActionBase):
         task_vars: dict[str, Any],
     ) -> dict[str, Any]:
         interval = max(0.1, float(arguments.get("poll_interval", 5.0)))
-        patience = Patience(peers, host, float(arguments.get("timeout", 3600)))
+        replaces = bool(int(arguments.get("spares") or 0) or arguments.get("min_nodes"))
+        patience = Patience(peers, host, float(arguments.get("timeout", 3600)), replaces)
         shown: Optional[str] = None
         while result["job"]["state"] == "running":
             line = progress_line(host, result["job"]["status"])

@@ -15,13 +15,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import EPILOGUE_LINES, last_words
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import EPILOGUE_LINES, INTERRUPTED_EXIT, last_words
 from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
     ABSENT,
     FAILED,
     FINISHED,
+    INTERRUPTED,
     NAME,
     RUNNING,
+    SPARE,
     STOPPED,
     JobSpec,
     Situation,
@@ -89,6 +91,10 @@ def judge(unit: UnitState, has_unit: bool, record: dict[str, Any], status: Optio
     new = fresh(record, status)
     if said == FINISHED and (new or not unit.failed):
         return FINISHED
+    if said in (INTERRUPTED, SPARE) and new:
+        return str(said)
+    if unit.exit_status == INTERRUPTED_EXIT and not unit.killed:
+        return INTERRUPTED
     if record.get("stopped_at"):
         return STOPPED
     if unit.failed or (new and said == FAILED):

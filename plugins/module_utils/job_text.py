@@ -13,6 +13,10 @@ from typing import Any, Optional
 from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import JobSpec
 
 HEADER = "# Written by gaudi3.scale.gaudi_train; the next start of the job overwrites what is changed here.\n"
+#: Exit code of a trainer which left because it was told to: EX_TEMPFAIL, try again later.
+INTERRUPTED_EXIT = 75
+#: Seconds of stop_timeout which the launcher keeps for itself.
+LAUNCHER_SECONDS = 5
 #: More than torchrun prints about itself after a worker of its has failed.
 EPILOGUE_LINES = 100
 #: Keys that need no quotes; YAML 1.1 takes some words for truth values.
@@ -38,8 +42,10 @@ def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
     argv = [
         spec.venv + "/bin/python",
         "-m",
-        "torch.distributed.run",
-        f"--nnodes={len(spec.nodes)}",
+        "gaudi3_scale.launch",
+        "--status=" + share.directory + "/status.json",
+        *(["--replace"] if spec.replaces else []),
+        f"--nnodes={spec.nnodes}",
         f"--nproc-per-node={spec.processes_per_node}",
         "--rdzv-backend=c10d",
         f"--rdzv-endpoint={head}:{spec.rdzv_port}",
@@ -74,6 +80,8 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         "PYTHONUNBUFFERED": "1",
         "XDG_CACHE_HOME": "/var/cache/gaudi3-scale",
         "HABANA_LOGS": share.directory + "/habana_logs",
+        # torchrun would kill its workers after 30 seconds, before their last checkpoint may be written.
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(max(1, spec.stop_timeout - LAUNCHER_SECONDS)),
     }
     if spec.threads is not None:
         environment["OMP_NUM_THREADS"] = str(spec.threads)
@@ -98,6 +106,9 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         "ExecStart=" + " ".join(_quote(word).replace("$", "$$") for word in launch_argv(spec, share)),
         # A restart is torchrun's (max_restarts) or the operator's, who resumes from the last checkpoint.
         "Restart=no",
+        # A trainer that left because it was told to; not to be restarted by whatever Restart= a site sets.
+        f"SuccessExitStatus={INTERRUPTED_EXIT}",
+        f"RestartPreventExitStatus={INTERRUPTED_EXIT}",
         "KillMode=mixed",
         f"TimeoutStopSec={spec.stop_timeout}",
         "LimitMEMLOCK=infinity",

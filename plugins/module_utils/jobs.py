@@ -17,6 +17,8 @@ USER = re.compile(r"[a-z_][a-z0-9_-]*")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 ABSENT, STOPPED, RUNNING, FINISHED, FAILED = "absent", "stopped", "running", "finished", "failed"
+#: Left because it was told to, with a committed checkpoint; and a spare node that was not needed.
+INTERRUPTED, SPARE = "interrupted", "spare"
 
 
 def unit_name(job: str) -> str:
@@ -60,6 +62,8 @@ class JobSpec:
     venv: str = "/opt/gaudi3-scale/venv"
     stop_timeout: int = 120
     trainer_version: Optional[str] = None
+    spares: int = 0
+    min_nodes: Optional[int] = None
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> JobSpec:
@@ -94,6 +98,7 @@ class JobSpec:
             value = getattr(self, option)
             if not least <= value <= most:
                 raise ValueError(f"{option} is {value}, but must be from {least} to {most}.")
+        self._check_replacement()
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}, but must be at least 1 (or left out).")
         if not USER.fullmatch(self.user):
@@ -112,6 +117,34 @@ class JobSpec:
                     "value has one line."
                 )
 
+    def _check_replacement(self) -> None:
+        working = len(self.nodes) - self.spares
+        if not 0 <= self.spares < len(self.nodes):
+            raise ValueError(
+                f"spares is {self.spares}, but job {self.name} has {len(self.nodes)} nodes: leave at least one to work."
+            )
+        if self.min_nodes is not None and not 1 <= self.min_nodes <= working:
+            raise ValueError(
+                f"min_nodes is {self.min_nodes}, but must be from 1 to {working}, the nodes that are no spares."
+            )
+        if self.replaces and not self.max_restarts:
+            raise ValueError(
+                f"Job {self.name} is to go on without a node that is lost, which is a restart of the others: set "
+                "max_restarts to at least 1."
+            )
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the job goes on when it loses a node, with a spare or without."""
+        return self.spares > 0 or self.min_nodes not in (None, len(self.nodes))
+
+    @property
+    def nnodes(self) -> str:
+        """How many nodes work, as torchrun wants it."""
+        most = len(self.nodes) - self.spares
+        least = most if self.min_nodes is None else self.min_nodes
+        return str(most) if least == most else f"{least}:{most}"
+
     def check_cards(self, cards: Optional[int]) -> None:
         """Raise ValueError when a node has fewer cards than the job has processes there."""
         if cards is not None and self.processes_per_node > cards:
@@ -123,6 +156,9 @@ class JobSpec:
     def as_dict(self) -> dict[str, Any]:
         """The specification as plain data, as it is kept in job.json."""
         values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
+        for name in ("spares", "min_nodes"):  # left out, a job is the one it was before there was the option
+            if not values[name]:
+                del values[name]
         for name, value in values.items():
             if isinstance(value, tuple):
                 values[name] = list(value)
@@ -206,7 +242,7 @@ def decide(
             "state=stopped, or choose another name.",
         )
     same_training = found.config_sha256 == spec.config_sha256
-    if found.state == FINISHED and same_training and not rejoin:
+    if found.state in (FINISHED, SPARE) and same_training and not rejoin:
         return Decision("keep")
     return Decision("start", archive=found.has_output and not same_training)
 

@@ -12,7 +12,8 @@ author: gaudi3.scale contributors (@gaudi3)
 description:
   - Starts, watches, stops and removes a training job. On each node the job is one unit
     C(gaudi-train-NAME.service), which runs
-    C(torchrun) with the trainer's C(gaudi3-train fit); the nodes of a job find each other at O(head_address).
+    C(torchrun), in the trainer's form of it that knows interruptions, with C(gaudi3-train fit); the nodes of a job
+    find each other at O(head_address).
   - A job is known by its name and by the SHA-256 of its specification, which is all that holds for every node
     alike - the configuration, the nodes, the processes per node, the environment, the user and so on.
   - A job which is finished with the same O(config) is left alone, however it would be launched today. One which
@@ -35,8 +36,8 @@ options:
     description:
       - V(started) has the job running, or finished already.
       - V(finished) waits until the job is finished, showing its progress, and fails if it fails.
-      - V(stopped) asks a running job to stop and waits until it is down. Its checkpoints stay, and a later
-        start continues.
+      - V(stopped) asks a running job to stop and waits until it is down. It saves a checkpoint and is
+        interrupted; a later start continues.
       - V(absent) stops the job and removes its unit and its configuration. What it wrote stays, unless
         O(purge=true).
     type: str
@@ -90,6 +91,19 @@ options:
       failed.
     type: int
     default: 0
+  spares:
+    description:
+      - How many of O(nodes) wait until another one is lost, and then take its place. Any but the one at
+        O(head_address), where the rendezvous is.
+      - Needs O(max_restarts) of at least 1.
+    type: int
+    default: 0
+  min_nodes:
+    description:
+      - With how many nodes the job goes on when others are lost and there is no spare. Left out, all that are
+        no spares are needed. Each step then takes as many samples as before, with more accumulation.
+      - Needs O(max_restarts) of at least 1.
+    type: int
   threads:
     description: Value of E(OMP_NUM_THREADS) for each process. Left out, torchrun chooses 1 where there are
       several processes.
@@ -115,7 +129,7 @@ options:
     type: path
     default: /opt/gaudi3-scale/venv
   stop_timeout:
-    description: Seconds which a job gets to write a checkpoint and end, when it is stopped.
+    description: Seconds which a job gets to write a checkpoint and end, when it is stopped. After that it is killed.
     type: int
     default: 120
   trainer_version:
@@ -208,7 +222,10 @@ job:
   contains:
     name: {description: "Name of the job.", type: str, sample: demo}
     state:
-      description: One of V(absent), V(stopped), V(running), V(finished) and V(failed).
+      description:
+        - One of V(absent), V(stopped), V(running), V(finished), V(failed), V(interrupted) and V(spare).
+        - V(interrupted) left in order because it was told to, by a signal, a file or its cloud, and goes on
+          when it is started again. V(spare) was not needed on this node.
       type: str
       sample: finished
     unit: {description: "The systemd unit.", type: str, sample: gaudi-train-demo.service}
@@ -240,7 +257,9 @@ job:
       contains:
         schema: {description: "Version of this structure.", type: int, sample: 1}
         state:
-          description: The trainer's own state - starting, running, finished or failed. One that was killed stays.
+          description:
+            - The trainer's own state - starting, running, finished, failed or interrupted. One that was
+              killed stays. On a spare node that was not needed it is spare, and the rest is missing.
           type: str
           sample: finished
         step: {description: "Steps done.", type: int, sample: 200}
@@ -267,6 +286,10 @@ job:
           description: Step from which the last start continued, or null if it began at the beginning.
           type: int
           sample: 120
+        interruption:
+          description: Why the trainer was interrupted and what was saved, or null.
+          type: str
+          sample: "SIGTERM was sent to this process (rank 0): the checkpoint of step 120 is committed"
         started_at:
           {description: "When the trainer started, in seconds since 1970.", type: float, sample: 1767225600.0}
         updated_at:
@@ -322,6 +345,8 @@ SPEC: dict[str, dict[str, Any]] = {
     "processes_per_node": {"type": "int", "default": 1},
     "cards": {"type": "int"},
     "max_restarts": {"type": "int", "default": 0},
+    "spares": {"type": "int", "default": 0},
+    "min_nodes": {"type": "int"},
     "threads": {"type": "int"},
     "environment": {"type": "dict", "default": {}},
     "environment_files": {"type": "list", "elements": "path", "default": ["/etc/gaudi3-scale/fabric.env"]},

@@ -63,7 +63,10 @@ jobs:
   contains:
     name: {description: "Name of the job.", type: str, sample: demo}
     state:
-      description: One of V(absent), V(stopped), V(running), V(finished) and V(failed).
+      description:
+        - One of V(absent), V(stopped), V(running), V(finished), V(failed), V(interrupted) and V(spare).
+        - V(interrupted) left in order because it was told to, by a signal, a file or its cloud, and goes on
+          when it is started again. V(spare) was not needed on this node.
       type: str
       sample: finished
     unit: {description: "The systemd unit.", type: str, sample: gaudi-train-demo.service}
@@ -95,7 +98,9 @@ jobs:
       contains:
         schema: {description: "Version of this structure.", type: int, sample: 1}
         state:
-          description: The trainer's own state - starting, running, finished or failed. One that was killed stays.
+          description:
+            - The trainer's own state - starting, running, finished, failed or interrupted. One that was
+              killed stays. On a spare node that was not needed it is spare, and the rest is missing.
           type: str
           sample: finished
         step: {description: "Steps done.", type: int, sample: 200}
@@ -122,6 +127,10 @@ jobs:
           description: Step from which the last start continued, or null if it began at the beginning.
           type: int
           sample: 120
+        interruption:
+          description: Why the trainer was interrupted and what was saved, or null.
+          type: str
+          sample: "SIGTERM was sent to this process (rank 0): the checkpoint of step 120 is committed"
         started_at:
           {description: "When the trainer started, in seconds since 1970.", type: float, sample: 1767225600.0}
         updated_at:

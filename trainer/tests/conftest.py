@@ -63,13 +63,15 @@ class Job:
         return outputs[0]
 
     @contextmanager
-    def running(self, *overrides: str, lines: int) -> Iterator[list[subprocess.Popen[str]]]:
-        """The job once it has logged so many lines on every node; killed with -9 on leaving."""
+    def running(self, *overrides: str, lines: int, saved: int = 0) -> Iterator[list[subprocess.Popen[str]]]:
+        """The job once every node has so many logged lines and this step's checkpoint; killed with -9 on leaving."""
         launchers = self.start(*overrides)
         try:
             wait_for(
-                lambda: all(len(self.losses(n)) >= lines for n in range(self.nodes)),
-                f"{lines} logged lines",
+                lambda: all(
+                    len(self.losses(n)) >= lines and max(self.steps(n), default=0) >= saved for n in range(self.nodes)
+                ),
+                f"{lines} logged lines and a checkpoint of step {saved}",
                 lambda: any(launcher.poll() is not None for launcher in launchers),
             )
             yield launchers
@@ -99,11 +101,9 @@ class Job:
 
     def state(self, step: int, node: int = 0) -> dict[str, Any]:
         """The content of a checkpoint."""
-        import torch
+        from gaudi3_scale.checkpoint.fetch import read_all
 
-        path = self.node(node) / "checkpoints" / f"step-{step:08d}" / "state.pt"
-        state: dict[str, Any] = torch.load(path, weights_only=True)
-        return state
+        return read_all(self.node(node) / "checkpoints" / f"step-{step:08d}")
 
     def _start(self, node: int, port: int, overrides: tuple[str, ...]) -> subprocess.Popen[str]:
         output = f"output_dir={self.node(node)}"

@@ -11,9 +11,15 @@ import pytest
 import torch
 
 from gaudi3_scale.config import DataConfig
-from gaudi3_scale.data import RankBatches, Samples, collect
+from gaudi3_scale.data import Corpus, RankBatches, Samples, collect
+from gaudi3_scale.data.order import SampleOrder, permute
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.order import SampleOrder, permute
+
+
+def shard(corpus: Corpus) -> Path:
+    """The file of a corpus that has one."""
+    assert len(corpus.shards) == 1
+    return corpus.folder / corpus.shards[0].file
 
 
 def samples(path: Path, directory: Path, length: int = 16, seed: int = 1) -> Samples:
@@ -78,17 +84,17 @@ def test_a_folder_is_read_in_the_order_of_names_without_hidden_files(tmp_path: P
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(path.name)
     one, two = (collect(DataConfig(source=str(tmp_path / name)), tmp_path / "data") for name in ("one", "two"))
-    assert one.path.read_bytes() == b"z.txt\nb.txt\n"
+    assert shard(one).read_bytes() == b"z.txt\nb.txt\n"
     assert one.sha256 == two.sha256
 
 
 def test_the_standard_library_is_the_default_and_is_collected_once(tmp_path: Path) -> None:
     first = collect(DataConfig(), tmp_path)
     assert first.size > 5_000_000
-    written = first.path.stat().st_mtime_ns
+    written = shard(first).stat().st_mtime_ns
     assert collect(DataConfig(), tmp_path) == first
-    assert first.path.stat().st_mtime_ns == written
-    first.path.write_bytes(b"torn")
+    assert shard(first).stat().st_mtime_ns == written
+    shard(first).write_bytes(b"torn")
     assert collect(DataConfig(), tmp_path) == first
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import Job, assert_same, free_port, kill, wait_for, workers
 
+from gaudi3_scale.throughput.goodput import Account, read
+
 LOGGED = [1, *range(3, 61, 3)]
 
 
@@ -29,6 +31,11 @@ def test_a_job_learns_and_says_what_it_did(reference: tuple[Job, str]) -> None:
         "error": None,
     }.items() <= status.items()
     assert job.steps() == [55, 60]
+    seconds = status["goodput"]["seconds"]
+    assert min(seconds["compute"], seconds["checkpoint_stall"], seconds["evaluation"], seconds["startup"]) > 0
+    assert seconds["restart_loss"] == status["goodput"]["restarts"] == 0
+    assert status["mfu"] is None  # nobody knows the peak of a CPU
+    assert status["tokens_per_second_stepping"] >= status["tokens_per_second"] > 0
     assert status["first_loss"] == job.losses()[0][1] == pytest.approx(5.545, abs=0.15)  # ln 256: knows nothing yet
     assert status["loss"] == job.losses()[-1][1] < status["first_loss"] - 1
     assert status["started_at"] < status["updated_at"]
@@ -53,17 +60,22 @@ def test_a_killed_job_with_a_damaged_checkpoint_repeats_the_uninterrupted_one(
 ) -> None:
     job, port = Job(tmp_path / "job", text), free_port()
     metrics = ("metrics.enabled=true", f"metrics.port={port}")
-    with job.running(*metrics, lines=6):  # two checkpoints by then
+    with job.running(*metrics, lines=6, saved=10):
         page = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
     assert "gaudi_training_world_size 1.0" in page and "gaudi_training_step_seconds_bucket" in page
     newest = job.steps()[-1]
-    state = job.node() / "checkpoints" / f"step-{newest:08d}" / "state.pt"
+    state = job.node() / "checkpoints" / f"step-{newest:08d}" / "__0_0.distcp"
     state.write_bytes(state.read_bytes()[:-100])
     assert job.status()["state"] == "running"
     output = job.run()
-    assert f"step-{newest:08d} is damaged (state.pt has " in output
+    assert f"step-{newest:08d} is damaged (__0_0.distcp has " in output
     assert f"resuming from step {newest - 5}\n" in output
     assert job.status()["resumed_from_step"] == newest - 5
+    goodput = job.status()["goodput"]
+    assert goodput["restarts"] == 1 and goodput["seconds"]["restart_loss"] > 0
+    assert sum(goodput["seconds"].values()) == pytest.approx(goodput["total_seconds"], abs=0.01)
+    shown = Account(read(job.node() / "goodput.jsonl")).goodput().status()
+    assert shown["seconds"]["restart_loss"] == goodput["seconds"]["restart_loss"]
     assert job.losses() == reference[0].losses()
     assert_same(job.state(60), reference[0].state(60))
 
@@ -95,7 +107,7 @@ def test_two_nodes_resume_exactly_though_one_lost_its_disk_and_a_silent_one_is_n
         assert step == other and loss == pytest.approx(expected, rel=1e-4)  # the same global batches
 
     broken = Job(tmp_path / "broken", text, nodes=2)
-    with broken.running(*settings, lines=5) as launchers:
+    with broken.running(*settings, lines=5, saved=10) as launchers:
         kill(workers(launchers[1].pid)[0], signal.SIGSTOP)
         took = wait_for(lambda: broken.status(0)["state"] == "failed", "failure", seconds=20)
     assert took < 5 + 5  # collective_timeout and some
@@ -116,7 +128,7 @@ def test_three_processes_of_which_one_is_killed_are_restarted_and_repeat_the_sam
     """From three processes on the order of a ring's sums matters; see callbacks/start.py."""
     whole, broken = (Job(tmp_path / str(number), text, processes=3, restarts=number) for number in (0, 1))
     whole.run("train.log_every=1")
-    with broken.running("train.log_every=1", lines=13) as launchers:
+    with broken.running("train.log_every=1", lines=13, saved=10) as launchers:
         kill(workers(launchers[0].pid)[1], signal.SIGKILL)
         output = launchers[0].communicate(timeout=120)[0]
     assert launchers[0].returncode == 0, output
@@ -136,9 +148,8 @@ def test_nodes_with_different_data_are_refused(text: Path, tmp_path: Path) -> No
     changed.write_text(text.read_text() + "more\n")
     corpus = collect(DataConfig(source=str(changed)), other.folder)
     mine = collect(DataConfig(source=str(text)), data)
-    mine.path.write_bytes(corpus.path.read_bytes())
-    about = corpus.path.with_suffix(".json").read_text()
-    mine.path.with_suffix(".json").write_text(about)
+    for name in ("shard-00000.bin", "index.json"):
+        (mine.folder / name).write_bytes((corpus.folder / name).read_bytes())
     output = job.run(code=1)
     assert "gaudi3-train: The nodes' data differ: " in output
     assert job.status(0)["state"] == job.status(1)["state"] == "failed"

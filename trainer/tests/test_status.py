@@ -8,11 +8,14 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from prometheus_client import generate_latest
 
 from gaudi3_scale.config import MetricsConfig
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+from gaudi3_scale.throughput.goodput import PARTS, Goodput
+from gaudi3_scale.throughput.meter import Reading
 
 
 def progress() -> Progress:
@@ -36,12 +39,18 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
         "validation_loss",
         "baseline_loss",
         "tokens_per_second",
+        "tokens_per_second_stepping",
+        "mfu",
+        "goodput",
         "tokens",
         "world_size",
         "device",
         "checkpoint",
         "checkpoint_step",
+        "uploaded_step",
+        "upload_error",
         "resumed_from_step",
+        "interruption",
         "started_at",
         "updated_at",
         "error",
@@ -91,6 +100,9 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
     metrics.stepped(7, 0.2)
     metrics.logged(job, 0.003)
     metrics.checkpointed(0.5)
+    metrics.stalled(0.05)
+    metrics.uploaded(7, 2)
+    metrics.uploaded(7, 3)
     text = urllib.request.urlopen(url).read().decode()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     assert float(values.pop("gaudi_training_checkpoint_last_timestamp_seconds")) > 1.7e9
@@ -107,9 +119,29 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
         'gaudi_training_step_seconds_bucket{le="0.1"}': "0.0",
         'gaudi_training_step_seconds_bucket{le="0.25"}': "1.0",
         "gaudi_training_checkpoint_seconds_sum": "0.5",
+        "gaudi_training_checkpoint_stall_seconds_sum": "0.05",
+        "gaudi_training_checkpoint_uploaded_step": "7.0",
+        "gaudi_training_checkpoint_upload_failures_total": "3.0",
     }
     assert wanted.items() <= values.items()
     assert all(name.startswith("gaudi_training_") for name in values)
+
+
+def test_speed_and_goodput_are_served_and_an_unknown_mfu_is_not() -> None:
+    metrics = TrainingMetrics(progress(), local_world_size=2)
+    spent = dict.fromkeys(PARTS, 10**9)
+    metrics.measured(Reading(tokens_per_second=50.0, tokens_per_second_stepping=60.0), Goodput(spent, runs=1))
+    page = generate_latest(metrics.registry).decode()
+    assert 'gaudi_training_tokens_per_second{window="wall"} 50.0' in page
+    assert 'gaudi_training_tokens_per_second{window="stepping"} 60.0' in page
+    assert "gaudi_training_mfu_ratio{" not in page
+    spent["compute"] += 5 * 10**8
+    metrics.measured(Reading(mfu=0.5, mfu_wall=0.25), Goodput(spent, runs=1))
+    page = generate_latest(metrics.registry).decode()
+    assert 'gaudi_training_mfu_ratio{window="stepping"} 0.5' in page
+    assert 'gaudi_training_goodput_seconds_total{part="compute"} 1.5' in page
+    for part in set(PARTS) - {"compute"}:
+        assert f'gaudi_training_goodput_seconds_total{{part="{part}"}} 1.0' in page
 
 
 def test_a_taken_port_is_one_sentence() -> None:

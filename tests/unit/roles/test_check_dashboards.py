@@ -22,7 +22,7 @@ SPEC.loader.exec_module(check_dashboards)
 
 TEXT = (ROOT / "roles" / "grafana" / "files" / "dashboards" / "gaudi3-training.json").read_text(encoding="utf-8")
 DASHBOARD = json.loads(TEXT)
-LABELS = {"instance": "gaudi-1", "id": "0", "port_type": "internal"}
+LABELS = {"instance": "gaudi-1", "id": "0", "port_type": "internal", "part": "compute"}
 
 
 class Known:
@@ -56,7 +56,7 @@ def test_a_sound_dashboard_has_no_faults() -> None:
 def test_every_query_is_asked_for_all_hosts_and_for_one() -> None:
     prometheus = Known(hosts=("gaudi-1.example.org", "gaudi-2.example.org"))
     check_dashboards.check(DASHBOARD, prometheus)
-    assert len(prometheus.asked) == 2 * len(check_dashboards.queries(DASHBOARD)) == 48
+    assert len(prometheus.asked) == 2 * len(check_dashboards.queries(DASHBOARD)) == 50
     assert prometheus.asked[:2] == [
         'sum(up{job="node", instance=~".+"})',
         'sum(up{job="node", instance=~"gaudi-1\\\\.example\\\\.org"})',
@@ -77,7 +77,7 @@ def test_a_mistake_is_found(old: str, new: str, found: str) -> None:
 
 
 def test_nan_only_is_a_fault() -> None:
-    assert len(check_dashboards.check(DASHBOARD, Known(value=math.nan))) == 48
+    assert len(check_dashboards.check(DASHBOARD, Known(value=math.nan))) == 50
 
 
 def test_a_variable_without_a_value_is_a_fault() -> None:

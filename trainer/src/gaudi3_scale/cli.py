@@ -13,6 +13,7 @@ import typer
 from gaudi3_scale import __version__
 from gaudi3_scale.config import dump_default, load
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.interruption import Interrupted, Notices
 
 app = typer.Typer(
     add_completion=False,
@@ -37,21 +38,119 @@ def root(
     """Options that need no command."""
 
 
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the file's, keys dotted.")
+]
+ConfigFile = Annotated[Path | None, typer.Option(help="YAML file; without it every setting has its default.")]
+
+
 @app.command()
-def fit(
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the file's, keys dotted.")
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="YAML file; without it every setting has its default.")] = None,
-) -> None:
+def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
     """Train, resuming from the newest checkpoint of the output directory; a finished job is left alone.
 
-    Exit codes: 0 finished, 2 bad configuration, 1 any other failure.
+    Exit codes: 0 finished, 75 interrupted (started again, it goes on), 2 bad configuration, 1 any other failure.
     """
     settings = load(config, overrides or ())
+    from gaudi3_scale.environment import check_environment, lazy_mode
+
+    os.environ["PT_HPU_LAZY_MODE"] = lazy_mode(settings.train.mode, os.environ)  # read when torch is imported
+    if os.environ.get("RANK", "0") == "0":
+        for finding in check_environment(os.environ):
+            typer.echo(f"environment: {finding.words}", err=True)
+    notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
+    notices.start()  # before the imports, which take seconds
     from gaudi3_scale.fit import fit as run  # imports torch: only once the configuration is known to be good
 
-    run(settings)
+    run(settings, notices)
+
+
+@app.command()
+def prepare(overrides: Overrides = None, config: ConfigFile = None) -> None:
+    """Tokenise and pack the job's data, which `fit` does too unless it is there; killed, it goes on where it was."""
+    settings = load(config, overrides or ())
+    from gaudi3_scale.data import collect
+
+    folder = settings.data.directory or settings.output_dir / "data"
+    corpus = collect(settings.data, folder, typer.echo, sys.stdout.isatty())
+    typer.echo(
+        f"{corpus.size:,} {corpus.unit}s of {corpus.documents:,} documents of {corpus.source} in {corpus.folder}: "
+        f"{len(corpus.shards)} shard(s) of {corpus.dtype}"
+    )
+
+
+@app.command()
+def tokenizer(
+    to: Annotated[Path, typer.Option(help="The tokenizer.json to write.")],
+    vocabulary: Annotated[int, typer.Option("--vocab-size", min=258, help="Number of tokens.")],
+    overrides: Overrides = None,
+    config: ConfigFile = None,
+) -> None:
+    """Train a byte-level BPE tokenizer on the job's data source."""
+    settings = load(config, overrides or ())
+    from gaudi3_scale.data.sources import START, open_source
+    from gaudi3_scale.data.tokenizer import train_tokenizer
+
+    made = train_tokenizer((piece.text for piece in open_source(settings.data).pieces(START)), vocabulary)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    made.save(str(to))
+    typer.echo(f"{to}: {made.get_vocab_size():,} tokens; set data.tokenizer to it")
+
+
+@app.command()
+def export(
+    to: Annotated[Path, typer.Option(help="The folder to make.")],
+    overrides: Overrides = None,
+    config: ConfigFile = None,
+    step: Annotated[int | None, typer.Option(help="Of which step; without it, the newest whole checkpoint.")] = None,
+    merge: Annotated[bool, typer.Option("--merge", help="Add LoRA's adapters to the weights.")] = False,
+    bfloat16: Annotated[bool, typer.Option("--bfloat16", help="Halve the weights' width.")] = False,
+) -> None:
+    """Write a checkpoint's model and tokenizer as transformers reads them: config.json and safetensors."""
+    settings = load(config, overrides or ())
+    from gaudi3_scale.models.export import export as write
+
+    done, tokens = write(settings, to, step, merge, "bfloat16" if bfloat16 else "float32")
+    typer.echo(f"step {done} in {to}" + ("" if tokens else ", without a tokenizer: its data is not here any more"))
+
+
+@app.command("verify-resume")
+def verify_resume(
+    overrides: Overrides = None,
+    config: ConfigFile = None,
+    steps: Annotated[int, typer.Option(min=1, help="Steps before the kill, and after it.")] = 20,
+    world_sizes: Annotated[
+        str, typer.Option(help="Processes before the kill and after it, as 2,1; more after it are tried one by one.")
+    ] = "1",
+) -> None:
+    """Kill this job half way, resume it, and compare it with an undisturbed run: losses and weights, bit for bit.
+
+    Exit codes: 0 it is the same, 1 it is not.
+    """
+    settings = load(config, overrides or ())
+    sizes = [int(size) if size.isdigit() else 0 for size in world_sizes.split(",")]
+    if min(sizes) < 1:
+        raise ConfigError(f"--world-sizes is {world_sizes!r}: give numbers of processes from 1 on, as 2,1.")
+    from gaudi3_scale.verify_resume import verify
+
+    if not verify(settings, steps, sizes, typer.echo):
+        raise typer.Exit(1)
+
+
+@app.command()
+def checkpoints(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A job's output_dir, on any of its nodes.")],
+) -> None:
+    """List the checkpoints of this node, each read whole and compared with its manifest.
+
+    Exit codes: 0 all are whole, 1 one is damaged.
+    """
+    from gaudi3_scale.checkpoint.listing import listed
+
+    found = list(listed(directory))
+    for one in found:
+        typer.echo(f"step {one.step:>9,}  {one.size / 2**20:>12,.1f} MiB  {one.words}")
+    if not all(one.good for one in found):
+        raise typer.Exit(1)
 
 
 @app.command("config")
@@ -60,14 +159,49 @@ def show_config() -> None:
     typer.echo(dump_default(), nl=False)
 
 
+@app.command()
+def environment(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Only the table, as Markdown.")] = False,
+) -> None:
+    """List the variables that Gaudi's PyTorch bridge reads, and tell which of those that are set it does not.
+
+    Exit codes: 0 all that is set is known, 1 something is not.
+    """
+    from gaudi3_scale.environment import check_environment, table
+
+    typer.echo(table(), nl=False)
+    findings = check_environment(os.environ)
+    if markdown:
+        return
+    for finding in findings:
+        typer.echo(finding.words, err=True)
+    if findings:
+        raise typer.Exit(1)
+
+
+@app.command()
+def goodput(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A job's output_dir, on any of its nodes.")],
+    png: Annotated[Path | None, typer.Option(help="Write the bar as a picture too.")] = None,
+) -> None:
+    """Show where the job's wall time went, over all its restarts: the parts sum to the whole."""
+    from gaudi3_scale.throughput import goodput as ledger
+    from gaudi3_scale.throughput import show
+
+    found, title = ledger.of_directory(directory), directory.resolve().name
+    show.show(found, title)
+    if png is not None:
+        show.draw(found, title, png)
+
+
 def main() -> NoReturn:
     """Run the command line; what a user can act on is said in one sentence."""
     code = 0
     try:
         app()
     except TrainerError as error:
-        # However many processes find it: of each node only the first one speaks about the configuration.
-        if not isinstance(error, ConfigError) or os.environ.get("LOCAL_RANK", "0") == "0":
+        # However many processes find it: of each node only the first one speaks about what is the same for all.
+        if not isinstance(error, ConfigError | Interrupted) or os.environ.get("LOCAL_RANK", "0") == "0":
             print(f"gaudi3-train: {error}", file=sys.stderr)
         code = error.exit_code
     except SystemExit as end:

@@ -22,6 +22,11 @@ class Console:
         self._wants_bar = speaks and bar and sys.stdout.isatty()
         self._drawn = 0.0
 
+    @property
+    def draws(self) -> bool:
+        """May bars be drawn?"""
+        return self._wants_bar
+
     def say(self, text: str) -> None:
         """One line."""
         if self._bar is not None:
@@ -48,7 +53,8 @@ class Console:
     def logged(self, progress: Progress) -> None:
         """The line of a logged step."""
         speed = f" {progress.tokens_per_second:,.0f} tokens/s" if progress.tokens_per_second else ""
-        self.say(f"step {progress.step}/{progress.max_steps} loss {progress.loss:.3f}{speed}")
+        mfu = f" MFU {100 * progress.mfu:.1f} %" if progress.mfu is not None else ""
+        self.say(f"step {progress.step}/{progress.max_steps} loss {progress.loss:.3f}{speed}{mfu}")
 
     def stop(self) -> None:
         """Training is over, one way or the other."""
@@ -61,9 +67,12 @@ class Console:
         took = time.time() - progress.started_at
         resumed = f", resumed from step {progress.resumed_from_step}" if progress.resumed_from_step else ""
         held_out = f", held-out {progress.validation_loss:.3f}" if progress.validation_loss is not None else ""
+        if progress.goodput is not None:
+            share, total = 100 * progress.goodput["ratio"], progress.goodput["total_seconds"]
+            self.say(f"goodput {share:.1f} % of {total:.0f} s; gaudi3-train goodput shows where the rest went")
         first, last = progress.first_loss or 0.0, progress.loss or 0.0
         self.say(
             f"finished {progress.step} steps ({progress.tokens:,} tokens) with {progress.world_size} process(es) on "
             f"{progress.device} in {took:.0f} s{resumed}: loss {first:.3f} -> {last:.3f}{held_out}, "
-            f"byte-frequency baseline {progress.baseline_loss:.3f} nats/byte"
+            f"{progress.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{progress.unit}"
         )

@@ -6,14 +6,20 @@ Nothing else in this package asks whether it runs on an HPU.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.errors import ConfigError, TrainerError
+
+if TYPE_CHECKING:
+    import torch
 
 BACKENDS = {"hpu": "hccl", "cuda": "nccl", "cpu": "gloo"}
 
@@ -40,6 +46,24 @@ class Device:
 
         return torch.device("cpu") if self.type == "cpu" else torch.device(self.type, self.index)
 
+    def pin(self, tensor: Any) -> Any:
+        """The tensor in memory that this device copies from without waiting, where it has such."""
+        return tensor.pin_memory() if self.type == "cuda" else tensor
+
+    def memory_limit(self) -> int | None:
+        """Bytes of the device's own memory; None on CPU, whose memory others use too."""
+        return None if self.type == "cpu" else int(self._module().mem_get_info(self.index)[1])
+
+    def compile_backend(self, mode: str) -> str | None:
+        """Backend of torch.compile for `train.mode`; None where nothing is compiled. ConfigError for lazy off HPU."""
+        if mode == "lazy" and self.type != "hpu":
+            raise ConfigError(
+                f"train.mode is lazy, which only an HPU has, and the device is {self.type}: set it to eager or compile."
+            )
+        if mode != "compile":
+            return None
+        return "hpu_backend" if self.type == "hpu" else "inductor"
+
     def random_state(self) -> Any:
         """State of the device's own generator as a CPU tensor; None on CPU, whose generator is torch's."""
         return None if self.type == "cpu" else self._module().get_rng_state(self.index).cpu()
@@ -62,7 +86,7 @@ def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
     found = next(((kind, n) for kind in candidates if (n := counts[kind]())), None)
     if found is None:
         raise ConfigError(
-            f"device is {wanted!r}, but {_missing(wanted)}: install what is missing, or set device to auto or cpu."
+            f"device is {wanted!r}, but {missing(wanted)}: install what is missing, or set device to auto or cpu."
         )
     kind, count = found
     if local_world_size > count:
@@ -70,14 +94,39 @@ def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
             f"{local_world_size} processes were started on this node, which has {count} {kind} device(s): "
             "start one process per device, or set device to cpu."
         )
+    return prepare(kind, local_rank)
+
+
+def prepare(kind: str, index: int) -> Device:
+    """The device of this process, which is known to be there: loaded, current, its backend registered."""
     mark_step = None
     if kind == "hpu":
         mark_step = _prepare_hpu()
     elif kind == "cuda":
         import torch
 
-        torch.cuda.set_device(local_rank)
-    return Device(kind, local_rank, BACKENDS[kind], mark_step)
+        torch.cuda.set_device(index)
+    return Device(kind, index, BACKENDS[kind], mark_step)
+
+
+def available(kind: str) -> int:
+    """How many devices of a kind this node has; of `cpu` there are as many as are asked for, so 1."""
+    return {"hpu": _hpu_count, "cuda": _cuda_count}[kind]() if kind != "cpu" else 1
+
+
+def hardware_name(device: torch.device) -> str | None:
+    """What the accelerator calls itself, such as `GAUDI3` or `NVIDIA H200`; None for a CPU.
+
+    None too for an `hpu` that does not come from Intel's own package: whatever stands in for a card there, under
+    whichever name, must never be taken for one.
+    """
+    if device.type == "cpu":
+        return None
+    if device.type == "hpu" and not _is_intels_plugin():
+        return None
+    import torch
+
+    return str(torch.get_device_module(device).get_device_name(device))
 
 
 def threads(wanted: int, local_world_size: int) -> int:
@@ -126,6 +175,17 @@ def _hpu() -> ModuleType | None:
         return None
 
 
+def _is_intels_plugin() -> bool:
+    """Was the loaded `habana_frameworks.torch` installed by the distribution habana-torch-plugin?"""
+    module = sys.modules.get("habana_frameworks.torch")
+    try:
+        distribution = importlib.metadata.distribution("habana-torch-plugin")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    folder = Path(str(distribution.locate_file("habana_frameworks/torch"))).resolve()
+    return Path(getattr(module, "__file__", None) or "/").resolve().parent == folder
+
+
 def _hpu_count() -> int:
     hpu = _hpu()
     return int(hpu.device_count()) if hpu is not None and hpu.is_available() else 0
@@ -139,9 +199,29 @@ def _prepare_hpu() -> Callable[[], None] | None:
     return mark_step if lazy else None
 
 
-def _missing(wanted: str) -> str:
+def missing(wanted: str) -> str:
+    """What a device that was named lacks."""
     if wanted == "cuda":
         return "torch sees no CUDA device"
     if importlib.util.find_spec("habana_frameworks") is None:
         return "habana_frameworks (package habana-torch-plugin) is not installed"
     return "habana_frameworks finds no available Gaudi card"
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Is it that the device's, or the host's, memory does not suffice?
+
+    The texts are those of CUDA's and torch's CPU allocator, and Gaudi's, which is a plain RuntimeError (seen in public
+    traces: mila-iqia/milabench issue 301, huggingface/optimum-habana pull request 2214).
+    """
+    import torch
+
+    text = str(error)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
+        isinstance(error, RuntimeError)
+        and (
+            ("MODULE:PT_DEVMEM" in text and "Allocation failed for size" in text)
+            or "DefaultCPUAllocator: can't allocate memory" in text
+            or "CUBLAS_STATUS_ALLOC_FAILED" in text
+        )
+    )

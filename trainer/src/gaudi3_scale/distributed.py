@@ -113,6 +113,11 @@ class Team:
         )
 
     @property
+    def control(self) -> Any:
+        """The gloo group of all ranks, for coordination on host memory; None for a rank that is alone."""
+        return self._control
+
+    @property
     def leader(self) -> bool:
         """Is this the first process of its node?"""
         return self.topology.local_rank == 0

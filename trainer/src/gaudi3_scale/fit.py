@@ -5,26 +5,46 @@ from __future__ import annotations
 import logging
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from gaudi3_scale import device as devices
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
+from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.saver import Saver
+from gaudi3_scale.checkpoint.target import open_target
+from gaudi3_scale.checkpoint.upload import Uploader
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
-from gaudi3_scale.data import Corpus, RankBatches, Samples, collect, identity
+from gaudi3_scale.data import Corpus, RankBatches, Samples, identity
+from gaudi3_scale.data.job import open_samples, prepare
+from gaudi3_scale.data.prefetch import Prefetched
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team, Topology
+from gaudi3_scale.elastic import batch, same_batch
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.interruption import Interrupted, Notices
+from gaudi3_scale.interruption.job import Interruption
 from gaudi3_scale.resume import agree
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+from gaudi3_scale.throughput.ledger import Ledger, process_age, use
+from gaudi3_scale.throughput.meter import meter_for
+from gaudi3_scale.throughput.watch import Watch
 
 
-def fit(config: Config) -> None:
-    """Train to `max_steps`, resuming from the newest checkpoint; do nothing if that has been done."""
+def fit(config: Config, notices: Notices | None = None) -> None:
+    """Train to `max_steps`, resuming from the newest checkpoint; do nothing if that has been done.
+
+    `notices` listens already; without it, it does so from here on. Raises `Interrupted` if one came.
+    """
     topology = Topology.from_environment()
     leader = topology.local_rank == 0
+    listening = notices
+    if listening is None:
+        listening = Notices(config.interruption, leader)
+        listening.start()
     console = Console(speaks=leader, bar=topology.rank == 0)
     try:
         config.output_dir.mkdir(parents=True, exist_ok=True)
@@ -43,30 +63,47 @@ def fit(config: Config) -> None:
     )
     if leader and not status.finished(config.train.max_steps):
         status.write("starting", progress)
+    ledger = use(Ledger(age=process_age()))
     team: Team | None = None
+    interruption: Interruption | None = None
     try:
         device = devices.resolve(config.device, topology.local_rank, topology.local_world_size)
         progress.device = device.type
         torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
         team = Team(topology, device, config.train.collective_timeout)
         team.elect_writers(config.output_dir)
-        _Job(config, device, team, progress, console, status).run()
+        interruption = Interruption(listening, team, progress, status)
+        _Job(config, device, team, progress, console, status, interruption, ledger).run()
         team.close()
+    except Interrupted:
+        raise
     except Exception as error:
         failure = _explain(error, topology, progress)
+        if interruption is not None and interruption.leaving and _lost(error):
+            # Another process was quicker to leave: all had agreed to.
+            raise Interrupted(str(failure)) from error
         if leader if team is None else team.writer:
             status.write("failed", progress, str(failure))
         raise failure from (None if isinstance(failure, TrainerError) else error)
+    finally:
+        # Whoever listened before goes on: the launcher's SIGTERM comes to those who leave a moment later than another.
+        if notices is None:
+            listening.stop()
+
+
+def _lost(error: Exception) -> bool:
+    """Is it what happens when another process dies?"""
+    text = str(error)
+    lost = any(word in text.lower() for word in ("gloo", "connection", "pair closure"))
+    return (lost or isinstance(error, torch.distributed.DistError)) and not isinstance(error, TrainerError)
 
 
 def _explain(error: Exception, topology: Topology, progress: Progress) -> Exception:
     """Say in one sentence what is known to happen when another process dies."""
-    text = str(error)
-    lost = isinstance(error, torch.distributed.DistError) or "gloo" in text.lower() or "onnection" in text
-    if topology.world_size > 1 and lost and not isinstance(error, TrainerError):
+    if topology.world_size > 1 and _lost(error):
         return TrainerError(
             f"Rank {topology.rank} lost contact with another process after step {progress.step} "
-            f"({_short(text)}): look for the first failure in the other processes' logs; started again, "
+            f"({_short(str(error))}): look for the first failure in the other processes' logs; started again, "
             "the job resumes from its newest checkpoint."
         )
     return error
@@ -81,7 +118,15 @@ class _Job:
     """One run of the job."""
 
     def __init__(
-        self, config: Config, device: Device, team: Team, progress: Progress, console: Console, status: StatusFile
+        self,
+        config: Config,
+        device: Device,
+        team: Team,
+        progress: Progress,
+        console: Console,
+        status: StatusFile,
+        interruption: Interruption,
+        ledger: Ledger,
     ) -> None:
         self.config = config
         self.device = device
@@ -89,20 +134,30 @@ class _Job:
         self.progress = progress
         self.console = console
         self.status = status
+        self.interruption = interruption
+        self.ledger = ledger
+        self._configured = batch(config)
         self.lines = MetricsFile(config.output_dir / "metrics.jsonl")
-        self.store = CheckpointStore(config.output_dir / "checkpoints", config.checkpoint.keep, console.say)
+        self.peers = Peers.meet(config.output_dir, config.train.collective_timeout)
+        self.store = CheckpointStore(
+            config.output_dir / "checkpoints", config.checkpoint.keep, console.say, config.checkpoint.keep_every
+        )
+        settings = config.checkpoint
+        self.target = open_target(settings.target, settings.endpoint_url) if settings.target else None
 
     def run(self) -> None:
         """Agree, prepare, train, measure."""
         config, team, progress = self.config, self.team, self.progress
-        checkpoint = agree(team, self.store, self.lines.path)
+        checkpoint = agree(self.peers.patient, self.store, self.lines.path, self.console.say, self.target)
         if checkpoint is not None and checkpoint.step >= config.train.max_steps:
             done = [not team.writer or self.status.finished(config.train.max_steps)]
             if all(all(each) for each in team.gather(done)):
                 self.console.say(f"already finished at step {checkpoint.step}: nothing to do")
                 return
+        if checkpoint is not None:
+            self._keep_batch(checkpoint)
         corpus = self._corpus()
-        samples = Samples(corpus, config.data, config.model.sequence_length, config.train.seed)
+        samples = open_samples(config, corpus)
         about = self._about(corpus)
         state = self._restore(checkpoint, about) if checkpoint is not None else None
         if team.writer:
@@ -110,28 +165,47 @@ class _Job:
         baseline = samples.baseline() if team.topology.rank == 0 else 0.0
         progress.baseline_loss = team.gather(baseline)[0]
         self.console.say(
-            f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} bytes of "
-            f"{config.data.source}, byte-frequency baseline {progress.baseline_loss:.3f} nats/byte"
+            f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} {corpus.unit}s of "
+            f"{config.data.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
         )
-        self._train(samples, about, state)
+        watch = Watch(self.ledger, config.output_dir if team.writer else None, progress.step)
+        self._train(samples, about, checkpoint, state, watch)
+        self.ledger.finished(progress.step)
+        progress.goodput = watch.goodput().status()
         if team.writer:
             self.status.write("finished", progress)
         self.console.summary(progress)
 
+    def _keep_batch(self, checkpoint: Checkpoint) -> None:
+        """Take as many samples per step as before, however many processes there are now."""
+        progress, before = self.progress, self.config.train.accumulation_steps
+        self.config = same_batch(self.config, checkpoint.manifest.about, self.team.topology.world_size)
+        now = self.config.train.accumulation_steps
+        if now != before:
+            progress.samples_per_step = progress.samples_per_step // before * now
+            self.console.say(
+                f"{self.team.topology.world_size} process(es) instead of {checkpoint.manifest.about['world_size']}: "
+                f"accumulating {now} micro-batches instead of {before}, so that a step takes "
+                f"{progress.samples_per_step} samples as before"
+            )
+
     def _corpus(self) -> Corpus:
         """The data, the same on all nodes."""
-        directory = self.config.output_dir / "data"
-        found = self.team.must_all(lambda: identity(collect(self.config.data, directory)) if self.team.writer else None)
+        corpus = prepare(
+            self.config, self.team, self.console, lambda: self.interruption.check("the preparation of the data")
+        )
+        found = self.team.gather(identity(corpus) if self.team.writer else None)
         known = [(rank, about) for rank, about in enumerate(found) if about is not None]
         first = known[0][1]
         for rank, about in known[1:]:
             if about != first:
                 raise TrainerError(
-                    f"The nodes' data differ: {first['size']:,} bytes with SHA-256 {first['sha256'][:12]} at rank 0, "
-                    f"{about['size']:,} with {about['sha256'][:12]} at rank {rank}; give every node the same "
+                    f"The nodes' data differ: {first['size']:,} {corpus.unit}s with SHA-256 {first['sha256'][:12]} at "
+                    f"rank 0, {about['size']:,} with {about['sha256'][:12]} at rank {rank}; give every node the same "
                     "data.source (for stdlib: the same Python) and delete data/ in output_dir."
                 )
-        return collect(self.config.data, directory)
+        self.progress.unit = corpus.unit
+        return corpus
 
     def _about(self, corpus: Corpus) -> dict[str, Any]:
         """What a checkpoint's manifest says of the run."""
@@ -141,13 +215,14 @@ class _Job:
             "seed": self.config.train.seed,
             "world_size": self.team.topology.world_size,
             "samples_per_step": self.progress.samples_per_step,
+            "batch": self._configured,
             "device": self.device.type,
             "torch": str(torch.__version__),
         }
 
     def _restore(self, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, Any]:
         """Load the state and set the progress back to it."""
-        manifest, progress = checkpoint.manifest, self.progress
+        manifest, progress = checkpoint.manifest.about, self.progress
         if manifest["model"] != about["model"]:
             raise ConfigError(
                 f"The checkpoint {checkpoint.path} is of a model with other sizes than the configuration's: "
@@ -156,7 +231,7 @@ class _Job:
         others = [name for name, value in about.items() if manifest.get(name) != value]
         if others:
             self.console.say(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
-        state = checkpoint.load()
+        state = checkpoint.state()
         progress.step, progress.samples = state["step"], state["samples"]
         progress.loss, progress.first_loss = state["loss"], state["first_loss"]
         progress.checkpoint, progress.checkpoint_step = checkpoint.path, checkpoint.step
@@ -164,11 +239,22 @@ class _Job:
         self.console.say(f"resuming from step {checkpoint.step}")
         return state
 
-    def _train(self, samples: Samples, about: dict[str, Any], state: dict[str, Any] | None) -> None:
+    def _train(
+        self,
+        samples: Samples,
+        about: dict[str, Any],
+        checkpoint: Checkpoint | None,
+        state: dict[str, Any] | None,
+        watch: Watch,
+    ) -> None:
         from gaudi3_scale.accelerator import build_trainer
+        from gaudi3_scale.callbacks.evaluate import Evaluate
+        from gaudi3_scale.callbacks.interrupt import Interrupt
         from gaudi3_scale.callbacks.report import Report
-        from gaudi3_scale.callbacks.save import Save
+        from gaudi3_scale.callbacks.save import Restore, Save
         from gaudi3_scale.callbacks.start import Start
+        from gaudi3_scale.checkpoint.fetch import load
+        from gaudi3_scale.interruption.handlers import own_signals
         from gaudi3_scale.metrics import TrainingMetrics
         from gaudi3_scale.models.module import LanguageModule
         from gaudi3_scale.randomness import seed_all
@@ -179,21 +265,53 @@ class _Job:
         if team.leader and config.metrics.enabled:
             metrics = TrainingMetrics(progress, topology.local_world_size)
             self.console.say(f"metrics at {metrics.serve(config.metrics)}")
-        ranks = state.pop("ranks") if state else []
+        ranks = state["ranks"] if state else []
         rank_state = ranks[topology.rank] if topology.rank < len(ranks) else None
+        if rank_state and topology.rank == 0:  # what ranks that are no more had summed since the last logged step
+            for gone in ranks[topology.world_size :]:
+                rank_state["loss_sum"] += gone["loss_sum"]
+                rank_state["loss_count"] += gone["loss_count"]
         seed_all(config.train.seed)
-        module = LanguageModule(config, self.device, state)
+        module = LanguageModule(config, self.device, weights=checkpoint is None)
+        for option, effect in module.memory.items():
+            self.console.say(f"{option}: {effect}")
         if progress.step < config.train.max_steps:
-            report = Report(config, team, progress, self.console, self.status, self.lines, metrics)
+            settings = config.checkpoint
+            uploader = Uploader(self.target, self.store, self.peers, self.console.say) if self.target else None
+            saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies, uploader)
+            if uploader is not None and checkpoint is not None:
+                uploader.catch_up(self.peers, checkpoint)
+            report = Report(config, team, progress, self.console, self.status, self.lines, metrics, watch)
+            save = Save(config, team, self.device, progress, saver, report, self.status, metrics)
+            evaluations = MetricsFile(config.output_dir / "evaluation.jsonl")
+            interruption = self.interruption
+
+            def held_out(module: LanguageModule, between: Callable[[], None]) -> float:
+                return validate(module.model, samples, config, self.device, team, between)
+
+            watch.meter, why = meter_for(
+                module.model,
+                self.device.torch_device(),
+                config.train.precision,
+                config.model.sequence_length,
+                topology.world_size,
+            )
+            if why is not None and self.device.type != "cpu":
+                self.console.say(f"no MFU: {why}")
             callbacks = [
                 Start(config, self.device, topology, rank_state),
                 report,
-                Save(config, team, self.device, progress, self.store, about, report, self.status, metrics),
+                save,
+                Interrupt(config, interruption, save),
+                Evaluate(config, team, progress, self.console, evaluations, report, interruption, save, held_out),
             ]
+            if checkpoint is not None and state is not None:
+                callbacks.insert(0, Restore(checkpoint, saver, state))
             quiet()
             trainer = build_trainer(
                 config, self.device, topology, config.train.max_steps - progress.step, list(callbacks)
             )
+            own_signals(trainer)
             batches = RankBatches(
                 samples,
                 progress.samples,
@@ -201,8 +319,17 @@ class _Job:
                 topology.rank,
                 topology.world_size,
             )
-            trainer.fit(module, train_dataloaders=batches)
-        progress.validation_loss = validate(module.model, samples, config, self.device, team)
+            prefetched = Prefetched(batches, config.data.prefetch, self.device.pin)
+            trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
+            save.close()
+        elif checkpoint is not None and state is not None:
+            module.materialise(self.device.torch_device())
+            load(checkpoint, self.peers.patient, module.model, [], state)
+
+        def last() -> None:
+            self.interruption.check("the last evaluation")
+
+        progress.validation_loss = validate(module.model, samples, config, self.device, team, last)
 
 
 def quiet() -> None:

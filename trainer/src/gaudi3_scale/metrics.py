@@ -21,6 +21,8 @@ from gaudi3_scale import __version__
 from gaudi3_scale.config import MetricsConfig
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.status import Progress
+from gaudi3_scale.throughput.goodput import PARTS, Goodput
+from gaudi3_scale.throughput.meter import Reading
 
 STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -32,6 +34,7 @@ class TrainingMetrics:
         self._tokens_per_step = (
             progress.samples_per_step * progress.sequence_length * local_world_size / progress.world_size
         )
+        self._upload_failures = 0
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         registry = self.registry
@@ -68,7 +71,23 @@ class TrainingMetrics:
         )
         self.checkpoint_seconds = Histogram(
             "gaudi_training_checkpoint_seconds",
+            "Wall time from the beginning of one checkpoint until it was committed.",
+            registry=registry,
+        )
+        self.checkpoint_stall = Histogram(
+            "gaudi_training_checkpoint_stall_seconds",
             "Wall time for which training stood still for one checkpoint.",
+            buckets=STEP_BUCKETS,
+            registry=registry,
+        )
+        self.uploaded_step = Gauge(
+            "gaudi_training_checkpoint_uploaded_step",
+            "Step of the newest checkpoint this node has copied to the target; 0 = none since the process started.",
+            registry=registry,
+        )
+        self.upload_failures = Counter(
+            "gaudi_training_checkpoint_upload_failures",
+            "Checkpoints that this node could not copy to the target since the process started.",
             registry=registry,
         )
         self.checkpoint_time = Gauge(
@@ -76,6 +95,27 @@ class TrainingMetrics:
             "Unix time of this node's last committed checkpoint; 0 = none since the process started.",
             registry=registry,
         )
+
+        self.tokens_per_second = Gauge(
+            "gaudi_training_tokens_per_second",
+            "Tokens per second of the whole job over the last logged steps; window is wall (all time) or stepping "
+            "(without checkpoints and evaluation).",
+            ["window"],
+            registry=registry,
+        )
+        self.mfu = Gauge(
+            "gaudi_training_mfu_ratio",
+            "Model FLOPs utilization of all devices over the last logged steps, 0 to 1; absent where no peak is known.",
+            ["window"],
+            registry=registry,
+        )
+        self.goodput = Counter(
+            "gaudi_training_goodput_seconds",
+            "Wall time of the job since its first process, over all restarts, by what it went into.",
+            ["part"],
+            registry=registry,
+        )
+        self._goodput = dict.fromkeys(PARTS, 0.0)
 
     def serve(self, config: MetricsConfig) -> str:
         """Listen, and return the URL."""
@@ -102,6 +142,29 @@ class TrainingMetrics:
             self.loss.set(progress.loss)
         if progress.baseline_loss is not None:
             self.baseline.set(progress.baseline_loss)
+
+    def stalled(self, seconds: float) -> None:
+        """A checkpoint held training up."""
+        self.checkpoint_stall.observe(seconds)
+
+    def measured(self, reading: Reading, goodput: Goodput) -> None:
+        """Speed and goodput were read; what is not known has no series."""
+        speeds = {"wall": reading.tokens_per_second, "stepping": reading.tokens_per_second_stepping}
+        shares = {"wall": reading.mfu_wall, "stepping": reading.mfu}
+        for gauge, values in ((self.tokens_per_second, speeds), (self.mfu, shares)):
+            for window, value in values.items():
+                if value is not None:
+                    gauge.labels(window).set(value)
+        for part, spent in goodput.nanoseconds.items():
+            seconds = spent / 1e9
+            self.goodput.labels(part).inc(max(0.0, seconds - self._goodput[part]))
+            self._goodput[part] = seconds
+
+    def uploaded(self, step: int | None, failures: int) -> None:
+        """An upload ended, one way or the other; `failures` counts all of them."""
+        self.uploaded_step.set(step or 0)
+        self.upload_failures.inc(failures - self._upload_failures)
+        self._upload_failures = failures
 
     def checkpointed(self, seconds: float) -> None:
         """A checkpoint was committed on this node."""

@@ -1,76 +1,220 @@
-"""Where to resume: the newest checkpoint that any node has, brought to every node that lacks it. No shared storage."""
+"""Where to resume: the newest checkpoint whose files the nodes have between them. No shared storage is needed."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+import hashlib
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from gaudi3_scale.checkpoint import MANIFEST, Checkpoint, CheckpointStore
-from gaudi3_scale.distributed import Team
+from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore, DamagedCheckpointError, Entry, Manifest
+from gaudi3_scale.checkpoint.fetch import fetch
+from gaudi3_scale.checkpoint.peers import Peers, Transfer
+from gaudi3_scale.checkpoint.target import Target
+from gaudi3_scale.checkpoint.upload import committed_steps, download, folder, read_manifest
 from gaudi3_scale.errors import TrainerError
+
+Fingerprint = tuple[int, str, str]
 
 
 @dataclass(frozen=True)
-class _Offer:
-    step: int
-    fingerprint: str
-    manifest: dict[str, Any]
-    metrics_size: int
+class _Found:
+    """What a place has of a checkpoint."""
+
+    manifest: Manifest
+    good: frozenset[str]
+    reasons: dict[str, str]
 
 
-def agree(team: Team, store: CheckpointStore, metrics: Path) -> Checkpoint | None:
-    """The checkpoint all ranks resume from, present and whole on every node; None = start anew.
+def agree(
+    peers: Peers,
+    store: CheckpointStore,
+    metrics: Path | None = None,
+    say: Callable[[str], None] = print,
+    target: Target | None = None,
+) -> Checkpoint | None:
+    """The checkpoint all ranks resume from; None = start anew. Collective.
 
-    Among different checkpoints of the newest step, that of the lowest rank counts. A node that receives the checkpoint
-    receives the source's metrics.jsonl too, so that its own has no gap.
+    A replicated one is whole on every node afterwards. Of a sharded one every node has the description; which shards
+    it needs is known when the model is there, and `fetch.load` gets them then. Among different checkpoints of the same
+    step, that of the lowest rank counts. A node that receives the checkpoint receives `metrics` too, so that its own
+    has no gap. If `target` has a newer one than the nodes have, it comes from there.
     """
-    offer = None
-    if team.writer:
-        store.clean()
-        own = store.newest()
-        if own is not None:
-            size = metrics.stat().st_size if metrics.exists() else 0
-            offer = _Offer(own.step, own.fingerprint, own.manifest, size)
-    offers = team.gather(offer)
-    made = [o for o in offers if o is not None]
-    if not made:
+    best = _newest(peers, store, say)
+    if target is not None:
+        best = _from_target(peers, store, target, best, say)
+    return None if best is None else _bring(peers, store, *best, metrics)
+
+
+def _newest(peers: Peers, store: CheckpointStore, say: Callable[[str], None]) -> tuple[Manifest, _Found | None] | None:
+    """The newest checkpoint that is whole if all nodes' files are put together, and what this place has of it."""
+    mine = _own(store) if peers.writer else {}
+    for fingerprint in _candidates(peers.gather(list(mine))):
+        found = _look(store, mine.get(fingerprint))
+        everyone = peers.gather(found)
+        manifest = next(f.manifest for f in everyone if f is not None)
+        have = {rank: set(f.good) for rank, f in enumerate(everyone) if f is not None}
+        lost = sorted(set(manifest.files) - set().union(*have.values()))
+        _explain(store, fingerprint[0], found, lost, say)
+        if not lost:
+            return manifest, found
+    return None
+
+
+def _from_target(
+    peers: Peers,
+    store: CheckpointStore,
+    target: Target,
+    best: tuple[Manifest, _Found | None] | None,
+    say: Callable[[str], None],
+) -> tuple[Manifest, _Found | None] | None:
+    """A newer checkpoint of the target, if it has one that is whole; each place fetches its share of the files."""
+    manifests, trouble = peers.gather(_listed(peers, target, best[0].step if best else -1, say))[0]
+    for manifest in manifests:
+        share = sorted(manifest.files)[peers.writers.index(peers.place) :: len(peers.writers)]
+        part = manifest.with_here(share)
+        failure = _download(store, target, part) if peers.writer else None
+        failures = [f for f in peers.gather(failure) if f is not None]
+        building = store.building(manifest.step, manifest.run)
+        if not failures:
+            if peers.writer:
+                store.commit(building, part)
+            return manifest, _Found(part, frozenset(share), {}) if peers.writer else None
+        if peers.writer:
+            shutil.rmtree(building, ignore_errors=True)
+        trouble = failures[0]
+        say(f"checkpoint {target.url}/{folder(manifest)} is damaged ({trouble}) and is passed over")
+    if best is None and trouble is not None:
+        raise TrainerError(
+            f"No node has a checkpoint, and {target.url} gives none ({trouble}): mend that, or take checkpoint.target "
+            "out of the configuration to start anew."
+        )
+    return best
+
+
+def _listed(peers: Peers, target: Target, after: int, say: Callable[[str], None]) -> tuple[list[Manifest], str | None]:
+    """Rank 0's word on what the target has that is newer, and what went wrong."""
+    if peers.rank != 0:
+        return [], None
+    manifests: list[Manifest] = []
+    trouble = None
+    try:
+        for name in committed_steps(target, after):
+            try:
+                manifests.append(read_manifest(target, name))
+            except DamagedCheckpointError as damage:
+                trouble = str(damage)
+                say(f"checkpoint {target.url}/{name} is damaged ({damage}) and is passed over")
+    except TrainerError:
+        raise
+    except Exception as error:  # whatever the transport raises
+        trouble = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+        say(f"{target.url} cannot be asked for newer checkpoints ({trouble})")
+    return manifests, trouble
+
+
+def _download(store: CheckpointStore, target: Target, part: Manifest) -> str | None:
+    """Fetch this place's share of the files; what went wrong, or None."""
+    try:
+        download(target, part, part.here, store.begin(part.step, part.run))
+    except DamagedCheckpointError as damage:
+        return str(damage)
+    except Exception as error:  # whatever the transport raises
+        return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    return None
+
+
+def _own(store: CheckpointStore) -> dict[Fingerprint, Manifest]:
+    """The checkpoints of this place that can be read at all."""
+    store.clean()
+    mine = {}
+    for step in store.steps():
+        try:
+            manifest = store.read(step)
+        except DamagedCheckpointError as damage:
+            store.report(step, damage)
+        else:
+            mine[manifest.fingerprint] = manifest
+    return mine
+
+
+def _candidates(offers: list[list[Fingerprint]]) -> list[Fingerprint]:
+    """Newest first, then those of the lowest rank."""
+    ranks: dict[Fingerprint, int] = {}
+    for rank, theirs in enumerate(offers):
+        for fingerprint in theirs:
+            ranks.setdefault(fingerprint, rank)
+    return sorted(ranks, key=lambda fingerprint: (-fingerprint[0], ranks[fingerprint]))
+
+
+def _look(store: CheckpointStore, manifest: Manifest | None) -> _Found | None:
+    """Read this place's files of a checkpoint, and tell the good ones from the others."""
+    if manifest is None:
         return None
-    newest = max(o.step for o in made)
-    source, chosen = next((r, o) for r, o in enumerate(offers) if o is not None and o.step == newest)
-    writers = team.gather(team.writer)
-    lacking = [
-        rank
-        for rank, writes in enumerate(writers)
-        if writes and ((o := offers[rank]) is None or o.fingerprint != chosen.fingerprint or o.step != newest)
-    ]
-    if lacking and team.writer:
-        _send(team, store, metrics, chosen, source, lacking)
-    team.barrier()
-    return Checkpoint(newest, store.path(newest), chosen.manifest)
+    checked = store.check(manifest)
+    reasons = {name: reason for name, reason in checked.items() if reason is not None}
+    return _Found(manifest, frozenset(checked) - frozenset(reasons), reasons)
 
 
-def _send(team: Team, store: CheckpointStore, metrics: Path, offer: _Offer, source: int, lacking: list[int]) -> None:
-    """Broadcast from the source to all writers; those that have the checkpoint already throw it away."""
-    rank = team.topology.rank
-    here = store.path(offer.step) if rank == source else store.begin(offer.step)
-    for name, entry in offer.manifest["files"].items():
-        if Path(name).name != name or name == MANIFEST:
-            raise TrainerError(f"The checkpoint {store.path(offer.step)} lists a file {name!r} outside itself.")
-        team.share_file(source, here / name, entry["size"])
-    # The step's line was written before its checkpoint, so what the source has by now covers it.
-    received = metrics if rank == source else here / "metrics.jsonl"
-    if rank != source or offer.metrics_size:
-        team.share_file(source, received, offer.metrics_size)
-    if rank == source:
+def _explain(
+    store: CheckpointStore, step: int, found: _Found | None, lost: list[str], say: Callable[[str], None]
+) -> None:
+    """A word for whoever looks after this node."""
+    damage = next(iter(found.reasons.values())) if found is not None and found.reasons else None
+    if damage is None and lost:
+        if found is not None:
+            store.report(step, f"{lost[0]} is on no node")
+    elif lost:
+        store.report(step, damage)
+    elif damage is not None:
+        say(f"checkpoint {store.path(step)} is damaged ({damage}): another node has what is missing")
+
+
+def _bring(
+    peers: Peers, store: CheckpointStore, manifest: Manifest, found: _Found | None, metrics: Path | None
+) -> Checkpoint:
+    """Make the checkpoint usable at every place."""
+    step, path = manifest.step, store.path(manifest.step)
+    good = found.good if found is not None else frozenset()
+    here = Checkpoint(step, path, manifest.with_here(good))
+    failure: TrainerError | None = None
+    try:
+        if peers.writer and found is None:
+            here = replace(here, path=store.begin(step, manifest.run))
+        elif peers.writer and found is not None:
+            for name in found.reasons:  # what is not in the way can be received
+                (path / name).unlink(missing_ok=True)
+    except OSError as error:
+        failure = TrainerError(
+            f"The checkpoint {path} cannot be received ({error.strerror}): give output_dir a disk that can be written."
+        )
+    for theirs in peers.gather(failure):
+        if theirs is not None:
+            raise theirs
+    needed = set(manifest.files if manifest.layout == "replicated" else manifest.small)
+    here = fetch(here, peers, needed)
+    if peers.writer and found is None:
+        here = store.commit(here.path, here.manifest)
+    if metrics is not None:
+        _bring_metrics(peers, metrics, lacking=found is None)
+    peers.gather(None)
+    return replace(here, path=path)
+
+
+def _bring_metrics(peers: Peers, metrics: Path, lacking: bool) -> None:
+    """The step's line was written before its checkpoint, so what a node with the checkpoint has covers it."""
+    content = metrics.read_bytes() if peers.writer and not lacking and metrics.exists() else b""
+    entry = Entry(len(content), hashlib.sha256(content).hexdigest())
+    told = peers.gather((peers.writer, lacking, entry))
+    sources = [rank for rank, (writes, lacks, theirs) in enumerate(told) if writes and not lacks and theirs.size]
+    if not sources:
         return
-    if rank in lacking:
-        received.replace(metrics)
-        for name in offer.manifest["files"]:
-            with (here / name).open("rb") as file:
-                os.fsync(file.fileno())
-        store.commit(offer.step, here, offer.manifest)
-        store.verify(offer.step)
-    else:
-        store.clean()
+    transfers = [
+        Transfer(metrics.name, told[sources[0]][2], sources[0], rank)
+        for rank, (writes, lacks, _) in enumerate(told)
+        if writes and lacks
+    ]
+    failure = peers.exchange(transfers, metrics.parent)
+    if failure is not None:
+        raise TrainerError(f"{metrics} could not be received ({failure}): give output_dir a disk that can be written.")

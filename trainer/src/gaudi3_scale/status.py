@@ -12,7 +12,7 @@ from typing import Any, Literal
 from gaudi3_scale.files import write_atomically
 
 SCHEMA = 1
-State = Literal["starting", "running", "finished", "failed"]
+State = Literal["starting", "running", "finished", "failed", "interrupted"]
 
 
 @dataclass
@@ -24,6 +24,7 @@ class Progress:
     device: str
     sequence_length: int
     samples_per_step: int
+    unit: str = "byte"
     step: int = 0
     samples: int = 0
     loss: float | None = None
@@ -31,14 +32,20 @@ class Progress:
     validation_loss: float | None = None
     baseline_loss: float | None = None
     tokens_per_second: float | None = None
+    tokens_per_second_stepping: float | None = None
+    mfu: float | None = None
+    goodput: dict[str, Any] | None = None
     checkpoint: Path | None = None
     checkpoint_step: int | None = None
+    uploaded_step: int | None = None
+    upload_error: str | None = None
     resumed_from_step: int | None = None
+    interruption: str | None = None
     started_at: float = field(default_factory=time.time)
 
     @property
     def tokens(self) -> int:
-        """Tokens (bytes) learnt from since the job's beginning."""
+        """Tokens (bytes where the tokenizer is bytes) learnt from since the job's beginning."""
         return self.samples * self.sequence_length
 
     def advance(self) -> int:
@@ -79,12 +86,18 @@ class StatusFile:
             "validation_loss": progress.validation_loss,
             "baseline_loss": progress.baseline_loss,
             "tokens_per_second": progress.tokens_per_second,
+            "tokens_per_second_stepping": progress.tokens_per_second_stepping,
+            "mfu": progress.mfu,
+            "goodput": progress.goodput,
             "tokens": progress.tokens,
             "world_size": progress.world_size,
             "device": progress.device,
             "checkpoint": str(progress.checkpoint) if progress.checkpoint else None,
             "checkpoint_step": progress.checkpoint_step,
+            "uploaded_step": progress.uploaded_step,
+            "upload_error": progress.upload_error,
             "resumed_from_step": progress.resumed_from_step,
+            "interruption": progress.interruption,
             "started_at": progress.started_at,
             "updated_at": time.time(),
             "error": error,
@@ -121,6 +134,12 @@ class MetricsFile:
             "tokens_per_second": progress.tokens_per_second,
             "time": time.time(),
         }
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(_json(line) + "\n")
+
+    def evaluated(self, progress: Progress) -> None:
+        """Add the line of an evaluation."""
+        line = {"step": progress.step, "validation_loss": progress.validation_loss, "time": time.time()}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(_json(line) + "\n")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -11,11 +14,23 @@ from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team
 from gaudi3_scale.models.objectives import sample_loss
 from gaudi3_scale.precision import build_precision
+from gaudi3_scale.throughput.ledger import EVALUATION, accounted
 
 
+@accounted(EVALUATION)
 @torch.no_grad()
-def validate(model: nn.Module, samples: Samples, config: Config, device: Device, team: Team) -> float:
-    """Mean loss in nats per byte over `data.validation_samples`, shared among the ranks."""
+def validate(
+    model: nn.Module,
+    samples: Samples,
+    config: Config,
+    device: Device,
+    team: Team,
+    between: Callable[[], None] | None = None,
+) -> float:
+    """Mean loss in nats per byte over `data.validation_samples`, shared among the ranks.
+
+    `between` is called before each batch, as often on every rank; what it raises ends the validation.
+    """
     target = device.torch_device()
     precision = build_precision(config.train.precision, device)
     blocks = samples.order.validation(config.data.validation_samples)
@@ -23,10 +38,17 @@ def validate(model: nn.Module, samples: Samples, config: Config, device: Device,
     totals = torch.zeros(2, device=target)
     was_training = model.training
     model.to(target).eval()
-    for start in range(0, len(mine), config.train.micro_batch_size):
-        batch = samples.fetch(mine[start : start + config.train.micro_batch_size]).to(target)
+    most = math.ceil(len(blocks) / team.topology.world_size)
+    for start in range(0, most, config.train.micro_batch_size):
+        if between is not None:
+            between()
+        chosen = mine[start : start + config.train.micro_batch_size]
+        # A sharded model is whole only while all ranks compute: one that has nothing left repeats its first sample.
+        batch = samples.fetch(chosen if len(chosen) else blocks[:1]).to(target)
         with precision.forward_context():
             loss = sample_loss(model, batch)
+        if not len(chosen):
+            continue
         totals += torch.stack([loss * len(batch), torch.full_like(loss, len(batch))])
         device.step_boundary()
     model.train(was_training)

@@ -121,6 +121,29 @@ def test_a_job_that_was_stopped_meanwhile(play: Play) -> None:
     )
 
 
+def test_an_interrupted_job_says_why_and_goes_on_when_it_is_run_again(play: Play) -> None:
+    result = play.run(
+        [job("running", 3), job("interrupted", 4, interruption="SIGTERM was sent to this process (rank 0)")]
+    )
+    assert result["failed"] is True
+    assert result["msg"] == (
+        "Job demo is interrupted on this node at step 4 of 20, but not finished (SIGTERM was sent to this process "
+        "(rank 0)): run the task again to continue it."
+    )
+
+
+def test_a_spare_node_that_was_not_needed_is_done(play: Play) -> None:
+    result = play.run([job("running"), {**job("spare"), "status": {"state": "spare"}}])
+    assert "failed" not in result and result["job"]["state"] == "spare"
+
+
+def test_a_job_that_replaces_lost_nodes_is_waited_for_though_it_failed_on_one(play: Play) -> None:
+    play.run([job("failed")], host="gaudi-2", spares=1)
+    answers = [*[job("running", 3)] * 5, job("finished", 20)]
+    result = play.run(answers, host="gaudi-1", changed=False, poll_interval=30, spares=1)
+    assert "failed" not in result
+
+
 def test_timeout_leaves_the_job_running_and_says_so(play: Play) -> None:
     result = play.run([job("running", 3)], timeout=10, poll_interval=4)
     assert play.slept == [4, 4, 4]

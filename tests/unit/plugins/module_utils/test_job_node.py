@@ -22,6 +22,7 @@ UP = UnitState("loaded", "active", "running", "success", 0, False)
 GOING = UnitState("loaded", "deactivating", "stop-sigterm", "success", 0, False)
 DOWN = UnitState("loaded", "inactive", "dead", "success", 0, False)
 FAILED = UnitState("loaded", "failed", "failed", "exit-code", 1, False)
+LEFT = UnitState("loaded", "inactive", "dead", "success", 75, False)
 RECORD = {"started_at": 100.0}
 
 
@@ -48,6 +49,14 @@ def said(state: str, at: float) -> dict[str, Any]:
         (DOWN, RECORD, said("failed", 101), "failed"),
         (DOWN, RECORD, said("running", 101), "stopped"),
         (DOWN, RECORD, None, "stopped"),
+        # It left because it was told to; systemd takes 75 for a success.
+        (DOWN, RECORD, said("interrupted", 101), "interrupted"),
+        (DOWN, {**RECORD, "stopped_at": 102.0}, said("interrupted", 101), "interrupted"),
+        (LEFT, RECORD, said("running", 101), "interrupted"),
+        # Started again since, and killed before it wrote a word.
+        (FAILED, RECORD, said("interrupted", 99), "failed"),
+        (DOWN, RECORD, said("spare", 101), "spare"),
+        (DOWN, RECORD, said("spare", 99), "stopped"),
         # Stopped by the operator, whatever the trainer made of it.
         (DOWN, {**RECORD, "stopped_at": 102.0}, said("failed", 101), "stopped"),
         (DOWN, {**RECORD, "stopped_at": 102.0}, said("finished", 101), "finished"),

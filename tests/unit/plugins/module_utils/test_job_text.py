@@ -49,12 +49,16 @@ Environment="B=say \\"50 %%\\""
 Environment=HABANA_LOGS=/var/lib/gaudi3-scale/jobs/demo/habana_logs
 Environment=OMP_NUM_THREADS=2
 Environment=PYTHONUNBUFFERED=1
+Environment=TORCH_ELASTIC_SHUTDOWN_TIMEOUT=115
 Environment=XDG_CACHE_HOME=/var/cache/gaudi3-scale
 EnvironmentFile=-/etc/gaudi3-scale/fabric.env
-ExecStart=/opt/gaudi3-scale/venv/bin/python -m torch.distributed.run --nnodes=2 --nproc-per-node=8 \
+ExecStart=/opt/gaudi3-scale/venv/bin/python -m gaudi3_scale.launch \
+--status=/var/lib/gaudi3-scale/jobs/demo/status.json --nnodes=2 --nproc-per-node=8 \
 --rdzv-backend=c10d --rdzv-endpoint=10.89.78.11:29400 --rdzv-id=demo-{SPEC.sha256[:8]} --max-restarts=1 \
 --no-python /opt/gaudi3-scale/venv/bin/gaudi3-train fit --config /var/lib/gaudi3-scale/jobs/demo/config.yml
 Restart=no
+SuccessExitStatus=75
+RestartPreventExitStatus=75
 KillMode=mixed
 TimeoutStopSec=120
 LimitMEMLOCK=infinity
@@ -84,6 +88,20 @@ def test_a_node_that_knows_its_place_does_not_ask_the_resolver(is_head: bool, wo
         f"--rdzv-conf=is_host={word}",
         "--local-addr=10.89.78.12",
     ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"min_nodes": 2}, ["--nnodes=2"]),
+        ({"min_nodes": 1}, ["--replace", "--nnodes=1:2"]),
+        ({"spares": 1}, ["--replace", "--nnodes=1"]),
+        ({"nodes": ("a", "b", "c", "d"), "spares": 1, "min_nodes": 2}, ["--replace", "--nnodes=2:3"]),
+    ],
+)
+def test_a_job_that_replaces_lost_nodes_says_how_many_work(change: dict[str, Any], words: list[str]) -> None:
+    argv = launch_argv(replace(SPEC, **change), NodeShare(FOLDER))
+    assert [word for word in argv if word.startswith(("--nnodes", "--replace"))] == words
 
 
 def test_an_ipv6_head_is_put_in_brackets() -> None:

@@ -55,6 +55,8 @@ def test_the_order_of_keys_does_not_count() -> None:
         {"venv": "/opt/other"},
         {"stop_timeout": 60},
         {"trainer_version": "0.2.0"},
+        {"spares": 1},
+        {"min_nodes": 1},
     ],
 )
 def test_whatever_makes_another_run_makes_another_hash(change: dict[str, Any]) -> None:
@@ -83,6 +85,10 @@ CELLS = [
             ("running", SAME, Decision("keep")),
             ("running", OTHER_LAUNCH, Decision("refuse", reason=RUNNING_ELSEWISE)),
             ("running", OTHER_CONFIG, Decision("refuse", reason=RUNNING_ELSEWISE)),
+            ("interrupted", SAME, Decision("start")),
+            ("interrupted", OTHER_CONFIG, Decision("start", archive=True)),
+            ("spare", SAME, Decision("keep")),
+            ("spare", OTHER_CONFIG, Decision("start", archive=True)),
             ("finished", SAME, Decision("keep")),
             ("finished", OTHER_LAUNCH, Decision("keep")),
             ("finished", OTHER_CONFIG, Decision("start", archive=True)),
@@ -150,6 +156,13 @@ def test_old_output_never_lands_on_older_output() -> None:
         ({"rdzv_port": 80}, "rdzv_port is 80, but must be from 1024 to 65535."),
         ({"processes_per_node": 0}, "processes_per_node is 0, but must be from 1 to 1024."),
         ({"max_restarts": -1}, "max_restarts is -1, but must be from 0 to 1000."),
+        ({"spares": 2}, "spares is 2, but job demo has 2 nodes: leave at least one to work."),
+        ({"min_nodes": 3}, "min_nodes is 3, but must be from 1 to 2, the nodes that are no spares."),
+        (
+            {"spares": 1},
+            "Job demo is to go on without a node that is lost, which is a restart of the others: set max_restarts to "
+            "at least 1.",
+        ),
         ({"threads": 0}, "threads is 0, but must be at least 1 (or left out)."),
         (
             {"user": "a;b"},

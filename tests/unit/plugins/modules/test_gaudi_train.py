@@ -181,6 +181,15 @@ def test_stop(job: Job, systemd: Systemd) -> None:
     assert systemd.ran() == []
 
 
+def test_a_job_that_is_stopped_ends_as_interrupted_and_is_started_again(job: Job, systemd: Systemd) -> None:
+    job("started")
+    job.says(state="interrupted", step=7, interruption="SIGTERM was sent to this process (rank 0)")
+    assert job("stopped")["job"]["state"] == "interrupted"
+    systemd.ran()
+    assert job("started")["changed"] is True
+    assert systemd.ran() == ["daemon-reload", f"start {UNIT}"]
+
+
 def test_stop_of_a_job_that_never_was(job: Job, systemd: Systemd) -> None:
     result = job("stopped")
     assert result["changed"] is False

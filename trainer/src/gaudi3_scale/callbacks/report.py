@@ -15,6 +15,12 @@ from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.optimisation import learning_rate_scale
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+from gaudi3_scale.throughput.ledger import COMPUTE, OTHER
+from gaudi3_scale.throughput.meter import Reading
+from gaudi3_scale.throughput.watch import Watch
+
+STATUS_SECONDS = 0.5
+"""Between two times that status.json is replaced, which costs as much as many short steps."""
 
 
 class Report(pl.Callback):
@@ -29,6 +35,7 @@ class Report(pl.Callback):
         status: StatusFile,
         lines: MetricsFile,
         metrics: TrainingMetrics | None,
+        watch: Watch,
     ) -> None:
         self._config = config.train
         self._team = team
@@ -37,17 +44,19 @@ class Report(pl.Callback):
         self._status = status
         self._lines = lines
         self._metrics = metrics
-        self._step_began = self._log_began = 0.0
-        self._samples_logged = 0
+        self._watch = watch
+        self._step_began = 0.0
+        self._status_written = -STATUS_SECONDS
+        self._tokens_per_step = progress.samples_per_step * progress.sequence_length
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clocks."""
         if self._team.writer:
             self._status.write("running", self._progress)
         self._console.start(self._progress)
-        self._samples_logged = self._progress.samples
-        self._log_began = time.perf_counter()
         self.restart_step_clock()
+        self._watch.meter.start(self._step_began)
+        self._watch.ledger.switch(COMPUTE)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -60,6 +69,7 @@ class Report(pl.Callback):
         if self._metrics is not None:
             self._metrics.stepped(step, now - self._step_began)
         self._step_began = now
+        self._watch.meter.step(self._tokens_per_step, now)
         self._console.stepped(step, now)
         if step == 1 or step % self._config.log_every == 0 or step == self._config.max_steps:
             assert isinstance(pl_module, LanguageModule)
@@ -67,6 +77,7 @@ class Report(pl.Callback):
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Give the terminal back."""
+        self._watch.ledger.switch(OTHER)
         self._console.stop()
 
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
@@ -86,14 +97,26 @@ class Report(pl.Callback):
         progress.loss = total / count
         if progress.first_loss is None:
             progress.first_loss = progress.loss
-        now = time.perf_counter()
-        samples = progress.samples - self._samples_logged
-        progress.tokens_per_second = samples * progress.sequence_length / (now - self._log_began)
-        self._samples_logged, self._log_began = progress.samples, now
+        # The loss has waited for the device, so that this is when the step has ended; from here on it is reporting.
+        with self._watch.ledger.during(OTHER):
+            self._tell(self._watch.read(time.perf_counter()))
+
+    def _tell(self, reading: Reading) -> None:
+        progress = self._progress
+        progress.tokens_per_second = reading.tokens_per_second
+        progress.tokens_per_second_stepping = reading.tokens_per_second_stepping
+        progress.mfu = reading.mfu
+        goodput = self._watch.goodput()
+        progress.goodput = goodput.status()
         learning_rate = self._config.learning_rate * learning_rate_scale(progress.step - 1, self._config)
         if self._metrics is not None:
             self._metrics.logged(progress, learning_rate)
+            self._metrics.measured(reading, goodput)
         if self._team.writer:
             self._lines.append(progress, learning_rate)
-            self._status.write("running", progress)
+            now = time.monotonic()
+            if now - self._status_written >= STATUS_SECONDS:
+                self._status.write("running", progress)
+                self._status_written = now
+            self._watch.ledger.append(progress.step)
         self._console.logged(progress)

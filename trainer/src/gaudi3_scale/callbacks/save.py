@@ -1,14 +1,16 @@
-"""Saves checkpoints: one copy on every node, written by the node's first process."""
+"""Saves checkpoints and restores from them, for the job that `gaudi3-train fit` runs."""
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import lightning.pytorch as pl
 
 from gaudi3_scale.callbacks.report import Report
-from gaudi3_scale.checkpoint import CheckpointStore
+from gaudi3_scale.checkpoint import Checkpoint
+from gaudi3_scale.checkpoint.fetch import load
+from gaudi3_scale.checkpoint.restore import capture as capture_training
+from gaudi3_scale.checkpoint.saver import Saver, Snapshot
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team
@@ -16,6 +18,23 @@ from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.randomness import capture
 from gaudi3_scale.status import Progress, StatusFile
+from gaudi3_scale.throughput.ledger import CHECKPOINT, accounted, current
+
+
+class Restore(pl.Callback):
+    """Puts a checkpoint's tensors where they belong once model and optimizer are on their device; comes first."""
+
+    def __init__(self, checkpoint: Checkpoint, saver: Saver, state: dict[str, Any]) -> None:
+        """`state` is what the checkpoint has besides the tensors."""
+        self._checkpoint = checkpoint
+        self._saver = saver
+        self._state = state
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Called once everything is on its device, sharded if it is to be."""
+        assert isinstance(pl_module, LanguageModule)
+        load(self._checkpoint, self._saver.peers.patient, pl_module.model, trainer.optimizers, self._state)
+        trainer.lr_scheduler_configs[0].scheduler.load_state_dict(self._state["scheduler"])
 
 
 class Save(pl.Callback):
@@ -27,22 +46,25 @@ class Save(pl.Callback):
         team: Team,
         device: Device,
         progress: Progress,
-        store: CheckpointStore,
-        about: dict[str, Any],
+        saver: Saver,
         report: Report,
         status: StatusFile,
         metrics: TrainingMetrics | None,
     ) -> None:
-        """`about` goes into every manifest."""
         self._config = config
         self._team = team
         self._device = device
         self._progress = progress
-        self._store = store
-        self._about = about
+        self._saver = saver
         self._report = report
         self._status = status
         self._metrics = metrics
+        self._uploads: tuple[int | None, int] = (None, 0)
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Tell the saver where the state comes from."""
+        assert isinstance(pl_module, LanguageModule)
+        self._saver.bind(lambda step: self._capture(step, trainer, pl_module))
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -51,33 +73,81 @@ class Save(pl.Callback):
         step = self._progress.step
         if (batch_idx + 1) % self._config.train.accumulation_steps:
             return
+        self._saver.poll()
+        self.note()
         if step % self._config.checkpoint.every and step != self._config.train.max_steps:
             return
-        assert isinstance(pl_module, LanguageModule)
-        began = time.perf_counter()
-        ranks = self._team.gather(
-            {
-                "random": capture(self._device),
-                "loss_sum": pl_module.loss_sum.item(),
-                "loss_count": pl_module.loss_count,
-            }
-        )
+        self.save(step)
+
+    @property
+    def newest(self) -> int | None:
+        """The newest step that was handed to the saver or resumed from; the same on all ranks."""
+        return self._saver.last_step if self._saver.last_step is not None else self._progress.resumed_from_step
+
+    @accounted(CHECKPOINT)
+    def save(self, step: int, last: bool = False) -> None:
+        """Save the state after this step, which is the last one that was made. Collective."""
+        self._saver.save(step, last or step == self._config.train.max_steps)
+        if self._metrics is not None:
+            self._metrics.stalled(self._saver.last_stall)
+        self.note()
+        current().append(step, force=True)
+        self._report.restart_step_clock()
+
+    @accounted(CHECKPOINT)
+    def wait(self, deadline: float | None = None) -> bool:
+        """Wait until all that was begun is durable, or until a `time.monotonic()`; is it?"""
+        durable = self._saver.wait(deadline)
+        self.note()
+        return durable
+
+    def close(self, deadline: float | None = None) -> bool:
+        """Wait for uploads, too."""
+        done = self._saver.close(deadline)
+        self.note()
+        return done
+
+    def estimate(self) -> float | None:
+        """Seconds from `save` to durable."""
+        return self._saver.estimate()
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """The last checkpoint has to be on the disk before the job is finished."""
+        self.wait()
+
+    def note(self) -> None:
+        """Tell of a checkpoint that was committed, and of an upload that ended, since the last call."""
+        committed, uploader, progress = self._saver.committed, self._saver.uploader, self._progress
+        news = committed is not None and committed.step != progress.checkpoint_step
+        if committed is not None and news:
+            progress.checkpoint, progress.checkpoint_step = committed.path, committed.step
+            if self._metrics is not None:
+                self._metrics.checkpointed(self._saver.last_duration or 0.0)
+        if uploader is not None and (uploader.uploaded, uploader.failures) != self._uploads:
+            self._uploads = uploader.uploaded, uploader.failures
+            progress.uploaded_step, progress.upload_error = uploader.uploaded, uploader.error
+            news = True
+            if self._metrics is not None:
+                self._metrics.uploaded(*self._uploads)
+        if news and self._team.writer:
+            self._status.write("running", progress)
+
+    def _capture(self, step: int, trainer: pl.Trainer, module: LanguageModule) -> Snapshot:
         progress = self._progress
-        if self._team.writer:
-            state = {
+        tensors, training = capture_training(module.model, trainer.optimizers)
+        return Snapshot(
+            tensors=tensors,
+            training=training,
+            shared={
                 "step": step,
                 "samples": progress.samples,
                 "loss": progress.loss,
                 "first_loss": progress.first_loss,
-                "model": pl_module.model.state_dict(),
-                "optimizer": trainer.optimizers[0].state_dict(),
                 "scheduler": trainer.lr_scheduler_configs[0].scheduler.state_dict(),
-                "ranks": ranks,
-            }
-            self._store.save(step, state, self._about)
-        progress.checkpoint, progress.checkpoint_step = self._store.path(step), step
-        if self._team.writer:
-            self._status.write("running", progress)
-        if self._metrics is not None:
-            self._metrics.checkpointed(time.perf_counter() - began)
-        self._report.restart_step_clock()
+            },
+            rank={
+                "random": capture(self._device),
+                "loss_sum": module.loss_sum.item(),
+                "loss_count": module.loss_count,
+            },
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import signal
 from typing import Any
 
 import lightning.pytorch as pl
@@ -13,11 +12,12 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Topology
 from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.models.objectives import example
 from gaudi3_scale.randomness import restore, seed_all
 
 
 class Start(pl.Callback):
-    """Settles gradient buckets, random state, signals and the garbage collector."""
+    """Settles gradient buckets, random state and the garbage collector."""
 
     def __init__(self, config: Config, device: Device, topology: Topology, rank_state: dict[str, Any] | None) -> None:
         """`rank_state` is this rank's part of the checkpoint; without it the seed decides."""
@@ -29,8 +29,6 @@ class Start(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Called once everything is on its device."""
         assert isinstance(pl_module, LanguageModule)
-        # Lightning's handler broadcasts: a process that is told to stop alone would wait for the others.
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if self._topology.world_size > 1:
             self._settle_buckets(trainer, pl_module)
         pl_module.loss_sum.zero_()
@@ -50,8 +48,8 @@ class Start(pl.Callback):
         It does so once, by the order in which gradients came. From three processes on, the arrangement decides in
         which order a ring sums, so a resumed run would differ from an uninterrupted one in its first step.
         """
-        shape = (self._config.train.micro_batch_size, self._config.model.sequence_length + 1)
-        samples = torch.zeros(shape, dtype=torch.int64, device=self._device.torch_device())
+        train = self._config.train
+        samples = example(self._config.model, train.micro_batch_size, self._device.torch_device())
         for _ in range(2):
             loss = trainer.strategy.training_step(samples, 0)
             assert isinstance(loss, torch.Tensor)

@@ -12,6 +12,8 @@ from pydantic import Field, ValidationError
 
 from gaudi3_scale.config.checkpoint import CheckpointConfig
 from gaudi3_scale.config.data import DataConfig
+from gaudi3_scale.config.interruption import InterruptionConfig
+from gaudi3_scale.config.memory import MemoryConfig
 from gaudi3_scale.config.metrics import MetricsConfig
 from gaudi3_scale.config.model import ModelConfig
 from gaudi3_scale.config.section import Section
@@ -22,6 +24,8 @@ __all__ = [
     "CheckpointConfig",
     "Config",
     "DataConfig",
+    "InterruptionConfig",
+    "MemoryConfig",
     "MetricsConfig",
     "ModelConfig",
     "Section",
@@ -44,7 +48,9 @@ class Config(Section):
     model: ModelConfig = Field(default_factory=ModelConfig, description="the model")
     data: DataConfig = Field(default_factory=DataConfig, description="the data")
     train: TrainConfig = Field(default_factory=TrainConfig, description="the training")
+    memory: MemoryConfig = Field(default_factory=MemoryConfig, description="memory and kernels")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="checkpoints")
+    interruption: InterruptionConfig = Field(default_factory=InterruptionConfig, description="leaving in order")
     metrics: MetricsConfig = Field(default_factory=MetricsConfig, description="Prometheus metrics")
 
 

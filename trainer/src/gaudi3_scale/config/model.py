@@ -2,27 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import difflib
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from gaudi3_scale.config.section import Section
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.shapes import SHAPES
+
+SIZES = ("hidden_size", "layers", "heads", "kv_heads", "intermediate_size", "vocab_size")
+
+
+class LoraConfig(Section):
+    """Low-rank adapters, trained instead of the model's own weights."""
+
+    rank: int = Field(0, ge=0, description="0 = none: all weights are trained")
+    alpha: float = Field(16, gt=0, description="the adapters' output is scaled by alpha / rank")
+    dropout: float = Field(0.0, ge=0, lt=1, description="on the adapters' input")
+    targets: list[str] = Field(default=[], description="names of linear layers that get one; empty = all but the head")
 
 
 class ModelConfig(Section):
-    """The Llama that is trained. The vocabulary is bytes: no tokenizer, nothing to download."""
+    """The model that is trained."""
 
-    name: Literal["llama"] = Field("llama", description="architecture; built from these sizes, never downloaded")
+    name: str = Field(
+        "llama",
+        min_length=1,
+        description="llama = a Llama of the sizes below; a published shape, as llama-3.1-8b; or the path of a "
+        "transformers folder; nothing is ever downloaded",
+    )
+    weights: Literal["auto", "random"] = Field("auto", description="auto = those of the folder, if it has any")
+    deferred: bool = Field(
+        False, description="draw random weights in parts, under habana_fsdp: for models larger than a node's memory"
+    )
+    config: dict[str, Any] = Field(
+        default={}, description="changes to the configuration of a published shape or folder, in its own names"
+    )
     hidden_size: int = Field(128, ge=8, description="width; a multiple of 2 x heads")
     layers: int = Field(3, ge=1, description="number of decoder layers")
     heads: int = Field(4, ge=1, description="attention heads")
     kv_heads: int = Field(2, ge=1, description="key/value heads; divides heads")
     intermediate_size: int = Field(344, ge=8, description="width of the MLP")
-    sequence_length: int = Field(128, ge=8, description="bytes of context per sample")
-    vocab_size: int = Field(256, ge=256, description="256 bytes; more only to leave room for special tokens")
+    vocab_size: int = Field(256, ge=256, description="256 for bytes; at least the tokenizer's")
+    sequence_length: int = Field(128, ge=8, description="tokens of context per sample, whatever the model")
+    lora: LoraConfig = Field(default_factory=LoraConfig, description="low-rank adapters")
 
     @model_validator(mode="after")
     def _fits(self) -> ModelConfig:
+        if self.name == "llama":
+            return self._llama_fits()
+        changed = [s for s in SIZES if getattr(self, s) != type(self).model_fields[s].default]
+        if changed:
+            raise ConfigError(
+                f"model.{changed[0]} is set, but it counts for the name llama only: change sizes of {self.name!r} with "
+                "model.config, in the names of its own configuration."
+            )
+        if self.name not in SHAPES and not Path(self.name).is_dir():
+            near = difflib.get_close_matches(self.name, ["llama", *SHAPES], n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}? Known are" if near and "/" not in self.name else "known are"
+            raise ConfigError(
+                f"model.name is {self.name!r}, which is no known shape and no folder on this node: {hint} llama, "
+                f"{', '.join(SHAPES)}."
+            )
+        return self
+
+    def _llama_fits(self) -> ModelConfig:
+        if self.config:
+            raise ConfigError("model.config changes a published shape or a folder: with the name llama, set the sizes.")
         if self.hidden_size % (2 * self.heads):
             raise ValueError(f"hidden_size is {self.hidden_size}, which is no multiple of 2 x heads = {2 * self.heads}")
         if self.heads % self.kv_heads:

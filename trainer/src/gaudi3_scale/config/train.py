@@ -16,12 +16,30 @@ class TrainConfig(Section):
     micro_batch_size: int = Field(8, ge=1, description="samples per process and forward pass")
     accumulation_steps: int = Field(1, ge=1, description="forward passes per optimizer step")
     learning_rate: float = Field(3e-3, gt=0, description="peak of the schedule")
-    warmup_steps: int = Field(20, ge=0, description="steps of linear rise; cosine fall to a tenth afterwards")
+    schedule: Literal["cosine", "linear", "constant", "wsd"] = Field(
+        "cosine", description="of the learning rate after its rise; wsd = stable, then a linear fall at the end"
+    )
+    warmup_steps: int = Field(20, ge=0, description="steps of linear rise before the schedule")
+    final_learning_rate: float = Field(0.1, ge=0, le=1, description="at max_steps, as a share of the peak")
+    decay_fraction: float = Field(0.2, gt=0, le=1, description="share of all steps in which wsd falls")
+    betas: tuple[float, float] = Field((0.9, 0.95), description="of AdamW")
+    epsilon: float = Field(1e-8, gt=0, description="of AdamW")
     weight_decay: float = Field(0.1, ge=0, description="on matrices only")
     gradient_clip: float = Field(1.0, ge=0, description="bound on the gradient's norm; 0 = none")
+    evaluate_every: int = Field(
+        0, ge=0, description="steps between losses on held-out samples (evaluation.jsonl); 0 = only when training ends"
+    )
     seed: int = Field(1234, ge=0, lt=2**32, description="weights, sample order and random state follow from it")
     precision: Literal["32-true", "bf16-mixed"] = Field(
         "32-true", description="32-true, or bf16-mixed = bfloat16 autocast over float32 weights"
+    )
+    mode: Literal["eager", "lazy", "compile"] = Field(
+        "eager",
+        description="eager = operation by operation; compile = torch.compile; lazy = HPU's older graphs, there alone",
+    )
+    strategy: Literal["auto", "habana_ddp", "habana_fsdp"] = Field(
+        "auto",
+        description="habana_ddp = a whole model in every process; habana_fsdp = split over all; auto = habana_ddp",
     )
     log_every: int = Field(10, ge=1, description="steps between lines, status and metrics; loss is their mean")
     threads: int = Field(0, ge=0, description="CPU threads per process; 0 = the node's cores / its processes")

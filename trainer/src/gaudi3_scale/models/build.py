@@ -1,29 +1,181 @@
-"""Models from the configuration."""
+"""Models from the configuration: sizes, published shapes, and folders in the form of transformers, always local."""
 
 from __future__ import annotations
 
+import difflib
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import torch
 from torch import nn
-from transformers.models.llama.configuration_llama import LlamaConfig
-from transformers.models.llama.modeling_llama import LlamaForCausalLM
 
 from gaudi3_scale.config import ModelConfig
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.shapes import SHAPES
 
 
-def build_llama(config: ModelConfig) -> nn.Module:
-    """A Llama of these sizes with random weights, drawn from torch's global generator."""
-    model: nn.Module = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=config.vocab_size,
-            hidden_size=config.hidden_size,
-            intermediate_size=config.intermediate_size,
-            num_hidden_layers=config.layers,
-            num_attention_heads=config.heads,
-            num_key_value_heads=config.kv_heads,
-            max_position_embeddings=config.sequence_length,
-            tie_word_embeddings=False,
-            use_cache=False,
-            bos_token_id=None,
-            eos_token_id=None,
+def architecture(config: ModelConfig) -> Any:
+    """The transformers configuration of the model; ConfigError if it cannot be, or takes no such long samples."""
+    from transformers import AutoConfig
+
+    if config.name == "llama":
+        return AutoConfig.for_model("llama", **_llama_sizes(config))
+    if config.name in SHAPES:
+        values = {"bos_token_id": None, "eos_token_id": None, **SHAPES[config.name]}
+        kind = values.pop("model_type")
+        found = AutoConfig.for_model(kind, **values)
+    else:
+        try:
+            found = AutoConfig.from_pretrained(config.name, local_files_only=True, trust_remote_code=False)
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigError(
+                f"model.name is {config.name!r}, a folder without a config.json that the installed transformers knows "
+                f"({_gist(error)}): give a folder that save_pretrained wrote."
+            ) from None
+    _override(found, config)
+    positions = getattr(found, "max_position_embeddings", None)
+    if positions is not None and config.sequence_length > positions:
+        raise ConfigError(
+            f"model.sequence_length is {config.sequence_length}, and {config.name!r} has {positions} positions: choose "
+            f"at most {positions}."
         )
+    return found
+
+
+def is_masked(found: Any) -> bool:
+    """Is it a masked language model, as BERT, and not a causal one? ConfigError if it is neither."""
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     )
+
+    name = (getattr(found, "architectures", None) or [""])[0]
+    if name.endswith(("ForMaskedLM", "ForPreTraining")):
+        return True
+    if name.endswith(("ForCausalLM", "LMHeadModel")) or (not name and found.model_type in _names(causal=True)):
+        return False
+    known = MODEL_FOR_MASKED_LM_MAPPING_NAMES.keys() | MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.keys()
+    raise ConfigError(
+        f"The model is a {name or found.model_type}, which is neither a causal nor a masked language model: give one "
+        + ("of these." if found.model_type in known else "of an architecture that has such a head.")
+    )
+
+
+def build(config: ModelConfig, device: str | None = None, weights: bool = True) -> nn.Module:
+    """The model in float32, with LoRA's adapters if they are wanted.
+
+    Random weights come from torch's global generator, so that every rank that seeded it alike has the same. `device`
+    "meta" gives shapes without storage. Without `weights` a folder's are not read: they are about to be overwritten.
+    """
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
+    found = architecture(config)
+    auto: Any = AutoModelForMaskedLM if is_masked(found) else AutoModelForCausalLM
+    local = weights and device is None and config.weights == "auto" and has_weights(config)
+    if local:
+        model = _with_weights(auto, config, found)
+    elif device is None:
+        model = auto.from_config(found, dtype=torch.float32)
+    else:
+        with torch.device(device):
+            model = auto.from_config(found, dtype=torch.float32)
+    if config.lora.rank:
+        from gaudi3_scale.models.lora import add_adapters
+
+        model = add_adapters(model, config)
+    return cast("nn.Module", model)
+
+
+def has_weights(config: ModelConfig) -> bool:
+    """Does training begin from weights on disk? Only safetensors are read: a pickle may run code."""
+    if config.name == "llama" or config.name in SHAPES or config.weights == "random":
+        return False
+    folder = Path(config.name)
+    if any(folder.glob("*.safetensors")):
+        return True
+    if any(folder.glob("*.bin")):
+        raise ConfigError(
+            f"The folder {config.name!r} has its weights as pickles (*.bin), which are not read: convert them with "
+            "save_pretrained, or set model.weights to random."
+        )
+    return False
+
+
+def _with_weights(auto: Any, config: ModelConfig, found: Any) -> Any:
+    quiet_bars()
+    try:
+        model, report = auto.from_pretrained(
+            config.name,
+            config=found,
+            local_files_only=True,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    except (RuntimeError, OSError, ValueError) as error:
+        raise ConfigError(
+            f"The weights in {config.name!r} cannot be loaded ({_gist(error)}): mend the folder, take back what "
+            "model.config changes, or set model.weights to random."
+        ) from None
+    missing = sorted(report["missing_keys"]) or sorted(str(key) for key in report.get("mismatched_keys", ()))
+    if missing:
+        raise ConfigError(
+            f"The weights in {config.name!r} lack {missing[0]!r} and {len(missing) - 1} more in the configured shape: "
+            "mend the folder, take back what model.config changes, or set model.weights to random."
+        )
     return model
+
+
+def quiet_bars() -> None:
+    """Every rank would draw its own."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
+def _llama_sizes(config: ModelConfig) -> dict[str, Any]:
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.hidden_size,
+        "intermediate_size": config.intermediate_size,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.kv_heads,
+        "max_position_embeddings": config.sequence_length,
+        "tie_word_embeddings": False,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }
+
+
+def _override(found: Any, config: ModelConfig) -> None:
+    known = [name for name in found.to_dict() if not name.startswith("_")]
+    for name, value in config.config.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
+            raise ConfigError(f"model.config has {name!r}, which the configuration of {config.name!r} does not: {hint}")
+        present = getattr(found, name)
+        if present is not None and not isinstance(value, type(present)) and not _numbers(present, value):
+            raise ConfigError(
+                f"model.config sets {name!r} to {json.dumps(value)}, which is no {type(present).__name__} as the "
+                f"{json.dumps(present)} of {config.name!r}: give a value of its kind."
+            )
+        setattr(found, name, value)
+
+
+def _numbers(*values: Any) -> bool:
+    return all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+
+
+def _names(causal: bool) -> set[str]:
+    from transformers.models.auto import modeling_auto as auto
+
+    causal_names, masked_names = auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    return set(causal_names) - set(masked_names) if causal else set(masked_names)
+
+
+def _gist(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0].rstrip(".")[:200] if str(error).strip() else type(error).__name__

@@ -1,11 +1,49 @@
-"""What is learnt: the loss of a batch of samples."""
+"""What is learnt: the loss of a batch of samples, in nats per predicted token."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch import Tensor, nn
+
+from gaudi3_scale.config import ModelConfig
+from gaudi3_scale.data.masking import IGNORED
+from gaudi3_scale.models.build import architecture, is_masked
 
 
 def sample_loss(model: nn.Module, samples: Tensor) -> Tensor:
-    """Mean cross-entropy in nats per byte; samples (B, T + 1) int64 give B * T predictions."""
-    logits = model(input_ids=samples[:, :-1], use_cache=False).logits
-    return nn.functional.cross_entropy(logits.flatten(0, 1).float(), samples[:, 1:].flatten())
+    """Mean cross-entropy of the predictions.
+
+    Causal: samples (B, T + 1) int64 give B * T predictions. Masked: (B, 2, T), inputs and labels, give as many as
+    there are labels.
+    """
+    return losses(model, samples)[0]
+
+
+def losses(model: nn.Module, samples: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The loss above, and while training what is added to it: for a mixture of experts the load-balancing loss of its
+    router times the configuration's `router_aux_loss_coef` (Fedus et al., "Switch Transformers", 2021, equation 4).
+    """
+    if samples.ndim == 3:
+        inputs, labels = samples.unbind(1)
+        logits = model(input_ids=inputs).logits.flatten(0, 1).float()
+        return nn.functional.cross_entropy(logits, labels.flatten(), ignore_index=IGNORED), None
+    coefficient = getattr(model.config, "router_aux_loss_coef", None) if model.training else None
+    extra: dict[str, Any] = {"output_router_logits": True} if coefficient else {}
+    output = model(input_ids=samples[:, :-1], use_cache=False, **extra)
+    loss = nn.functional.cross_entropy(output.logits.flatten(0, 1).float(), samples[:, 1:].flatten())
+    return loss, coefficient * output.aux_loss if coefficient else None
+
+
+def training_loss(model: nn.Module, samples: Tensor) -> Tensor:
+    """What the gradients are of: the loss and all that is added to it."""
+    loss, extra = losses(model, samples)
+    return loss if extra is None else loss + extra
+
+
+def example(config: ModelConfig, batch_size: int, device: Any = None) -> Tensor:
+    """A batch of the right shape, of zeros; each token of a masked one is to be guessed."""
+    if is_masked(architecture(config)):
+        return torch.zeros((batch_size, 2, config.sequence_length), dtype=torch.int64, device=device)
+    return torch.zeros((batch_size, config.sequence_length + 1), dtype=torch.int64, device=device)

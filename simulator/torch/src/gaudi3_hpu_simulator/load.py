@@ -1,0 +1,93 @@
+"""Loading of the device into torch, once per process, and never beside Intel's own plugin."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+REAL_DISTRIBUTION = "habana-torch-plugin"
+OWN_DISTRIBUTION = "gaudi3-hpu-simulator"
+
+
+class RealPluginFound(ImportError):
+    """Intel's habana_frameworks is installed: the simulator must not stand in its place."""
+
+
+def refuse_beside_real() -> None:
+    """Raise if habana_frameworks is installed from elsewhere, too: on a node with Gaudi the real one has to be used."""
+    remedy = f"take {OWN_DISTRIBUTION} off PYTHONPATH or uninstall it"
+    try:
+        version = importlib.metadata.version(REAL_DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    else:
+        raise RealPluginFound(f"{REAL_DISTRIBUTION} {version} is installed, so hpu is not simulated here: {remedy}.")
+    own = Path(__file__).resolve().parents[1]
+    for entry in sys.path:
+        folder = Path(entry or ".") / "habana_frameworks"
+        if folder.is_dir() and folder.resolve().parent != own:
+            raise RealPluginFound(f"{folder} is another habana_frameworks, so hpu is not simulated here: {remedy}.")
+
+
+@cache
+def extension() -> Any:
+    """The C++ part, loaded and told which cards there are."""
+    import torch  # noqa: F401  # its libraries have to be there first
+
+    from gaudi3_hpu_simulator import cards
+
+    core: Any = importlib.import_module("gaudi3_hpu_simulator._C")
+    found = cards.find()
+    core.load(found.count, found.memory, list(found.device_files), found.absent)
+    return core
+
+
+@cache
+def install() -> ModuleType:
+    """Make torch know the device; returns what becomes `torch.hpu`."""
+    refuse_beside_real()
+    # As Habana's package does at import; its profiler looks at it.
+    os.environ.setdefault("HABANA_PROFILE", "profile_api_light")
+    import torch
+
+    extension()
+    module = importlib.import_module("habana_frameworks.torch.hpu")
+    torch._register_device_module("hpu", module)  # type: ignore[no-untyped-call]
+    sys.modules["torch.hpu"] = module
+    _seed_with_torch(torch, module)
+    _refuse_inductor(torch)
+    return module
+
+
+def _seed_with_torch(torch: Any, module: Any) -> None:
+    """torch.manual_seed seeds "all devices", but its list of them ends before hpu."""
+    original = torch.random.manual_seed
+
+    def manual_seed(seed: int) -> Any:
+        generator = original(seed)
+        module.manual_seed_all(int(seed))
+        return generator
+
+    manual_seed.__doc__ = original.__doc__
+    torch.random.manual_seed = manual_seed
+    torch.manual_seed = manual_seed
+
+
+def _refuse_inductor(torch: Any) -> None:
+    """torch.compile's default back end gets its refusal when it is first asked for; importing it here is too slow."""
+    original = torch.compile
+
+    def compile(*arguments: Any, **options: Any) -> Any:
+        from gaudi3_hpu_simulator.compiler import register
+
+        register()
+        return original(*arguments, **options)
+
+    compile.__doc__ = original.__doc__
+    torch.compile = compile

@@ -1,0 +1,1 @@
+"""Where Habana keeps its transformer engine."""

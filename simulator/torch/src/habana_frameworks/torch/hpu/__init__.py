@@ -1,0 +1,292 @@
+"""`torch.hpu`: the cards, their memory, random numbers and streams."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from gaudi3_hpu_simulator.load import extension
+from habana_frameworks.torch.hpu import random
+from habana_frameworks.torch.hpu.graphs import HPUGraph, ModuleCacher, wrap_in_hpu_graph
+from habana_frameworks.torch.hpu.memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    memory_usage,
+    reset_accumulated_memory_stats,
+    reset_max_memory_allocated,
+    reset_peak_memory_stats,
+)
+from habana_frameworks.torch.hpu.random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+from habana_frameworks.torch.hpu.streams import (
+    Event,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+)
+
+__all__ = [
+    "Event",
+    "HPUGraph",
+    "ModuleCacher",
+    "Stream",
+    "StreamContext",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "device_of",
+    "disable_dynamic_shape",
+    "empty_cache",
+    "enable_dynamic_shape",
+    "exchange_device",
+    "getDeterministic",
+    "get_amp_supported_dtype",
+    "get_autocast_hpu_dtype",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
+    "init",
+    "initial_seed",
+    "is_autocast_hpu_enabled",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "memory_summary",
+    "memory_usage",
+    "random",
+    "reset_accumulated_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_peak_memory_stats",
+    "sdp_kernel",
+    "seed",
+    "seed_all",
+    "setDeterministic",
+    "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
+    "set_stream",
+    "stream",
+    "synchronize",
+    "utilization",
+    "wrap_in_hpu_graph",
+]
+
+NAME = "GAUDI3"
+
+
+def _index(device: Any = None) -> int:
+    """The index of a card given as a number, "hpu:1", a torch.device, or nothing for the current one."""
+    if device is None:
+        return current_device()
+    if isinstance(device, int):
+        return current_device() if device < 0 else device
+    found = torch.device(device)
+    if found.type != "hpu":
+        raise ValueError(f"Expected an hpu device, but got {found}.")
+    return current_device() if found.index is None else int(found.index)
+
+
+def is_available() -> bool:
+    """Whether there is a card."""
+    return device_count() > 0
+
+
+def device_count() -> int:
+    """Number of cards in this machine."""
+    count: int = extension().device_count()
+    return count
+
+
+def current_device() -> int:
+    """Index of the card that this thread uses."""
+    index: int = extension().current_device()
+    return index
+
+
+def set_device(device: Any) -> None:
+    """Use this card from now on in this thread."""
+    extension().exchange_device(_index(device))
+
+
+def exchange_device(device: int) -> int:
+    """Use this card from now on in this thread, unless the index is negative; returns the previous one's index."""
+    previous: int = extension().exchange_device(device)
+    return previous
+
+
+class device(contextlib.ContextDecorator):
+    """Use a card inside a `with`."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = -1 if device is None else _index(device)
+        self.prev_idx = -1
+
+    def __enter__(self) -> device:
+        self.prev_idx = exchange_device(self.idx)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        exchange_device(self.prev_idx)
+
+
+class device_of(device):
+    """Use the card of a tensor inside a `with`; a tensor elsewhere changes nothing."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if obj.device.type == "hpu" else None)
+
+
+def get_device_name(device: Any = None) -> str:
+    """Name of the card's generation."""
+    _check(device)
+    return NAME
+
+
+class _Properties:
+    """What is known of a card without hardware."""
+
+    def __init__(self, index: int) -> None:
+        self.name = NAME
+        self.total_memory = mem_get_info(index)[1]
+        self.type = "hpu"
+        self.multi_processor_count = 0
+
+    def __repr__(self) -> str:
+        return f"_HpuDeviceProperties(name='{self.name}', total_memory={self.total_memory >> 20}MB, simulated)"
+
+
+def get_device_properties(device: Any = None) -> _Properties:
+    """Name and memory of a card."""
+    return _Properties(_check(device))
+
+
+def get_device_capability(device: Any = None) -> str:
+    """The card's software version; the simulator has none, and says so."""
+    _check(device)
+    return "simulated"
+
+
+def _check(device: Any) -> int:
+    index = _index(device)
+    if not 0 <= index < device_count():
+        raise RuntimeError(f"hpu:{index} does not exist: this machine has {device_count()} simulated HPU(s).")
+    return index
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait for the card: operations have run when they return."""
+    _check(device)
+
+
+def init() -> None:
+    """Take the current card into use."""
+    extension().use(current_device())
+
+
+def _lazy_init() -> None:
+    """What torch calls before it first makes a tensor here."""
+    init()
+
+
+def is_initialized() -> bool:
+    """Whether a card was used in this process."""
+    used: bool = extension().used()
+    return used
+
+
+def __getattr__(name: str) -> bool:
+    if name == "_initialized":  # activation checkpointing keeps the card's random numbers only where this is true
+        return is_initialized()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _is_in_bad_fork() -> bool:
+    return False
+
+
+def is_bf16_supported() -> bool:
+    """Gaudi computes in bfloat16."""
+    return True
+
+
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    """Types for `torch.autocast("hpu")`."""
+    return [torch.bfloat16, torch.float16]
+
+
+def is_autocast_hpu_enabled() -> bool:
+    """Whether the code runs under `torch.autocast("hpu")`."""
+    return torch.is_autocast_enabled("hpu")
+
+
+def get_autocast_hpu_dtype() -> torch.dtype:
+    """The type that autocast lowers to."""
+    return torch.get_autocast_dtype("hpu")
+
+
+def enable_dynamic_shape() -> None:
+    """Nothing is compiled here, so shapes may always change."""
+
+
+def disable_dynamic_shape() -> None:
+    """Nothing is compiled here, so shapes may always change."""
+
+
+_deterministic = False
+
+
+def setDeterministic(value: bool) -> None:
+    """Ask for reproducible kernels; the CPU's are."""
+    global _deterministic
+    _deterministic = bool(value)
+
+
+def getDeterministic() -> bool:
+    """What `setDeterministic` was given."""
+    return _deterministic
+
+
+def utilization(device: Any = None) -> int:
+    """How busy a card is, which would be a claim about time."""
+    from gaudi3_hpu_simulator.errors import refuse
+
+    raise refuse("utilisation", "measure on hardware")
+
+
+@contextlib.contextmanager
+def sdp_kernel(enable_recompute: bool = False, **options: Any) -> Iterator[None]:
+    """Options of FusedSDPA, which has one kernel here."""
+    yield

@@ -1,0 +1,94 @@
+"""Memory of the cards in bytes, under Habana's own names.
+
+Tensors are counted with exactly their bytes: no rounding, no pool, no workspace of graphs or collectives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gaudi3_hpu_simulator.load import extension
+
+
+def _statistics(device: Any) -> dict[str, int]:
+    from habana_frameworks.torch.hpu import _index
+
+    statistics: dict[str, int] = extension().statistics(_index(device))
+    return statistics
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """Limit, use and counts of a card. System allocations are the same as allocations: there is no pool here."""
+    now = _statistics(device)
+    return {
+        "Limit": now["limit"],
+        "InUse": now["in_use"],
+        "MaxInUse": now["max_in_use"],
+        "NumAllocs": now["allocations"],
+        "NumFrees": now["frees"],
+        "ActiveAllocs": now["active"],
+        "MaxAllocSize": now["max_allocation"],
+        "TotalSystemAllocs": now["allocations"],
+        "TotalSystemFrees": now["frees"],
+        "TotalActiveAllocs": now["active"],
+    }
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes in use."""
+    return _statistics(device)["in_use"]
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """Most bytes that were in use since the start or the last reset."""
+    return _statistics(device)["max_in_use"]
+
+
+def memory_reserved(device: Any = None) -> int:
+    """The card's whole memory, as Habana's function returns."""
+    return _statistics(device)["limit"]
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The card's whole memory, as Habana's function returns."""
+    return _statistics(device)["limit"]
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Bytes free and in all."""
+    now = _statistics(device)
+    return now["limit"] - now["in_use"], now["limit"]
+
+
+def memory_usage(device: Any = None) -> int:
+    """Percentage of the card's memory in use."""
+    now = _statistics(device)
+    return 100 * now["in_use"] // now["limit"] if now["limit"] else 0
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """`memory_stats` as a table."""
+    return "\n".join(f"{name:<20}{value:>20}" for name, value in memory_stats(device).items())
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Start `max_memory_allocated` from the present use."""
+    from habana_frameworks.torch.hpu import _index
+
+    extension().reset_peak(_index(device))
+
+
+def reset_max_memory_allocated(device: Any = None) -> None:
+    """As `reset_peak_memory_stats`."""
+    reset_peak_memory_stats(device)
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Start the counts of allocations and frees from zero."""
+    from habana_frameworks.torch.hpu import _index
+
+    extension().reset_accumulated(_index(device))
+
+
+def empty_cache() -> None:
+    """Give unused memory back: none is kept."""

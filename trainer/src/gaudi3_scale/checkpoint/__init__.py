@@ -1,0 +1,48 @@
+"""Checkpoints: sharded, asynchronous, verified, pruned; whatever happens to a process, a disk or a bucket.
+
+    checkpoints/step-00000050/__0_0.distcp    tensors, as torch.distributed.checkpoint writes them; one file per rank
+    checkpoints/step-00000050/.metadata       which tensor lies where
+    checkpoints/step-00000050/state.pt        everything that is no tensor of the model or optimizer
+    checkpoints/step-00000050/manifest.json   size and SHA-256 of each file; written last, so its presence is the commit
+
+A checkpoint is built in a directory of another name, made durable, and renamed. One that has the right name but not the
+content its manifest states was damaged afterwards, and is passed over with a word.
+
+The parts: `store` (a node's disk), `peers` (who keeps what, and the copies between nodes), `saver` (the asynchronous
+save), `restore` (the state back into a model), `target` and `upload` (an object store or a shared directory besides).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaudi3_scale.checkpoint.manifest import MANIFEST, DamagedCheckpointError, Entry, Manifest
+from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
+
+if TYPE_CHECKING:
+    from gaudi3_scale.checkpoint.callback import GaudiCheckpoint
+    from gaudi3_scale.checkpoint.saver import Saver
+
+__all__ = [
+    "MANIFEST",
+    "Checkpoint",
+    "CheckpointStore",
+    "DamagedCheckpointError",
+    "Entry",
+    "GaudiCheckpoint",
+    "Manifest",
+    "Saver",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs torch or Lightning is imported when it is asked for."""
+    if name == "Saver":
+        from gaudi3_scale.checkpoint.saver import Saver
+
+        return Saver
+    if name == "GaudiCheckpoint":
+        from gaudi3_scale.checkpoint.callback import GaudiCheckpoint
+
+        return GaudiCheckpoint
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

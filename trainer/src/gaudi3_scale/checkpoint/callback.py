@@ -1,0 +1,164 @@
+"""The same for a Trainer of one's own: `Trainer(callbacks=[GaudiCheckpoint("checkpoints", every_n_steps=100)])`.
+
+What is kept: model, optimizers, schedules, the loops' counters, the other callbacks, every rank's random state, and
+every rank's position in the data if the loader has `state_dict` and `load_state_dict` (as torchdata's
+StatefulDataLoader).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import lightning.pytorch as pl
+
+from gaudi3_scale.checkpoint.fetch import load
+from gaudi3_scale.checkpoint.manifest import STATE
+from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.restore import capture
+from gaudi3_scale.checkpoint.saver import Saver, Snapshot
+from gaudi3_scale.checkpoint.store import CheckpointStore
+from gaudi3_scale.checkpoint.target import open_target
+from gaudi3_scale.checkpoint.upload import Uploader
+from gaudi3_scale.device import Device
+from gaudi3_scale.randomness import capture as capture_random
+from gaudi3_scale.randomness import restore as restore_random
+from gaudi3_scale.resume import agree
+
+TIMEOUT = 300.0
+"""Seconds to wait for another rank where no files are involved."""
+
+
+class GaudiCheckpoint(pl.Callback):
+    """Saves every `every_n_steps` optimizer steps, asynchronously, and resumes from the newest that is whole.
+
+    Any strategy will do: replicated models are saved by one process of each node, sharded ones by all. `dirpath` is
+    local to each node, or shared. An error in the background is raised after the next batch.
+    """
+
+    def __init__(
+        self,
+        dirpath: str | Path,
+        every_n_steps: int = 100,
+        keep: int = 2,
+        keep_every: int | None = None,
+        asynchronous: bool = True,
+        copies: int = 2,
+        target: str | None = None,
+        endpoint_url: str | None = None,
+        resume: Literal["auto"] | None = "auto",
+    ) -> None:
+        """As in the section `checkpoint` of `gaudi3-train config`.
+
+        `resume` None starts anew, whatever is there; a `ckpt_path` given to the Trainer goes before `auto`.
+        """
+        self._directory = Path(dirpath).absolute()
+        self._every = every_n_steps
+        self._keep = (keep, keep_every)
+        self._asynchronous = asynchronous
+        self._copies = copies
+        self._target = (target, endpoint_url)
+        self._resume = resume
+        self._random: dict[str, Any] | None = None
+        self._new_epoch = False
+        self._last = -1
+        self.saver: Saver | None = None
+        """The saver, while `fit` runs: `last_stall`, `committed`, `uploader`."""
+
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Model and optimizers are on their devices, sharded if they are to be; the loops have not begun."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        peers = Peers.meet(self._directory, TIMEOUT)
+
+        def say(text: str) -> None:
+            if trainer.local_rank == 0:
+                print(text, file=sys.stderr, flush=True)
+
+        store = CheckpointStore(self._directory, self._keep[0], say, self._keep[1])
+        target = open_target(*self._target) if self._target[0] is not None else None  # type: ignore[arg-type]
+        uploader = Uploader(target, store, peers, say) if target is not None else None
+        about = {"world_size": peers.size, "module": type(pl_module).__name__}
+        self.saver = Saver(store, peers, about, self._asynchronous, self._copies, uploader)
+        self.saver.bind(lambda step: self._snapshot(trainer, pl_module, step))
+        if self._resume is None or trainer.ckpt_path is not None:
+            return
+        checkpoint = agree(peers.patient, store, None, say, target)
+        if checkpoint is None:
+            return
+        if uploader is not None:
+            uploader.catch_up(peers, checkpoint)
+        state = checkpoint.state()
+        load(checkpoint, peers.patient, pl_module, trainer.optimizers, state)
+        for config, saved in zip(trainer.lr_scheduler_configs, state["schedulers"], strict=True):
+            config.scheduler.load_state_dict(saved)
+        for callback in self._others(trainer):
+            if callback.state_key in state["callbacks"]:
+                callback.load_state_dict(state["callbacks"][callback.state_key])
+        ranks, rank = state["ranks"], peers.rank
+        loops = ranks[rank if len(ranks) == peers.size else 0]["loops"]
+        if len(ranks) == peers.size:
+            self._random = ranks[rank]["random"]
+            self._new_epoch = bool(loops["epoch_loop.batch_progress"]["is_last_batch"])
+        else:  # positions and random states were those of other ranks
+            loops["state_dict"].pop("combined_loader", None)
+            say(f"{peers.size} processes instead of {len(ranks)}: the order of samples is not continued")
+        trainer.fit_loop.load_state_dict(loops)
+        self._last = checkpoint.step
+        say(f"resuming from step {checkpoint.step} ({checkpoint.path / STATE})")
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """A new epoch's order is drawn from the generators once the epoch begins."""
+        if self._random is not None and self._new_epoch:
+            restore_random(self._random, _device(pl_module))
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """In the middle of an epoch only now: making the loaders' iterators anew draws from the generators, too."""
+        if self._random is not None and not self._new_epoch:
+            restore_random(self._random, _device(pl_module))
+        self._random = None
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Save, if the optimizer made a step and it is one to save."""
+        assert self.saver is not None
+        self.saver.poll()
+        step = trainer.global_step
+        if step != self._last and step % self._every == 0:
+            self._last = step
+            self.saver.save(step)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """What was begun is finished, uploads too."""
+        if self.saver is not None:
+            self.saver.close()
+
+    def save(self, trainer: pl.Trainer) -> None:
+        """Save now, and wait until it is durable: for `InterruptionCallback(save=...)`. Collective."""
+        assert self.saver is not None
+        self.saver.save(trainer.global_step, last=True)
+        self.saver.wait()
+
+    def _snapshot(self, trainer: pl.Trainer, module: pl.LightningModule, step: int) -> Snapshot:
+        tensors, training = capture(module, trainer.optimizers)
+        return Snapshot(
+            tensors=tensors,
+            training=training,
+            shared={
+                "step": step,
+                "schedulers": [config.scheduler.state_dict() for config in trainer.lr_scheduler_configs],
+                "callbacks": {c.state_key: state for c in self._others(trainer) if (state := c.state_dict())},
+            },
+            rank={"loops": trainer.fit_loop.state_dict(), "random": capture_random(_device(module))},
+        )
+
+    def _others(self, trainer: pl.Trainer) -> list[Any]:
+        callbacks: list[Any] = trainer.callbacks
+        return [callback for callback in callbacks if callback is not self]
+
+
+def _device(module: pl.LightningModule) -> Device:
+    return Device(module.device.type, module.device.index or 0, "")

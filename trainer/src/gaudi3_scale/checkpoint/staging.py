@@ -1,0 +1,67 @@
+"""Copies of tensors in host memory, in buffers that are kept from save to save."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+PLAIN = 64 * 1024
+
+
+def is_sharded(tensors: dict[str, torch.Tensor]) -> bool:
+    """Is any of them spread over processes?"""
+    from torch.distributed.tensor import DTensor
+
+    return any(isinstance(tensor, DTensor) for tensor in tensors.values())
+
+
+def plain_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The small ones that every rank has whole, such as an optimizer's step counts.
+
+    In a sharded checkpoint they belong to the state that every node has: torch.distributed.checkpoint would deal them
+    out among the ranks' files, and every node would need all of these to resume.
+    """
+    from torch.distributed.tensor import DTensor
+
+    return {name: t for name, t in tensors.items() if not isinstance(t, DTensor) and t.nbytes <= PLAIN}
+
+
+class Staging:
+    """Host memory of the size of this rank's state; pinned for CUDA, so that the copies overlap."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, torch.Tensor] = {}
+
+    @torch.no_grad()
+    def stage(self, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Copies of these tensors, valid until the next call; a DTensor stays one, with its local part copied."""
+        from torch.distributed.tensor import DTensor
+
+        devices: set[torch.device] = set()
+        staged: dict[str, torch.Tensor] = {}
+        for name, tensor in tensors.items():
+            local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
+            buffer = self._buffer(name, local)
+            buffer.copy_(local, non_blocking=buffer.is_pinned() if local.is_cuda else False)
+            if local.is_cuda:
+                devices.add(local.device)
+            staged[name] = _like(tensor, buffer) if isinstance(tensor, DTensor) else buffer
+        for device in devices:
+            torch.cuda.current_stream(device).synchronize()
+        return staged
+
+    def _buffer(self, name: str, local: torch.Tensor) -> torch.Tensor:
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.shape != local.shape or buffer.dtype != local.dtype:
+            buffer = torch.empty(local.shape, dtype=local.dtype, pin_memory=local.is_cuda)
+            self._buffers[name] = buffer
+        return buffer
+
+
+def _like(tensor: Any, buffer: torch.Tensor) -> torch.Tensor:
+    """A DTensor that differs in its local part only. `from_local` would move that back to the mesh's device."""
+    from torch.distributed.tensor import DTensor
+
+    made: torch.Tensor = DTensor(buffer, tensor._spec, requires_grad=False)  # type: ignore[no-untyped-call]
+    return made

@@ -1,0 +1,177 @@
+"""Where documents come from: local files, read from any position on, so that a killed preparation can continue."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+
+from gaudi3_scale.config import DataConfig
+from gaudi3_scale.errors import ConfigError
+
+# Not sources of the library itself, or packaged apart by distributions.
+STDLIB_EXCLUDED = {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idle_test", "idlelib", "lib2to3"}
+PIECE_BYTES = 2**20
+SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+Cursor = list[int]
+"""A position between two pieces; a plain list, as it is kept in a JSON file."""
+START: Cursor = [0, 0, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A document, or a part of a long one that ends at a line's end."""
+
+    text: bytes | str
+    ends: bool
+    """Nothing of its document comes after it."""
+    after: Cursor
+
+
+class Source(Protocol):
+    """Documents in an order that is the same on every node."""
+
+    size: int
+    """Work to do, in the units of `done`."""
+
+    def fingerprint(self) -> str:
+        """Changes when a partial preparation must not be continued."""
+        ...
+
+    def pieces(self, cursor: Cursor) -> Iterator[Piece]:
+        """What comes after a position."""
+        ...
+
+    def done(self, cursor: Cursor) -> int:
+        """Share of `size` that comes before a position."""
+        ...
+
+
+def open_source(config: DataConfig) -> Source:
+    """The source of a configuration; ConfigError where there is nothing to read."""
+    if config.source.startswith("hf:"):
+        from gaudi3_scale.data.tabular import HubSource
+
+        return HubSource(config)
+    return FileSource(config)
+
+
+class FileSource:
+    """Files, in the order of their names; a cursor is the file's index, an offset within it and its line or row."""
+
+    def __init__(self, config: DataConfig) -> None:
+        self._config = config
+        self._files = _files(config.source)
+        self._sizes = [path.stat().st_size for path in self._files]
+        self._before = [0, *accumulate(self._sizes)]
+        self.size = self._before[-1]
+
+    def fingerprint(self) -> str:
+        """Names, sizes and times of change of all files."""
+        listed = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in self._files]
+        return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
+
+    def done(self, cursor: Cursor) -> int:
+        """Bytes before the cursor; those of a compressed or columnar file are an estimate."""
+        file, offset, _ = cursor
+        return min(self._before[file] + offset, self._before[min(file + 1, len(self._files))])
+
+    def pieces(self, cursor: Cursor) -> Iterator[Piece]:
+        """Documents from the cursor on."""
+        readers = {"text": self._text, "jsonl": self._jsonl, "parquet": self._parquet}
+        first, offset, line = cursor
+        for index in range(first, len(self._files)):
+            kind = _kind(self._files[index]) if self._config.format == "auto" else self._config.format
+            yield from readers[kind](index, offset, line)
+            offset = line = 0
+
+    def _text(self, index: int, offset: int, line: int) -> Iterator[Piece]:
+        with _open(self._files[index]) as file:
+            file.seek(offset)
+            while True:
+                data = file.read(PIECE_BYTES)
+                if len(data) == PIECE_BYTES:
+                    data += file.readline(PIECE_BYTES)
+                while file.peek(1)[:1] and file.peek(1)[0] & 0xC0 == 0x80:  # never within a character of UTF-8
+                    data += file.read(1)
+                offset += len(data)
+                ends = not file.peek(1)
+                yield Piece(data, ends, [index + 1, 0, 0] if ends else [index, offset, 0])
+                if ends:
+                    return
+
+    def _jsonl(self, index: int, offset: int, line: int) -> Iterator[Piece]:
+        path = self._files[index]
+        with _open(path) as file:
+            file.seek(offset)
+            for raw in iter(file.readline, b""):
+                line += 1
+                offset += len(raw)
+                if raw.strip():
+                    yield Piece(self._value(raw, path, line), True, [index, offset, line])
+
+    def _value(self, raw: bytes, path: Path, line: int) -> str:
+        where, field = f"Line {line} of {path}", self._config.field
+        try:
+            record = json.loads(raw)
+        except ValueError:
+            raise ConfigError(f"{where} is not JSON: mend or delete it.") from None
+        if not isinstance(record, dict):
+            raise ConfigError(f"{where} is a {type(record).__name__}: it has to be an object with the field {field!r}.")
+        if field not in record:
+            raise ConfigError(
+                f"{where} has no field {field!r}, only {', '.join(map(repr, record)) or 'none at all'}: set data.field "
+                "to the one with the text, or delete the line."
+            )
+        if not isinstance(record[field], str):
+            raise ConfigError(f"{where} has a {type(record[field]).__name__} in {field!r}: it has to be a string.")
+        return cast("str", record[field])
+
+    def _parquet(self, index: int, offset: int, line: int) -> Iterator[Piece]:
+        from gaudi3_scale.data.tabular import parquet_rows
+
+        path = self._files[index]
+        for row, rows, text in parquet_rows(path, self._config.field, line):
+            yield Piece(text, True, [index, self._sizes[index] * (row + 1) // rows, row + 1])
+
+
+def _open(path: Path) -> Any:
+    """A buffered file of bytes, decompressed if need be."""
+    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
+def _kind(path: Path) -> str:
+    suffixes = [s for s in path.suffixes if s != ".gz"]
+    if path.suffix == ".gz" and suffixes[-1:] == [".json"]:  # as the C4 corpus is distributed
+        return "jsonl"
+    return SUFFIXES.get(suffixes[-1].lower(), "text") if suffixes else "text"
+
+
+def _files(source: str) -> list[Path]:
+    """The files to read, in an order that depends on their names only."""
+    if source == "stdlib":
+        root = Path(sysconfig.get_path("stdlib"))
+        found = [p for p in root.rglob("*.py") if STDLIB_EXCLUDED.isdisjoint(p.relative_to(root).parts)]
+    else:
+        root = Path(source)
+        if not root.exists():
+            raise ConfigError(
+                f"data.source is {source!r}, which does not exist on this node: give stdlib, the path of a file or "
+                "folder of text, JSONL or Parquet, or hf:NAME."
+            )
+        found = [root] if root.is_file() else [p for p in root.rglob("*") if _visible(p.relative_to(root))]
+    files = sorted((p for p in found if p.is_file()), key=lambda p: p.relative_to(root).as_posix())
+    if not files:
+        raise ConfigError(f"data.source is {source!r}, where there is no text: give a file or folder that has some.")
+    return files
+
+
+def _visible(path: Path) -> bool:
+    return not any(part.startswith(".") for part in path.parts)

@@ -1,0 +1,172 @@
+"""Strategies with nothing left for Lightning to guess: device, process-group backend, precision, signals.
+
+What is ours is in mixins, because Lightning exists twice: the classes of `lightning.pytorch` are not those of
+`pytorch_lightning`, and `twins` puts the mixins over both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy, SingleDeviceStrategy
+
+from gaudi3_scale.device import Device, check_all_reduce, prepare
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.integration.sharding import shard
+from gaudi3_scale.interruption.handlers import own_signals
+from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision
+
+
+class GaudiStrategy:
+    """What all strategies here share; comes before Lightning's class."""
+
+    strategy_name: str
+    gaudi_device: Device | None = None
+    """Of this process, once the strategy is set up."""
+
+    @property
+    def precision_plugin(self) -> Any:
+        """Never Lightning's own mixed precision, which would autocast for CUDA on a device it does not know."""
+        return super().precision_plugin  # type: ignore[misc]
+
+    @precision_plugin.setter
+    def precision_plugin(self, plugin: Any) -> None:
+        name = str(getattr(plugin, "precision", "32-true"))
+        if not isinstance(plugin, GaudiMixedPrecision) and name.startswith("bf16") and name in PRECISIONS:
+            # The options of GaudiMixedPrecision are for whoever names it: `precision=` asks for the dtype only.
+            plugin = GaudiMixedPrecision(name, use_fused_rope=False, use_flash_attention_v2=False)
+        self._precision_plugin = plugin
+
+    def setup(self, trainer: Any) -> None:
+        """Know the device, leave signals alone, and see that collectives really reduce."""
+        own_signals(trainer)
+        root: torch.device = self.root_device  # type: ignore[attr-defined]
+        self.gaudi_device = prepare(root.type, root.index or 0)
+        if dist.is_available() and dist.is_initialized():
+            check_all_reduce(self.gaudi_device)
+        super().setup(trainer)  # type: ignore[misc]
+
+    def _step_boundary(self) -> None:
+        if self.gaudi_device is not None:
+            self.gaudi_device.step_boundary()
+
+    def post_backward(self, *arguments: Any, **named: Any) -> Any:
+        """Let a lazy device run what was collected."""
+        result = super().post_backward(*arguments, **named)  # type: ignore[misc]
+        self._step_boundary()
+        return result
+
+    def optimizer_step(self, *arguments: Any, **named: Any) -> Any:
+        """Likewise."""
+        result = super().optimizer_step(*arguments, **named)  # type: ignore[misc]
+        self._step_boundary()
+        return result
+
+    def validation_step(self, *arguments: Any, **named: Any) -> Any:
+        """Likewise."""
+        result = super().validation_step(*arguments, **named)  # type: ignore[misc]
+        self._step_boundary()
+        return result
+
+    def test_step(self, *arguments: Any, **named: Any) -> Any:
+        """Likewise."""
+        result = super().test_step(*arguments, **named)  # type: ignore[misc]
+        self._step_boundary()
+        return result
+
+    def predict_step(self, *arguments: Any, **named: Any) -> Any:
+        """Likewise."""
+        result = super().predict_step(*arguments, **named)  # type: ignore[misc]
+        self._step_boundary()
+        return result
+
+
+class _Distributed(GaudiStrategy):
+    def setup_environment(self) -> None:
+        """Name the backend of the device; torch's own default for `hpu` may be `fake`, which reduces nothing."""
+        root: torch.device = self.root_device  # type: ignore[attr-defined]
+        device = prepare(root.type, root.index or 0)
+        if self._process_group_backend is None:  # type: ignore[has-type]
+            self._process_group_backend = device.backend
+        if not dist.is_initialized():
+            # Lightning would bind the group to the device, and a mesh then splits it, which hccl and gloo cannot.
+            from lightning.fabric.utilities.distributed import _init_dist_connection
+
+            strategy: Any = self
+            strategy.set_world_ranks()
+            strategy.accelerator.setup_device(root)
+            _init_dist_connection(strategy.cluster_environment, self._process_group_backend, timeout=strategy._timeout)
+        super().setup_environment()  # type: ignore[misc]
+
+
+class HabanaDDP(_Distributed):
+    """Data parallelism with a copy of the model in every process."""
+
+    strategy_name: str = "habana_ddp"
+
+    def determine_ddp_device_ids(self) -> list[int] | None:
+        """Only CUDA wants to be told; on others Lightning would open a CUDA stream."""
+        root: torch.device = self.root_device  # type: ignore[attr-defined]
+        return [root.index] if root.type == "cuda" else None
+
+
+class HabanaFSDP(_Distributed):
+    """Data parallelism with parameters, gradients and optimizer state split over all processes (FSDP2)."""
+
+    strategy_name: str = "habana_fsdp"
+
+    def setup_environment(self) -> None:
+        """All processes share the data; none splits a matrix."""
+        self._data_parallel_size = self.num_nodes * self.num_processes  # type: ignore[attr-defined]
+        self._tensor_parallel_size = 1
+        super().setup_environment()
+
+    def setup(self, trainer: Any) -> None:
+        """Shard what does not shard itself in `configure_model`, then as Lightning does."""
+        module = self.lightning_module  # type: ignore[attr-defined]
+        base: Any = next(kind for kind in type(module).__mro__ if kind.__name__ == "LightningModule")
+        if "configure_model" not in vars(module) and type(module).configure_model is base.configure_model:
+            half = torch.bfloat16 if str(self.precision_plugin.precision).startswith("bf16") else None
+            shard(module, self.device_mesh["data_parallel"], half)  # type: ignore[attr-defined]
+            module.configure_model = _done
+            if hasattr(module, "materialise"):
+                module.materialise(self.root_device)  # type: ignore[attr-defined]
+        super().setup(trainer)
+
+
+def _done(*arguments: Any) -> None:
+    """In place of a module's configure_model: it is sharded already."""
+
+
+class HabanaDDPStrategy(HabanaDDP, DDPStrategy):
+    """`strategy="habana_ddp"`; takes what Lightning's DDPStrategy takes."""
+
+
+class HabanaFSDPStrategy(HabanaFSDP, ModelParallelStrategy):
+    """`strategy="habana_fsdp"`; takes `process_group_backend`, `timeout` and `save_distributed_checkpoint`."""
+
+
+class GaudiSingle(GaudiStrategy):
+    """One process on one device, which is the accelerator's first."""
+
+    strategy_name: str = "gaudi_single"
+
+    @property
+    def parallel_devices(self) -> list[torch.device] | None:
+        """None until Lightning asks the accelerator."""
+        return getattr(self, "_devices", None)
+
+    @parallel_devices.setter
+    def parallel_devices(self, devices: list[torch.device]) -> None:
+        if len(devices) != 1:
+            raise ConfigError(
+                f"gaudi_single was given {len(devices)} devices: give one, or strategy habana_ddp or habana_fsdp."
+            )
+        self._devices = devices
+        self._root_device = devices[0]
+
+
+class GaudiSingleStrategy(GaudiSingle, SingleDeviceStrategy):
+    """`strategy="gaudi_single"`."""

@@ -1,0 +1,63 @@
+"""Lightning's two distributions: `lightning` (import lightning.pytorch) and `pytorch-lightning` (pytorch_lightning).
+
+Their classes are not the same objects, so each needs the accelerator to be one of its own and the strategies to be
+registered with it. `lightning.pytorch` is required; the twin is served when it is in use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from gaudi3_scale.errors import ConfigError
+
+TWIN = "pytorch_lightning"
+_adopted: list[str] = []
+
+
+def register() -> None:
+    """Make the names known to `lightning.pytorch`; called when `gaudi3_scale.integration` is imported."""
+    from lightning.pytorch.accelerators import AcceleratorRegistry
+    from lightning.pytorch.strategies import StrategyRegistry
+
+    from gaudi3_scale.integration.accelerator import GaudiAccelerator
+    from gaudi3_scale.integration.strategies import GaudiSingleStrategy, HabanaDDPStrategy, HabanaFSDPStrategy
+
+    AcceleratorRegistry.register("gaudi", GaudiAccelerator, description="Intel Gaudi", override=True)
+    for strategy in (HabanaDDPStrategy, HabanaFSDPStrategy, GaudiSingleStrategy):
+        StrategyRegistry.register(strategy.strategy_name, strategy, description=strategy.__doc__ or "", override=True)
+    adopt()
+
+
+def adopt() -> None:
+    """The same for the twin, if it has been imported."""
+    if TWIN not in sys.modules or TWIN in _adopted:
+        return
+    from gaudi3_scale.integration.accelerator import GaudiAccelerator
+    from gaudi3_scale.integration.strategies import GaudiSingle, HabanaDDP, HabanaFSDP
+
+    accelerators = importlib.import_module(f"{TWIN}.accelerators")
+    strategies = importlib.import_module(f"{TWIN}.strategies")
+    accelerators.Accelerator.register(GaudiAccelerator)
+    accelerators.AcceleratorRegistry.register("gaudi", GaudiAccelerator, description="Intel Gaudi", override=True)
+    bases = {
+        HabanaDDP: strategies.DDPStrategy,
+        HabanaFSDP: strategies.ModelParallelStrategy,
+        GaudiSingle: strategies.SingleDeviceStrategy,
+    }
+    for ours, theirs in bases.items():
+        made: Any = type(f"{ours.__name__}Strategy", (ours, theirs), {"__doc__": ours.__doc__})
+        strategies.StrategyRegistry.register(ours.strategy_name, made, description=ours.__doc__ or "", override=True)
+    _adopted.append(TWIN)
+
+
+def check_module(module: Any) -> None:
+    """Refuse a module of the twin, which GaudiTrainer's Lightning would not know."""
+    origins = {base.__module__.split(".")[0] for base in type(module).__mro__ if base.__name__ == "LightningModule"}
+    if TWIN in origins:
+        raise ConfigError(
+            f"{type(module).__name__} is a module of pytorch_lightning, and GaudiTrainer is of lightning: write "
+            "`import lightning.pytorch as pl` in place of `import pytorch_lightning as pl`, or use pytorch_lightning's "
+            "Trainer(accelerator=GaudiAccelerator(), strategy='habana_ddp')."
+        )

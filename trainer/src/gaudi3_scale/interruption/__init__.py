@@ -1,0 +1,36 @@
+"""Leaving in order: who asks for it, how the ranks agree on the step, and what is saved before the deadline.
+
+    notices.py     what was heard, the second signal, and the deadline that ends the process whatever it does
+    signals.py     SIGTERM and SIGUSR1, heard even while the process waits for others
+    metadata.py    what AWS, Google Cloud and Azure say of the node
+    agreement.py   all ranks stop at the same step, though only one was told
+    departure.py   the last checkpoint, if there is time for it
+    callback.py    the same for a Trainer of one's own
+
+Nothing here imports torch before it is needed: notices are heard from the process's first moment on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaudi3_scale.interruption.notices import EXIT_CODE, Interrupted, Notice, Notices
+
+if TYPE_CHECKING:
+    from gaudi3_scale.interruption.agreement import Agreement
+    from gaudi3_scale.interruption.callback import InterruptionCallback
+
+__all__ = ["EXIT_CODE", "Agreement", "Interrupted", "InterruptionCallback", "Notice", "Notices"]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs torch or Lightning is imported when it is asked for."""
+    if name == "Agreement":
+        from gaudi3_scale.interruption.agreement import Agreement
+
+        return Agreement
+    if name == "InterruptionCallback":
+        from gaudi3_scale.interruption.callback import InterruptionCallback
+
+        return InterruptionCallback
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

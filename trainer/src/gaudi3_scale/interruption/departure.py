@@ -1,0 +1,106 @@
+"""The last checkpoint: saved if there is time for it, never left half written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.interruption.notices import Notice
+
+CAUTION = 1.5
+"""A save is begun only if this many times its usual duration is left: other nodes may be saving to the same disks."""
+
+
+class Saver(Protocol):
+    """What writes checkpoints; see `gaudi3_scale.checkpoint`."""
+
+    @property
+    def newest(self) -> int | None:
+        """The newest step that was handed to it or resumed from; the same on all ranks."""
+
+    def save(self, step: int, last: bool = False) -> None:
+        """Begin to save the state of this step; the `last` one is uploaded in any case."""
+
+    def wait(self, deadline: float | None) -> bool:
+        """Wait until all that was begun is durable, or until a `time.monotonic()`; is it?"""
+
+    def close(self, deadline: float | None) -> bool:
+        """Wait for uploads, too."""
+
+    def estimate(self) -> float | None:
+        """Seconds from `save` to durable, from measured saves; None before the first."""
+
+
+@dataclass(frozen=True)
+class Departure:
+    """How a job left."""
+
+    notice: Notice
+    rank: int
+    saved: bool
+    """Is the step at which the job stopped in a committed checkpoint?"""
+    words: str
+    """The same in words, for the log and status.json."""
+
+
+def told(gather: Callable[[Any], list[Any]], notice: Notice | None) -> tuple[int, Notice]:
+    """The rank that was told first (the lowest of several) and its notice, with the earliest deadline of all."""
+    # Clocks of nodes differ, spans of time do not.
+    spoken = [(n, None if n is None else n.remaining()) for n in gather(notice)]
+    heard = [(rank, n, left) for rank, (n, left) in enumerate(spoken) if n is not None and left is not None]
+    rank, first, _ = min(heard, key=lambda item: (item[1].source == "peer", item[0]))
+    left = min(item[2] for item in heard)
+    return rank, Notice(first.source, first.reason, None if left == float("inf") else time.time() + left)
+
+
+def depart(saver: Saver, step: int, gather: Callable[[Any], list[Any]], notice: Notice | None) -> Departure:
+    """Save what is not saved yet, if the deadline allows it; all ranks must call this, and decide alike."""
+    rank, first = told(gather, notice)
+    # What was begun before comes first: its end is what a new save would wait for.
+    left = min(gather(first.remaining()))
+    begun = _everyone(gather, lambda: saver.wait(_until(left)))
+    who = f"{first.reason} (rank {rank})"
+    estimates = [seconds for seconds in gather(saver.estimate()) if seconds is not None]
+    left = min(gather(first.remaining()))
+    newest = saver.newest
+    if newest != step:
+        needed = CAUTION * max(estimates, default=0.0)
+        # With nothing to fall back on there is nothing to lose: a save that is cut off leaves no trace.
+        if newest is not None and (left < needed or not begun):
+            kept = f"step {newest}" if begun else "the newest committed checkpoint"
+            takes = (
+                f"a checkpoint takes {max(estimates):.1f} s" if estimates else "an earlier checkpoint is not done yet"
+            )
+            words = f"{left:.1f} s are left and {takes}, so step {step} is not saved, and the job goes on from {kept}"
+            return Departure(first, rank, False, f"{who}: {words}")
+        if step:
+            saver.save(step, last=True)
+    if _everyone(gather, lambda: saver.wait(_until(first.remaining()))):
+        words = f"the checkpoint of step {step} is committed" if step else "no step was made yet"
+        if not _everyone(gather, lambda: saver.close(_until(first.remaining()))):
+            words += ", but its upload is not complete"
+        return Departure(first, rank, bool(step), f"{who}: {words}")
+    words = f"the checkpoint of step {step} was not durable in time, and the job goes on from the one before"
+    return Departure(first, rank, False, f"{who}: {words}")
+
+
+def _everyone(gather: Callable[[Any], list[Any]], action: Callable[[], bool]) -> bool:
+    """Did it succeed on all ranks? Raises on all of them what went wrong on one."""
+    done, failure = False, None
+    try:
+        done = action()
+    except TrainerError as error:
+        failure = error
+    outcomes = gather((done, failure))
+    for _, theirs in outcomes:
+        if theirs is not None:
+            raise theirs
+    return all(theirs for theirs, _ in outcomes)
+
+
+def _until(left: float) -> float | None:
+    """When to stop waiting; the last second is for the way out, as the process ends at the deadline itself."""
+    return None if left == float("inf") else time.monotonic() + max(0.0, left - 1)

@@ -1,0 +1,146 @@
+"""What was heard: the first notice counts, a second signal or the deadline ends the process at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from gaudi3_scale.config.interruption import InterruptionConfig
+from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.interruption.signals import Signals
+
+EXIT_CODE = 75
+"""EX_TEMPFAIL of sysexits.h: nothing is wrong, and the same command goes on from the newest checkpoint."""
+LEAVING_FILE = "GAUDI3_LAUNCH_LEAVING"
+"""Environment variable: the file by which a worker tells its launcher that this node was told to leave."""
+SECOND = 1.0
+"""Seconds within which signals count as one: a launcher passes on what the whole process group already got."""
+MARGIN = 3.0
+"""Seconds before the sender's own patience ends in which the process is gone by itself."""
+TICK = 0.5
+
+
+class Interrupted(TrainerError):
+    """The job left because it was asked to; started again, it goes on."""
+
+    exit_code = EXIT_CODE
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Word that this process is to leave."""
+
+    source: str
+    """SIGTERM, SIGUSR1, file, aws, gcp, azure or launcher."""
+    reason: str
+    """For use inside a sentence."""
+    deadline: float | None = None
+    """When the process will be killed, in seconds since 1970; None = nobody said."""
+
+    def remaining(self) -> float:
+        """Seconds left."""
+        return float("inf") if self.deadline is None else self.deadline - time.time()
+
+
+class Notices:
+    """Listens from `start` on. Reading `notice` costs nothing; it is set by threads of this class."""
+
+    def __init__(
+        self, config: InterruptionConfig, leader: bool = True, say: Callable[[str], None] | None = None
+    ) -> None:
+        """Only the node's leader watches the file and the cloud: what they say holds for the whole node."""
+        self.notice: Notice | None = None
+        self._config = config
+        self._leader = leader
+        self._say = say or _to_stderr
+        self._lock = threading.Lock()
+        self._first_signal = 0.0
+        self._began = time.time()
+        # Under torchrun the launcher's end is a notice too: nobody would restart or stop what it leaves behind.
+        self._launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
+        self._last_file_look = 0.0
+        self._signals = Signals(self._signalled, self._tick, min(TICK, config.poll))
+        self.before_leaving: Callable[[str], None] = lambda why: None
+        """Called, in another thread, before the process ends at once: the place to write down why."""
+
+    def start(self) -> None:
+        """Begin to listen, signals included if this is the main thread."""
+        main = threading.current_thread() is threading.main_thread()
+        self._signals.start("signal" in self._config.sources and main)
+        if self._leader:
+            from gaudi3_scale.interruption.metadata import watch
+
+            watch(self._config, self.tell, self._say)
+
+    def stop(self) -> None:
+        """No longer listen to signals."""
+        self._signals.stop()
+
+    def tell(self, notice: Notice) -> None:
+        """Here is a notice; the first one counts, and of several the earliest deadline."""
+        if notice.source != "peer" and LEAVING_FILE in os.environ:
+            with contextlib.suppress(OSError):
+                Path(os.environ[LEAVING_FILE]).touch()
+        with self._lock:
+            if self.notice is None:
+                self.notice = notice
+            elif notice.remaining() < self.notice.remaining():
+                self.notice = Notice(self.notice.source, self.notice.reason, notice.deadline)
+
+    def grace(self) -> float:
+        """Seconds a process has, where nobody says more."""
+        if self._config.grace:
+            return self._config.grace
+        return max(1.0, float(os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30")) - MARGIN)
+
+    def leave(self, why: str) -> NoReturn:
+        """End the process now, from any thread, whatever the others do; committed checkpoints are whole."""
+        try:
+            self.before_leaving(why)
+            self._say(f"leaving at once, {why}; started again, the job goes on from its newest checkpoint")
+        finally:
+            os._exit(EXIT_CODE)
+
+    def _signalled(self, number: signal.Signals) -> None:
+        now = time.monotonic()
+        if not self._first_signal:
+            self._first_signal = now
+            self.tell(Notice(number.name, f"{number.name} was sent to this process", time.time() + self.grace()))
+        elif now - self._first_signal > SECOND:
+            self.leave(f"as a second signal ({number.name}) asks")
+
+    def _tick(self) -> None:
+        notice = self.notice
+        if notice is not None and notice.remaining() <= 0:
+            self.leave("since the deadline of the notice has come")
+        if self._launcher is not None and os.getppid() != self._launcher:
+            self._launcher = None
+            self.tell(Notice("launcher", "the launcher of this process is gone", time.time() + self.grace()))
+        if self._leader and self._config.file is not None:
+            now = time.monotonic()
+            if now - self._last_file_look >= self._config.poll:
+                self._last_file_look = now
+                self._look_at(self._config.file)
+
+    def _look_at(self, path: Path) -> None:
+        """One that was there before the process began is what an earlier job was told."""
+        try:
+            if path.stat().st_mtime < self._began:
+                return
+            with path.open(encoding="utf-8", errors="replace") as file:
+                words = file.readline(200).strip()
+        except OSError:
+            return
+        self.tell(Notice("file", f"{path} was touched" + (f" ({words})" if words else ""), time.time() + self.grace()))
+
+
+def _to_stderr(text: str) -> None:
+    print(f"gaudi3-train: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,156 @@
+"""torchrun that knows an interruption: `python -m gaudi3_scale.launch`, with torchrun's own arguments.
+
+torchrun takes every exit code but 0 for a failure: it restarts a worker that left because its node is being reclaimed,
+and ends with 1 itself. Here 75 is what it says: try again later. Workers that leave with it are not restarted, and the
+launcher ends with 75 too. What else it does is torchrun's.
+
+    python -m gaudi3_scale.launch --nnodes=2 --nproc-per-node=8 ... --no-python gaudi3-train fit --config job.yml
+    python -m gaudi3_scale.launch --replace --nnodes=2:3 ...     a node that has to leave is done without, or replaced
+    python -m gaudi3_scale.launch --status=status.json ...       a spare that was not needed says so there
+
+With `--replace` only the nodes that were told to leave do so; the others meet again, with a spare node or fewer than
+before, and go on from the checkpoint that was just saved. The node that hosts the rendezvous is the exception: the
+store is there, and nothing goes on without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from gaudi3_scale.interruption.notices import EXIT_CODE, LEAVING_FILE
+
+SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
+"""Passed on to the workers; SIGUSR1 besides torchrun's own, as schedulers send it ahead of time."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run torchrun's agent; end with 0, 75 (interrupted), or 1."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    replace = "--replace" in arguments
+    if replace:
+        arguments.remove("--replace")
+    status = next((a.partition("=")[2] for a in arguments if a.startswith("--status=")), None)
+    arguments = [a for a in arguments if not a.startswith("--status=")]
+    if replace:
+        # Workers meet at the group's first node; with a shared store that would be the first of long ago.
+        os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+    from torch.distributed import run as torchrun
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher import api
+
+    agents = _install(api, replace)
+    with tempfile.TemporaryDirectory(prefix="gaudi3-launch-") as folder:
+        os.environ[LEAVING_FILE] = str(Path(folder) / "leaving")
+        args = torchrun.parse_args(  # type: ignore[no-untyped-call]
+            ["--signals-to-handle", SIGNALS, *arguments]
+        )
+        code = 0
+        try:
+            torchrun.run(args)  # type: ignore[no-untyped-call]
+            if status is not None and agents and not agents[-1].worked:
+                _say_spare(Path(status))
+        except ChildFailedError as failure:
+            codes = {each.exitcode for each in failure.failures.values()}
+            code = EXIT_CODE if codes == {EXIT_CODE} else 1
+            if code != EXIT_CODE:
+                print(failure, file=sys.stderr)
+        except SignalException as received:
+            if replace and agents:
+                agents[-1].leave_rendezvous()
+            codes = agents[-1].exit_codes() if agents else set()
+            code = EXIT_CODE if codes == {EXIT_CODE} else 128 + int(received.sigval)
+        if code == EXIT_CODE:
+            print("gaudi3-launch: interrupted; started again, the job goes on", file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _say_spare(path: Path) -> None:
+    """For whoever watches the node: it was not needed."""
+    from gaudi3_scale.files import write_atomically
+    from gaudi3_scale.status import SCHEMA
+
+    write_atomically(path, json.dumps({"schema": SCHEMA, "state": "spare", "updated_at": time.time()}))
+
+
+def _install(api: Any, replace: bool) -> list[Any]:
+    """Have torchrun use an agent that knows 75; the agents it makes."""
+    from torch.distributed.elastic.agent.server.api import DEFAULT_ROLE, RunResult, WorkerGroup, WorkerState
+    from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.rendezvous import RendezvousConnectionError
+
+    made: list[Any] = []
+
+    class Agent(LocalElasticAgent):
+        """Watches the workers of one node."""
+
+        worked = False
+        """Has this node had workers, or was it a spare that was not needed?"""
+
+        def __init__(self, *positional: Any, **named: Any) -> None:
+            super().__init__(*positional, **named)
+            made.append(self)
+
+        def run(self, role: str = DEFAULT_ROLE) -> RunResult:
+            # When the others have ended, torchrun returns nothing from a spare and trips over it; or, if the head was
+            # quicker, the spare finds the rendezvous gone.
+            try:
+                result: RunResult | None = super().run(role)
+            except RendezvousConnectionError:
+                handler: Any = self._worker_group.spec.rdzv_handler
+                if self.worked or handler._this_node not in handler._state_holder.state.redundancy_list:
+                    raise
+                result = None
+            return result or RunResult(state=WorkerState.SUCCEEDED)
+
+        def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
+            self.worked = True
+            Path(os.environ[LEAVING_FILE]).unlink(missing_ok=True)  # of workers that were stopped to start these
+            started: dict[int, Any] = super()._start_workers(worker_group)
+            return started
+
+        def exit_codes(self) -> set[int | None]:
+            """How the last workers ended; None for one that has not."""
+            handlers = getattr(self._pcontext, "subprocess_handlers", {})
+            return {handler.proc.poll() for handler in handlers.values()}
+
+        def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
+            result: RunResult = super()._monitor_workers(worker_group)
+            if result.state != WorkerState.FAILED or self.exit_codes() != {EXIT_CODE}:
+                return result
+            if not replace:
+                self._remaining_restarts = 0
+            elif Path(os.environ[LEAVING_FILE]).exists():
+                raise SignalException("this node was told to leave", signal.SIGTERM)
+            else:
+                self._remaining_restarts += 1  # a node that left is no failure of the others
+            return result
+
+        def leave_rendezvous(self) -> None:
+            """It stays open for those who go on, who need not wait for this node's heartbeat to fail."""
+            from torch.distributed.elastic.rendezvous import dynamic_rendezvous as rendezvous
+
+            handler: Any = self._worker_group.spec.rdzv_handler
+            with contextlib.suppress(Exception):  # then they notice by themselves, some seconds later
+                handler._stop_heartbeats()
+                deadline = handler._get_deadline(handler.settings.timeout.close)
+                handler._op_executor.run(rendezvous._RendezvousExitOp(), deadline)
+
+    api.LocalElasticAgent = Agent
+    return made
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""Takes out of Lightning's loop what costs time in every step and does nothing for a job.
+
+What a step calls stays as it is, in the same order; what goes is around it: an idle profiler's contexts, texts for a
+log that is off, callbacks without the hook, the name of the running hook noted through `nn.Module`'s slow assignment,
+a signature inspected again for every batch. It concerns only trainers that were given to `slim`. What is reached into
+is checked first: another Lightning whose loop has changed is an error at the start, not a wrong step later.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import lightning.pytorch as pl
+from lightning.pytorch.profilers import PassThroughProfiler
+from lightning.pytorch.trainer import call
+
+COLLECT_EVERY = 50
+"""Optimizer steps between two collections of garbage; cycles may hold on to device memory, so it must not be rare."""
+
+SIGNATURES = {
+    "_call_callback_hooks": ["trainer", "hook_name", "args", "monitoring_callbacks", "kwargs"],
+    "_call_lightning_module_hook": ["trainer", "hook_name", "args", "pl_module", "kwargs"],
+    "_call_strategy_hook": ["trainer", "hook_name", "args", "kwargs"],
+}
+"""What is replaced in `lightning.pytorch.trainer.call`."""
+
+_HOOKS = "_gaudi3_scale_hooks"
+
+
+def slim(trainer: pl.Trainer) -> None:
+    """To be called once on a new trainer."""
+    loop = trainer.fit_loop.epoch_loop
+    if not hasattr(loop, "_build_kwargs") or not hasattr(trainer, "profiler"):
+        raise RuntimeError("lightning's training loop has changed: review lean.slim")
+    if type(trainer.profiler) is PassThroughProfiler:
+        trainer.profiler = SilentProfiler()
+    loop._build_kwargs = _Arguments(loop._build_kwargs)
+    trainer.callbacks.append(CollectGarbage())
+    if not logging.getLogger(call.__name__).isEnabledFor(logging.DEBUG):
+        _quicken_calls()
+        trainer.__dict__[_HOOKS] = _Hooks(trainer)
+
+
+class SilentProfiler(PassThroughProfiler):
+    """Measures nothing, without a generator for each of the thirty hooks of a step."""
+
+    _nothing: AbstractContextManager[None] = nullcontext()
+
+    def profile(self, action_name: str) -> AbstractContextManager[None]:
+        """No context."""
+        return self._nothing
+
+
+class CollectGarbage(pl.Callback):
+    """Collects garbage between steps, at the same steps on all ranks, instead of whenever a rank happens to be due.
+
+    A collection in the middle of a rank's step makes all others wait in the next collective.
+    """
+
+    def __init__(self, every: int = COLLECT_EVERY) -> None:
+        self._every = every
+        self._was_enabled = False
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """From now on only on schedule."""
+        self._was_enabled = gc.isenabled()
+        gc.collect()
+        gc.disable()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Collect, if it is time to."""
+        if (batch_idx + 1) % (self._every * trainer.accumulate_grad_batches) == 0:
+            gc.collect()
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """As before."""
+        if self._was_enabled:
+            gc.enable()
+
+    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
+        """As before."""
+        if self._was_enabled:
+            gc.enable()
+
+
+class _Arguments:
+    """The arguments of `training_step`, whose signature Lightning inspects before every batch; here once."""
+
+    def __init__(self, build: Any) -> None:
+        self._build = build
+        self._names: tuple[str, ...] | None = None
+
+    def __call__(self, kwargs: dict[str, Any], batch: Any, batch_idx: int) -> dict[str, Any]:
+        if self._names is None:
+            kwargs = self._build(kwargs, batch, batch_idx)
+            self._names = tuple(kwargs)
+            return kwargs
+        values = {"batch": batch, "batch_idx": batch_idx}
+        for name in self._names:
+            kwargs[name] = values[name]
+        return kwargs
+
+
+class _Hooks:
+    """For each hook the callbacks that have one, in their order; found anew when the list of callbacks changes."""
+
+    def __init__(self, trainer: pl.Trainer) -> None:
+        self._trainer = trainer
+        self._callbacks: list[pl.Callback] = []
+        self._found: dict[str, list[Callable[..., Any]]] = {}
+
+    def quick(self) -> bool:
+        """Is there nothing to be measured?"""
+        return type(self._trainer.profiler) is SilentProfiler
+
+    def of(self, name: str) -> list[Callable[..., Any]]:
+        """The callbacks' methods of this name that do something."""
+        if self._callbacks != self._trainer.callbacks:
+            self._callbacks, self._found = list(self._trainer.callbacks), {}
+        if name not in self._found:
+            nothing = getattr(pl.Callback, name, None)
+            self._found[name] = [
+                getattr(callback, name)
+                for callback in self._callbacks
+                if name in vars(callback) or getattr(type(callback), name, None) is not nothing
+            ]
+        return self._found[name]
+
+
+def _quicken_calls() -> None:
+    """Put quick versions of Lightning's calls in front of its own, for slim trainers."""
+    for name, parameters in SIGNATURES.items():
+        theirs = getattr(call, name, None)
+        if theirs is None or list(inspect.signature(theirs).parameters) != parameters:
+            raise RuntimeError(f"lightning's {name} has changed: review lean._quicken_calls")
+        if theirs.__module__ != __name__:
+            setattr(call, name, _QUICK[name](theirs))
+
+
+def _quick_callbacks(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    def _call_callback_hooks(
+        trainer: pl.Trainer, hook_name: str, *args: Any, monitoring_callbacks: bool | None = None, **kwargs: Any
+    ) -> None:
+        hooks: _Hooks | None = trainer.__dict__.get(_HOOKS)
+        if hooks is None or monitoring_callbacks is not None or not hooks.quick():
+            theirs(trainer, hook_name, *args, monitoring_callbacks=monitoring_callbacks, **kwargs)
+            return
+        found = hooks.of(hook_name)
+        module = trainer.lightning_module if found else None
+        if module is None:
+            for method in found:
+                method(trainer, module, *args, **kwargs)
+            return
+        notes = module.__dict__
+        before, notes["_current_fx_name"] = notes["_current_fx_name"], hook_name
+        for method in found:
+            method(trainer, module, *args, **kwargs)
+        notes["_current_fx_name"] = before
+
+    return _call_callback_hooks
+
+
+def _quick_module(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    def _call_lightning_module_hook(
+        trainer: pl.Trainer, hook_name: str, *args: Any, pl_module: pl.LightningModule | None = None, **kwargs: Any
+    ) -> Any:
+        hooks: _Hooks | None = trainer.__dict__.get(_HOOKS)
+        if hooks is None or pl_module is not None or not hooks.quick():
+            return theirs(trainer, hook_name, *args, pl_module=pl_module, **kwargs)
+        module = trainer.lightning_module
+        notes = module.__dict__
+        before, notes["_current_fx_name"] = notes["_current_fx_name"], hook_name
+        output = getattr(module, hook_name)(*args, **kwargs)
+        notes["_current_fx_name"] = before
+        return output
+
+    return _call_lightning_module_hook
+
+
+def _quick_strategy(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    def _call_strategy_hook(trainer: pl.Trainer, hook_name: str, *args: Any, **kwargs: Any) -> Any:
+        hooks: _Hooks | None = trainer.__dict__.get(_HOOKS)
+        if hooks is None or not hooks.quick():
+            return theirs(trainer, hook_name, *args, **kwargs)
+        notes = trainer.lightning_module.__dict__
+        before, notes["_current_fx_name"] = notes["_current_fx_name"], hook_name
+        output = getattr(trainer.strategy, hook_name)(*args, **kwargs)
+        notes["_current_fx_name"] = before
+        return output
+
+    return _call_strategy_hook
+
+
+_QUICK = {
+    "_call_callback_hooks": _quick_callbacks,
+    "_call_lightning_module_hook": _quick_module,
+    "_call_strategy_hook": _quick_strategy,
+}

@@ -1,0 +1,82 @@
+"""The job's model as the configuration's `memory` wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from gaudi3_scale.config import Config
+from gaudi3_scale.device import Device
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.memory.attention import use_attention
+from gaudi3_scale.memory.checkpointing import checkpoint_all
+from gaudi3_scale.memory.recompute import GIB, plan_recompute
+from gaudi3_scale.memory.rotary import use_fused_rotary
+from gaudi3_scale.memory.tracker import Loss
+from gaudi3_scale.models.objectives import example
+
+
+def apply(model: nn.Module, loss: Loss, config: Config, device: Device) -> dict[str, str]:
+    """Set attention, rotary embedding and recomputation before the model is moved, sharded or wrapped.
+
+    Args:
+        model: changed in place; its class and the names of its parameters stay.
+        loss: called with the model and a batch as `models.objectives.example` makes it.
+        config: of the job; every process comes to the same plan from it.
+        device: where it will train.
+
+    Returns:
+        What was done, by option; options left alone are not in it.
+    """
+    wanted, done = config.memory, {}
+    attention = use_attention(model, wanted.attention, device.type)
+    if not attention.startswith("as built") or wanted.attention != "auto":
+        done["attention"] = attention
+    if wanted.fused_rope:
+        done["fused_rope"] = use_fused_rotary(model, device.type)
+    if wanted.activation_checkpointing == "budget":
+        done["activation_checkpointing"] = _by_budget(model, loss, config, device)
+    elif wanted.activation_checkpointing != "none":
+        count = len(checkpoint_all(model, wanted.activation_checkpointing))
+        done["activation_checkpointing"] = f"{wanted.activation_checkpointing} on {count} blocks"
+    return done
+
+
+def _by_budget(model: nn.Module, loss: Loss, config: Config, device: Device) -> str:
+    train, wanted = config.train, config.memory
+    if getattr(train, "strategy", "auto") == "habana_fsdp":
+        raise ConfigError(
+            "memory.activation_checkpointing is budget, which predicts a step of an unsharded model, and "
+            "train.strategy is habana_fsdp: set the former to full or selective, or the latter to habana_ddp."
+        )
+    budget = int(wanted.budget_gib * GIB) or device.memory_limit()
+    if budget is None:
+        raise ConfigError(
+            f"memory.activation_checkpointing is budget, and device {device.type} has no memory of its own to take as "
+            "the budget: set memory.budget_gib."
+        )
+    plan = plan_recompute(
+        model,
+        loss,
+        lambda batch: [example(config.model, batch, "meta")],
+        train.micro_batch_size,
+        budget,
+        margin=wanted.margin,
+        selective=wanted.selective,
+        precision=_precision(train.precision),
+        accumulation=train.accumulation_steps,
+        gradient_buckets=dist.is_initialized() and dist.get_world_size() > 1,
+    )
+    plan.apply(model)
+    return str(plan)
+
+
+def _precision(name: str) -> Callable[[], AbstractContextManager[Any]]:
+    """Forward context of the prediction, which runs on fake CPU tensors."""
+    return partial(torch.autocast, "cpu", dtype=torch.bfloat16) if name == "bf16-mixed" else nullcontext

@@ -1,0 +1,125 @@
+"""Published model shapes by name: sizes only, with random weights; nothing is downloaded.
+
+| shape | from the config.json of | parameters |
+|---|---|---|
+| llama-3.1-8b | meta-llama/Llama-3.1-8B, released 2024-07-23 | 8,030,261,248 |
+| llama-3.1-70b | meta-llama/Llama-3.1-70B, released 2024-07-23 | 70,553,706,496 |
+| mixtral-8x7b | mistralai/Mixtral-8x7B-v0.1, released 2023-12-11 | 46,702,792,704 |
+| bert-base | google-bert/bert-base-uncased (Devlin et al., 2018-10-11), with its masked-language head | 109,514,298 |
+| bert-large | google-bert/bert-large-uncased, the same | 335,174,458 |
+
+Read on 2026-11-21 from public copies of these files; a test counts the parameters. The tiny ones are ours: the same
+architectures, of a size for tests, with room for bytes (and a mask).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LLAMA_3_1: dict[str, Any] = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "vocab_size": 128256,
+    "num_key_value_heads": 8,
+    "max_position_embeddings": 131072,
+    "rms_norm_eps": 1e-5,
+    "tie_word_embeddings": False,
+    "rope_parameters": {
+        "rope_type": "llama3",
+        "rope_theta": 500000.0,
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
+_MIXTRAL: dict[str, Any] = {
+    "model_type": "mixtral",
+    "architectures": ["MixtralForCausalLM"],
+    "rms_norm_eps": 1e-5,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0},
+    "num_experts_per_tok": 2,
+    "router_aux_loss_coef": 0.02,
+    "tie_word_embeddings": False,
+}
+_BERT: dict[str, Any] = {
+    "model_type": "bert",
+    "architectures": ["BertForMaskedLM"],
+    "max_position_embeddings": 512,
+}
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "llama-3.1-8b": {
+        **_LLAMA_3_1,
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+    },
+    "llama-3.1-70b": {
+        **_LLAMA_3_1,
+        "hidden_size": 8192,
+        "intermediate_size": 28672,
+        "num_hidden_layers": 80,
+        "num_attention_heads": 64,
+    },
+    "mixtral-8x7b": {
+        **_MIXTRAL,
+        "vocab_size": 32000,
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "num_local_experts": 8,
+        "max_position_embeddings": 32768,
+    },
+    "bert-base": {
+        **_BERT,
+        "vocab_size": 30522,
+        "hidden_size": 768,
+        "intermediate_size": 3072,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+    },
+    "bert-large": {
+        **_BERT,
+        "vocab_size": 30522,
+        "hidden_size": 1024,
+        "intermediate_size": 4096,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+    },
+    "llama-tiny": {
+        "model_type": "llama",
+        "architectures": ["LlamaForCausalLM"],
+        "vocab_size": 256,
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 512,
+        "tie_word_embeddings": False,
+    },
+    "mixtral-tiny": {
+        **_MIXTRAL,
+        "vocab_size": 256,
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "num_local_experts": 4,
+        "max_position_embeddings": 512,
+    },
+    "bert-tiny": {
+        **_BERT,
+        "vocab_size": 264,
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "pad_token_id": None,
+    },
+}

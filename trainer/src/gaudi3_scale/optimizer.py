@@ -1,0 +1,57 @@
+"""The optimizer that a device does best."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+
+class GaudiOptimizer:
+    """Makers of optimizers; what they return is an ordinary `torch.optim.Optimizer`."""
+
+    @staticmethod
+    def FusedAdamW(
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        use_habana: bool = True,
+        fused: bool | None = None,
+    ) -> torch.optim.Optimizer:
+        """AdamW in one kernel: Habana's on HPU (from `habana_frameworks.torch.hpex.optimizers`), torch's elsewhere.
+
+        Args:
+            params: parameters or groups of them, on the device they will be trained on.
+            lr: learning rate.
+            betas: decay of the running averages of the gradient and of its square.
+            eps: added to the denominator; the default, as that of the weight decay, is Habana's.
+            weight_decay: share of the weights taken off per step, times the learning rate (Loshchilov and Hutter,
+                "Decoupled Weight Decay Regularization", 2019).
+            use_habana: False takes torch's on HPU too.
+            fused: False takes torch's step of several kernels; None = fused where torch has it.
+
+        Sharded parameters (DTensor) take torch's on HPU: Habana's kernel for them is a class of its own, in
+        `habana_frameworks.torch.hpex.optimizers.distributed`.
+        """
+        import torch
+        from torch.distributed.tensor import DTensor
+
+        groups: list[Any] = [
+            {**group, "params": list(group["params"])} if isinstance(group, dict) else group for group in params
+        ]
+        flat = [p for group in groups for p in (group["params"] if isinstance(group, dict) else [group])]
+        kinds = {p.device.type for p in flat}
+        sharded = any(isinstance(p, DTensor) for p in flat)
+        settings: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        if use_habana and kinds == {"hpu"} and not sharded:
+            habana = importlib.import_module("habana_frameworks.torch.hpex.optimizers")
+            optimizer: torch.optim.Optimizer = habana.FusedAdamW(groups, **settings)
+            return optimizer
+        if fused is None:
+            fused = kinds <= {"cpu", "cuda"}
+        return torch.optim.AdamW(groups, fused=fused, **settings)

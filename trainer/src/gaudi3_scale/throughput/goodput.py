@@ -1,0 +1,149 @@
+"""Goodput: the share of a job's whole wall time in which it learnt something that was not lost later.
+
+Read from the ledger that the processes of a job have appended to (see `ledger.py`). A process that resumes from step k
+turns into `restart_loss` what its predecessors spent after step k, besides their start-up, and the time in which no
+process ran, unless the job had finished before. The parts sum to the total exactly, in nanoseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.throughput.ledger import COMPUTE, MEASURED, OTHER, STARTUP
+
+RESTART = "restart_loss"
+PARTS = {
+    COMPUTE: "steps whose result was kept",
+    "data_wait": "waiting for the next batch",
+    "checkpoint_stall": "training stood still for a checkpoint",
+    "evaluation": "evaluation",
+    STARTUP: "from the start of each process to its first step",
+    RESTART: "steps done again, and time in which no process ran",
+    OTHER: "everything else: logging, agreement, the end of the job",
+}
+FILE = "goodput.jsonl"
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """The account of a job."""
+
+    nanoseconds: dict[str, int]
+    """Of each of `PARTS`."""
+    runs: int
+    """Processes that have worked on the job one after the other."""
+
+    @property
+    def total(self) -> int:
+        """Nanoseconds since the first process was started."""
+        return sum(self.nanoseconds.values())
+
+    @property
+    def ratio(self) -> float:
+        """The share of `compute`."""
+        return self.nanoseconds[COMPUTE] / self.total if self.total else 0.0
+
+    def status(self) -> dict[str, Any]:
+        """As in status.json: seconds, rounded to milliseconds."""
+        return {
+            "ratio": round(self.ratio, 6),
+            "total_seconds": round(self.total / 1e9, 3),
+            "seconds": {part: round(ns / 1e9, 3) for part, ns in self.nanoseconds.items()},
+            "restarts": max(0, self.runs - 1),
+        }
+
+
+@dataclass
+class _Span:
+    """Part of a run: what was spent between two lines of the ledger."""
+
+    first: int
+    last: int
+    spent: dict[str, int]
+
+
+class Account:
+    """Adds up the lines of a ledger."""
+
+    def __init__(self, lines: Iterable[dict[str, Any]] = ()) -> None:
+        """All lines in the order of the file."""
+        self._spans: list[_Span] = []
+        self._totals = dict.fromkeys(PARTS, 0)
+        self._runs = 0
+        self._previous: dict[str, Any] | None = None
+        for line in lines:
+            self.add(line)
+
+    def add(self, line: dict[str, Any]) -> None:
+        """One more line."""
+        previous, self._previous = self._previous, line
+        if previous is not None and previous["run"] == line["run"]:
+            first, before = previous["step"], previous["nanoseconds"]
+        else:
+            first, before = line["step"], dict.fromkeys(MEASURED, 0)
+            self._runs += 1
+            if previous is not None:
+                nothing_ran = max(0, round((line["began"] - previous["time"]) * 1e9))
+                self._totals[OTHER if previous["event"] == "finished" else RESTART] += nothing_ran
+                self._forget(line["step"])
+        span = _Span(first, line["step"], {part: line["nanoseconds"][part] - before[part] for part in MEASURED})
+        self._spans.append(span)
+        for part, spent in span.spent.items():
+            self._totals[part] += spent
+
+    def goodput(self, now: dict[str, int] | None = None) -> Goodput:
+        """The sum; `now` is what the process that wrote the last line has spent on each part by now."""
+        totals = dict(self._totals)
+        if now is not None and self._previous is not None:
+            for part, spent in now.items():
+                totals[part] += spent - self._previous["nanoseconds"][part]
+        return Goodput(totals, self._runs)
+
+    def _forget(self, step: int) -> None:
+        """What was spent after this step was in vain; of a span around it, in proportion to the steps."""
+        for span in self._spans:
+            if span.last <= step:
+                continue
+            steps = max(1, span.last - span.first)
+            beyond = min(steps, span.last - step)
+            for part in MEASURED:
+                if part != STARTUP:
+                    lost = span.spent[part] * beyond // steps
+                    span.spent[part] -= lost
+                    self._totals[part] -= lost
+                    self._totals[RESTART] += lost
+            span.first, span.last = min(span.first, step), step
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a ledger, without those that a kill left unfinished."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return
+    for part in text.splitlines():
+        try:
+            line = json.loads(part)
+            known = isinstance(line["step"], int) and isinstance(line["run"], str) and isinstance(line["event"], str)
+            times = [float(line["began"]), float(line["time"])]
+            spent = {name: int(line["nanoseconds"][name]) for name in MEASURED}
+        except (ValueError, KeyError, TypeError):
+            continue
+        if known:
+            yield line | {"began": times[0], "time": times[1], "nanoseconds": spent}
+
+
+def of_directory(directory: Path) -> Goodput:
+    """The goodput of the job with this output directory; a TrainerError where there is no ledger."""
+    account = Account(read(directory / FILE))
+    found = account.goodput()
+    if not found.runs:
+        raise TrainerError(
+            f"{directory} has no {FILE} with a readable line: give the output_dir of a job that has started training."
+        )
+    return found

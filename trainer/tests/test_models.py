@@ -1,0 +1,294 @@
+"""Which models there are, what they begin with, and the sentence for what cannot be."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ranks
+import torch
+from conftest import assert_same
+
+from gaudi3_scale.config import Config, ModelConfig, TrainConfig, load
+from gaudi3_scale.data.job import check
+from gaudi3_scale.data.tokenizer import ByteTokenizer, train_tokenizer
+from gaudi3_scale.device import Device
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.blocks import repeated_blocks
+from gaudi3_scale.models.build import build
+from gaudi3_scale.models.materialise import materialise
+from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.models.objectives import example, losses, sample_loss
+from gaudi3_scale.models.shapes import SHAPES
+from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
+
+
+def made(seed: int = 0, **settings: Any) -> Any:
+    """A model of these settings."""
+    torch.manual_seed(seed)
+    return build(ModelConfig.model_validate({"sequence_length": 32, **settings})).eval()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A transformers folder with weights and a byte tokenizer."""
+    path = tmp_path_factory.mktemp("model") / "tiny"
+    made(name="llama-tiny").save_pretrained(path)
+    ByteTokenizer().save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("llama-3.1-8b", 8_030_261_248),
+        ("llama-3.1-70b", 70_553_706_496),
+        ("mixtral-8x7b", 46_702_792_704),
+        ("bert-base", 109_514_298),
+        ("bert-large", 335_174_458),
+    ],
+)
+def test_a_published_shape_has_the_published_number_of_parameters(name: str, parameters: int) -> None:
+    model = build(ModelConfig(name=name), device="meta")
+    assert sum(p.numel() for p in model.parameters()) == parameters
+    assert {p.device.type for p in model.parameters()} == {"meta"}
+
+
+@pytest.mark.parametrize("name", ["llama-tiny", "mixtral-tiny", "bert-tiny"])
+def test_every_architecture_begins_knowing_nothing_and_is_the_same_for_the_same_seed(name: str) -> None:
+    model = made(name=name)
+    assert_same(dict(model.state_dict()), dict(made(name=name).state_dict()))
+    samples = example(ModelConfig(name=name, sequence_length=32), 4)
+    samples += torch.randint(0, 256, samples.shape, generator=torch.Generator().manual_seed(1))
+    assert sample_loss(model, samples).item() == pytest.approx(math.log(SHAPES[name]["vocab_size"]), rel=0.02)
+
+
+def test_a_causal_prediction_is_of_the_next_token_only() -> None:
+    model, samples = made(name="llama-tiny"), torch.arange(66).reshape(2, 33)
+    changed = samples.clone()
+    changed[:, -1] = 200  # a target, and no input
+    logits = model(input_ids=samples[:, :-1]).logits
+    expected = -torch.log_softmax(logits[:, -1], -1)
+    lost = (expected[:, 200] - expected[torch.arange(2), samples[:, -1]]).mean() / 32
+    assert (sample_loss(model, changed) - sample_loss(model, samples)).item() == pytest.approx(lost.item(), abs=1e-5)
+
+
+def test_a_masked_loss_is_over_the_guessed_tokens() -> None:
+    model = made(name="bert-tiny")
+    samples = torch.full((1, 2, 32), 7)
+    samples[:, 1] = -100
+    samples[0, 0, 5], samples[0, 1, 5] = 256, 9
+    logits = model(input_ids=samples[:, 0]).logits[0, 5]
+    assert sample_loss(model, samples).item() == pytest.approx(-torch.log_softmax(logits, -1)[9].item(), abs=1e-5)
+
+
+def test_the_router_of_experts_is_balanced_while_training_and_only_then() -> None:
+    model, samples = made(name="mixtral-tiny"), torch.arange(66).reshape(2, 33)
+    assert losses(model, samples)[1] is None
+    loss, extra = losses(model.train(), samples)
+    own = model(input_ids=samples[:, :-1], labels=samples[:, :-1], output_router_logits=True)
+    assert extra is not None and extra.item() == pytest.approx(0.02 * own.aux_loss.item())
+    assert extra.item() > 0.02 * 2 * 0.9  # perfectly balanced: as many as there are experts per token
+    assert losses(made(name="llama-tiny").train(), samples)[1] is None
+    gate = next(p for name, p in model.named_parameters() if "gate" in name and p.shape[0] == 4)
+    (with_it,) = torch.autograd.grad(loss + extra, gate, retain_graph=True)
+    (without,) = torch.autograd.grad(loss, gate)
+    assert not torch.equal(with_it, without)
+
+
+def test_a_folder_gives_its_weights_or_only_its_shape(folder: Path) -> None:
+    assert_same(dict(made(seed=5, name=str(folder)).state_dict()), dict(made(name="llama-tiny").state_dict()))
+    random = made(seed=5, name=str(folder), weights="random")
+    assert_same(dict(random.state_dict()), dict(made(seed=5, name="llama-tiny").state_dict()))
+    deeper = made(name=str(folder), weights="random", config={"num_hidden_layers": 3})
+    assert len(deeper.model.layers) == 3
+
+
+def test_what_the_weights_cannot_be_is_refused(folder: Path, tmp_path: Path) -> None:
+    refused(rf"^The weights in '{folder}' lack 'model.layers.2.* in the configured shape: mend the folder, ").build(
+        name=str(folder), config={"num_hidden_layers": 3}
+    )
+    refused(r"mend the folder, take back what model.config changes, or set model.weights to random\.$").build(
+        name=str(folder), config={"vocab_size": 300}
+    )
+    (tmp_path / "config.json").write_bytes((folder / "config.json").read_bytes())
+    (tmp_path / "pytorch_model.bin").write_bytes(b"pickle")
+    refused(r"has its weights as pickles \(\*.bin\), which are not read: convert them with save_pretrained").build(
+        name=str(tmp_path)
+    )
+    (tmp_path / "config.json").write_text('{"model_type": "nonsense"}')
+    refused("a folder without a config.json that the installed transformers knows").build(name=str(tmp_path))
+    (tmp_path / "config.json").write_text('{"model_type": "vit", "architectures": ["ViTForImageClassification"]}')
+    refused("The model is a ViTForImageClassification, which is neither a causal nor a masked language").build(
+        name=str(tmp_path)
+    )
+
+
+class refused:
+    """Something has to be refused with a sentence."""
+
+    def __init__(self, sentence: str) -> None:
+        self.sentence = sentence
+
+    def build(self, **settings: Any) -> None:
+        """Building this model."""
+        with pytest.raises(ConfigError, match=self.sentence) as error:
+            made(**settings)
+        assert str(error.value).endswith((".", "?")) and "\n" not in str(error.value)
+
+    def job(self, *overrides: str) -> None:
+        """Checking this job's model against its tokenizer."""
+        with pytest.raises(ConfigError, match=self.sentence) as error:
+            check(load(None, overrides))
+        assert str(error.value).endswith((".", "?")) and "\n" not in str(error.value)
+
+
+def test_names_and_overrides_are_checked() -> None:
+    refused(r"^model.name is 'lama-3.1-8b', which is no known shape and no folder .*: did you mean 'llama-3.1-8b'").job(
+        "model.name=lama-3.1-8b"
+    )
+    refused(r"^model.name is './gone', which is no known shape and no folder on this node: known are llama, ").job(
+        "model.name=./gone"
+    )
+    refused("^model.layers is set, but it counts for the name llama only: change sizes of 'bert-tiny' with ").job(
+        "model.name=bert-tiny", "model.layers=2"
+    )
+    refused(r"has 'num_layers', which .* 'llama-tiny' does not: did you mean 'num_hidden_layers'\?").job(
+        "model.name=llama-tiny", "model.config={num_layers: 2}"
+    )
+    refused("sets 'num_hidden_layers' to \"two\", which is no int as the 2 of 'llama-tiny': give a value of").job(
+        "model.name=llama-tiny", "model.config={num_hidden_layers: two}"
+    )
+    refused("^model.sequence_length is 600, and 'llama-tiny' has 512 positions: choose at most 512").job(
+        "model.name=llama-tiny", "model.sequence_length=600"
+    )
+
+
+def test_the_tokenizer_has_to_fit_the_model(folder: Path, text: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    tokenizer = train_tokenizer(iter([text.read_text()]), 300)
+    tokenizer.save(str(path))
+    refused("has ids up to 299, and the model has a vocabulary of 256: set model.vocab_size to 300 or more, or").job(
+        f"data.tokenizer={path}"
+    )
+    refused("set vocab_size in model.config to 300 or more").job(f"data.tokenizer={path}", "model.name=llama-tiny")
+    assert check(load(None, [f"model.name={folder}"])).unit == "byte"
+    other = tmp_path / "other"
+    made(name=str(folder)).save_pretrained(other)
+    tokenizer.save(str(other / "tokenizer.json"))
+    refused(rf"know the tokens of the tokenizer beside them, and data.tokenizer is 'bytes': set .* to '{other}'").job(
+        f"model.name={other}"
+    )
+    from tokenizers import Tokenizer, models
+
+    Tokenizer(models.WordLevel({"<eos>": 0, "a": 1}, unk_token="a")).save(str(tmp_path / "words.json"))
+    refused(r"learns to guess masked tokens, and data.tokenizer .* has no mask token: choose a tokenizer with").job(
+        "model.name=bert-tiny", f"data.tokenizer={tmp_path / 'words.json'}"
+    )
+    assert check(Config(model=ModelConfig(name="bert-tiny"))).mask == 256
+
+
+def sharded(rank: int, name: str) -> dict[str, Any]:
+    """A model built without storage, sharded over two ranks, given weights, and put together again."""
+    from torch.distributed.fsdp import fully_shard
+
+    model = build(ModelConfig(name=name), device="meta")
+    for _, block in repeated_blocks(model):
+        fully_shard(block)
+    fully_shard(model)
+    materialise(model, 7, torch.device("cpu"))
+    assert sum(p.to_local().numel() for p in model.parameters()) < 0.55 * sum(p.numel() for p in model.parameters())
+    return {key: value.full_tensor().numpy() for key, value in model.state_dict().items()}
+
+
+@pytest.mark.parametrize("name", ["llama-tiny", "mixtral-tiny"])
+def test_weights_drawn_in_parts_are_those_drawn_whole(name: str, tmp_path: Path) -> None:
+    whole = build(ModelConfig(name=name), device="meta")
+    before = torch.get_rng_state()
+    materialise(whole, 7, torch.device("cpu"))
+    assert torch.equal(torch.get_rng_state(), before)
+    for parts in ranks.run(2, tmp_path, sharded, name):
+        assert_same({key: torch.from_numpy(value) for key, value in parts.items()}, dict(whole.state_dict()))
+    usual = made(name=name)
+    for (key, drawn), other in zip(whole.named_parameters(), usual.parameters(), strict=True):
+        assert drawn.std().item() == pytest.approx(other.std().item(), rel=0.2, abs=1e-6), key
+    for (key, buffer), other in zip(whole.named_buffers(), usual.buffers(), strict=True):
+        assert torch.equal(buffer, other), key
+    first, second = (layer.self_attn.q_proj.weight for layer in whole.model.layers)
+    assert not torch.equal(first, second)
+    again = build(ModelConfig(name=name), device="meta")
+    materialise(again, 8, torch.device("cpu"))
+    assert not torch.equal(again.lm_head.weight, whole.lm_head.weight)
+
+
+def test_weights_are_deferred_only_where_they_can_be(folder: Path) -> None:
+    device = Device("cpu", 0, "gloo")
+    for overrides, sentence in (
+        (
+            [],
+            r"^model.deferred is set, and train.strategy is auto, under which every process has the whole model: set ",
+        ),
+        (
+            ["train.strategy=habana_fsdp", f"model.name={folder}"],
+            r"^model.deferred draws random weights, and this job ",
+        ),
+        (["train.strategy=habana_fsdp", "model.lora.rank=2"], r"^model.deferred draws random weights, and this job "),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            LanguageModule(load(None, ["model.deferred=true", *overrides]), device)
+
+
+def test_adapters_are_trained_and_nothing_else(folder: Path) -> None:
+    pytest.importorskip("peft")
+    model = made(name=str(folder), lora={"rank": 4, "alpha": 8})
+    samples = torch.arange(66).reshape(2, 33)
+    assert torch.equal(model(samples).logits, made(name=str(folder))(samples).logits)  # adapters begin as zero
+    trained = [name for name, p in model.named_parameters() if p.requires_grad]
+    assert trained and all("lora_" in name for name in trained) and not any("lm_head" in name for name in trained)
+    optimizer = build_optimizer(model, TrainConfig())
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    sample_loss(model, samples).backward()
+    optimizer.step()
+    changed = {name for name, p in model.named_parameters() if not torch.equal(p, before[name])}
+    assert changed and changed <= set(trained)
+    one = made(name=str(folder), lora={"rank": 2, "targets": ["q_proj"]})
+    assert {n.split(".lora_")[0].rsplit(".", 1)[-1] for n, p in one.named_parameters() if p.requires_grad} == {"q_proj"}
+    refused(r"^model.lora.targets is \['nope'\], of which .* has none: it has down_proj, gate_proj, ").build(
+        name=str(folder), lora={"rank": 2, "targets": ["nope"]}
+    )
+
+
+def test_without_peft_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
+    refused(r"^model.lora needs the package peft, which is not installed: pip install 'gaudi3-scale\[lora\]'\.$").build(
+        name="llama-tiny", lora={"rank": 2}
+    )
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ("cosine", {9: 1.0, 10: 1.0, 55: 0.6, 100: 0.2, 120: 0.2}),
+        ("linear", {9: 1.0, 10: 1.0, 55: 0.6, 100: 0.2, 120: 0.2}),
+        ("constant", {9: 1.0, 55: 1.0, 100: 1.0}),
+        ("wsd", {9: 1.0, 55: 1.0, 80: 1.0, 90: 0.6, 100: 0.2}),
+    ],
+)
+def test_schedules_rise_and_fall_as_they_say(schedule: str, expected: dict[int, float]) -> None:
+    config = TrainConfig.model_validate(
+        {"schedule": schedule, "max_steps": 100, "warmup_steps": 10, "final_learning_rate": 0.2}
+    )
+    assert [learning_rate_scale(step, config) for step in (0, 4)] == [0.1, 0.5]
+    assert {step: learning_rate_scale(step, config) for step in expected} == pytest.approx(expected)
+
+
+def test_the_optimizer_is_as_configured() -> None:
+    groups = build_optimizer(made(name="llama-tiny"), TrainConfig(betas=(0.8, 0.9), epsilon=1e-5)).param_groups
+    assert [(group["betas"], group["eps"], group["weight_decay"]) for group in groups] == [
+        ((0.8, 0.9), 1e-5, 0.1),
+        ((0.8, 0.9), 1e-5, 0.0),
+    ]
+    assert {p.ndim for p in groups[1]["params"]} == {1}

@@ -1,0 +1,216 @@
+"""Starts jobs without importing torch each time: a process that has imported everything forks launchers on demand.
+
+The launcher is the real one (`gaudi3_scale.launch`, torchrun's agent); it forks its workers where it would otherwise
+start a new interpreter, and nothing else is different. Lines of JSON on standard input and output:
+
+    {"id": 1, "kind": "launch", "arguments": [...], "environment": {...}, "log": "path"}   ->   {"id": 1, "pid": 4711}
+                                                                              at its end   ->   {"id": 1, "code": 75}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+
+class Client:
+    """The test's end."""
+
+    def __init__(self) -> None:
+        source = Path(__file__).resolve().parents[1] / "src"
+        path = os.pathsep.join([str(source), str(Path(__file__).parent)])
+        self._process = subprocess.Popen(
+            [sys.executable, __file__],
+            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._answers: dict[int, dict[str, int]] = {}
+        self._changed = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def start(self, kind: str, arguments: Sequence[str], environment: dict[str, str], log: Path) -> Started:
+        """Start a `launch` or a single `worker`."""
+        number = len(self._answers)
+        self._answers[number] = {}
+        request = {
+            "id": number,
+            "kind": kind,
+            "arguments": list(arguments),
+            "environment": environment,
+            "log": str(log),
+        }
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return Started(self._answers[number], self._changed, log)
+
+    def close(self) -> None:
+        """End it; what it started has ended before."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            answer = json.loads(line)
+            with self._changed:
+                self._answers[answer.pop("id")].update(answer)
+                self._changed.notify_all()
+
+
+class Started:
+    """A process the zygote started."""
+
+    def __init__(self, answer: dict[str, int], changed: threading.Condition, log: Path) -> None:
+        self._answer = answer
+        self._changed = changed
+        self.log = log
+        with changed:
+            assert changed.wait_for(lambda: "pid" in answer, 60), "the zygote does not answer"
+        self.pid = answer["pid"]
+
+    def poll(self) -> int | None:
+        """Its exit code, minus the signal that killed it; None while it runs."""
+        return self._answer.get("code")
+
+    def wait(self, seconds: float) -> int:
+        """Wait for its end."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: "code" in self._answer, seconds), f"still runs after {seconds} s"
+        return self._answer["code"]
+
+    def output(self) -> str:
+        """What it and its workers wrote."""
+        return self.log.read_text(errors="replace")
+
+
+class Forked:
+    """What torchrun's handler needs of a `subprocess.Popen`."""
+
+    def __init__(self, action: Callable[[], object], log: str | None = None) -> None:
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if self.pid:
+            return
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
+            signal.signal(number, signal.SIG_DFL)
+        code = 1
+        try:
+            os.setsid()
+            if log is not None:
+                descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+                os.dup2(descriptor, 1)
+                os.dup2(descriptor, 2)
+                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            action()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    def poll(self) -> int | None:
+        """As `Popen.poll`."""
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """As `Popen.wait`."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if end is not None and time.monotonic() > end:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+            time.sleep(0.01)
+        return code
+
+
+def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gaudi3-train") -> NoReturn:
+    """Be `gaudi3-train`, or a script of the tests."""
+    os.environ.clear()
+    os.environ.update(environment)
+    if name == "own_trainer":
+        import own_trainer
+
+        own_trainer.main(Path(arguments[0]), "plain" in arguments)
+        sys.exit(0)
+    import pausing
+
+    pausing.install()
+    from gaudi3_scale.cli import main
+
+    sys.argv = ["gaudi3-train", *arguments]
+    main()
+
+
+def launch(arguments: Sequence[str], environment: dict[str, str]) -> NoReturn:
+    """Be the launcher."""
+    os.environ.clear()
+    os.environ.update(environment)
+    from torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler import SubprocessHandler
+
+    from gaudi3_scale import launch as launcher
+
+    def fork(handler: Any, args: Sequence[str], env: dict[str, str]) -> Forked:
+        return Forked(lambda: work(args[1:], env, args[0]))
+
+    SubprocessHandler._popen = fork  # type: ignore[method-assign, assignment]
+    launcher.main(arguments)
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    import lightning.pytorch  # noqa: F401
+    import torch
+    import torch.distributed.run
+    from transformers.models.llama import modeling_llama  # noqa: F401
+
+    import gaudi3_scale.fit  # noqa: F401
+
+    torch.set_num_threads(1)
+    running: dict[int, Forked] = {}
+    buffer = b""
+    os.set_blocking(0, False)
+    while True:
+        try:
+            read = os.read(0, 65536)
+            if not read:
+                return
+            buffer += read
+        except BlockingIOError:
+            time.sleep(0.01)
+        *lines, buffer = buffer.split(b"\n")
+        for line in lines:
+            request = json.loads(line)
+            action = launch if request["kind"] == "launch" else work
+            environment = {**os.environ, **request["environment"]}
+            running[request["id"]] = started = Forked(
+                lambda action=action, r=request, e=environment: action(r["arguments"], e),
+                request["log"],  # type: ignore[misc]
+            )
+            print(json.dumps({"id": request["id"], "pid": started.pid}), flush=True)
+        for number, process in list(running.items()):
+            if (code := process.poll()) is not None:
+                del running[number]
+                print(json.dumps({"id": number, "code": code}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
