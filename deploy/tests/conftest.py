@@ -37,11 +37,19 @@ output "cluster_endpoints" {
 output "master_ip" { value = "127.0.0.1" }
 """
 CATALOGUE = {
-    "instance_types": {
+    "types": {
         "box8": {
             "cards": 8,
             "accelerator": "Gaudi",
-            "prices": [{"usd_per_hour": 13.0, "region": "here", "source": "a list", "date": "2026-01-02"}],
+            "prices": [
+                {
+                    "market": "on-demand",
+                    "usd_per_hour": 13.0,
+                    "region": "here",
+                    "source": "a list",
+                    "seen": "2026-01-02",
+                }
+            ],
         }
     }
 }

@@ -23,7 +23,7 @@ class InstanceType:
     cards: int
     accelerator: str
     prices: tuple[dict[str, Any], ...]
-    """Each with `usd_per_hour`, `region`, `source` and `date`."""
+    """Each with `market`, `usd_per_hour`, `region`, `source` and `seen`, a date."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Price:
         if given is not None:
             return cls(given, f"{given:.2f} USD per node and hour, as given")
         for known in kind.prices if kind else ():
-            if spot:
+            if known["market"] != ("spot" if spot else "on-demand"):
                 continue
             where = "" if known.get("region") in (None, region) else f" in {known['region']}, not {region or 'known'}"
             return cls(
                 float(known["usd_per_hour"]),
-                f"{known['usd_per_hour']:.2f} USD per node and hour on demand{where} "
-                f"({known['source']}, {known['date']}: check it)",
+                f"{known['usd_per_hour']:.2f} USD per node and hour, {known['market']}{where} "
+                f"(seen {known['seen']}: {known['source']})",
             )
         what = (
             "spot prices change by the hour" if spot else f"the catalogue has no price of {kind.name if kind else 'it'}"
@@ -56,7 +56,7 @@ class Price:
 def read_catalogue(path: Path) -> dict[str, InstanceType]:
     """Types of machines by name."""
     try:
-        entries = json.loads(path.read_text())["instance_types"]
+        entries = json.loads(path.read_text())["types"]
         return {
             name: InstanceType(name, int(e["cards"]), str(e["accelerator"]), tuple(e.get("prices", ())))
             for name, e in entries.items()
