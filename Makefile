@@ -13,7 +13,7 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status test lint unit trainer-test kill-matrix system molecule sanity artifact build bench clean help
+.PHONY: demo up down status test lint hpu unit trainer-test kill-matrix system molecule sanity artifact build bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -62,11 +62,26 @@ lint: $(VENV)/.dev
 	ansible-lint
 	antsibull-changelog lint
 
-unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
+# The simulated hpu device in a folder for PYTHONPATH; it is never installed where it would change every `import torch`.
+HPU := .cache/hpu
+HPU_SOURCES := $(addprefix simulator/torch/,setup.py pyproject.toml) $(shell find simulator/torch/csrc simulator/torch/src -name '*.cpp' -o -name '*.h' -o -name '*.py')
+
+hpu: $(HPU)/.built
+
+$(HPU)/.built: $(HPU_SOURCES) $(VENV)/.dev
+	@command -v g++ >/dev/null || { echo "The simulated hpu device is built with g++, which is missing: apt-get install g++ python3-dev"; exit 1; }
+	rm -rf $(HPU).new simulator/torch/build/lib* simulator/torch/build/bdist*
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(HPU).new ./simulator/torch
+	rm -rf $(HPU)
+	mv $(HPU).new $(HPU)
+	@touch $@
+
+unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool hpu
 	pytest -q tests/unit tests/monitoring
 	cd simulator && pytest -q
+	cd simulator/torch && pytest -q
 
-trainer-test: $(VENV)/.dev
+trainer-test: $(VENV)/.dev hpu
 	cd trainer && pytest -q
 
 # Every signal, to every process, in every phase of a job; about five minutes. The table goes into the documentation.
@@ -91,16 +106,17 @@ artifact: $(VENV)/.dev
 build: $(VENV)/.controller
 	ansible-galaxy collection build --force --output-path dist
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev hpu
 	gaudi3-simulator prepare
 	$(BIN)/python benchmarks/module_cpu.py
 	$(BIN)/python benchmarks/trainer_step.py
 	$(BIN)/python benchmarks/checkpoint_stall.py
 	$(BIN)/python benchmarks/loader.py
+	PYTHONPATH=$(HPU) $(BIN)/python benchmarks/hpu_simulator.py
 	$(BIN)/python benchmarks/site_cpu.py
 
 clean:
 	@if [ -x $(BIN)/gaudi3-simulator ]; then $(BIN)/gaudi3-simulator clean; fi
-	rm -rf $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist gaudi3-scale-*.tar.gz
+	rm -rf simulator/torch/build $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist gaudi3-scale-*.tar.gz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find trainer simulator -name '*.egg-info' -type d -prune -exec rm -rf {} +

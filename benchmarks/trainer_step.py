@@ -19,6 +19,7 @@ upper quartile behind it. They are figures of this CPU and say nothing of others
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import json
 import shutil
@@ -26,6 +27,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -145,17 +147,27 @@ class Bench:
         model = build(self.config.model).train()
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
         optimizer = build_optimizer(model, train)
+        step_loss: Callable[[Any], Any] = functools.partial(sample_loss, model)
         if self.topology.world_size > 1:
-            model = torch.nn.parallel.DistributedDataParallel(
-                model, broadcast_buffers=False, gradient_as_bucket_view=True
+
+            class Whole(torch.nn.Module):
+                def __init__(self) -> None:
+                    super().__init__()
+                    self.model = model
+
+                def forward(self, batch: torch.Tensor) -> torch.Tensor:
+                    return sample_loss(self.model, batch)
+
+            step_loss = torch.nn.parallel.DistributedDataParallel(
+                Whole(), broadcast_buffers=False, gradient_as_bucket_view=True
             )
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate_scale(step, train))
         began = now()
         for step, batch in enumerate(self.batches(), 1):
-            loss = sample_loss(model, batch)
+            loss = step_loss(batch)
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(parameters, train.gradient_clip)
             optimizer.step()
             schedule.step()

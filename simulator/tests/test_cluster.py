@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from gaudi3_simulator import SimulatorError, cli, cluster
 from gaudi3_simulator.home import Cluster, Node
-from gaudi3_simulator.image import image_name, requirements_file
+from gaudi3_simulator.image import hpu, image_name, requirements_file
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +69,45 @@ def test_image_name_follows_its_inputs(tmp_path: Path, monkeypatch: pytest.Monke
     other.write_text(requirements_file().read_text() + "one-more==1.0\n")
     monkeypatch.setattr("gaudi3_simulator.image.requirements_file", lambda: other)
     assert image_name() != before
+
+
+def test_image_name_follows_the_sources_of_its_hpu_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {path.name for path in hpu.source_files()}
+    assert {"setup.py", "pyproject.toml", "allocator.cpp", "allocator.h", "load.py"} <= names
+    before = image_name()
+    changed = tmp_path / "load.py"
+    changed.write_text("# other\n")
+    files = [changed if path.name == "load.py" else path for path in hpu.source_files()]
+    monkeypatch.setattr(hpu, "source_files", lambda: files)
+    assert image_name() != before
+
+
+def test_the_hpu_device_is_built_once_for_its_sources_and_its_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+    requirements = tmp_path / "trainer.txt"
+    requirements.write_text("torch==2.13.0\n")
+
+    def run(command: list[str], what: str) -> None:
+        commands.append(command)
+        assert (Path(command[1]) / "source" / "csrc" / "module.cpp").exists()
+        assert (Path(command[1]) / "packages" / "torch.py").exists()
+        with zipfile.ZipFile(Path(command[1]) / "out" / "device.whl", "w") as wheel:
+            wheel.writestr("habana_frameworks/__init__.py", "")
+
+    def add(number: int) -> Path:
+        packages = tmp_path / str(number) / "packages"
+        packages.mkdir(parents=True)
+        (packages / "torch.py").touch()
+        hpu.add_device(packages, tmp_path / str(number), requirements, lambda root, wanted: root.mkdir(), run)
+        assert sorted(path.name for path in packages.parent.iterdir()) == ["packages"], "the compiler does not stay"
+        return packages
+
+    for number in (1, 2):
+        assert (add(number) / "habana_frameworks" / "__init__.py").exists()
+    assert len(commands) == 1
+    requirements.write_text("torch==2.13.1\n")
+    add(3)
+    assert len(commands) == 2
+    assert len(list(tmp_path.glob("hpu-*.whl"))) == 1, "the older one is of no more use"

@@ -143,15 +143,22 @@ def _save(pause: Pause) -> None:
 
 
 def _upload(pause: Pause) -> None:
+    from gaudi3_scale.checkpoint.saver import Saver
     from gaudi3_scale.checkpoint.target import DirectoryTarget
 
-    original = DirectoryTarget.put
+    original, original_save = DirectoryTarget.put, Saver.save
+
+    def save(self: Saver, step: int, last: bool = False) -> None:
+        if step == pause.step:
+            self.close(None)  # an uploader that is busy with another checkpoint would leave this one out
+        original_save(self, step, last)
 
     def paused(self: DirectoryTarget, path: Path, name: str) -> None:
         original(self, path, name)
         pause.here(name.startswith(f"step-{pause.step:08d}"))  # one file is there, others are not
 
     DirectoryTarget.put = paused  # type: ignore[method-assign]
+    Saver.save = save  # type: ignore[method-assign]
 
 
 _INSTALL = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
-from conftest import assert_same
+from conftest import Job, assert_same
 from safetensors.torch import load_file
 
 from gaudi3_scale.config import Config, load
@@ -75,6 +76,17 @@ def test_it_learns_and_repeats_itself_after_a_kill(name: str, text: Path, tmp_pa
     assert losses(tmp_path) == whole
     status = json.loads((tmp_path / "status.json").read_text())
     assert status["resumed_from_step"] == 4 and status["validation_loss"] < whole[0]
+
+
+def test_a_model_that_no_process_holds_whole_learns_and_repeats_itself(text: Path, tmp_path: Path) -> None:
+    job = Job(tmp_path / "job", text, processes=2)
+    settings = ("train.strategy=habana_fsdp", "model.deferred=true", "train.max_steps=12", "checkpoint.keep=4")
+    job.run(*settings, "train.collective_timeout=60", "train.learning_rate=1e-2")
+    whole = job.losses()
+    assert whole[0][1] == pytest.approx(math.log(256), abs=0.15) and whole[-1][1] < whole[0][1] - 1
+    set_back(job.node(), 5)
+    output = job.run(*settings, "train.collective_timeout=60", "train.learning_rate=1e-2")
+    assert "resuming from step 5\n" in output and job.losses() == whole
 
 
 def test_an_export_is_the_model_that_was_trained(base: Path, text: Path) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -285,3 +288,22 @@ def test_the_table_and_the_picture(tmp_path: Path) -> None:
 )
 def test_durations_are_readable(value: float, text: str) -> None:
     assert duration(value) == text
+
+
+def test_the_command_shows_a_job_without_importing_torch(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    clocks = Clocks()
+    ledger = clocks.ledger(tmp_path / FILE, age=2)
+    ledger.resumed(0)
+    train(clocks, ledger, 1, 2)
+    program = (
+        "import sys; from gaudi3_scale.cli import app; app(sys.argv[1:], standalone_mode=False); "
+        "print('torch' in sys.modules)"
+    )
+    command = [sys.executable, "-c", program, "goodput", str(tmp_path), "--png", str(tmp_path / "goodput.png")]
+    source = Path(__file__).resolve().parents[1] / "src"
+    output = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(source)}, capture_output=True, text=True)
+    lines = output.stdout.splitlines()
+    assert lines[-1] == "False", output.stderr
+    assert lines[-2].endswith(" goodput 50.0 %")  # 4 s of 8 s
+    assert (tmp_path / "goodput.png").exists()

@@ -15,10 +15,12 @@ from conftest import assert_same
 from gaudi3_scale.config import Config, ModelConfig, TrainConfig, load
 from gaudi3_scale.data.job import check
 from gaudi3_scale.data.tokenizer import ByteTokenizer, train_tokenizer
+from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.materialise import materialise
+from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.models.objectives import example, losses, sample_loss
 from gaudi3_scale.models.shapes import SHAPES
 from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
@@ -220,6 +222,23 @@ def test_weights_drawn_in_parts_are_those_drawn_whole(name: str, tmp_path: Path)
     again = build(ModelConfig(name=name), device="meta")
     materialise(again, 8, torch.device("cpu"))
     assert not torch.equal(again.lm_head.weight, whole.lm_head.weight)
+
+
+def test_weights_are_deferred_only_where_they_can_be(folder: Path) -> None:
+    device = Device("cpu", 0, "gloo")
+    for overrides, sentence in (
+        (
+            [],
+            r"^model.deferred is set, and train.strategy is auto, under which every process has the whole model: set ",
+        ),
+        (
+            ["train.strategy=habana_fsdp", f"model.name={folder}"],
+            r"^model.deferred draws random weights, and this job ",
+        ),
+        (["train.strategy=habana_fsdp", "model.lora.rank=2"], r"^model.deferred draws random weights, and this job "),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            LanguageModule(load(None, ["model.deferred=true", *overrides]), device)
 
 
 def test_adapters_are_trained_and_nothing_else(folder: Path) -> None:

@@ -71,6 +71,15 @@ def test_flash_attention_is_chosen_and_equals_eager() -> None:
     assert all(torch.allclose(found[name], expected[name], atol=1e-6) for name in expected)
 
 
+def test_flash_attention_heeds_a_mask() -> None:
+    tokens, mask = samples(2)[:, :16], torch.ones(2, 16, dtype=torch.int64)
+    mask[1, 10:] = 0
+    eager, flash = small_llama("eager"), small_llama("eager")
+    GaudiMixedPrecision("32-true", use_fused_rope=False).convert_module(flash)
+    one, other = (model(input_ids=tokens, attention_mask=mask).logits[mask == 1] for model in (eager, flash))
+    assert torch.allclose(one, other, atol=1e-5)
+
+
 def test_fused_rope_takes_fewer_operations_and_equals_the_formula() -> None:
     fused, found = run(GaudiMixedPrecision("32-true", use_flash_attention_v2=False), small_llama())
     written, expected = run(GaudiMixedPrecision("32-true", **OFF), small_llama())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -31,21 +32,6 @@ def peaks(model: nn.Module, step_loss: object, inputs: list[Tensor]) -> dict[tup
     return found
 
 
-def test_no_cheaper_assignment_fits() -> None:
-    model = small_llama()
-    known = peaks(model, loss, spec(BATCH))
-    assert len(known) == 27 and len(set(known.values())) > 5
-
-    def cost(levels: tuple[Level, ...]) -> tuple[int, int]:
-        return levels.count("full"), len(levels) - levels.count("none")
-
-    for limit in sorted(set(known.values()))[::4]:
-        plan = plan_recompute(model, loss, spec, BATCH, limit, margin=0.0)
-        chosen = tuple(plan.blocks.values())
-        assert known[chosen] == plan.predicted_peak <= limit
-        assert cost(chosen) == min(cost(levels) for levels, peak in known.items() if peak <= limit)
-
-
 class Wide(nn.Module):
     """A block that costs and keeps in proportion to its width."""
 
@@ -57,12 +43,12 @@ class Wide(nn.Module):
         return x + self.down(torch.sigmoid(self.up(x)).square())
 
 
-class Uneven(nn.Module):
-    """Blocks of three widths."""
+class Stack(nn.Module):
+    """Blocks one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, *widths: int) -> None:
         super().__init__()
-        self.blocks = nn.ModuleList([Wide(width) for width in (64, 512, 128, 512)])
+        self.blocks = nn.ModuleList([Wide(width) for width in widths])
 
     def forward(self, x: Tensor) -> Tensor:
         for block in self.blocks:
@@ -70,15 +56,37 @@ class Uneven(nn.Module):
         return x
 
 
+def total(model: nn.Module, x: Tensor) -> Tensor:
+    return model(x).sum()
+
+
+def inputs(batch: int) -> list[Tensor]:
+    return [torch.empty(batch, 32, device="meta")]
+
+
+@pytest.mark.parametrize(
+    ("make", "objective", "shape", "batch"),
+    # in the first, logits are most of the peak; in the second it matters which block is recomputed
+    [(lambda: small_llama(layers=2), loss, spec, BATCH), (lambda: Stack(256, 256, 256), total, inputs, 4096)],
+)
+def test_no_cheaper_assignment_fits(make: Any, objective: Any, shape: Any, batch: int) -> None:
+    model = make()
+    known = peaks(model, objective, shape(batch))
+    assert len(known) in (9, 27) and len(set(known.values())) > 4
+
+    def cost(levels: tuple[Level, ...]) -> tuple[int, int]:
+        return levels.count("full"), len(levels) - levels.count("none")
+
+    for limit in sorted(set(known.values()))[::3]:
+        plan = plan_recompute(model, objective, shape, batch, limit, margin=0.0)
+        chosen = tuple(plan.blocks.values())
+        assert known[chosen] == plan.predicted_peak <= limit
+        assert cost(chosen) == min(cost(levels) for levels, peak in known.items() if peak <= limit)
+
+
 def test_uneven_blocks_take_back_what_is_superfluous() -> None:
-    def total(model: nn.Module, x: Tensor) -> Tensor:
-        return model(x).sum()
-
-    def inputs(batch: int) -> list[Tensor]:
-        return [torch.empty(batch, 32, device="meta")]
-
-    model = Uneven()
     widths = [64, 512, 128, 512]
+    model = Stack(*widths)
     known = peaks(model, total, inputs(4096))
     known = {levels: peak for levels, peak in known.items() if "selective" not in levels}
     none = known["none", "none", "none", "none"]
@@ -114,11 +122,11 @@ def test_a_mixture_of_experts_is_planned() -> None:
     job = configuration.load(None, ("model.name=mixtral-tiny", "model.sequence_length=64"))
     model = build(job.model).train()
 
-    def inputs(batch: int) -> list[Tensor]:
+    def batches(batch: int) -> list[Tensor]:
         return [example(job.model, batch, "meta")]
 
-    most = predict_step(model, training_loss, inputs(8)).peak
-    plan = plan_recompute(model, training_loss, inputs, 8, int(0.63 * most), margin=0.0)
+    most = predict_step(model, training_loss, batches(8)).peak
+    plan = plan_recompute(model, training_loss, batches, 8, int(0.63 * most), margin=0.0)
     assert plan.count("full") > 0 and plan.recompute_share > 0
 
 

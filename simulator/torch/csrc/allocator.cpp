@@ -2,6 +2,7 @@
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -31,7 +32,6 @@ Ledger& ledger(c10::DeviceIndex index) {
   return ledgers[index];
 }
 
-c10::Allocator* host_allocator = nullptr;
 thread_local c10::DeviceIndex charged = -1;
 
 void charge(c10::DeviceIndex index, int64_t bytes) {
@@ -74,8 +74,10 @@ void free_block(void* data) {
   if (header->index >= 0) {
     discharge(header->index, header->bytes);
     report(data, -header->bytes, header->index);
+  } else {
+    c10::profiledCPUMemoryReporter().Delete(header);
   }
-  host_allocator->raw_deallocate(header);
+  c10::free_cpu(header);
 }
 
 void* allocate_block(size_t bytes, c10::DeviceIndex index) {
@@ -83,12 +85,14 @@ void* allocate_block(size_t bytes, c10::DeviceIndex index) {
     charge(index, static_cast<int64_t>(bytes));
   }
   try {
-    auto* header = static_cast<Header*>(host_allocator->raw_allocate(bytes + sizeof(Header)));
+    auto* header = static_cast<Header*>(c10::alloc_cpu(bytes + sizeof(Header)));
     header->bytes = static_cast<int64_t>(bytes);
     header->index = index;
     void* data = header + 1;
     if (index >= 0) {
       report(data, static_cast<int64_t>(bytes), index);
+    } else {
+      c10::profiledCPUMemoryReporter().New(header, bytes);
     }
     return data;
   } catch (...) {
@@ -206,7 +210,6 @@ ChargeTo::~ChargeTo() {
 void install_allocators() {
   static std::once_flag once;
   std::call_once(once, [] {
-    host_allocator = c10::GetCPUAllocator();
     c10::SetAllocator(c10::DeviceType::HPU, device_allocator());
     c10::SetCPUAllocator(new ChargingHostAllocator(), /*priority=*/1);
   });

@@ -38,7 +38,7 @@ class ChargeTo {
   c10::DeviceIndex previous_;
 };
 
-// Puts the charging allocator in the place of torch's CPU allocator, which it goes on using.
+// Puts the charging allocator in the place of torch's CPU allocator.
 void install_allocators();
 
 }  // namespace gaudi3_hpu

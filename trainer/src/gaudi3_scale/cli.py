@@ -51,6 +51,12 @@ def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
     Exit codes: 0 finished, 75 interrupted (started again, it goes on), 2 bad configuration, 1 any other failure.
     """
     settings = load(config, overrides or ())
+    from gaudi3_scale.environment import check_environment, lazy_mode
+
+    os.environ["PT_HPU_LAZY_MODE"] = lazy_mode(settings.train.mode, os.environ)  # read when torch is imported
+    if os.environ.get("RANK", "0") == "0":
+        for finding in check_environment(os.environ):
+            typer.echo(f"environment: {finding.words}", err=True)
     notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
     notices.start()  # before the imports, which take seconds
     from gaudi3_scale.fit import fit as run  # imports torch: only once the configuration is known to be good
@@ -151,6 +157,26 @@ def checkpoints(
 def show_config() -> None:
     """Print the default configuration, each key with its meaning."""
     typer.echo(dump_default(), nl=False)
+
+
+@app.command()
+def environment(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Only the table, as Markdown.")] = False,
+) -> None:
+    """List the variables that Gaudi's PyTorch bridge reads, and tell which of those that are set it does not.
+
+    Exit codes: 0 all that is set is known, 1 something is not.
+    """
+    from gaudi3_scale.environment import check_environment, table
+
+    typer.echo(table(), nl=False)
+    findings = check_environment(os.environ)
+    if markdown:
+        return
+    for finding in findings:
+        typer.echo(finding.words, err=True)
+    if findings:
+        raise typer.Exit(1)
 
 
 @app.command()

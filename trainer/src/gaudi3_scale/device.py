@@ -21,8 +21,6 @@ from gaudi3_scale.errors import ConfigError, TrainerError
 if TYPE_CHECKING:
     import torch
 
-    pass
-
 BACKENDS = {"hpu": "hccl", "cuda": "nccl", "cpu": "gloo"}
 
 
@@ -55,6 +53,16 @@ class Device:
     def memory_limit(self) -> int | None:
         """Bytes of the device's own memory; None on CPU, whose memory others use too."""
         return None if self.type == "cpu" else int(self._module().mem_get_info(self.index)[1])
+
+    def compile_backend(self, mode: str) -> str | None:
+        """Backend of torch.compile for `train.mode`; None where nothing is compiled. ConfigError for lazy off HPU."""
+        if mode == "lazy" and self.type != "hpu":
+            raise ConfigError(
+                f"train.mode is lazy, which only an HPU has, and the device is {self.type}: set it to eager or compile."
+            )
+        if mode != "compile":
+            return None
+        return "hpu_backend" if self.type == "hpu" else "inductor"
 
     def random_state(self) -> Any:
         """State of the device's own generator as a CPU tensor; None on CPU, whose generator is torch's."""

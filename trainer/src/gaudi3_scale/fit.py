@@ -41,9 +41,10 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     """
     topology = Topology.from_environment()
     leader = topology.local_rank == 0
-    if notices is None:
-        notices = Notices(config.interruption, leader)
-        notices.start()
+    listening = notices
+    if listening is None:
+        listening = Notices(config.interruption, leader)
+        listening.start()
     console = Console(speaks=leader, bar=topology.rank == 0)
     try:
         config.output_dir.mkdir(parents=True, exist_ok=True)
@@ -71,7 +72,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
         team = Team(topology, device, config.train.collective_timeout)
         team.elect_writers(config.output_dir)
-        interruption = Interruption(notices, team, progress, status)
+        interruption = Interruption(listening, team, progress, status)
         _Job(config, device, team, progress, console, status, interruption, ledger).run()
         team.close()
     except Interrupted:
@@ -85,7 +86,9 @@ def fit(config: Config, notices: Notices | None = None) -> None:
             status.write("failed", progress, str(failure))
         raise failure from (None if isinstance(failure, TrainerError) else error)
     finally:
-        notices.stop()
+        # Whoever listened before goes on: the launcher's SIGTERM comes to those who leave a moment later than another.
+        if notices is None:
+            listening.stop()
 
 
 def _lost(error: Exception) -> bool:
@@ -320,6 +323,7 @@ class _Job:
             trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
             save.close()
         elif checkpoint is not None and state is not None:
+            module.materialise(self.device.torch_device())
             load(checkpoint, self.peers.patient, module.model, [], state)
 
         def last() -> None:

@@ -1,4 +1,4 @@
-"""The node image: Debian 12 with systemd, sshd and, as in the vendor's image, torch and what trains with it.
+"""The node image: Debian 12 with systemd, sshd and, as in the vendor's image, torch with its device and what trains.
 
 Built once from packages and pinned wheels, and named by the hash of all that goes into it. It carries this
 machine's extra certificate authorities, so it is made here and never published.
@@ -22,6 +22,7 @@ from typing import TextIO
 from .. import SimulatorError
 from ..home import home
 from ..podman import Podman
+from . import hpu
 
 _HERE = Path(__file__).resolve().parent
 _DEBIAN = (
@@ -51,6 +52,7 @@ def image_name() -> str:
     """Name of the image, by the hash of its inputs."""
     digest = hashlib.sha256()
     inputs = [requirements_file(), *sorted(path for path in _HERE.iterdir() if path.is_file())]
+    inputs += hpu.source_files()
     for path in inputs:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     for path in sorted(Path("/usr/local/share/ca-certificates").glob("*.crt")):
@@ -70,6 +72,7 @@ def ensure_image(podman: Podman, say: Callable[[str], None]) -> str:
         with log.open("w") as output:
             _debian(work / "root", output, say)
             _python(work / "root" / _DIST_PACKAGES, output, say)
+            _hpu_device(work / "root" / _DIST_PACKAGES, work, output, say)
             # Empty, and old: Ansible's apt module then knows that it has to update first.
             os.utime(work / "root" / "var/lib/apt/lists", (0, 0))
             say("  importing it into podman")
@@ -123,8 +126,12 @@ def _debian(root: Path, output: TextIO, say: Callable[[str], None]) -> None:
         'chroot "$1" systemctl mask systemd-remount-fs.service getty.target apt-daily.timer apt-daily-upgrade.timer',
         ': > "$1/etc/machine-id"; mkdir -p "$1/root/.ssh"; chmod 700 "$1/root/.ssh"',
     ]
+    _bootstrap(root, _DEBIAN, hooks, output)
+
+
+def _bootstrap(root: Path, packages: str, hooks: list[str], output: TextIO) -> None:
     command = [
-        "mmdebstrap", "--mode=root", "--variant=apt", "--format=directory", f"--include={_DEBIAN}",
+        "mmdebstrap", "--mode=root", "--variant=apt", "--format=directory", f"--include={packages}",
         "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
         "--dpkgopt=path-exclude=/usr/share/locale/*",
         '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"',
@@ -148,6 +155,20 @@ def _python(target: Path, output: TextIO, say: Callable[[str], None]) -> None:
     ]  # fmt: skip
     _run(command, output, "Installing torch into the node image with pip")
     shutil.rmtree(target / "bin", ignore_errors=True)
+
+
+def _hpu_device(packages: Path, work: Path, output: TextIO, say: Callable[[str], None]) -> None:
+    if hpu.source_folder() is None:
+        say("  no hpu device: its sources (simulator/torch) are not here")
+        return
+    say("  the simulated hpu device of torch")
+    hpu.add_device(
+        packages,
+        work,
+        requirements_file(),
+        lambda root, wanted: _bootstrap(root, wanted, [], output),
+        lambda command, what: _run(command, output, what),
+    )
 
 
 def _import(podman: Podman, root: Path, name: str) -> None:

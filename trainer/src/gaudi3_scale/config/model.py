@@ -34,6 +34,9 @@ class ModelConfig(Section):
         "transformers folder; nothing is ever downloaded",
     )
     weights: Literal["auto", "random"] = Field("auto", description="auto = those of the folder, if it has any")
+    deferred: bool = Field(
+        False, description="draw random weights in parts, under habana_fsdp: for models larger than a node's memory"
+    )
     config: dict[str, Any] = Field(
         default={}, description="changes to the configuration of a published shape or folder, in its own names"
     )

@@ -33,6 +33,10 @@ class TrainConfig(Section):
     precision: Literal["32-true", "bf16-mixed"] = Field(
         "32-true", description="32-true, or bf16-mixed = bfloat16 autocast over float32 weights"
     )
+    mode: Literal["eager", "lazy", "compile"] = Field(
+        "eager",
+        description="eager = operation by operation; compile = torch.compile; lazy = HPU's older graphs, there alone",
+    )
     strategy: Literal["auto", "habana_ddp", "habana_fsdp"] = Field(
         "auto",
         description="habana_ddp = a whole model in every process; habana_fsdp = split over all; auto = habana_ddp",

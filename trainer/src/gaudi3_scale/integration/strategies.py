@@ -90,6 +90,14 @@ class _Distributed(GaudiStrategy):
         device = prepare(root.type, root.index or 0)
         if self._process_group_backend is None:  # type: ignore[has-type]
             self._process_group_backend = device.backend
+        if not dist.is_initialized():
+            # Lightning would bind the group to the device, and a mesh then splits it, which hccl and gloo cannot.
+            from lightning.fabric.utilities.distributed import _init_dist_connection
+
+            strategy: Any = self
+            strategy.set_world_ranks()
+            strategy.accelerator.setup_device(root)
+            _init_dist_connection(strategy.cluster_environment, self._process_group_backend, timeout=strategy._timeout)
         super().setup_environment()  # type: ignore[misc]
 
 
@@ -123,6 +131,8 @@ class HabanaFSDP(_Distributed):
             half = torch.bfloat16 if str(self.precision_plugin.precision).startswith("bf16") else None
             shard(module, self.device_mesh["data_parallel"], half)  # type: ignore[attr-defined]
             module.configure_model = _done
+            if hasattr(module, "materialise"):
+                module.materialise(self.root_device)  # type: ignore[attr-defined]
         super().setup(trainer)
 
 

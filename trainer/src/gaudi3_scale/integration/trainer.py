@@ -54,7 +54,8 @@ class GaudiTrainer(pl.Trainer):
         if precision is not None and precision not in PRECISIONS:
             raise ConfigError(f"precision is {precision!r}: give one of {', '.join(PRECISIONS)}.")
         if devices == "auto":
-            devices = int(os.environ.get("LOCAL_WORLD_SIZE") or 0) or available(accelerator.kind)
+            single = strategy == "gaudi_single"
+            devices = int(os.environ.get("LOCAL_WORLD_SIZE") or 0) or (1 if single else available(accelerator.kind))
         count = len(type(accelerator).parse_devices(devices)) * num_nodes
         if strategy == "auto":
             strategy = "gaudi_single" if count == 1 else "habana_ddp"

@@ -60,8 +60,8 @@ class InterruptionCallback(pl.Callback):
         self._agreement = Agreement(self._notices, group, trainer.world_size)
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """Signals are the caller's again."""
-        if self._notices is not None:
+        """Signals are the caller's again, unless the process is about to end: the launcher's SIGTERM may come yet."""
+        if self._notices is not None and not self._told:
             self._notices.stop()
             self._notices = self._agreement = None
 
@@ -99,6 +99,7 @@ class InterruptionCallback(pl.Callback):
 
     def _leave(self, trainer: pl.Trainer) -> None:
         assert self._notices is not None
+        self._told = True
         saver = _Function(lambda: self._save(trainer))
         left = depart(saver, trainer.global_step, _gatherer(self._agreement), self._notices.notice)
         if trainer.is_global_zero:

@@ -40,6 +40,7 @@ class Interruption:
 
     def _leave(self, words: str) -> None:
         self._write_down(words)
+        self._notices.before_leaving = lambda why: None  # it is written down already
         # Nobody goes before all are done: the launcher ends the rest as soon as one has gone.
         self._team.barrier()
         raise Interrupted(f"Interrupted at step {self._progress.step}, as {words}; started again, the job goes on.")

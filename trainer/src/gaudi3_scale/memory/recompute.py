@@ -103,8 +103,13 @@ def plan_recompute(
     def fits(full: int, kept: int) -> bool:
         return search.peak(micro_batch_size, full, kept) <= limit
 
-    full = _smallest(0, blocks, lambda number: fits(number, blocks - number if selective else 0))
-    kept = _smallest(0, blocks - full if selective else 0, lambda number: fits(full, number))
+    def most_kept(full: int) -> int | None:
+        """The last block is recomputed when all else is still there, so that to keep its products may cost memory."""
+        rest = blocks - full if selective else 0
+        return next((kept for kept in (rest, max(0, rest - 1)) if fits(full, kept)), None)
+
+    full = _smallest(0, blocks, lambda number: most_kept(number) is not None)
+    kept = _smallest(0, most_kept(full) or 0, lambda number: fits(full, number))
     levels = search.prune(search.assignment(full, kept), micro_batch_size, limit)
     return RecomputePlan(levels, search.predict(micro_batch_size, levels), limit, search.share(levels))
 

@@ -152,7 +152,6 @@ def predict_step(
     As in Lightning's loop, the gradients of the step before are freed after the first forward pass, not before it. As
     with `GaudiMixedPrecision`, weights cast by autocast are kept until the step's end if there is more than one pass.
     """
-    random_state = torch.get_rng_state()
     tracker = StorageTracker()
     with fake_mode() as mode:
         twin = fake_twin(model, mode)
@@ -176,7 +175,6 @@ def predict_step(
                 "gradients": _bytes(p.grad for p in parameters if p.grad is not None),
                 "optimizer_state": _bytes(tree_leaves(list(stepper.state.values()))) if stepper else 0,
             }
-    torch.set_rng_state(random_state)
     return StepMemory(peak=max(peaks.values()), **peaks, **sizes, activations=activations - sum(sizes.values()))
 
 

@@ -1,6 +1,6 @@
 """Random weights for a model that was built as shapes only, so that no process ever holds the whole of it.
 
-    model = build(config, device="meta")
+    model = build(config, device="meta")         # model.deferred does so in a job
     fully_shard(...)                             # or not
     materialise(model, seed, torch.device("hpu", 0))
 
@@ -19,14 +19,29 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
+from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.build import build, has_weights
+
+
+def build_deferred(config: Config) -> nn.Module:
+    """A job's model as shapes only; ConfigError where it could not be given weights."""
+    if config.train.strategy != "habana_fsdp":
+        raise ConfigError(
+            f"model.deferred is set, and train.strategy is {config.train.strategy}, under which every process has the "
+            "whole model: set train.strategy to habana_fsdp, or leave model.deferred out."
+        )
+    if config.model.lora.rank or has_weights(config.model):
+        raise ConfigError(
+            "model.deferred draws random weights, and this job begins from a folder's or trains adapters: leave it "
+            "out, or set model.weights to random and model.lora.rank to 0."
+        )
+    return build(config.model, device="meta")
 
 
 @torch.no_grad()
 def materialise(model: nn.Module, seed: int, device: torch.device) -> None:
     """Allocate what this process holds of the model, and fill it; the whole of one module at a time is on the CPU."""
-    if hasattr(model, "peft_config"):
-        raise ConfigError("A model with adapters cannot be built without storage: build it on a real device.")
     pretrained: Any = model
     shapes = {name: _own(module) for name, module in model.named_modules()}
     model.to_empty(device=device)

@@ -12,6 +12,7 @@ from gaudi3_scale import memory
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.models.build import build
+from gaudi3_scale.models.materialise import build_deferred, materialise
 from gaudi3_scale.models.objectives import losses, training_loss
 from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
 
@@ -22,13 +23,21 @@ class LanguageModule(pl.LightningModule):
     def __init__(self, config: Config, device: Device, weights: bool = True) -> None:
         """Build the model; without `weights` a folder's are not read, as a checkpoint's come instead."""
         super().__init__()
-        self.model = build(config.model, weights=weights)
+        self.model = build_deferred(config) if config.model.deferred else build(config.model, weights=weights)
         self.model.train()
         self.memory = memory.apply(self.model, training_loss, config, device)
+        backend = device.compile_backend(config.train.mode)
+        if backend is not None:
+            self.model.compile(backend=backend)  # in place: the names of parameters stay
         self._config = config.train
         self._gaudi_device = device
         self.loss_sum = torch.zeros((), device=device.torch_device())
         self.loss_count = 0
+
+    def materialise(self, device: torch.device) -> None:
+        """Once sharded: give a deferred model its weights; nothing for any other."""
+        if next(self.model.parameters()).is_meta:
+            materialise(self.model, self._config.seed, device)
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
         """Loss of one micro-batch."""

@@ -166,7 +166,7 @@ class device_of(device):
     """Use the card of a tensor inside a `with`; a tensor elsewhere changes nothing."""
 
     def __init__(self, obj: Any) -> None:
-        super().__init__(obj.get_device() if obj.is_hpu else None)
+        super().__init__(obj.get_device() if obj.device.type == "hpu" else None)
 
 
 def get_device_name(device: Any = None) -> str:
@@ -225,6 +225,12 @@ def is_initialized() -> bool:
     """Whether a card was used in this process."""
     used: bool = extension().used()
     return used
+
+
+def __getattr__(name: str) -> bool:
+    if name == "_initialized":  # activation checkpointing keeps the card's random numbers only where this is true
+        return is_initialized()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _is_in_bad_fork() -> bool:

@@ -1,0 +1,61 @@
+"""The suite runs on the built device: the one on PYTHONPATH, else the checkout's (`make hpu`)."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+BUILT = HERE.parents[2] / ".cache" / "hpu"
+
+os.environ["OMP_NUM_THREADS"] = "1"
+if importlib.util.find_spec("habana_frameworks") is None:
+    if not (BUILT / "habana_frameworks").is_dir():
+        pytest.exit(f"The simulated hpu device is not built in {BUILT}: run 'make hpu' first.", returncode=1)
+    sys.path.insert(0, str(BUILT))
+sys.path.insert(0, str(HERE))  # helpers are found under every import mode of pytest
+
+import torch  # noqa: E402  # loads the device
+
+torch.set_num_threads(1)
+
+
+def environment(**more: str) -> dict[str, str]:
+    """For a process of its own that loads the device."""
+    path = os.pathsep.join(entry for entry in sys.path if entry and Path(entry).is_dir())
+    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+@pytest.fixture
+def run() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a piece of Python in a fresh process with some environment."""
+
+    def run(code: str, **more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", code]
+        return subprocess.run(
+            command,
+            env=environment(**more),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def clean() -> Iterator[None]:
+    """Nothing is on the cards before, and nothing may be left after."""
+    gc.collect()
+    before = [torch.hpu.memory_allocated(index) for index in range(8)]
+    yield
+    gc.collect()
+    assert [torch.hpu.memory_allocated(index) for index in range(8)] == before

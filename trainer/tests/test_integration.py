@@ -1,0 +1,294 @@
+"""Lightning with Gaudi: what is named is taken or refused, users' code works, and a simulated card equals the CPU."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import lightning.pytorch as pl
+import pytest
+import torch
+from conftest import SOURCE, free_port
+from lightning.fabric.plugins import CheckpointIO, ClusterEnvironment
+from lightning.pytorch.accelerators import Accelerator, AcceleratorRegistry
+from lightning.pytorch.plugins.precision import Precision
+from lightning.pytorch.strategies import (
+    DDPStrategy,
+    ModelParallelStrategy,
+    ParallelStrategy,
+    SingleDeviceStrategy,
+    Strategy,
+    StrategyRegistry,
+)
+from torch import nn
+
+from gaudi3_scale import GaudiAccelerator, GaudiOptimizer, GaudiTrainer
+from gaudi3_scale.device import is_out_of_memory
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.integration.strategies import HabanaFSDPStrategy
+
+HERE = Path(__file__).resolve().parent
+SIMULATOR = HERE.parents[1] / ".cache" / "hpu"
+QUIET: dict[str, Any] = {
+    "logger": False,
+    "enable_checkpointing": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "abstract"),
+    [
+        (Accelerator, "auto_device_count get_parallel_devices is_available name parse_devices setup_device teardown"),
+        (Strategy, "all_gather barrier broadcast is_global_zero model_to_device reduce root_device"),
+        (ParallelStrategy, "barrier broadcast model_to_device reduce root_device"),
+        (SingleDeviceStrategy, ""),
+        (DDPStrategy, ""),
+        (ModelParallelStrategy, ""),
+        (Precision, ""),
+        (CheckpointIO, "load_checkpoint remove_checkpoint save_checkpoint"),
+        (
+            ClusterEnvironment,
+            "creates_processes_externally detect global_rank local_rank main_address main_port node_rank "
+            "set_global_rank set_world_size world_size",
+        ),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_lightning_asks_of_us_what_it_did(kind: type, abstract: str) -> None:
+    assert sorted(getattr(kind, "__abstractmethods__", ())) == abstract.split()
+
+
+def test_the_names_are_registered() -> None:
+    import gaudi3_scale.integration  # noqa: F401
+
+    assert "gaudi" in AcceleratorRegistry.available_accelerators()
+    assert {"habana_ddp", "habana_fsdp", "gaudi_single"} <= set(StrategyRegistry.available_strategies())
+
+
+class Line(pl.LightningModule):
+    """The smallest module that learns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Linear(2, 1)
+
+    def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+        loss: torch.Tensor = self.net(batch).pow(2).mean()
+        return loss
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def test_auto_is_the_cpu_where_there_is_nothing_else_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="gaudi3_scale"):
+        trainer = GaudiTrainer(max_steps=1, **QUIET)
+    said = [message for message in caplog.messages if message.startswith("GaudiTrainer")]
+    assert said == ["GaudiTrainer: 1 x cpu, strategy gaudi_single, precision 32-true"]
+    trainer.fit(Line(), torch.utils.data.DataLoader(torch.rand(4, 2)))
+    assert trainer.strategy.root_device == torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            {"accelerator": "hpu"},
+            "GaudiAccelerator is for hpu, but habana_frameworks (package habana-torch-plugin) is not installed: "
+            'install what is missing, or name another device, as in GaudiAccelerator("cpu").',
+        ),
+        (
+            {"accelerator": "cuda"},
+            "GaudiAccelerator is for cuda, but torch sees no CUDA device: install what is missing, or name another "
+            'device, as in GaudiAccelerator("cpu").',
+        ),
+        ({"accelerator": "tpu"}, "accelerator is 'tpu': give auto, hpu, cuda, cpu or a GaudiAccelerator."),
+        ({"strategy": "ddp"}, "strategy is 'ddp': give auto or one of gaudi_single, habana_ddp, habana_fsdp."),
+        ({"precision": "16-mixed"}, "precision is '16-mixed': give one of 32-true, bf16-mixed, bf16-true."),
+        (
+            {"strategy": "gaudi_single", "devices": 2},
+            "gaudi_single was given 2 devices: give one, or strategy habana_ddp or habana_fsdp.",
+        ),
+    ],
+    ids=lambda value: next(iter(value.values())) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_is_refused_in_a_sentence(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        GaudiTrainer(**arguments, **QUIET)
+    assert str(refused.value) == sentence
+
+
+def test_lightnings_own_choice_of_a_strategy_is_not_silently_the_cpu() -> None:
+    trainer = pl.Trainer(accelerator=GaudiAccelerator("cpu"), max_steps=1, **QUIET)
+    with pytest.raises(
+        ConfigError, match=r"^The strategy is SingleDeviceStrategy, which does not know cpu: give strat"
+    ):
+        trainer.fit(Line(), torch.utils.data.DataLoader(torch.rand(4, 2)))
+
+
+def test_a_parameter_that_cannot_be_sharded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gaudi3_scale.integration.sharding import shard
+
+    module = Line()
+    module.scale = nn.Parameter(torch.ones(1))
+    with pytest.raises(ConfigError, match=r"^habana_fsdp cannot shard scale, which Line holds itself: move parameters"):
+        shard(module, None)
+
+
+def test_fused_adamw_is_torchs_with_habanas_defaults_and_exchanges_state() -> None:
+    torch.manual_seed(0)
+    one, other = nn.Linear(3, 2), nn.Linear(3, 2)
+    other.load_state_dict(one.state_dict())
+    fused = GaudiOptimizer.FusedAdamW(({"params": part.parameters()} for part in [one]), lr=0.1)
+    plain = torch.optim.AdamW(other.parameters(), lr=0.1, eps=1e-6, weight_decay=0.0)
+    assert {k: fused.defaults[k] for k in ("lr", "betas", "eps", "weight_decay", "fused")} == {
+        "lr": 0.1,
+        "betas": (0.9, 0.999),
+        "eps": 1e-6,
+        "weight_decay": 0.0,
+        "fused": True,
+    }
+    for number in range(6):
+        if number == 3:
+            state = copy.deepcopy(fused.state_dict())
+            state["param_groups"] = plain.state_dict()["param_groups"]
+            plain.load_state_dict(state)
+        for model, optimizer in ((one, fused), (other, plain)):
+            optimizer.zero_grad()
+            model(torch.full((1, 3), float(number))).sum().backward()
+            optimizer.step()
+    torch.testing.assert_close(one.weight, other.weight)
+
+
+@pytest.mark.parametrize(
+    ("error", "known"),
+    [
+        (
+            RuntimeError("[Rank:0] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::4194304 (4)MB"),
+            True,
+        ),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB."), True),
+        (RuntimeError("[enforce fail at alloc_cpu.cpp:1] DefaultCPUAllocator: can't allocate memory: you tried"), True),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+        (ValueError("MODULE:PT_DEVMEM Allocation failed for size"), False),
+    ],
+)
+def test_running_out_of_memory_is_recognised(error: Exception, known: bool) -> None:
+    assert is_out_of_memory(error) is known
+
+
+def run(*command: str, hpu: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A script as a user starts it."""
+    paths = [str(SOURCE), *([str(SIMULATOR)] if hpu else [])]
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", *command],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", **environment},
+        text=True,
+        capture_output=True,
+        timeout=280,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("lightning", ["lightning.pytorch", "pytorch_lightning"])
+def test_a_users_own_module_trains_with_lightnings_own_trainer(lightning: str, tmp_path: Path) -> None:
+    """Lightning starts both processes itself; each strategy trains, validates, saves, resumes and predicts."""
+    result = run(str(HERE / "plain.py"), lightning, str(tmp_path))
+    assert result.returncode == 0, result.stdout + result.stderr
+    seen = json.loads((tmp_path / "seen.json").read_text())
+    assert seen["dtypes"] == ["torch.bfloat16"]  # Lightning by itself would have autocast for CUDA: float32 here
+    assert seen["validated"] > 0
+    common = {"step": 6, "ranks agree": True, "weights": "torch.float32"}
+    assert seen["habana_ddp"] == {**common, "sharded": False, "predictions": 4}
+    assert seen["habana_fsdp"] == {**common, "sharded": True, "predictions": None}
+
+
+def test_a_module_of_the_other_lightning_is_told_what_to_import() -> None:
+    program = (
+        "import pytorch_lightning as pl\n"
+        "class Mine(pl.LightningModule): pass\n"
+        "from gaudi3_scale import GaudiTrainer\n"
+        "GaudiTrainer('cpu', logger=False, enable_checkpointing=False).fit(Mine())\n"
+    )
+    result = run("-c", program)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1].endswith(
+        "Mine is a module of pytorch_lightning, and GaudiTrainer is of lightning: write `import lightning.pytorch as "
+        "pl` in place of `import pytorch_lightning as pl`, or use pytorch_lightning's "
+        "Trainer(accelerator=GaudiAccelerator(), strategy='habana_ddp')."
+    )
+
+
+def test_backend_fake_is_refused_before_training() -> None:
+    """Lightning would take it for hpu: collectives that do nothing, and ranks that drift apart."""
+    program = (
+        "import torch, lightning.pytorch as pl\n"
+        "from torch.testing._internal.distributed.fake_pg import FakeStore\n"
+        "import torch.distributed as dist\n"
+        "dist.init_process_group('fake', store=FakeStore(), rank=0, world_size=2)\n"
+        "from gaudi3_scale import GaudiTrainer\n"
+        "class Mine(pl.LightningModule):\n"
+        "    def __init__(self):\n"
+        "        super().__init__(); self.net = torch.nn.Linear(1, 1)\n"
+        "    def training_step(self, batch, index): return self.net(batch).sum()\n"
+        "    def configure_optimizers(self): return torch.optim.SGD(self.parameters(), lr=0.1)\n"
+        "trainer = GaudiTrainer('cpu', strategy='habana_ddp', devices=2, logger=False, enable_checkpointing=False)\n"
+        "trainer.fit(Mine(), torch.utils.data.DataLoader(torch.rand(4, 1)))\n"
+    )
+    environment = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0"}
+    agent = {"TORCHELASTIC_RUN_ID": "x", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    result = run("-c", program, **environment, **agent)
+    assert result.returncode == 1
+    assert (
+        "TrainerError: The process group's backend is 'fake', which exchanges nothing: import the real one (gloo)"
+        in (result.stderr)
+    )
+
+
+@pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
+def test_training_on_a_simulated_card_equals_the_cpu_to_the_last_bit(tmp_path: Path) -> None:
+    """Llama, Mixtral and BERT in float32 on one thread: one process, and two with each strategy."""
+    launch = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--rdzv-backend=c10d", "--rdzv-id=parity")
+    for device in ("cpu", "hpu"):
+        script = (str(HERE / "parity.py"), device, str(tmp_path))
+        alone = run(*script, "gaudi_single", hpu=device == "hpu")
+        assert alone.returncode == 0, alone.stderr
+        two = run(
+            *launch,
+            f"--rdzv-endpoint=127.0.0.1:{free_port()}",
+            *script,
+            "habana_ddp",
+            "habana_fsdp",
+            hpu=device == "hpu",
+        )
+        assert two.returncode == 0, two.stderr
+    for shape in ("llama", "mixtral", "bert"):
+        for strategy in ("gaudi_single", "habana_ddp", "habana_fsdp"):
+            on_cpu, on_hpu = (
+                torch.load(tmp_path / f"{shape}-{device}-{strategy}.pt", weights_only=True) for device in ("cpu", "hpu")
+            )
+            assert list(on_cpu) == list(on_hpu)
+            different = [name for name in on_cpu if not torch.equal(on_cpu[name], on_hpu[name])]
+            assert different == [], f"{shape} {strategy}"
+        # The strategies agree with one another up to the order of a sum.
+        ddp, fsdp = (
+            torch.load(tmp_path / f"{shape}-hpu-{s}.pt", weights_only=True) for s in ("habana_ddp", "habana_fsdp")
+        )
+        for name in ddp:
+            torch.testing.assert_close(ddp[name], fsdp[name], rtol=1e-4, atol=1e-5)
+
+
+def test_the_strategies_leave_sigterm_to_whoever_handles_it() -> None:
+    trainer = GaudiTrainer("cpu", max_steps=1, **QUIET)
+    before = signal.getsignal(signal.SIGTERM)
+    trainer.fit(Line(), torch.utils.data.DataLoader(torch.rand(4, 2)))
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert HabanaFSDPStrategy.strategy_name == "habana_fsdp"

@@ -1,0 +1,28 @@
+"""The README's table of options is that of the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from gaudi3_scale import config as configuration
+from gaudi3_scale.memory import AdvancedMemoryManager, MemoryOptimizer
+from gaudi3_scale.precision import GaudiMixedPrecision
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+
+
+def test_every_option_is_in_the_table_and_no_other() -> None:
+    section = README.read_text().split("\n## Memory and precision\n")[1].split("\n## ")[0]
+    documented = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    options = [
+        name
+        for kind in (GaudiMixedPrecision, MemoryOptimizer, AdvancedMemoryManager)
+        for name in inspect.signature(kind).parameters
+        if name != "device"
+    ]
+    assert documented == options
+    named = set(re.findall(r"\bmemory\.(\w+)(?==)|`memory\.(\w+)`", section))
+    keys = {key.removeprefix("memory.") for key in configuration.keys() if key.startswith("memory.")}  # noqa: SIM118
+    assert {first or second for first, second in named} <= keys and named
