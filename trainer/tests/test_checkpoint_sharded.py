@@ -120,11 +120,14 @@ def fail_on_rank_1(rank: int, folder: Path, where: str) -> tuple[list[int], str]
         storage.HashingFile.write = full  # type: ignore[method-assign]
     training.train(1)
     writer.save(2)
+    words = "no error"
     try:
         writer.wait()
     except TrainerError as error:
-        return writer.store.steps(), str(error)
-    return writer.store.steps(), "no error"
+        words = str(error)
+    left = [path.name for path in writer.store.directory.iterdir() if not path.name.startswith("step-")]
+    assert left == [], "a failed save gives its room back"
+    return writer.store.steps(), words
 
 
 def test_a_full_disk_on_one_node_is_known_to_all_and_commits_nothing(tmp_path: Path) -> None:
