@@ -31,12 +31,12 @@ down: $(VENV)/.controller
 status: $(VENV)/.controller
 	gaudi3-simulator status
 
-$(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml
+$(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml deploy/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is %d.%d: set PYTHON=" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -c 'import venv, ensurepip' || { echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -r requirements/controller.txt
-	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator -e deploy
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/trainer.txt requirements/extras.txt
@@ -80,6 +80,7 @@ unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool hpu
 	pytest -q tests/unit tests/monitoring
 	cd simulator && pytest -q
 	cd simulator/torch && pytest -q
+	cd deploy && pytest -q
 
 trainer-test: $(VENV)/.dev hpu
 	cd trainer && pytest -q

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PRELOAD = ["torch", "torch.distributed.fsdp", "torch.distributed.checkpoint.state_dict"]
+PRELOAD = ["torch", "torch.distributed.fsdp", "gaudi3_scale.checkpoint.callback"]
 SECONDS = 60
 
 

@@ -120,11 +120,14 @@ def fail_on_rank_1(rank: int, folder: Path, where: str) -> tuple[list[int], str]
         storage.HashingFile.write = full  # type: ignore[method-assign]
     training.train(1)
     writer.save(2)
+    words = "no error"
     try:
         writer.wait()
     except TrainerError as error:
-        return writer.store.steps(), str(error)
-    return writer.store.steps(), "no error"
+        words = str(error)
+    left = [path.name for path in writer.store.directory.iterdir() if not path.name.startswith("step-")]
+    assert left == [], "a failed save gives its room back"
+    return writer.store.steps(), words
 
 
 def test_a_full_disk_on_one_node_is_known_to_all_and_commits_nothing(tmp_path: Path) -> None:
@@ -165,14 +168,13 @@ def die(rank: int, folder: Path, who: int, where: str) -> None:
 def test_a_kill_between_the_phases_of_the_commit_loses_no_committed_step(tmp_path: Path) -> None:
     _, weights, _ = ranks.run(2, tmp_path, train, tmp_path / "whole", True)[0]
     # From `prepare` on the other node has everything, its own shard and the copy: it finishes the step when it resumes.
-    for where, expected in (("copy", 1), ("prepare", 2), ("commit", 2)):
-        for who in (0, 1):
-            folder = tmp_path / f"{where}{who}"
-            ranks.run(2, tmp_path, die, folder, who, where, killed=True)
-            for step, (_, _, after), said, _ in ranks.run(2, tmp_path, resume, folder, True):
-                assert (step, said) == (expected, []) and after == weights, f"{where} of rank {who}"
-            left = [path.name for path in (folder / f"node{who}" / "checkpoints").iterdir()]
-            assert not any(name.startswith(BUILDING) for name in left)
+    for who, where, expected in ((0, "copy", 1), (1, "prepare", 2), (0, "commit", 2), (1, "commit", 2)):
+        folder = tmp_path / f"{where}{who}"
+        ranks.run(2, tmp_path, die, folder, who, where, killed=True)
+        for step, (_, _, after), said, _ in ranks.run(2, tmp_path, resume, folder, True):
+            assert (step, said) == (expected, []) and after == weights, f"{where} of rank {who}"
+        left = [path.name for path in (folder / f"node{who}" / "checkpoints").iterdir()]
+        assert not any(name.startswith(BUILDING) for name in left)
 
 
 def elsewhere(rank: int, folder: Path) -> Any:

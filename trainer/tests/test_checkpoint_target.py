@@ -153,6 +153,35 @@ def test_nodes_upload_their_own_shards_and_a_new_pair_resumes(place: tuple[str, 
     assert second[0][1] == second[1][1] == first[0][1]
 
 
+def test_content_that_changed_in_the_target_is_passed_over(tmp_path: Path) -> None:
+    place = (str(tmp_path / "target"), None)
+    _, weights, _ = run(0, tmp_path / "first", place, 2, False)
+    (path,) = (tmp_path / "target").glob("step-00000002-*/__0_0.distcp")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    step, after, said = run(0, tmp_path / "second", place, 2, False)
+    assert (step, after) == (1, weights)
+    assert said == [f"checkpoint {path.parent} is damaged (the content of __0_0.distcp has changed) and is passed over"]
+
+
+def test_nothing_is_committed_in_the_target_before_all_nodes_have_uploaded(tmp_path: Path) -> None:
+    said: list[str] = []
+    training = Training()
+    training.train(1)
+    writer = saver(tmp_path / "checkpoints", training)
+    writer.save(1)
+    assert writer.wait() and writer.committed is not None
+    target = DirectoryTarget(tmp_path / "target")
+    uploader = Uploader(target, writer.store, Peers.single(), said.append, patience=0.3)
+    uploader.offer(writer.committed, {"state.pt", ".metadata"})
+    assert uploader.drain() and "__0_0.distcp, which another node uploads, did not come in 0.3 s" in said[0]
+    assert not any(name.endswith("manifest.json") for name in target.sizes())
+    uploader.offer(writer.committed, {"__0_0.distcp"})
+    assert uploader.drain() and uploader.uploaded == 1
+    assert any(name.endswith("manifest.json") for name in target.sizes())
+
+
 def test_a_dead_target_costs_a_sentence_not_the_training(endpoint: str, tmp_path: Path) -> None:
     said: list[str] = []
     training = Training()

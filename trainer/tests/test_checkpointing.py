@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from small_llama import Operations, gradients, loss, samples, small_llama
 from torch import nn
+from torch.distributed.checkpoint.state_dict import get_model_state_dict
+from torch.distributed.fsdp import fully_shard
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.memory.checkpointing import checkpoint_all, checkpoint_blocks, levels_of
+from gaudi3_scale.models.blocks import repeated_blocks
 
 
 @pytest.mark.parametrize("level", ["selective", "full"])
@@ -82,3 +87,23 @@ def test_refusals() -> None:
         checkpoint_blocks(small_llama(), {"model.layers.0": "half"})  # type: ignore[dict-item]
     with pytest.raises(ConfigError, match=r"^Linear has no list of at least two blocks of one class"):
         checkpoint_all(nn.Linear(2, 2), "full")
+
+
+def test_sharded_blocks_have_equal_gradients_and_names(tmp_path: Path) -> None:
+    expected = gradients(small_llama(), samples(2))
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        for level in ("selective", "full"):
+            model = small_llama()
+            checkpoint_all(model, level)  # before sharding, as the job does
+            for _, block in repeated_blocks(model):
+                fully_shard(block)
+            fully_shard(model)
+            found = gradients(model, samples(2))
+            assert all(torch.equal(found[name].full_tensor(), expected[name]) for name in expected)
+            assert list(get_model_state_dict(model)) == list(expected)
+            with Operations() as operations:
+                loss(model, samples(2)).backward()
+            assert operations.names["silu"] == 6
+    finally:
+        dist.destroy_process_group()

@@ -1,20 +1,19 @@
-"""A sharded job on two nodes: killed, a disk lost, resumed exactly; then with one process."""
+"""A sharded job on two nodes: killed, a disk lost, resumed exactly."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
-import pytest
 from conftest import Job, assert_same
 
-SETTINGS = ("train.strategy=habana_fsdp", "train.micro_batch_size=6", "train.max_steps=22", "train.log_every=1")
+SETTINGS = ("train.strategy=habana_fsdp", "train.micro_batch_size=6", "train.max_steps=18", "train.log_every=1")
 
 
-def test_a_sharded_job_resumes_exactly_without_a_disk_and_with_half_the_processes(text: Path, tmp_path: Path) -> None:
+def test_a_sharded_job_resumes_exactly_though_a_node_lost_its_disk(text: Path, tmp_path: Path) -> None:
     whole, broken = Job(tmp_path / "whole", text, nodes=2), Job(tmp_path / "broken", text, nodes=2)
     whole.run(*SETTINGS)
-    files = sorted(path.name for path in (whole.node(1) / "checkpoints" / "step-00000022").iterdir())
+    files = sorted(path.name for path in (whole.node(1) / "checkpoints" / "step-00000018").iterdir())
     assert files == [".metadata", "__0_0.distcp", "__1_0.distcp", "manifest.json", "state.pt"]
     with broken.running(*SETTINGS, lines=12, saved=10):
         pass
@@ -24,13 +23,4 @@ def test_a_sharded_job_resumes_exactly_without_a_disk_and_with_half_the_processe
     assert broken.status(0)["resumed_from_step"] >= 10
     for node in (0, 1):
         assert broken.losses(node) == whole.losses(node)
-        assert_same(broken.state(22, node), whole.state(22, 0))
-
-    alone = Job(tmp_path / "alone", text)
-    shutil.copytree(whole.node(0), alone.node(0))
-    for path in (alone.node(0) / "checkpoints").glob("step-00000022"):
-        shutil.rmtree(path)
-    (alone.node(0) / "status.json").unlink()
-    assert "resuming from step 20\n" in alone.run(*SETTINGS)
-    for (step, loss), (other, expected) in zip(alone.losses(), whole.losses(), strict=True):
-        assert step == other and loss == pytest.approx(expected, rel=1e-5)
+        assert_same(broken.state(18, node), whole.state(18, 0))

@@ -25,6 +25,7 @@ from transformers import (
 )
 
 from gaudi3_scale import device as devices
+from gaudi3_scale.memory.checkpointing import checkpoint_all
 from gaudi3_scale.throughput.flops import ModelFlops, UncountableError, count, recomputed_share
 from gaudi3_scale.throughput.meter import Meter, meter_for
 from gaudi3_scale.throughput.peaks import PEAKS, matmul_dtype, peak_flops
@@ -99,6 +100,13 @@ def test_a_block_wrapped_by_torch_is_recomputed() -> None:
     for index, block in enumerate(blocks):
         blocks[index] = checkpoint_wrapper(block)
     assert recomputed_share(model) == 1.0
+
+
+@pytest.mark.parametrize(("level", "share"), [("full", 1.0), ("selective", 0.0), ("none", 0.0)])
+def test_only_products_that_are_computed_again_count(level: Any, share: float) -> None:
+    model = MODELS["llama"]()
+    checkpoint_all(model, level)
+    assert recomputed_share(model) == share
 
 
 def test_a_sliding_window_bounds_what_a_token_is_compared_with() -> None:

@@ -67,12 +67,12 @@ def inputs(batch: int) -> list[Tensor]:
 @pytest.mark.parametrize(
     ("make", "objective", "shape", "batch"),
     # in the first, logits are most of the peak; in the second it matters which block is recomputed
-    [(small_llama, loss, spec, BATCH), (lambda: Stack(256, 256, 256), total, inputs, 4096)],
+    [(lambda: small_llama(layers=2), loss, spec, BATCH), (lambda: Stack(256, 256, 256), total, inputs, 4096)],
 )
 def test_no_cheaper_assignment_fits(make: Any, objective: Any, shape: Any, batch: int) -> None:
     model = make()
     known = peaks(model, objective, shape(batch))
-    assert len(known) == 27 and len(set(known.values())) > 4
+    assert len(known) in (9, 27) and len(set(known.values())) > 4
 
     def cost(levels: tuple[Level, ...]) -> tuple[int, int]:
         return levels.count("full"), len(levels) - levels.count("none")

@@ -83,13 +83,17 @@ def count(model: nn.Module) -> ModelFlops:
 
 
 def recomputed_share(model: nn.Module) -> float:
-    """Share of the repeated blocks that are run forward again in the backward pass."""
-    found = [any(_recomputes(module) for module in block.modules()) for _, block in repeated_blocks(model)]
+    """Share of the repeated blocks that are run forward again in the backward pass, by this package, transformers or
+    torch's wrapper; a block that keeps its products (`selective`) repeats none.
+    """
+    found = [_recomputed(block) for _, block in repeated_blocks(model)]
     return sum(found) / len(found) if found else 0.0
 
 
-def _recomputes(module: nn.Module) -> bool:
-    return hasattr(module, "_checkpoint_wrapped_module") or bool(getattr(module, "gradient_checkpointing", False))
+def _recomputed(block: nn.Module) -> bool:
+    level = getattr(block.forward, "gaudi_level", None)  # see memory/checkpointing.py
+    wrapped = hasattr(block, "_checkpoint_wrapped_module")
+    return level == "full" or wrapped or bool(getattr(block, "gradient_checkpointing", False))
 
 
 def _expert_share(config: Any) -> float:

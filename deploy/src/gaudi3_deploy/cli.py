@@ -1,0 +1,454 @@
+"""The command `gaudi3-deploy`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from gaudi3_deploy import __version__, estimate, record, site
+from gaudi3_deploy.console import Teller
+from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.record import Deployment
+from gaudi3_deploy.terraform import Plan, Terraform
+
+CLOUDS = ("aws", "azure", "gcp", "ibm", "onprem")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="From an account to a running job: terraform and ansible-playbook, one step at a time or all at once.",
+)
+
+
+@dataclass
+class Context:
+    """Options of all commands."""
+
+    console: Console
+    deployments: Path
+    terraform_dir: Path
+    terraform: str
+
+    @property
+    def collection(self) -> Path:
+        """The checkout around the Terraform tree."""
+        return self.terraform_dir.parent
+
+    def find(self, name: str) -> Deployment:
+        """A deployment that exists."""
+        found = record.load(self.deployments, name)
+        if found is None:
+            names = ", ".join(each.name for each in record.every(self.deployments)) or "none"
+            raise UsageError(
+                f"There is no deployment {name!r} in {self.deployments} (there is: {names}): "
+                "`gaudi3-deploy up` makes one."
+            )
+        return found
+
+    def open(self, deployment: Deployment, teller: Teller) -> Terraform:
+        """Its Terraform workspace, initialised."""
+        terraform = Terraform(
+            self.terraform_dir / deployment.cloud, deployment.name, deployment.logs, teller, self.terraform
+        )
+        teller.say(f"terraform init in {terraform.directory}, workspace {deployment.name}")
+        terraform.init()
+        return terraform
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gaudi3-deploy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    deployments: Annotated[
+        Path, typer.Option(envvar="GAUDI3_DEPLOYMENTS", help="Folder of the deployments' records.")
+    ] = Path("deployments"),
+    terraform_dir: Annotated[
+        Path, typer.Option(envvar="GAUDI3_TERRAFORM_DIR", help="Folder with aws/, ibm/, onprem/, ...")
+    ] = Path("terraform"),
+    terraform: Annotated[str, typer.Option(help="The terraform executable.")] = "terraform",
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Options of all commands."""
+    context.obj = Context(Console(), deployments.resolve(), terraform_dir.resolve(), terraform)
+
+
+Name = Annotated[str, typer.Argument(help="Name of the deployment; its Terraform workspace has the same.")]
+Cloud = Annotated[str | None, typer.Option(help="aws, azure, gcp, ibm or onprem; needed the first time.")]
+Size = Annotated[int | None, typer.Option(help="Accelerator cards in all (variable cluster_size).")]
+Type = Annotated[str | None, typer.Option("--type", help="Type of machine (variable instance_type).")]
+Var = Annotated[
+    list[str] | None,
+    typer.Option("--var", metavar="KEY=VALUE", help="A variable of the root module; repeatable."),
+]
+VarFile = Annotated[Path | None, typer.Option(help="Variables of the root module, YAML or JSON.")]
+PriceOption = Annotated[float | None, typer.Option("--price", help="Your price of one node, USD per hour.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@app.command()
+def plan(
+    context: typer.Context,
+    name: Name,
+    cloud: Cloud = None,
+    size: Size = None,
+    type_: Type = None,
+    var: Var = None,
+    var_file: VarFile = None,
+    price: PriceOption = None,
+) -> None:
+    """Show what `up` would change and what it would cost; nothing is changed but the record of what is wanted."""
+    settings: Context = context.obj
+    deployment = _wanted(settings, name, cloud, size, type_, var, var_file)
+    teller = Teller(settings.console)
+    terraform = settings.open(deployment, teller)
+    planned = terraform.plan(deployment.variables_file, deployment.directory / "plan")
+    planned.path.unlink()
+    _tell_plan(settings.console, planned)
+    _price(settings, deployment, planned, price)
+
+
+@app.command()
+def up(
+    context: typer.Context,
+    name: Name,
+    cloud: Cloud = None,
+    size: Size = None,
+    type_: Type = None,
+    var: Var = None,
+    var_file: VarFile = None,
+    price: PriceOption = None,
+    yes: Yes = False,
+    allow_replace: Annotated[bool, typer.Option(help="Accept a plan that destroys or replaces running nodes.")] = False,
+    then_site: Annotated[bool, typer.Option("--site", help="Run site.yml when the nodes are there.")] = False,
+) -> None:
+    """Create or change the nodes. Interrupted at any point and run again, it goes on; done, it changes nothing."""
+    settings: Context = context.obj
+    deployment = _wanted(settings, name, cloud, size, type_, var, var_file)
+    teller = Teller(settings.console)
+    terraform = settings.open(deployment, teller)
+    planned = terraform.plan(deployment.variables_file, deployment.directory / "plan")
+    _tell_plan(settings.console, planned)
+    try:
+        if planned.nodes_lost and not allow_replace:
+            raise UsageError(
+                f"The plan destroys or replaces {len(planned.nodes_lost)} running node(s), "
+                f"{', '.join(planned.nodes_lost[:4])}: change what was asked for, or accept it with --allow-replace."
+            )
+        known = _price(settings, deployment, planned, price)
+        if not planned.empty and not yes:
+            _confirm(f"Make these {planned.changes} changes?")
+    except BaseException:
+        planned.path.unlink(missing_ok=True)
+        raise
+    if not planned.empty:
+        deployment.enter("applying")
+        try:
+            terraform.apply(planned)
+        finally:
+            teller.stop()
+    else:
+        planned.path.unlink(missing_ok=True)
+    outputs = terraform.outputs()
+    site.write_inventory(deployment, outputs)
+    deployment.count(len(outputs["cluster_endpoints"]), str(deployment.variables.get("instance_type", "")), known)
+    deployment.enter("up")
+    _tell_nodes(settings.console, deployment, outputs)
+    if then_site:
+        raise typer.Exit(_run_site(settings, deployment, []))
+    settings.console.print(f"next: gaudi3-deploy site {name}", highlight=False, markup=False)
+
+
+@app.command()
+def inventory(
+    context: typer.Context,
+    name: Name,
+    output: Annotated[bool, typer.Option("--outputs", help="Print Terraform's outputs as JSON instead.")] = False,
+) -> None:
+    """Write the inventory anew from Terraform's outputs and print its path, for `ansible-playbook -i`."""
+    settings: Context = context.obj
+    deployment = settings.find(name)
+    teller = Teller(Console(stderr=True))
+    outputs = settings.open(deployment, teller).outputs()
+    site.write_inventory(deployment, outputs)
+    typer.echo(json.dumps(outputs, indent=2) if output else str(deployment.inventory))
+
+
+@app.command("site", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run_site(context: typer.Context, name: Name) -> None:
+    """Run site.yml on the nodes; what follows the name goes to ansible-playbook (--check --diff, --tags, -e ...)."""
+    settings: Context = context.obj
+    deployment = settings.find(name)
+    if not (deployment.inventory / site.OUTPUTS).exists():
+        raise UsageError(f"Deployment {name!r} has no inventory yet: run `gaudi3-deploy up {name}` first.")
+    raise typer.Exit(_run_site(settings, deployment, context.args))
+
+
+@app.command()
+def status(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="One deployment; without it, all.")] = None,
+) -> None:
+    """What there is, and whether the nodes answer; nothing is changed and Terraform isn't asked."""
+    settings: Context = context.obj
+    found = [settings.find(name)] if name else list(record.every(settings.deployments))
+    table = Table("deployment", "cloud", "phase", "nodes", "type", "answering", "master", box=None, pad_edge=False)
+    for deployment in found:
+        nodes = _endpoints(deployment)
+        answers = site.reachable([_address(node) for node in nodes])
+        table.add_row(
+            deployment.name,
+            deployment.cloud,
+            deployment.phase,
+            str(len(nodes)),
+            str(deployment.variables.get("instance_type", "")),
+            f"{sum(answers)}/{len(nodes)}",
+            str(_outputs(deployment).get("master_ip") or ""),
+        )
+    settings.console.print(table if found else f"no deployments in {settings.deployments}")
+
+
+@app.command()
+def cost(context: typer.Context, name: Name) -> None:
+    """What the nodes have cost so far, at the prices they were estimated with."""
+    settings: Context = context.obj
+    deployment = settings.find(name)
+    usd, priced, unpriced = estimate.accrued(deployment.periods)
+    table = Table("from", "to", "nodes", "type", "USD/node/h", box=None, pad_edge=False)
+    for period in deployment.periods:
+        table.add_row(
+            _clock(period.began),
+            _clock(period.ended) if period.ended else "now",
+            str(period.nodes),
+            period.instance_type,
+            f"{period.hourly_usd:.2f}" if period.hourly_usd is not None else "unknown",
+        )
+    settings.console.print(table)
+    settings.console.print(
+        f"{usd:.2f} USD for {priced:.1f} node-hours"
+        + (f", and {unpriced:.1f} node-hours without a known price" if unpriced else "")
+        + "; nodes only, without storage, traffic and taxes",
+        highlight=False,
+    )
+
+
+@app.command()
+def down(
+    context: typer.Context,
+    name: Name,
+    yes: Yes = False,
+) -> None:
+    """Destroy everything that Terraform made for the deployment; its record of costs stays."""
+    settings: Context = context.obj
+    deployment = settings.find(name)
+    teller = Teller(settings.console)
+    terraform = settings.open(deployment, teller)
+    planned = terraform.plan(deployment.variables_file, deployment.directory / "plan", destroy=True)
+    _tell_plan(settings.console, planned)
+    if not yes:
+        answer = typer.prompt(
+            f"Type {name} to destroy these {planned.changes} resources", default="", show_default=False
+        )
+        if answer != name:
+            planned.path.unlink(missing_ok=True)
+            raise UsageError("Nothing was destroyed: the name was not typed.")
+    deployment.enter("destroying")
+    try:
+        terraform.apply(planned)
+    finally:
+        teller.stop()
+    left = terraform.resources()
+    if left:
+        raise DeployError(
+            f"{len(left)} resources are left ({', '.join(left[:5])}): run `gaudi3-deploy down {name}` again."
+        )
+    deployment.count(0, "", None)
+    (deployment.inventory / site.OUTPUTS).unlink(missing_ok=True)
+    (deployment.inventory / "terraform.yml").unlink(missing_ok=True)
+    terraform.forget()
+    deployment.enter("down")
+    teller.say(f"deployment {name} is gone")
+
+
+def _wanted(
+    settings: Context,
+    name: str,
+    cloud: str | None,
+    size: int | None,
+    kind: str | None,
+    var: list[str] | None,
+    var_file: Path | None,
+) -> Deployment:
+    """The record with what is asked for now laid over what was asked for before."""
+    deployment = record.load(settings.deployments, name)
+    if deployment is None or deployment.phase == "down":
+        if cloud is None:
+            raise UsageError(f"Deployment {name!r} is new: say where with --cloud, one of {', '.join(CLOUDS)}.")
+        periods = deployment.periods if deployment else []
+        deployment = Deployment(record.check_name(name), settings.deployments / name, cloud, periods=periods)
+    if cloud is not None and cloud not in CLOUDS:
+        raise UsageError(f"The cloud {cloud!r} is none of {', '.join(CLOUDS)}: give one of them.")
+    if cloud is not None and cloud != deployment.cloud:
+        raise UsageError(
+            f"Deployment {name!r} is in {deployment.cloud}, not {cloud}: give the new one another name, or take this "
+            f"one down first."
+        )
+    variables = {**deployment.variables, **_read_variables(var_file), **dict(_variable(each) for each in var or ())}
+    for key, value in (("name", name), ("cluster_size", size), ("instance_type", kind)):
+        if value is not None:
+            variables[key] = value
+    deployment.variables = variables
+    deployment.save()
+    return deployment
+
+
+def _variable(text: str) -> tuple[str, Any]:
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise UsageError(f"The variable {text!r} is not of the form KEY=VALUE: write for example region=us-west-2.")
+    try:
+        return key, yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise UsageError(f"The value of the variable {text!r} is not valid YAML: put it in quotes.") from None
+
+
+def _read_variables(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        values = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise UsageError(f"The variables in {path} cannot be read ({error}): give a YAML or JSON file.") from None
+    if not isinstance(values, dict):
+        raise UsageError(
+            f"The file {path} is not a mapping of variables to values: write for example region: us-west-2."
+        )
+    return values
+
+
+def _tell_plan(console: Console, planned: Plan) -> None:
+    if planned.empty:
+        console.print("nothing to change", highlight=False)
+        return
+    for verb, addresses in (
+        ("create", planned.create),
+        ("change", planned.update),
+        ("replace", planned.replace),
+        ("destroy", planned.delete),
+    ):
+        if addresses:
+            more = f" and {len(addresses) - 8} more" if len(addresses) > 8 else ""
+            console.print(
+                f"{verb} {len(addresses)}: {', '.join(addresses[:8])}{more}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+    if not planned.changes:
+        console.print("only outputs change", highlight=False)
+
+
+def _price(settings: Context, deployment: Deployment, planned: Plan, given: float | None) -> float | None:
+    """Tell the price of what there will be; of one node, if known."""
+    if deployment.cloud == "onprem":
+        return None
+    variables = deployment.variables
+    catalogue = estimate.read_catalogue(settings.terraform_dir / "catalogue" / "instances.json")
+    kind = catalogue.get(str(variables.get("instance_type", "")))
+    if given is None and deployment.periods and deployment.periods[-1].instance_type == variables.get("instance_type"):
+        given = deployment.periods[-1].hourly_usd
+    spot = variables.get("capacity") == "spot"
+    price = estimate.Price.of(kind, str(variables.get("region", "")), given, spot)
+    nodes = int(variables.get("cluster_size", 0)) // kind.cards if kind and kind.cards else 0
+    words = f"price: {price.words}"
+    if price.usd_per_hour is not None and nodes:
+        words += f"; {nodes} node(s): {nodes * price.usd_per_hour:.2f} USD per hour"
+    settings.console.print(words, highlight=False, markup=False, soft_wrap=True)
+    return price.usd_per_hour
+
+
+def _confirm(question: str) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError("Nobody is there to be asked: look at the plan above and run the command again with --yes.")
+    if not typer.confirm(question, default=False):
+        raise UsageError("Nothing was changed: the question was answered with no.")
+
+
+def _run_site(settings: Context, deployment: Deployment, arguments: list[str]) -> int:
+    deployment.enter("site")
+    code = site.run_site(deployment, settings.collection, arguments)
+    if code == 0 and not {"--check", "-C", "--syntax-check", "--list-tasks", "--list-hosts"} & set(arguments):
+        deployment.enter("ready")
+    return code
+
+
+def _outputs(deployment: Deployment) -> dict[str, Any]:
+    try:
+        found = json.loads((deployment.inventory / site.OUTPUTS).read_text())
+        return {name: about["value"] for name, about in found.items()}
+    except (OSError, ValueError):
+        return {}
+
+
+def _endpoints(deployment: Deployment) -> list[dict[str, Any]]:
+    return _nodes(_outputs(deployment))
+
+
+def _nodes(outputs: dict[str, Any]) -> list[dict[str, Any]]:
+    found = outputs.get("cluster_endpoints") or {}
+    if isinstance(found, dict):
+        return [{"name": name, **about} for name, about in sorted(found.items())]
+    return list(found)
+
+
+def _address(node: dict[str, Any]) -> tuple[str, int]:
+    return str(node.get("public_ip") or node.get("private_ip") or node["name"]), int(node.get("ssh_port") or 22)
+
+
+def _tell_nodes(console: Console, deployment: Deployment, outputs: dict[str, Any]) -> None:
+    for node in _nodes(outputs):
+        console.print(f"{node['name']}  {_address(node)[0]}", highlight=False, markup=False)
+    console.print(f"inventory: {deployment.inventory}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _clock(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def main() -> NoReturn:
+    """Exit codes: 0 done, 1 failed, 2 asked for something that can't be, 130 interrupted."""
+    try:
+        result = app(standalone_mode=False)
+        code = result if isinstance(result, int) else 0  # a command's typer.Exit comes back as a value
+    except UsageError as error:
+        print(f"gaudi3-deploy: {error}", file=sys.stderr)
+        code = 2
+    except DeployError as error:
+        print(f"gaudi3-deploy: {error}", file=sys.stderr)
+        code = 1
+    except (KeyboardInterrupt, typer.Abort):
+        print("gaudi3-deploy: interrupted; run again, it goes on", file=sys.stderr)
+        code = 130
+    except Exception as error:
+        click_message = getattr(error, "format_message", None)
+        if click_message is None:
+            raise
+        print(f"gaudi3-deploy: {click_message()}", file=sys.stderr)
+        code = 2
+    sys.stdout.flush()
+    sys.exit(code)

@@ -1,0 +1,79 @@
+"""What a deployment costs, from prices that were seen somewhere on some day, or from the user; otherwise nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.record import Period
+
+HOURS = 3600.0
+
+
+@dataclass(frozen=True)
+class InstanceType:
+    """What the catalogue says of a type of machine."""
+
+    name: str
+    cards: int
+    accelerator: str
+    prices: tuple[dict[str, Any], ...]
+    """Each with `market`, `usd_per_hour`, `region`, `source` and `seen`, a date."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """Of one node, per hour, without storage, traffic and taxes."""
+
+    usd_per_hour: float | None
+    words: str
+
+    @classmethod
+    def of(cls, kind: InstanceType | None, region: str, given: float | None, spot: bool) -> Price:
+        """The user's own price, else the catalogue's for on-demand machines."""
+        if given is not None:
+            return cls(given, f"{given:.2f} USD per node and hour, as given")
+        for known in kind.prices if kind else ():
+            if known["market"] != ("spot" if spot else "on-demand"):
+                continue
+            where = "" if known.get("region") in (None, region) else f" in {known['region']}, not {region or 'known'}"
+            return cls(
+                float(known["usd_per_hour"]),
+                f"{known['usd_per_hour']:.2f} USD per node and hour, {known['market']}{where} "
+                f"(seen {known['seen']}: {known['source']})",
+            )
+        what = (
+            "spot prices change by the hour" if spot else f"the catalogue has no price of {kind.name if kind else 'it'}"
+        )
+        return cls(None, f"unknown: {what}; give yours with --price")
+
+
+def read_catalogue(path: Path) -> dict[str, InstanceType]:
+    """Types of machines by name."""
+    try:
+        entries = json.loads(path.read_text())["types"]
+        return {
+            name: InstanceType(name, int(e["cards"]), str(e["accelerator"]), tuple(e.get("prices", ())))
+            for name, e in entries.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"The catalogue of machines {path} cannot be read ({error}): restore it.") from None
+
+
+def accrued(periods: Sequence[Period], now: float | None = None) -> tuple[float, float, float]:
+    """USD since the beginning, node-hours with a known price, node-hours without."""
+    now = time.time() if now is None else now
+    usd = priced = unpriced = 0.0
+    for period in periods:
+        hours = period.nodes * max(0.0, (period.ended or now) - period.began) / HOURS
+        if period.hourly_usd is None:
+            unpriced += hours
+        else:
+            priced += hours
+            usd += hours * period.hourly_usd
+    return usd, priced, unpriced

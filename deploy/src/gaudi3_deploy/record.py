@@ -1,0 +1,139 @@
+"""What is known of a deployment between two commands: a directory which a kill at any instant leaves readable.
+
+    deployments/NAME/deployment.json          cloud, phase, and when how many nodes began or ceased to cost
+    deployments/NAME/variables.tfvars.json    what terraform is given, and what it is given again
+    deployments/NAME/inventory/               for `ansible-playbook -i`
+    deployments/NAME/logs/                    everything that terraform and ansible-playbook said
+
+The nodes themselves are in terraform's state (a workspace of the deployment's name), not here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gaudi3_deploy.errors import DeployError, UsageError
+
+NAME = re.compile(r"[a-z][a-z0-9-]{1,30}[a-z0-9]")
+PHASES = ("new", "applying", "up", "site", "ready", "destroying", "down")
+
+
+@dataclass
+class Period:
+    """Nodes of a type from one time to another; the last one has no end."""
+
+    began: float
+    nodes: int
+    instance_type: str
+    hourly_usd: float | None
+    """Price of one node, as it was estimated then; None = unknown."""
+    ended: float | None = None
+
+
+@dataclass
+class Deployment:
+    """One deployment's record."""
+
+    name: str
+    directory: Path
+    cloud: str
+    phase: str = "new"
+    periods: list[Period] = field(default_factory=list)
+    variables: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def variables_file(self) -> Path:
+        """For terraform's -var-file."""
+        return self.directory / "variables.tfvars.json"
+
+    @property
+    def inventory(self) -> Path:
+        """For ansible-playbook's -i."""
+        return self.directory / "inventory"
+
+    @property
+    def logs(self) -> Path:
+        """Where the commands' output goes."""
+        return self.directory / "logs"
+
+    def save(self) -> None:
+        """Write it; the variables first, as the phase relies on them."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.variables_file, json.dumps(self.variables, indent=2) + "\n")
+        about = {
+            "schema": 1,
+            "cloud": self.cloud,
+            "phase": self.phase,
+            "periods": [asdict(period) for period in self.periods],
+        }
+        write_atomically(self.directory / "deployment.json", json.dumps(about, indent=2) + "\n")
+
+    def enter(self, phase: str) -> None:
+        """Note what is being done, before it is."""
+        assert phase in PHASES
+        self.phase = phase
+        self.save()
+
+    def count(self, nodes: int, instance_type: str, hourly_usd: float | None, now: float | None = None) -> None:
+        """From now on so many nodes cost money."""
+        now = time.time() if now is None else now
+        current = self.periods[-1] if self.periods and self.periods[-1].ended is None else None
+        if current is not None:
+            if (current.nodes, current.instance_type, current.hourly_usd) == (nodes, instance_type, hourly_usd):
+                return
+            current.ended = now
+        if nodes:
+            self.periods.append(Period(now, nodes, instance_type, hourly_usd))
+        self.save()
+
+
+def load(root: Path, name: str) -> Deployment | None:
+    """The record of a deployment, or None."""
+    directory = root / check_name(name)
+    try:
+        about = json.loads((directory / "deployment.json").read_text())
+        variables = json.loads((directory / "variables.tfvars.json").read_text())
+        periods = [Period(**period) for period in about["periods"]]
+        return Deployment(name, directory, about["cloud"], about["phase"], periods, variables)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DeployError(
+            f"The record of deployment {name!r} in {directory} cannot be read ({error}): restore deployment.json and "
+            "variables.tfvars.json, or work on it with terraform directly (its workspace has the deployment's name)."
+        ) from None
+
+
+def every(root: Path) -> Iterator[Deployment]:
+    """All that there are, by name."""
+    for path in sorted(root.glob("*/deployment.json")):
+        found = load(root, path.parent.name)
+        if found is not None:
+            yield found
+
+
+def check_name(name: str) -> str:
+    """A name becomes part of resources' names in the cloud."""
+    if not NAME.fullmatch(name):
+        raise UsageError(
+            f"The name {name!r} can't be used: give 3 to 32 lower-case letters, digits and dashes, beginning with a "
+            "letter and not ending with a dash."
+        )
+    return name
+
+
+def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
+    """Replace a file's content, so that a kill leaves the old or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

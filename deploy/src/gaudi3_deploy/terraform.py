@@ -1,0 +1,219 @@
+"""Terraform as this command uses it: one workspace per deployment, machine-readable output, patience with locks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.process import run
+
+LOCK_TIMEOUT = "900s"
+INSTANCES = ("aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance")
+
+
+class Progress(Protocol):
+    """Who is told how far it is."""
+
+    def total(self, resources: int) -> None:
+        """So many resources will change."""
+
+    def began(self, address: str, action: str) -> None:
+        """Work on a resource has begun."""
+
+    def done(self, address: str, failed: bool) -> None:
+        """Work on it has ended."""
+
+    def say(self, text: str) -> None:
+        """A sentence of its own."""
+
+
+@dataclass
+class Plan:
+    """What would change."""
+
+    path: Path
+    create: list[str] = field(default_factory=list)
+    update: list[str] = field(default_factory=list)
+    delete: list[str] = field(default_factory=list)
+    replace: list[str] = field(default_factory=list)
+    outputs_change: bool = False
+    nodes_lost: list[str] = field(default_factory=list)
+    """Running nodes that would be destroyed or replaced."""
+
+    @property
+    def empty(self) -> bool:
+        """Is all as it should be?"""
+        return not (self.create or self.update or self.delete or self.replace or self.outputs_change)
+
+    @property
+    def changes(self) -> int:
+        """Resources that change; one that is replaced counts twice, as terraform reports it twice."""
+        return len(self.create) + len(self.update) + len(self.delete) + 2 * len(self.replace)
+
+
+class Terraform:
+    """A root module, seen through one workspace."""
+
+    def __init__(self, directory: Path, workspace: str, logs: Path, progress: Progress, executable: str) -> None:
+        found = shutil.which(executable)
+        if found is None:
+            raise UsageError(
+                f"The command {executable!r} is not on this machine: install Terraform 1.9 or newer, or name it with "
+                "--terraform."
+            )
+        if not any(directory.glob("*.tf")):
+            raise UsageError(
+                f"There are no Terraform files in {directory}: run this from the collection's checkout, or give the "
+                "folder that holds aws/, ibm/, ... with --terraform-dir."
+            )
+        self._executable = found
+        self.directory = directory
+        self.workspace = workspace
+        self._logs = logs
+        self._progress = progress
+        self._environment = {**os.environ, "TF_IN_AUTOMATION": "1", "TF_INPUT": "0", "CHECKPOINT_DISABLE": "1"}
+        self._environment.pop("TF_WORKSPACE", None)
+
+    def init(self) -> None:
+        """Providers, and the workspace."""
+        self._logged("init", ["init", "-input=false", "-no-color"], lambda line: None)
+        self._logged("workspace", ["workspace", "select", "-or-create", "-no-color", self.workspace], lambda line: None)
+        self._environment["TF_WORKSPACE"] = self.workspace
+
+    def plan(self, variables: Path, out: Path, destroy: bool = False) -> Plan:
+        """Compare what is wanted with what there is."""
+        command = ["plan", "-json", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", f"-var-file={variables}"]
+        command += [f"-out={out}", *(["-destroy"] if destroy else [])]
+        self._logged("plan", command, self._json_line)
+        out.chmod(0o600)
+        shown = self._captured(["show", "-json", str(out)])
+        return read_plan(json.loads(shown), out)
+
+    def apply(self, plan: Plan) -> None:
+        """Make it so, telling how far it is."""
+        self._progress.total(plan.changes)
+        try:
+            command = ["apply", "-json", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", str(plan.path)]
+            self._logged("apply", command, self._json_line)
+        finally:
+            plan.path.unlink(missing_ok=True)  # it holds the variables
+
+    def outputs(self) -> dict[str, Any]:
+        """The root module's outputs, by name; empty before the first apply."""
+        found = json.loads(self._captured(["output", "-json"]))
+        return {name: about["value"] for name, about in found.items()}
+
+    def resources(self) -> list[str]:
+        """Addresses of everything in the state, data sources left out."""
+        text = self._captured(["state", "list"], allowed=(0, 1))
+        return [line for line in text.splitlines() if line and ".data." not in f".{line}"]
+
+    def forget(self) -> None:
+        """Remove the empty workspace."""
+        environment = dict(self._environment)
+        environment.pop("TF_WORKSPACE", None)
+        for arguments in (["workspace", "select", "default"], ["workspace", "delete", self.workspace]):
+            subprocess.run(
+                [self._executable, *arguments],
+                cwd=self.directory,
+                env=environment,
+                check=False,
+                capture_output=True,
+                timeout=300,
+            )
+
+    def _json_line(self, line: str) -> None:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            return
+        kind, hook = event.get("type"), event.get("hook", {})
+        address = hook.get("resource", {}).get("addr", "")
+        if kind == "apply_start":
+            self._progress.began(address, hook.get("action", ""))
+        elif kind in ("apply_complete", "apply_errored"):
+            self._progress.done(address, kind == "apply_errored")
+
+    def _logged(self, verb: str, arguments: list[str], on_line: Callable[[str], None]) -> None:
+        """Run with its output in a log; a failure is told in terraform's own words."""
+        log = self._logs / f"{time.strftime('%Y%m%dT%H%M%S')}-{verb}.log"
+        errors: list[str] = []
+
+        def listen(line: str) -> None:
+            errors.extend(_error_of(line))
+            on_line(line)
+
+        def interrupted(times: int) -> None:
+            self._progress.say(
+                "interrupted: terraform finishes what it has begun, then stops"
+                if times == 1
+                else "interrupted again: terraform is told to stop at once; look whether anything was left behind"
+            )
+
+        code = run([self._executable, *arguments], log, self._environment, listen, interrupted, self.directory)
+        if code:
+            reason = "; ".join(dict.fromkeys(errors)) or _tail(log)
+            raise DeployError(f"terraform {verb} failed (exit code {code}): {reason} (whole output: {log})")
+
+    def _captured(self, arguments: list[str], allowed: tuple[int, ...] = (0,)) -> str:
+        result = subprocess.run(
+            [self._executable, *arguments],
+            cwd=self.directory,
+            env=self._environment,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if result.returncode not in allowed:
+            raise DeployError(f"terraform {arguments[0]} failed: {result.stderr.strip() or result.stdout.strip()}")
+        return result.stdout
+
+
+def read_plan(shown: dict[str, Any], path: Path) -> Plan:
+    """The plan out of `terraform show -json`."""
+    plan = Plan(path)
+    for change in shown.get("resource_changes", []):
+        actions, address = change["change"]["actions"], change["address"]
+        if change.get("mode") == "data" or actions in (["no-op"], ["read"]):
+            continue
+        if "create" in actions and "delete" in actions:
+            plan.replace.append(address)
+        elif actions == ["create"]:
+            plan.create.append(address)
+        elif actions == ["delete"]:
+            plan.delete.append(address)
+        else:
+            plan.update.append(address)
+        if "delete" in actions and change["type"] in INSTANCES:
+            plan.nodes_lost.append(address)
+    plan.outputs_change = any(change["actions"] != ["no-op"] for change in shown.get("output_changes", {}).values())
+    return plan
+
+
+def _error_of(line: str) -> list[str]:
+    """The sentence of a diagnostic, if the line is one that tells an error."""
+    try:
+        event = json.loads(line)
+        diagnostic = event.get("diagnostic") if event.get("type") == "diagnostic" else None
+    except (ValueError, AttributeError):
+        return []
+    if not diagnostic or diagnostic.get("severity") != "error":
+        return []
+    text = f"{diagnostic['summary']}: {diagnostic.get('detail', '')}".strip(": \n")
+    return [" ".join(text.split())]
+
+
+def _tail(log: Path) -> str:
+    lines = [line.strip(" │╷╵") for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    wanted = [line for line in lines if line]
+    start = next((n for n, line in enumerate(wanted) if line.startswith("Error")), max(0, len(wanted) - 3))
+    return " ".join(wanted[start : start + 6])

@@ -1,0 +1,130 @@
+"""A Terraform tree of the real interface whose resources need no cloud: they are Terraform's own `terraform_data`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+MAIN = """
+variable "name" { type = string }
+variable "cluster_size" { type = number }
+variable "instance_type" { type = string }
+variable "wait" {
+  type    = number
+  default = 0
+}
+variable "image" {
+  type    = string
+  default = "one"
+}
+locals { nodes = toset([for n in range(var.cluster_size / 8) : "${var.name}-gaudi-${n}"]) }
+resource "terraform_data" "node" {
+  for_each         = local.nodes
+  input            = each.key
+  triggers_replace = var.image
+  provisioner "local-exec" { command = "sleep ${var.wait}" }
+}
+output "cluster_endpoints" {
+  value = { for n, node in terraform_data.node : n => { private_ip = "127.0.0.1", id = node.id } }
+}
+output "master_ip" { value = "127.0.0.1" }
+"""
+CATALOGUE = {
+    "types": {
+        "box8": {
+            "cards": 8,
+            "accelerator": "Gaudi",
+            "prices": [
+                {
+                    "market": "on-demand",
+                    "usd_per_hour": 13.0,
+                    "region": "here",
+                    "source": "a list",
+                    "seen": "2026-01-02",
+                }
+            ],
+        }
+    }
+}
+
+
+class Deploy:
+    """The command, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.deployments = folder / "deployments"
+        root = folder / "terraform" / "aws"
+        root.mkdir(parents=True)
+        (root / "main.tf").write_text(MAIN)
+        catalogue = folder / "terraform" / "catalogue"
+        catalogue.mkdir()
+        (catalogue / "instances.json").write_text(json.dumps(CATALOGUE))
+
+    def command(self, *arguments: str) -> list[str]:
+        """As a list."""
+        return [sys.executable, "-m", "gaudi3_deploy", *arguments]
+
+    def environment(self) -> dict[str, str]:
+        """Plain output, whatever terminal runs the tests."""
+        kept = {k: v for k, v in os.environ.items() if k != "TF_CLI_CONFIG_FILE"}  # of a reader, with words of its own
+        return {**kept, "PYTHONPATH": str(SOURCE), "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "200"}
+
+    def run(self, *arguments: str, code: int = 0, text: str = "") -> str:
+        """Run it to the end; what it said."""
+        result = subprocess.run(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.environment(),
+            input=text,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=180,
+            check=False,
+        )
+        assert result.returncode == code, result.stdout
+        return result.stdout
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start it and leave it alone."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def state(self, name: str = "demo") -> dict[str, str]:
+        """Names and ids of the nodes in Terraform's state."""
+        path = self.folder / "terraform" / "aws" / "terraform.tfstate.d" / name / "terraform.tfstate"
+        if not path.exists() or not path.stat().st_size:
+            return {}
+        found = json.loads(path.read_text())
+        return {
+            instance["index_key"]: instance["attributes"]["id"]
+            for resource in found["resources"]
+            for instance in resource["instances"]
+        }
+
+    def record(self, name: str = "demo") -> dict[str, object]:
+        """deployment.json."""
+        about: dict[str, object] = json.loads((self.deployments / name / "deployment.json").read_text())
+        return about
+
+
+@pytest.fixture
+def deploy(tmp_path: Path) -> Deploy:
+    """A tree with Terraform present."""
+    if shutil.which("terraform") is None:
+        pytest.skip("terraform is not on this machine: gaudi3-deploy is not tested")
+    return Deploy(tmp_path)

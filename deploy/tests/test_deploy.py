@@ -1,0 +1,157 @@
+"""gaudi3-deploy with the real terraform: it says what it does, asks, and goes on where it was killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Deploy
+from gaudi3_deploy.estimate import accrued
+from gaudi3_deploy.record import Deployment, Period, load
+from gaudi3_deploy.terraform import read_plan
+
+NEW = ("up", "demo", "--cloud", "aws", "--size", "16", "--type", "box8")
+
+
+def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(deploy: Deploy) -> None:
+    said = deploy.run(*NEW, "--yes")
+    assert 'create 2: terraform_data.node["demo-gaudi-0"], terraform_data.node["demo-gaudi-1"]' in said
+    assert "13.00 USD per node and hour, on-demand in here, not known (seen 2026-01-02: a list)" in said
+    assert "2 node(s): 26.00 USD per hour" in said
+    assert "2/2 resources" in said
+    assert said.splitlines()[-1] == "next: gaudi3-deploy site demo"
+    two = deploy.state()
+    assert set(two) == {"demo-gaudi-0", "demo-gaudi-1"}
+    assert deploy.record()["phase"] == "up"
+
+    assert "nothing to change" in deploy.run("up", "demo")  # nothing to ask
+    assert deploy.state() == two
+    inventory = deploy.deployments / "demo" / "inventory"
+    assert deploy.run("inventory", "demo").splitlines()[-1] == str(inventory)
+    outputs = json.loads((inventory / "outputs.json").read_text())
+    assert sorted(outputs["cluster_endpoints"]["value"]) == ["demo-gaudi-0", "demo-gaudi-1"]
+
+    assert "create 1: " in deploy.run("plan", "demo", "--size", "24")
+    deploy.run("up", "demo", "--size", "24", "--yes")
+    assert two.items() < deploy.state().items() and len(deploy.state()) == 3
+    assert [p["nodes"] for p in deploy.record()["periods"]] == [2, 3]  # type: ignore[attr-defined]
+    assert "demo        aws    up     3      box8" in deploy.run("status")
+    assert " USD for 0.0 node-hours; nodes only, without storage, traffic and taxes" in deploy.run("cost", "demo")
+
+    said = deploy.run("down", "demo", "--yes")
+    assert said.splitlines()[-1] == "deployment demo is gone"
+    assert deploy.state() == {}
+    assert deploy.record()["phase"] == "down"
+    assert not (inventory / "outputs.json").exists()
+
+
+def test_nothing_is_made_without_consent(deploy: Deploy) -> None:
+    said = deploy.run(*NEW, code=2)
+    assert said.splitlines()[-1] == (
+        "gaudi3-deploy: Nobody is there to be asked: look at the plan above and run the command again with --yes."
+    )
+    assert deploy.state() == {}
+    assert not list((deploy.deployments / "demo").glob("plan*"))  # it would hold the variables
+
+
+def test_running_nodes_are_not_replaced_unasked(deploy: Deploy) -> None:
+    deploy.run(*NEW, "--yes")
+    before = deploy.state()
+    # terraform_data is no machine; the rule is tested on the plan's own reading below.
+    said = deploy.run("plan", "demo", "--var", "image=two")
+    assert 'replace 2: terraform_data.node["demo-gaudi-0"]' in said
+    assert deploy.state() == before
+
+
+def test_a_plan_that_ends_a_machine_is_known_as_such(tmp_path: Path) -> None:
+    def change(address: str, kind: str, *actions: str) -> dict[str, object]:
+        return {"address": address, "type": kind, "mode": "managed", "change": {"actions": list(actions)}}
+
+    changes = [
+        change("aws_instance.node", "aws_instance", "delete", "create"),
+        change("aws_s3_bucket.b", "aws_s3_bucket", "delete"),
+        change("aws_vpc.v", "aws_vpc", "update"),
+        change("aws_eip.e", "aws_eip", "no-op"),
+    ]
+    plan = read_plan({"resource_changes": changes, "output_changes": {"a": {"actions": ["no-op"]}}}, tmp_path)
+    assert (plan.replace, plan.delete, plan.update, plan.create) == (
+        ["aws_instance.node"],
+        ["aws_s3_bucket.b"],
+        ["aws_vpc.v"],
+        [],
+    )
+    assert plan.nodes_lost == ["aws_instance.node"]
+    assert plan.changes == 4 and not plan.empty
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
+def test_interrupted_and_run_again_it_converges(deploy: Deploy, number: signal.Signals) -> None:
+    """Killed with -9, terraform goes on by itself and the next `up` waits for it; on Ctrl-C it stops in order."""
+    process = deploy.start(*NEW, "--var", "wait=3", "--yes")
+    logs = deploy.deployments / "demo" / "logs"
+    deadline = time.monotonic() + 60
+    while not any("apply_start" in log.read_text() for log in logs.glob("*-apply.log")):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    process.wait(timeout=60)
+    assert deploy.record()["phase"] == "applying"
+    deploy.run("up", "demo", "--yes")
+    assert set(deploy.state()) == {"demo-gaudi-0", "demo-gaudi-1"}
+    assert deploy.record()["phase"] == "up"
+    created = [
+        event["hook"]["resource"]["addr"]
+        for log in sorted(logs.glob("*-apply.log"))
+        for line in log.read_text().splitlines()
+        if (event := json.loads(line))["type"] == "apply_complete"
+    ]
+    if number is signal.SIGKILL:  # on Ctrl-C the sleeping provisioners end early, and their nodes are made anew
+        assert sorted(created) == ['terraform_data.node["demo-gaudi-0"]', 'terraform_data.node["demo-gaudi-1"]']
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ("up", "demo"),
+            "Deployment 'demo' is new: say where with --cloud, one of aws, azure, gcp, ibm, onprem.",
+        ),
+        (
+            ("up", "Demo", "--cloud", "aws"),
+            "The name 'Demo' can't be used: give 3 to 32 lower-case",
+        ),
+        (("up", "demo", "--cloud", "oracle"), "The cloud 'oracle' is none of aws, azure, gcp, ibm, onprem: give one"),
+        (("up", "demo", "--cloud", "gcp"), "There are no Terraform files in "),
+        (("up", "demo", "--cloud", "aws", "--var", "region"), "The variable 'region' is not of the form KEY=VALUE"),
+        (("down", "demo"), "There is no deployment 'demo' in "),
+        (("site", "demo"), "There is no deployment 'demo' in "),
+        (("--terraform", "terrafrom", *NEW), "The command 'terrafrom' is not on this machine: install Terraform 1.9"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_sentence(deploy: Deploy, arguments: tuple[str, ...], sentence: str) -> None:
+    said = deploy.run(*arguments, code=2)
+    assert f"gaudi3-deploy: {sentence}" in said
+    assert deploy.state() == {}
+
+
+def test_terraform_s_own_error_is_told_with_its_log(deploy: Deploy) -> None:
+    said = deploy.run("up", "demo", "--cloud", "aws", "--size", "16", "--yes", code=1)
+    assert "gaudi3-deploy: terraform plan failed (exit code 1): " in said
+    assert "the root module input variable" in said.lower() and "-plan.log)" in said
+
+
+def test_costs_are_summed_over_the_periods_whose_price_is_known(tmp_path: Path) -> None:
+    deployment = Deployment("demo", tmp_path / "demo", "aws")
+    deployment.count(2, "box8", 10.0, now=0.0)
+    deployment.count(2, "box8", 10.0, now=1800.0)  # no change: no new period
+    deployment.count(3, "box8", 10.0, now=3600.0)
+    deployment.count(3, "other", None, now=7200.0)
+    deployment.count(0, "", None, now=10800.0)
+    assert deployment.periods[0] == Period(0.0, 2, "box8", 10.0, ended=3600.0)
+    assert accrued(deployment.periods, now=99999.0) == (50.0, 5.0, 3.0)
+    found = load(tmp_path, "demo")
+    assert found is not None and found.periods == deployment.periods
