@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -72,3 +73,7 @@ if __name__ == "__main__":
     for strategy in sys.argv[3:]:
         for shape in SHAPES:
             train(sys.argv[1], strategy, shape, Path(sys.argv[2]))
+    if torch.distributed.is_initialized():
+        torch.distributed.barrier()
+    sys.stdout.flush()
+    os._exit(0)  # gloo's threads now and then abort a process whose peer leaves first

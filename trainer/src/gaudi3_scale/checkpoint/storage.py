@@ -8,6 +8,7 @@ import os
 import pickle
 from collections.abc import Generator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -135,6 +136,8 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """Classes of DCP's own description, dtypes and sizes."""
+        if (module, name) == ("builtins", "getattr"):
+            return _member  # how Python 3.11.0 to 3.11.3 pickle a member of an enumeration
         found = None
         if module in self.MODULES or (module, name) in self.NAMES:
             found = super().find_class(module, name)
@@ -143,6 +146,13 @@ class _Unpickler(pickle.Unpickler):
         if found is None or (module in self.MODULES and not isinstance(found, type)):
             raise DamagedCheckpointError(f"its .metadata refers to {module}.{name}, which describes no tensor")
         return found
+
+
+def _member(kind: Any, name: str) -> Any:
+    """A member of an enumeration that `find_class` let through, and nothing else."""
+    if not (isinstance(kind, type) and issubclass(kind, Enum) and name in kind.__members__):
+        raise DamagedCheckpointError(f"its .metadata refers to {name} of {kind!r}, which describes no tensor")
+    return kind[name]
 
 
 def write_state(path: Path, state: dict[str, Any]) -> Entry:
