@@ -72,9 +72,7 @@ def test_each_device_compiles_with_its_own_backend() -> None:
     hpu, cpu = Device("hpu", 0, "hccl"), Device("cpu", 0, "gloo")
     assert (hpu.compile_backend("compile"), cpu.compile_backend("compile")) == ("hpu_backend", "inductor")
     assert hpu.compile_backend("eager") is hpu.compile_backend("lazy") is cpu.compile_backend("eager") is None
-    with pytest.raises(
-        ConfigError, match=r"^train\.mode is lazy, which only an HPU has, and the"
-    ):
+    with pytest.raises(ConfigError, match=r"^train\.mode is lazy, which only an HPU has, and the"):
         cpu.compile_backend("lazy")
 
 

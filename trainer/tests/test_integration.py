@@ -211,6 +211,15 @@ def test_a_users_own_module_trains_with_lightnings_own_trainer(lightning: str, t
     assert seen["habana_fsdp"] == {**common, "sharded": True, "predictions": None}
 
 
+def test_the_readmes_example_learns() -> None:
+    section = (HERE.parent / "README.md").read_text().split("## In your own Lightning code")[1].split("\n## ")[0]
+    program = section.split("```python\n")[1].split("```")[0]
+    program += "print('step', trainer.global_step, trainer.strategy.precision_plugin.precision)\n"
+    result = run("-c", program)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == "step 50 bf16-mixed"
+
+
 def test_a_module_of_the_other_lightning_is_told_what_to_import() -> None:
     program = (
         "import pytorch_lightning as pl\n"
