@@ -35,6 +35,11 @@ output "cluster_endpoints" {
   value = { for n, node in terraform_data.node : n => { private_ip = "127.0.0.1", id = node.id } }
 }
 output "master_ip" { value = "127.0.0.1" }
+output "ansible_inventory" {
+  value = yamlencode({ all = { children = { gaudi = { hosts = {
+    for n, node in terraform_data.node : n => { ansible_host = "127.0.0.1" }
+  } } } } })
+}
 """
 CATALOGUE = {
     "types": {

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from conftest import Deploy
 from gaudi3_deploy.estimate import accrued
 from gaudi3_deploy.record import Deployment, Period, load
@@ -31,8 +32,8 @@ def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(depl
     assert deploy.state() == two
     inventory = deploy.deployments / "demo" / "inventory"
     assert deploy.run("inventory", "demo").splitlines()[-1] == str(inventory)
-    outputs = json.loads((inventory / "outputs.json").read_text())
-    assert sorted(outputs["cluster_endpoints"]["value"]) == ["demo-gaudi-0", "demo-gaudi-1"]
+    hosts = yaml.safe_load((inventory / "hosts.yml").read_text())
+    assert sorted(hosts["all"]["children"]["gaudi"]["hosts"]) == ["demo-gaudi-0", "demo-gaudi-1"]
 
     assert "create 1: " in deploy.run("plan", "demo", "--size", "24")
     deploy.run("up", "demo", "--size", "24", "--yes")
@@ -45,7 +46,7 @@ def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(depl
     assert said.splitlines()[-1] == "deployment demo is gone"
     assert deploy.state() == {}
     assert deploy.record()["phase"] == "down"
-    assert not (inventory / "outputs.json").exists()
+    assert not (inventory / "hosts.yml").exists()
 
 
 def test_nothing_is_made_without_consent(deploy: Deploy) -> None:

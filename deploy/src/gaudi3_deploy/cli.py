@@ -166,7 +166,8 @@ def up(
         planned.path.unlink(missing_ok=True)
     outputs = terraform.outputs()
     site.write_inventory(deployment, outputs)
-    deployment.count(len(outputs["cluster_endpoints"]), str(deployment.variables.get("instance_type", "")), known)
+    machines = [node for node in _nodes(outputs) if node.get("role") != "monitor"]
+    deployment.count(len(machines), str(deployment.variables.get("instance_type", "")), known)
     deployment.enter("up")
     _tell_nodes(settings.console, deployment, outputs)
     if then_site:
@@ -194,7 +195,7 @@ def run_site(context: typer.Context, name: Name) -> None:
     """Run site.yml on the nodes; what follows the name goes to ansible-playbook (--check --diff, --tags, -e ...)."""
     settings: Context = context.obj
     deployment = settings.find(name)
-    if not (deployment.inventory / site.OUTPUTS).exists():
+    if not deployment.outputs.exists():
         raise UsageError(f"Deployment {name!r} has no inventory yet: run `gaudi3-deploy up {name}` first.")
     raise typer.Exit(_run_site(settings, deployment, context.args))
 
@@ -278,8 +279,7 @@ def down(
             f"{len(left)} resources are left ({', '.join(left[:5])}): run `gaudi3-deploy down {name}` again."
         )
     deployment.count(0, "", None)
-    (deployment.inventory / site.OUTPUTS).unlink(missing_ok=True)
-    (deployment.inventory / "terraform.yml").unlink(missing_ok=True)
+    site.forget_inventory(deployment)
     terraform.forget()
     deployment.enter("down")
     teller.say(f"deployment {name} is gone")
@@ -399,8 +399,8 @@ def _run_site(settings: Context, deployment: Deployment, arguments: list[str]) -
 
 def _outputs(deployment: Deployment) -> dict[str, Any]:
     try:
-        found = json.loads((deployment.inventory / site.OUTPUTS).read_text())
-        return {name: about["value"] for name, about in found.items()}
+        found: dict[str, Any] = json.loads(deployment.outputs.read_text())
+        return found
     except (OSError, ValueError):
         return {}
 

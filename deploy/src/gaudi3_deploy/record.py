@@ -2,6 +2,7 @@
 
     deployments/NAME/deployment.json          cloud, phase, and when how many nodes began or ceased to cost
     deployments/NAME/variables.tfvars.json    what terraform is given, and what it is given again
+    deployments/NAME/outputs.json             terraform's outputs as they were last read
     deployments/NAME/inventory/               for `ansible-playbook -i`
     deployments/NAME/logs/                    everything that terraform and ansible-playbook said
 
@@ -57,6 +58,11 @@ class Deployment:
     def inventory(self) -> Path:
         """For ansible-playbook's -i."""
         return self.directory / "inventory"
+
+    @property
+    def outputs(self) -> Path:
+        """Terraform's outputs as they were last read."""
+        return self.directory / "outputs.json"
 
     @property
     def logs(self) -> Path:

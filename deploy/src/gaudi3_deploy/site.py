@@ -12,25 +12,27 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, write_atomically
 
-OUTPUTS = "outputs.json"
+HOSTS = "hosts.yml"
 
 
 def write_inventory(deployment: Deployment, outputs: dict[str, Any]) -> None:
-    """Terraform's outputs and the plugin's configuration beside them; group_vars/ may be added by hand and stays."""
-    if not outputs.get("cluster_endpoints"):
+    """Terraform's outputs, and the inventory among them; group_vars/ may be added beside it by hand and stays."""
+    if not outputs.get("cluster_endpoints") or not outputs.get("ansible_inventory"):
         raise DeployError(
             f"Deployment {deployment.name!r} has no nodes in terraform's outputs: run `gaudi3-deploy up` to its end."
         )
     deployment.inventory.mkdir(parents=True, exist_ok=True)
-    shaped = {name: {"value": value} for name, value in outputs.items()}
-    write_atomically(deployment.inventory / OUTPUTS, json.dumps(shaped, indent=2) + "\n")
-    about = {"plugin": "gaudi3.scale.terraform", "sources": [{"outputs": OUTPUTS, "name": deployment.name}]}
-    write_atomically(deployment.inventory / "terraform.yml", yaml.safe_dump(about, sort_keys=False))
+    write_atomically(deployment.outputs, json.dumps(outputs, indent=2) + "\n")
+    write_atomically(deployment.inventory / HOSTS, str(outputs["ansible_inventory"]))
+
+
+def forget_inventory(deployment: Deployment) -> None:
+    """There are no nodes any more."""
+    deployment.outputs.unlink(missing_ok=True)
+    (deployment.inventory / HOSTS).unlink(missing_ok=True)
 
 
 def playbook(collection: Path) -> list[str]:
