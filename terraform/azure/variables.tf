@@ -1,0 +1,2 @@
+# Written by terraform/generate.py from terraform/modules/azure, where each variable is checked.
+

@@ -1,0 +1,20 @@
+# Written by terraform/generate.py from terraform/modules/gcp, where each variable is checked.
+
+module "cluster" {
+  source = "../modules/gcp"
+
+  cluster_size              = var.cluster_size
+  instance_type             = var.instance_type
+  accept_other_accelerators = var.accept_other_accelerators
+  extra_instance_types      = var.extra_instance_types
+  name                      = var.name
+  tags                      = var.tags
+  allowed_cidrs             = var.allowed_cidrs
+  ssh_public_key            = var.ssh_public_key
+  jump_host                 = var.jump_host
+  dedicated_monitor         = var.dedicated_monitor
+  nvme_mount                = var.nvme_mount
+  root_volume_gb            = var.root_volume_gb
+  network_cidr              = var.network_cidr
+  max_hourly_usd            = var.max_hourly_usd
+}

@@ -1,0 +1,2 @@
+# Written by terraform/generate.py from terraform/modules/ibm, where each variable is checked.
+
