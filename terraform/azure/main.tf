@@ -17,4 +17,14 @@ module "cluster" {
   root_volume_gb            = var.root_volume_gb
   network_cidr              = var.network_cidr
   max_hourly_usd            = var.max_hourly_usd
+  region                    = var.region
+  zone                      = var.zone
+  capacity                  = var.capacity
+  spot_max_price            = var.spot_max_price
+  image                     = var.image
+  ssh_user                  = var.ssh_user
+  monitor_instance_type     = var.monitor_instance_type
+  accelerated_networking    = var.accelerated_networking
+  encryption_at_host        = var.encryption_at_host
+  keep_checkpoints_days     = var.keep_checkpoints_days
 }

@@ -17,4 +17,17 @@ module "cluster" {
   root_volume_gb            = var.root_volume_gb
   network_cidr              = var.network_cidr
   max_hourly_usd            = var.max_hourly_usd
+  project                   = var.project
+  region                    = var.region
+  zone                      = var.zone
+  capacity                  = var.capacity
+  reservation               = var.reservation
+  image                     = var.image
+  guest_accelerator         = var.guest_accelerator
+  compact_placement         = var.compact_placement
+  ssh_user                  = var.ssh_user
+  monitor_instance_type     = var.monitor_instance_type
+  encryption_key            = var.encryption_key
+  keep_checkpoints_days     = var.keep_checkpoints_days
+  destroy_checkpoints       = var.destroy_checkpoints
 }

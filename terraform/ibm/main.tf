@@ -17,4 +17,18 @@ module "cluster" {
   root_volume_gb            = var.root_volume_gb
   network_cidr              = var.network_cidr
   max_hourly_usd            = var.max_hourly_usd
+  region                    = var.region
+  zone                      = var.zone
+  resource_group            = var.resource_group
+  image                     = var.image
+  ssh_user                  = var.ssh_user
+  capacity                  = var.capacity
+  reservation_id            = var.reservation_id
+  cluster_network_profile   = var.cluster_network_profile
+  cluster_network_subnets   = var.cluster_network_subnets
+  internet                  = var.internet
+  monitor_instance_type     = var.monitor_instance_type
+  encryption_key_crn        = var.encryption_key_crn
+  destroy_checkpoints       = var.destroy_checkpoints
+  flow_logs                 = var.flow_logs
 }

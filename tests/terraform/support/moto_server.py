@@ -14,7 +14,6 @@ from typing import Any
 # Without it, attaching a policy of AWS's own never completes.
 os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
 
-from moto.autoscaling.models import FakeLaunchConfiguration as _  # noqa: F401  (loads the models that are patched)
 from moto.budgets.responses import BudgetsResponse
 from moto.core.responses import ActionResult, EmptyResult
 from moto.ec2.exceptions import EC2ClientError
@@ -92,14 +91,45 @@ def delete_placement_group(self: Any) -> Any:
     return EmptyResult()
 
 
+def monitor_instances(self: Any) -> Any:
+    """Detailed monitoring of a running machine is not implemented."""
+    for instance in self.ec2_backend.get_multi_instances_by_id(self._get_param("InstanceIds", [])):
+        instance.monitoring_state = "enabled"
+    return ActionResult({"InstanceMonitorings": []})
+
+
+BUDGET_TAGS: dict[str, list[dict[str, str]]] = {}
+_create_budget = BudgetsResponse.create_budget
+
+
+def create_budget(self: Any) -> Any:
+    """A budget's tags are thrown away."""
+    BUDGET_TAGS[self._get_param("Budget")["BudgetName"]] = self._get_param("ResourceTags", [])
+    return _create_budget(self)
+
+
+def list_tags_for_resource(self: Any) -> str:
+    """See create_budget. Without this, the provider tries for minutes."""
+    return json.dumps({"ResourceTags": BUDGET_TAGS.get(self._get_param("ResourceARN").rpartition("/")[2], [])})
+
+
+def describe_subscribers_for_notification(self: Any) -> str:
+    """Who is told about a budget is kept, but cannot be asked for."""
+    budget = self.backend.budgets[self._get_param("AccountId")][self._get_param("BudgetName")]
+    asked = self._get_param("Notification")
+    found = [each.subscribers for each in budget.notifications if each.details["Threshold"] == asked["Threshold"]]
+    return json.dumps({"Subscribers": found[0] if found else []})
+
+
 def patch() -> None:
     """Put everything into moto."""
     add_dl1()
-    for action in (create_placement_group, describe_placement_groups, delete_placement_group):
+    for action in (create_placement_group, describe_placement_groups, delete_placement_group, monitor_instances):
         setattr(EC2Response, action.__name__, action)
 
-    # Budgets: the provider asks for tags and notifications, and tries for minutes where moto answers 500.
-    BudgetsResponse.list_tags_for_resource = lambda self: json.dumps({"ResourceTags": []})
+    BudgetsResponse.describe_subscribers_for_notification = describe_subscribers_for_notification
+    BudgetsResponse.list_tags_for_resource = list_tags_for_resource
+    BudgetsResponse.create_budget = create_budget
 
     # A template's own tags come back as part of its data, which the next plan takes for a change.
     version_init = launch_templates.LaunchTemplateVersion.__init__
@@ -112,10 +142,19 @@ def patch() -> None:
 
     launch_templates.LaunchTemplateVersion.__init__ = init
 
-    # A rule that names a group loses its description.
-    def description(self: Any) -> Any:
-        return (self.ip_range or {}).get("Description") or (self.source_group or {}).get("Description")
+    # A rule that names a group or a prefix list loses its description.
+    rule_init = security_groups.SecurityGroupRule.__init__
 
+    def rule(self: Any, *arguments: Any, **options: Any) -> None:
+        rule_init(self, *arguments, **options)
+        named = options.get("prefix_list_id") or next((each for each in arguments[7:8] if each), None) or {}
+        self.named_description = named.get("Description")
+
+    def description(self: Any) -> Any:
+        told = self.ip_range.get("Description") or self.source_group.get("Description")
+        return told or getattr(self, "named_description", None)
+
+    security_groups.SecurityGroupRule.__init__ = rule
     security_groups.SecurityGroupRule.description = property(description)
 
     # RunInstances does not look at the network interfaces of a template: the machine lands outside of the VPC.
