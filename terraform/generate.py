@@ -80,10 +80,8 @@ def root_files(cloud: str) -> dict[str, str]:
     own = [block.bare() for block in variables if not any(block.text in text for text in shared.values())]
     width = max(len(block.name) for block in variables)
     passed = "".join(f"  {block.name:{width}} = var.{block.name}\n" for block in variables)
-    outputs = [
-        f'output "{block.name}" {{\n  description = "{block.description}"\n  value       = module.cluster.{block.name}\n}}\n'
-        for block in blocks(module, "output")
-    ]
+    output = 'output "{0}" {{\n  description = "{1}"\n  value       = module.cluster.{0}\n}}\n'
+    outputs = [output.format(block.name, block.description) for block in blocks(module, "output")]
     return {
         **shared,
         "variables.tf": notice + "\n".join(own),
@@ -123,7 +121,7 @@ def with_tables(readme: Path, generated: str) -> str:
 def instances(catalogue: dict[str, Any]) -> str:
     """The catalogue as a page."""
     types: dict[str, dict[str, Any]] = catalogue["types"]
-    head = "| type | cloud | accelerator | Gaudi | cards x memory | vCPU | memory | network | EFA | NVMe | regions | seen |"
+    head = "| type | cloud | accelerator | Gaudi | cards | vCPU | memory | network | EFA | NVMe | regions | seen |"
 
     def row(name: str, each: dict[str, Any]) -> str:
         disks = f"{each['nvme_count']} x {each['nvme_gb']} GB" if each["nvme_count"] else "none"
@@ -153,7 +151,8 @@ def instances(catalogue: dict[str, Any]) -> str:
     sources = "\n".join(f"- `{name}`: {each['source']}" for name, each in types.items())
     refused = "\n".join(f"- {each['refused']}" for each in types.values() if each["refused"])
     prices = "\n".join(
-        f"| `{name}` | {price['market']} | {price['region']} | {price['usd_per_hour']} | {cell(price['source'])} | {price['seen']} |"
+        f"| `{name}` | {price['market']} | {price['region']} | {price['usd_per_hour']} | {cell(price['source'])} "
+        f"| {price['seen']} |"
         for name, each in types.items()
         for price in each["prices"]
     )

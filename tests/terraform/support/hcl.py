@@ -67,7 +67,9 @@ class Module:
 
 def is_block(value: Any) -> bool:
     """Whether python-hcl2 read a block there, and not a list."""
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "__is_block__" in map(bare, value[0])
+    return (
+        isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "__is_block__" in map(bare, value[0])
+    )
 
 
 def check_arguments(where: str, body: dict[str, Any], schema: dict[str, Any], top: bool = True) -> Iterator[str]:
@@ -130,7 +132,11 @@ def check_references(module: Module, schema: dict[str, Any] | None = None) -> li
     declared = {each.address: each for each in module.resources()}
     local = {bare(name) for block in module.blocks("locals") for name in block}
     problems = []
-    for kind, names in (("var", set(module.named("variable"))), ("local", local), ("module", set(module.named("module")))):
+    for kind, names in (
+        ("var", set(module.named("variable"))),
+        ("local", local),
+        ("module", set(module.named("module"))),
+    ):
         used = set(re.findall(rf"(?<![\w.]){kind}\.(\w+)", text))
         problems += [f"{kind}.{name} is not declared" for name in sorted(used - names)]
     providers = "|".join(sorted({each.type.partition("_")[0] for each in declared.values()} - {"terraform"})) or "none"
