@@ -1,0 +1,121 @@
+# Written by terraform/generate.py from terraform/modules/aws, where each variable is checked.
+
+variable "region" {
+  description = "Region of AWS; the provider that is passed to this module must have the same one."
+  type        = string
+  default     = "us-west-2"
+}
+
+variable "availability_zone" {
+  description = "Zone of the nodes; empty for the first of the region's zones that offers the type. All nodes are in one: they talk to each other."
+  type        = string
+  default     = ""
+}
+
+variable "capacity" {
+  description = "How the nodes are bought: on-demand, spot, reservation (an On-Demand Capacity Reservation) or capacity-block."
+  type        = string
+  default     = "on-demand"
+}
+
+variable "capacity_reservation_id" {
+  description = "The reservation or the capacity block to launch into, as cr-...; for capacity = reservation and capacity-block."
+  type        = string
+  default     = ""
+}
+
+variable "on_demand_nodes" {
+  description = "With capacity = spot: how many nodes, from the first on, are bought on demand all the same. Keep the first one, where training processes meet."
+  type        = number
+  default     = 0
+}
+
+variable "spot_max_price" {
+  description = "The most to pay for a node per hour, in USD, with capacity = spot; null for the price on demand."
+  type        = number
+  default     = null
+}
+
+variable "autoscaling" {
+  description = "Whether the nodes are kept by an autoscaling group, which replaces what is lost, instead of one by one by Terraform. Nodes are then called after their instance ids."
+  type        = bool
+  default     = false
+}
+
+variable "efa" {
+  description = "Elastic Fabric Adapter: one interface for each network card that has it. null switches it on where the type has it."
+  type        = bool
+  default     = null
+}
+
+variable "image_id" {
+  description = "AMI of the nodes; empty for the newest one of image_parameter at the time a node is made. A newer one never replaces a running node."
+  type        = string
+  default     = ""
+}
+
+variable "image_parameter" {
+  description = "Public SSM parameter that holds the image's id; by default Canonical's of Ubuntu 22.04."
+  type        = string
+  default     = "/aws/service/canonical/ubuntu/server/22.04/stable/current/amd64/hvm/ebs-gp2/ami-id"
+}
+
+variable "ssh_user" {
+  description = "User that the image lets in with the key."
+  type        = string
+  default     = "ubuntu"
+}
+
+variable "connection" {
+  description = "How ssh reaches the nodes, none of which has a public address: direct (from inside, or over a VPN), or ssm (through AWS Systems Manager, with the session-manager plugin of the AWS command line)."
+  type        = string
+  default     = "direct"
+}
+
+variable "internet" {
+  description = "Whether the nodes reach the internet through a NAT gateway. Without it they reach S3 and Systems Manager through endpoints, and packages must come from mirrors inside."
+  type        = bool
+  default     = true
+}
+
+variable "monitor_instance_type" {
+  description = "Type of the monitoring machine."
+  type        = string
+  default     = "m6i.large"
+}
+
+variable "volume_kms_key_arn" {
+  description = "Key that encrypts the volumes; null for the account's own EBS key. A key of yours must let the service roles of Auto Scaling and Spot use it."
+  type        = string
+  default     = null
+}
+
+variable "keep_checkpoints_days" {
+  description = "After how many days a version of a checkpoint that was deleted or overwritten is gone for good."
+  type        = number
+  default     = 30
+}
+
+variable "destroy_checkpoints" {
+  description = "Whether terraform destroy deletes the bucket with checkpoints in it; without it, it stops there."
+  type        = bool
+  default     = false
+}
+
+variable "access_log_bucket" {
+  description = "Bucket that gets the access log of the checkpoint bucket; empty for none."
+  type        = string
+  default     = ""
+}
+
+variable "monthly_budget_usd" {
+  description = "Budget of what carries the cluster's tag, in USD per month, told by mail at 80 and at 100 per cent; null for none. The tag Cluster must be activated for cost allocation."
+  type        = number
+  default     = null
+}
+
+variable "budget_emails" {
+  description = "Who is told about the budget."
+  type        = list(string)
+  default     = []
+}

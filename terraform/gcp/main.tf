@@ -1,0 +1,33 @@
+# Written by terraform/generate.py from terraform/modules/gcp, where each variable is checked.
+
+module "cluster" {
+  source = "../modules/gcp"
+
+  cluster_size              = var.cluster_size
+  instance_type             = var.instance_type
+  accept_other_accelerators = var.accept_other_accelerators
+  extra_instance_types      = var.extra_instance_types
+  name                      = var.name
+  tags                      = var.tags
+  allowed_cidrs             = var.allowed_cidrs
+  ssh_public_key            = var.ssh_public_key
+  jump_host                 = var.jump_host
+  dedicated_monitor         = var.dedicated_monitor
+  nvme_mount                = var.nvme_mount
+  root_volume_gb            = var.root_volume_gb
+  network_cidr              = var.network_cidr
+  max_hourly_usd            = var.max_hourly_usd
+  project                   = var.project
+  region                    = var.region
+  zone                      = var.zone
+  capacity                  = var.capacity
+  reservation               = var.reservation
+  image                     = var.image
+  guest_accelerator         = var.guest_accelerator
+  compact_placement         = var.compact_placement
+  ssh_user                  = var.ssh_user
+  monitor_instance_type     = var.monitor_instance_type
+  encryption_key            = var.encryption_key
+  keep_checkpoints_days     = var.keep_checkpoints_days
+  destroy_checkpoints       = var.destroy_checkpoints
+}

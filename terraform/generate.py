@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Write what follows from the modules: the roots, the tables in the READMEs, and docs/instances.md.
+
+    python terraform/generate.py           # write
+    python terraform/generate.py --check   # say what is out of step, exit code 1
+
+A module says each thing once: its variables with their checks, its outputs, the catalogue its types. The roots repeat
+variables and outputs (Terraform has no other way to pass them on), and the READMEs list them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+CLOUDS = ("aws", "azure", "gcp", "ibm", "onprem")
+MODULES = ("cluster", "inventory", *CLOUDS)
+#: Files of a module that its root repeats as they are.
+SHARED = ("interface.tf", "machines.tf")
+BEGIN, END = "<!-- BEGIN GENERATED: python terraform/generate.py -->", "<!-- END GENERATED -->"
+NOTICE = "# Written by terraform/generate.py from terraform/modules/{cloud}, where each variable is checked.\n\n"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A variable or an output, as its file has it."""
+
+    kind: str
+    name: str
+    text: str
+
+    def argument(self, name: str) -> str | None:
+        """The text of an argument, over as many lines as it has; None where it is missing."""
+        match = re.search(rf"^  {name}\s*= ", self.text, re.MULTILINE)
+        if match is None:
+            return None
+        value = ""
+        for line in self.text[match.end() :].splitlines():
+            value += line + "\n"
+            if value.count("(") + value.count("{") + value.count("[") == (
+                value.count(")") + value.count("}") + value.count("]")
+            ):
+                break
+        return value.strip()
+
+    @property
+    def description(self) -> str:
+        """What it is, without quotes."""
+        return (self.argument("description") or '""')[1:-1].replace('\\"', '"')
+
+    @property
+    def validations(self) -> int:
+        """How many checks it has."""
+        return len(re.findall(r"^  validation \{", self.text, re.MULTILINE))
+
+    def bare(self) -> str:
+        """Without its checks."""
+        return re.sub(r"\n\n  validation \{\n.*?\n  \}(?=\n)", "", self.text, flags=re.DOTALL)
+
+
+def blocks(folder: Path, kind: str) -> Iterator[Block]:
+    """Blocks of one kind of a module, file by file."""
+    for path in sorted(folder.glob("*.tf")):
+        for match in re.finditer(rf'^{kind} "(\w+)" \{{\n.*?^\}}\n', path.read_text(), re.MULTILINE | re.DOTALL):
+            yield Block(kind, match.group(1), match.group(0))
+
+
+def root_files(cloud: str) -> dict[str, str]:
+    """The files of a root that follow from its module."""
+    module = HERE / "modules" / cloud
+    notice = NOTICE.format(cloud=cloud)
+    variables = list(blocks(module, "variable"))
+    shared = {name: (module / name).read_text() for name in SHARED if (module / name).exists()}
+    own = [block.bare() for block in variables if not any(block.text in text for text in shared.values())]
+    width = max(len(block.name) for block in variables)
+    passed = "".join(f"  {block.name:{width}} = var.{block.name}\n" for block in variables)
+    output = 'output "{0}" {{\n  description = "{1}"\n  value       = module.cluster.{0}\n}}\n'
+    outputs = [output.format(block.name, block.description) for block in blocks(module, "output")]
+    return {
+        **shared,
+        "variables.tf": notice + "\n".join(own),
+        "main.tf": f'{notice}module "cluster" {{\n  source = "../modules/{cloud}"\n\n{passed}}}\n',
+        "outputs.tf": notice + "\n".join(outputs),
+    }
+
+
+def cell(text: str) -> str:
+    """A text in one cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def tables(folder: Path) -> str:
+    """Variables and outputs of a module as Markdown."""
+    lines = ["## Variables", "", "| name | type | default | what it is |", "|---|---|---|---|"]
+    for block in sorted(blocks(folder, "variable"), key=lambda each: (each.argument("default") is not None, each.name)):
+        kind = re.sub(r"\((?:.|\n)*\)$", "(...)", block.argument("type") or "") if "object" in block.text else None
+        default = block.argument("default")
+        lines.append(
+            f"| `{block.name}` | `{cell(kind or block.argument('type') or '')}` "
+            f"| {'**needed**' if default is None else f'`{cell(default)}`'} | {cell(block.description)} |"
+        )
+    lines += ["", "## Outputs", "", "| name | what it is |", "|---|---|"]
+    lines += [f"| `{block.name}` | {cell(block.description)} |" for block in blocks(folder, "output")]
+    return "\n".join(lines)
+
+
+def with_tables(readme: Path, generated: str) -> str:
+    """A README with its generated part renewed; the part is put last where there is none yet."""
+    text = readme.read_text() if readme.exists() else f"# {readme.parent.name}\n"
+    head, begin, rest = text.partition(BEGIN)
+    tail = rest.partition(END)[2] if begin else ""
+    return f"{head.rstrip()}\n\n{BEGIN}\n\n{generated}\n\n{END}\n{tail.lstrip()}"
+
+
+def instances(catalogue: dict[str, Any]) -> str:
+    """The catalogue as a page."""
+    types: dict[str, dict[str, Any]] = catalogue["types"]
+    head = "| type | cloud | accelerator | Gaudi | cards | vCPU | memory | network | EFA | NVMe | regions | seen |"
+
+    def row(name: str, each: dict[str, Any]) -> str:
+        disks = f"{each['nvme_count']} x {each['nvme_gb']} GB" if each["nvme_count"] else "none"
+        cells = [
+            f"`{name}`",
+            each["cloud"],
+            each["accelerator"],
+            each["gaudi_generation"] or "no",
+            f"{each['cards']} x {each['card_memory_gb']} GB",
+            each["vcpus"] or "?",
+            f"{each['memory_gib']} GiB" if each["memory_gib"] else "?",
+            each["network"] or "?",
+            each["efa_interfaces"] or "none",
+            disks if each["cloud"] != "onprem" else "?",
+            ", ".join(each["regions"]) or "?",
+            each["seen"],
+        ]
+        return "| " + " | ".join(cell(str(each)) for each in cells) + " |"
+
+    def table(chosen: dict[str, dict[str, Any]]) -> str:
+        return "\n".join([head, "|---" * 12 + "|", *(row(name, each) for name, each in chosen.items())])
+
+    offered = {name: each for name, each in types.items() if not each["refused"]}
+    gaudi = {name: each for name, each in offered.items() if each["gaudi_generation"]}
+    other = {name: each for name, each in offered.items() if not each["gaudi_generation"]}
+    notes = "\n".join(f"- `{name}`: {each['note']}" for name, each in offered.items() if each["note"])
+    sources = "\n".join(f"- `{name}`: {each['source']}" for name, each in types.items())
+    refused = "\n".join(f"- {each['refused']}" for each in types.values() if each["refused"])
+    prices = "\n".join(
+        f"| `{name}` | {price['market']} | {price['region']} | {price['usd_per_hour']} | {cell(price['source'])} "
+        f"| {price['seen']} |"
+        for name, each in types.items()
+        for price in each["prices"]
+    )
+    return f"""# Instance types
+
+Written by `python terraform/generate.py` from `terraform/catalogue/instances.json`. {catalogue["about"]}
+
+## With Gaudi
+
+{table(gaudi)}
+
+{notes}
+
+## With other accelerators
+
+These pass with `accept_other_accelerators = true` only.
+
+{table(other)}
+
+## Refused
+
+{refused}
+
+## Prices
+
+| type | market | region | USD per hour | source | seen |
+|---|---|---|---|---|---|
+{prices}
+
+## Sources
+
+{sources}
+"""
+
+
+def everything() -> dict[Path, str]:
+    """All generated files."""
+    files: dict[Path, str] = {}
+    for cloud in CLOUDS:
+        files.update({HERE / cloud / name: text for name, text in root_files(cloud).items()})
+    for name in MODULES:
+        folder = HERE / "modules" / name
+        files[folder / "README.md"] = with_tables(folder / "README.md", tables(folder))
+    for cloud in CLOUDS:
+        readme = HERE / cloud / "README.md"
+        files[readme] = with_tables(readme, tables(HERE / "modules" / cloud))
+    catalogue = json.loads((HERE / "catalogue" / "instances.json").read_text())
+    files[HERE.parent / "docs" / "instances.md"] = instances(catalogue)
+    return files
+
+
+def main(arguments: list[str]) -> int:
+    """Write, or with --check tell what differs."""
+    stale = [path for path, text in everything().items() if not path.exists() or path.read_text() != text]
+    if "--check" in arguments:
+        for path in stale:
+            print(f"{path.relative_to(HERE.parent)} is out of step: run python terraform/generate.py")
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(everything()[path])
+        print(f"wrote {path.relative_to(HERE.parent)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,21 @@
+# Written by terraform/generate.py from terraform/modules/ibm, where each variable is checked.
+
+output "cluster_endpoints" {
+  description = "Every host by name: role (head, worker or monitor), private and public address, instance id and type, cards, zone, market, ssh user, and what ssh connects to."
+  value       = module.cluster.cluster_endpoints
+}
+
+output "master_ip" {
+  description = "Private address of the first node, where training processes meet."
+  value       = module.cluster.master_ip
+}
+
+output "ansible_inventory" {
+  description = "The inventory as YAML, for those who do without the inventory plugin: terraform output -raw ansible_inventory > hosts.yml."
+  value       = module.cluster.ansible_inventory
+}
+
+output "cluster" {
+  description = "What the cluster is: name, cloud, region, type, accelerator, cards and nodes, where checkpoints can be kept, how ssh gets there."
+  value       = module.cluster.cluster
+}

@@ -1,0 +1,175 @@
+# The machines. A running node is never replaced by the way: what would replace it (a newer image, a newer template) is
+# left alone until 'terraform apply -replace' names the node.
+
+resource "aws_key_pair" "cluster" {
+  key_name_prefix = "${var.name}-"
+  public_key      = module.cluster.ssh_public_key
+  tags            = local.tags
+}
+
+resource "aws_placement_group" "cluster" {
+  name     = var.name
+  strategy = "cluster"
+  tags     = local.tags
+}
+
+resource "aws_launch_template" "node" {
+  for_each = toset(local.markets)
+
+  name_prefix            = "${var.name}-${each.key}-"
+  update_default_version = true
+  instance_type          = module.cluster.instance_type
+  key_name               = aws_key_pair.cluster.key_name
+  ebs_optimized          = true
+  image_id               = var.autoscaling ? local.image_id : null
+  user_data              = var.autoscaling ? base64encode(module.cluster.user_data) : null
+  tags                   = local.tags
+
+  iam_instance_profile {
+    arn = aws_iam_instance_profile.node.arn
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_tokens                 = "required"
+    http_put_response_hop_limit = 1
+    instance_metadata_tags      = "disabled"
+  }
+
+  monitoring {
+    enabled = true
+  }
+
+  placement {
+    group_name = aws_placement_group.cluster.name
+  }
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      volume_type           = "gp3"
+      volume_size           = module.cluster.root_volume_gb
+      encrypted             = true
+      kms_key_id            = var.volume_kms_key_arn
+      delete_on_termination = true
+    }
+  }
+
+  dynamic "network_interfaces" {
+    for_each = local.interfaces
+
+    content {
+      description           = "card ${network_interfaces.value.card}"
+      network_card_index    = network_interfaces.value.card
+      device_index          = network_interfaces.value.device
+      interface_type        = network_interfaces.value.type
+      subnet_id             = var.autoscaling ? null : aws_subnet.nodes.id
+      security_groups       = [aws_security_group.nodes.id]
+      delete_on_termination = true
+      # AWS takes this with one interface only; with several there is no public address anyway.
+      associate_public_ip_address = length(local.interfaces) == 1 ? "false" : null
+    }
+  }
+
+  dynamic "instance_market_options" {
+    for_each = contains(["spot", "capacity-block"], each.key) ? [each.key] : []
+
+    content {
+      market_type = instance_market_options.value
+
+      dynamic "spot_options" {
+        for_each = instance_market_options.value == "spot" ? [var.spot_max_price] : []
+
+        content {
+          spot_instance_type             = "one-time"
+          instance_interruption_behavior = "terminate"
+          max_price                      = spot_options.value
+        }
+      }
+    }
+  }
+
+  dynamic "capacity_reservation_specification" {
+    for_each = contains(["reservation", "capacity-block"], each.key) ? [var.capacity_reservation_id] : []
+
+    content {
+      capacity_reservation_target {
+        capacity_reservation_id = capacity_reservation_specification.value
+      }
+    }
+  }
+
+  dynamic "tag_specifications" {
+    for_each = toset(["instance", "volume", "network-interface"])
+
+    content {
+      resource_type = tag_specifications.value
+      tags          = local.tags
+    }
+  }
+}
+
+resource "aws_instance" "node" {
+  #checkov:skip=CKV_AWS_8:the launch template encrypts the volumes
+  #checkov:skip=CKV_AWS_79:the launch template demands IMDSv2
+  #checkov:skip=CKV_AWS_126:the launch template switches detailed monitoring on
+  #checkov:skip=CKV_AWS_135:the launch template says EBS optimised
+  #checkov:skip=CKV2_AWS_41:the launch template has the instance profile
+  for_each = local.fixed_nodes
+
+  ami       = local.image_id
+  user_data = module.cluster.user_data
+  tags      = merge(local.tags, { Name = each.key })
+
+  launch_template {
+    id      = aws_launch_template.node[each.value.market].id
+    version = aws_launch_template.node[each.value.market].latest_version
+  }
+
+  lifecycle {
+    ignore_changes = [ami, user_data, launch_template]
+  }
+
+  # The rules are there before the machine talks, and go after it.
+  depends_on = [
+    terraform_data.intent,
+    aws_route.nodes,
+    aws_iam_role_policy_attachment.node,
+    aws_vpc_security_group_egress_rule.self,
+    aws_vpc_security_group_ingress_rule.self,
+  ]
+}
+
+resource "aws_instance" "monitor" {
+  count = var.dedicated_monitor ? 1 : 0
+
+  ami                    = local.image_id
+  instance_type          = var.monitor_instance_type
+  subnet_id              = aws_subnet.nodes.id
+  vpc_security_group_ids = [aws_security_group.nodes.id]
+  key_name               = aws_key_pair.cluster.key_name
+  iam_instance_profile   = aws_iam_instance_profile.monitor[0].name
+  ebs_optimized          = true
+  monitoring             = true
+  tags                   = merge(local.tags, { Name = module.cluster.monitor_name })
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_tokens                 = "required"
+    http_put_response_hop_limit = 1
+  }
+
+  root_block_device {
+    volume_type = "gp3"
+    volume_size = module.cluster.root_volume_gb
+    encrypted   = true
+    kms_key_id  = var.volume_kms_key_arn
+  }
+
+  lifecycle {
+    ignore_changes = [ami]
+  }
+
+  depends_on = [terraform_data.intent, aws_route.nodes]
+}

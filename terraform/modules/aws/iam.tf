@@ -1,0 +1,84 @@
+# What the machines may do: nodes read and write the cluster's own prefix of its own bucket, and nothing else there is.
+# Systems Manager lets an operator in without an open port.
+
+locals {
+  assume_from_ec2 = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect    = "Allow"
+      Action    = "sts:AssumeRole"
+      Principal = { Service = "ec2.amazonaws.com" }
+    }]
+  })
+  session_manager = "arn:${data.aws_partition.current.partition}:iam::aws:policy/AmazonSSMManagedInstanceCore"
+}
+
+resource "aws_iam_role" "node" {
+  name_prefix        = "${var.name}-node-"
+  assume_role_policy = local.assume_from_ec2
+  tags               = local.tags
+}
+
+resource "aws_iam_role_policy" "checkpoints" {
+  name_prefix = "checkpoints-"
+  role        = aws_iam_role.node.id
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid       = "List"
+        Effect    = "Allow"
+        Action    = ["s3:ListBucket", "s3:ListBucketMultipartUploads"]
+        Resource  = aws_s3_bucket.checkpoints.arn
+        Condition = { StringLike = { "s3:prefix" = ["${module.cluster.checkpoint_prefix}/*"] } }
+      },
+      {
+        Sid      = "Objects"
+        Effect   = "Allow"
+        Action   = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+        Resource = "${aws_s3_bucket.checkpoints.arn}/${module.cluster.checkpoint_prefix}/*"
+      },
+      {
+        Sid      = "Key"
+        Effect   = "Allow"
+        Action   = ["kms:Decrypt", "kms:GenerateDataKey"]
+        Resource = aws_kms_key.cluster.arn
+      },
+    ]
+  })
+}
+
+resource "aws_iam_role_policy_attachment" "node" {
+  role       = aws_iam_role.node.name
+  policy_arn = local.session_manager
+}
+
+resource "aws_iam_instance_profile" "node" {
+  name_prefix = "${var.name}-node-"
+  role        = aws_iam_role.node.name
+  tags        = local.tags
+}
+
+resource "aws_iam_role" "monitor" {
+  count = var.dedicated_monitor ? 1 : 0
+
+  name_prefix        = "${var.name}-monitor-"
+  assume_role_policy = local.assume_from_ec2
+  tags               = local.tags
+}
+
+resource "aws_iam_role_policy_attachment" "monitor" {
+  count = var.dedicated_monitor ? 1 : 0
+
+  role       = aws_iam_role.monitor[0].name
+  policy_arn = local.session_manager
+}
+
+resource "aws_iam_instance_profile" "monitor" {
+  count = var.dedicated_monitor ? 1 : 0
+
+  name_prefix = "${var.name}-monitor-"
+  role        = aws_iam_role.monitor[0].name
+  tags        = local.tags
+}

@@ -1,0 +1,169 @@
+# Machines have private addresses only. With internet they reach out through NAT; S3 is always reached inside.
+
+resource "aws_vpc" "cluster" {
+  cidr_block           = module.cluster.network_cidr
+  enable_dns_support   = true
+  enable_dns_hostnames = true
+  tags                 = merge(local.tags, { Name = var.name })
+}
+
+# Nothing uses the group that every VPC comes with: it admits nothing.
+resource "aws_default_security_group" "closed" {
+  vpc_id = aws_vpc.cluster.id
+  tags   = merge(local.tags, { Name = "${var.name}-closed" })
+}
+
+resource "aws_subnet" "nodes" {
+  vpc_id            = aws_vpc.cluster.id
+  cidr_block        = module.cluster.node_subnet_cidr
+  availability_zone = local.zone
+  tags              = merge(local.tags, { Name = "${var.name}-nodes" })
+
+  lifecycle {
+    # The order in which AWS lists zones is no reason to move a cluster.
+    ignore_changes = [availability_zone]
+
+    precondition {
+      condition     = contains(local.zones, local.zone)
+      error_message = local.zone == "" ? "region ${var.region} has no zone that offers ${var.instance_type}: take another region, or ask AWS whether your account may use the type." : "availability_zone is '${local.zone}', which does not offer ${var.instance_type}: use ${join(", ", local.zones)}, or leave it empty."
+    }
+  }
+}
+
+resource "aws_route_table" "nodes" {
+  vpc_id = aws_vpc.cluster.id
+  tags   = merge(local.tags, { Name = "${var.name}-nodes" })
+}
+
+resource "aws_route_table_association" "nodes" {
+  subnet_id      = aws_subnet.nodes.id
+  route_table_id = aws_route_table.nodes.id
+}
+
+resource "aws_subnet" "gateway" {
+  count = var.internet ? 1 : 0
+
+  vpc_id                  = aws_vpc.cluster.id
+  cidr_block              = module.cluster.public_subnet_cidr
+  availability_zone       = aws_subnet.nodes.availability_zone
+  map_public_ip_on_launch = false
+  tags                    = merge(local.tags, { Name = "${var.name}-gateway" })
+}
+
+resource "aws_internet_gateway" "cluster" {
+  count = var.internet ? 1 : 0
+
+  vpc_id = aws_vpc.cluster.id
+  tags   = merge(local.tags, { Name = var.name })
+}
+
+resource "aws_route_table" "gateway" {
+  count = var.internet ? 1 : 0
+
+  vpc_id = aws_vpc.cluster.id
+  tags   = merge(local.tags, { Name = "${var.name}-gateway" })
+}
+
+resource "aws_route" "gateway" {
+  count = var.internet ? 1 : 0
+
+  route_table_id         = aws_route_table.gateway[0].id
+  destination_cidr_block = "0.0.0.0/0"
+  gateway_id             = aws_internet_gateway.cluster[0].id
+}
+
+resource "aws_route_table_association" "gateway" {
+  count = var.internet ? 1 : 0
+
+  subnet_id      = aws_subnet.gateway[0].id
+  route_table_id = aws_route_table.gateway[0].id
+}
+
+resource "aws_eip" "nat" {
+  count = var.internet ? 1 : 0
+
+  domain = "vpc"
+  tags   = merge(local.tags, { Name = "${var.name}-nat" })
+}
+
+resource "aws_nat_gateway" "cluster" {
+  count = var.internet ? 1 : 0
+
+  allocation_id = aws_eip.nat[0].id
+  subnet_id     = aws_subnet.gateway[0].id
+  tags          = merge(local.tags, { Name = var.name })
+
+  depends_on = [aws_internet_gateway.cluster]
+}
+
+resource "aws_route" "nodes" {
+  count = var.internet ? 1 : 0
+
+  route_table_id         = aws_route_table.nodes.id
+  destination_cidr_block = "0.0.0.0/0"
+  nat_gateway_id         = aws_nat_gateway.cluster[0].id
+}
+
+resource "aws_vpc_endpoint" "s3" {
+  vpc_id            = aws_vpc.cluster.id
+  service_name      = "com.amazonaws.${var.region}.s3"
+  vpc_endpoint_type = "Gateway"
+  route_table_ids   = [aws_route_table.nodes.id]
+  tags              = merge(local.tags, { Name = "${var.name}-s3" })
+}
+
+resource "aws_vpc_endpoint" "interface" {
+  for_each = var.internet ? toset([]) : toset(["ssm", "ssmmessages", "ec2messages", "kms"])
+
+  vpc_id              = aws_vpc.cluster.id
+  service_name        = "com.amazonaws.${var.region}.${each.key}"
+  vpc_endpoint_type   = "Interface"
+  private_dns_enabled = true
+  subnet_ids          = [aws_subnet.nodes.id]
+  security_group_ids  = [aws_security_group.nodes.id]
+  tags                = merge(local.tags, { Name = "${var.name}-${each.key}" })
+}
+
+resource "aws_flow_log" "cluster" {
+  vpc_id          = aws_vpc.cluster.id
+  traffic_type    = "ALL"
+  log_destination = aws_cloudwatch_log_group.flow.arn
+  iam_role_arn    = aws_iam_role.flow.arn
+  tags            = merge(local.tags, { Name = var.name })
+}
+
+resource "aws_cloudwatch_log_group" "flow" {
+  name_prefix       = "/gaudi3/${var.name}/flow-"
+  retention_in_days = 365
+  kms_key_id        = aws_kms_key.cluster.arn
+  tags              = local.tags
+}
+
+resource "aws_iam_role" "flow" {
+  name_prefix = "${var.name}-flow-"
+  tags        = local.tags
+
+  assume_role_policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect    = "Allow"
+      Action    = "sts:AssumeRole"
+      Principal = { Service = "vpc-flow-logs.amazonaws.com" }
+      Condition = { StringEquals = { "aws:SourceAccount" = data.aws_caller_identity.current.account_id } }
+    }]
+  })
+}
+
+resource "aws_iam_role_policy" "flow" {
+  name_prefix = "write-"
+  role        = aws_iam_role.flow.id
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect   = "Allow"
+      Action   = ["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"]
+      Resource = "${aws_cloudwatch_log_group.flow.arn}:*"
+    }]
+  })
+}

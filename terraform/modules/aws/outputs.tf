@@ -1,0 +1,73 @@
+locals {
+  autoscaled = var.autoscaling ? zipmap(data.aws_instances.autoscaled[0].ids, data.aws_instances.autoscaled[0].private_ips) : {}
+  nodes = var.autoscaling ? [
+    for id in sort(keys(local.autoscaled)) : {
+      name        = "${var.name}-${trimprefix(id, "i-")}"
+      private_ip  = local.autoscaled[id]
+      public_ip   = null
+      instance_id = id
+      zone        = aws_subnet.nodes.availability_zone
+      market      = var.capacity == "spot" && var.on_demand_nodes > 0 ? "mixed" : var.capacity
+      connect_to  = var.connection == "ssm" ? id : local.autoscaled[id]
+    }
+    ] : [
+    for name in module.cluster.node_names : {
+      name        = name
+      private_ip  = aws_instance.node[name].private_ip
+      public_ip   = aws_instance.node[name].public_ip == "" ? null : aws_instance.node[name].public_ip
+      instance_id = aws_instance.node[name].id
+      zone        = aws_instance.node[name].availability_zone
+      market      = local.fixed_nodes[name].market
+      connect_to  = var.connection == "ssm" ? aws_instance.node[name].id : aws_instance.node[name].private_ip
+    }
+  ]
+  monitor = one([
+    for machine in aws_instance.monitor : {
+      name        = module.cluster.monitor_name
+      private_ip  = machine.private_ip
+      public_ip   = machine.public_ip == "" ? null : machine.public_ip
+      instance_id = machine.id
+      zone        = machine.availability_zone
+      type        = machine.instance_type
+      connect_to  = var.connection == "ssm" ? machine.id : machine.private_ip
+    }
+  ])
+}
+
+module "inventory" {
+  source = "../inventory"
+
+  cloud             = "aws"
+  name              = var.name
+  region            = var.region
+  type              = module.cluster.type
+  instance_type     = module.cluster.instance_type
+  nodes             = local.nodes
+  monitor           = local.monitor
+  ssh_user          = var.ssh_user
+  jump_host         = var.jump_host
+  ssh_arguments     = var.connection == "ssm" ? "-o ProxyCommand=\"aws ssm start-session --region ${var.region} --target %h --document-name AWS-StartSSHSession --parameters portNumber=%p\"" : ""
+  checkpoint_target = "s3://${aws_s3_bucket.checkpoints.id}/${module.cluster.checkpoint_prefix}"
+  tags              = local.tags
+  allowed_cidrs     = module.cluster.allowed_cidrs
+}
+
+output "cluster_endpoints" {
+  description = "Every host by name: role (head, worker or monitor), private and public address, instance id and type, cards, zone, market, ssh user, and what ssh connects to."
+  value       = module.inventory.cluster_endpoints
+}
+
+output "master_ip" {
+  description = "Private address of the first node, where training processes meet."
+  value       = module.inventory.master_ip
+}
+
+output "ansible_inventory" {
+  description = "The inventory as YAML, for those who do without the inventory plugin: terraform output -raw ansible_inventory > hosts.yml."
+  value       = module.inventory.ansible_inventory
+}
+
+output "cluster" {
+  description = "What the cluster is: name, cloud, region, type, accelerator, cards and nodes, where checkpoints can be kept, how ssh gets there."
+  value       = module.inventory.cluster
+}

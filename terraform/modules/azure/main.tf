@@ -1,0 +1,42 @@
+# A cluster on Azure, of machines that you name: Azure is not known to offer one with Gaudi, so the type comes from
+# extra_instance_types and accept_other_accelerators says that you mean it.
+
+module "cluster" {
+  source = "../cluster"
+
+  cloud                     = "azure"
+  region                    = var.region
+  cluster_size              = var.cluster_size
+  instance_type             = var.instance_type
+  accept_other_accelerators = var.accept_other_accelerators
+  extra_instance_types      = var.extra_instance_types
+  name                      = var.name
+  tags                      = var.tags
+  allowed_cidrs             = var.allowed_cidrs
+  ssh_public_key            = var.ssh_public_key
+  dedicated_monitor         = var.dedicated_monitor
+  nvme_mount                = var.nvme_mount
+  root_volume_gb            = var.root_volume_gb
+  network_cidr              = var.network_cidr
+  max_hourly_usd            = var.max_hourly_usd
+}
+
+locals {
+  tags  = module.cluster.tags
+  hosts = concat(module.cluster.node_names, compact([module.cluster.monitor_name]))
+}
+
+resource "azurerm_resource_group" "cluster" {
+  name     = var.name
+  location = var.region
+  tags     = local.tags
+}
+
+# What was asked for, written down before the machines are made: a state whose outputs do not match it is half applied,
+# and the inventory plugin refuses it.
+resource "terraform_data" "intent" {
+  input = {
+    hosts = length(local.hosts)
+    names = local.hosts
+  }
+}

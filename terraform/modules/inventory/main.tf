@@ -1,0 +1,62 @@
+# The nodes as Ansible wants them, alike for every cloud.
+
+locals {
+  nodes = {
+    for index, node in var.nodes : node.name => {
+      role          = index == 0 ? "head" : "worker"
+      private_ip    = node.private_ip
+      public_ip     = node.public_ip
+      instance_id   = node.instance_id
+      instance_type = var.instance_type
+      cards         = var.type.cards
+      zone          = node.zone
+      market        = node.market
+      ssh_user      = var.ssh_user
+      connect_to    = coalesce(node.connect_to, node.private_ip)
+    }
+  }
+  monitors = var.monitor == null ? {} : {
+    (var.monitor.name) = {
+      role          = "monitor"
+      private_ip    = var.monitor.private_ip
+      public_ip     = var.monitor.public_ip
+      instance_id   = var.monitor.instance_id
+      instance_type = var.monitor.type
+      cards         = 0
+      zone          = var.monitor.zone
+      market        = null
+      ssh_user      = var.ssh_user
+      connect_to    = coalesce(var.monitor.connect_to, var.monitor.private_ip)
+    }
+  }
+  hosts = merge(local.nodes, local.monitors)
+  head  = try(var.nodes[0].name, null)
+
+  ssh_arguments = join(" ", compact([var.jump_host == "" ? "" : "-o ProxyJump=${var.jump_host}", var.ssh_arguments]))
+
+  inventory = {
+    all = {
+      vars = merge(
+        { ansible_user = var.ssh_user, ansible_become = var.ssh_user != "root" },
+        local.ssh_arguments == "" ? {} : { ansible_ssh_common_args = local.ssh_arguments },
+      )
+      hosts = {
+        for name, host in local.hosts : name => merge(
+          { ansible_host = host.connect_to, gaudi_cluster_address = host.private_ip },
+          host.instance_type == null ? {} : { gaudi_instance_type = host.instance_type },
+          host.instance_id == null ? {} : { gaudi_instance_id = host.instance_id },
+          host.zone == null ? {} : { gaudi_zone = host.zone },
+        )
+      }
+      children = {
+        gaudi      = { hosts = { for node in var.nodes : node.name => {} } }
+        gaudi_head = { hosts = { for name in compact([local.head]) : name => {} } }
+        monitoring = { hosts = { for name in compact([try(var.monitor.name, local.head)]) : name => {} } }
+        (var.cloud) = {
+          hosts = { for name in keys(local.hosts) : name => {} }
+          vars  = { gaudi_cloud = var.cloud, gaudi_region = var.region, gaudi_cluster = var.name }
+        }
+      }
+    }
+  }
+}
