@@ -13,7 +13,7 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status test lint hpu unit trainer-test kill-matrix system molecule sanity artifact build bench clean help
+.PHONY: demo up down status test lint hpu unit trainer-test terraform-test kill-matrix system molecule sanity artifact build bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -52,7 +52,7 @@ $(TOOLS)/usr/bin/promtool:
 	cd $(TOOLS) && { apt-get -qq download prometheus || { apt-get -qq update && apt-get -qq download prometheus; }; }
 	cd $(TOOLS) && dpkg -x prometheus_*.deb .
 
-test: lint unit trainer-test system
+test: lint unit trainer-test terraform-test system
 
 lint: $(VENV)/.dev
 	ruff check .
@@ -88,6 +88,10 @@ trainer-test: $(VENV)/.dev hpu
 # Every signal, to every process, in every phase of a job; about five minutes. The table goes into the documentation.
 kill-matrix: $(VENV)/.dev
 	cd trainer && KILL_MATRIX_TABLE=$(CURDIR)/docs/kill-matrix.md pytest -v -m "matrix or not matrix" tests/test_kill_matrix.py
+
+# The Terraform tree with the real terraform, AWS played by moto; skipped, by name, where terraform is missing.
+terraform-test: $(VENV)/.dev
+	pytest -q tests/terraform
 
 # Simulated nodes, the whole site, molecule, the built artifact, ansible-test: the last summary is theirs.
 system: $(VENV)/.dev

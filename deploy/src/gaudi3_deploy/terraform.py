@@ -137,6 +137,8 @@ class Terraform:
             return
         kind, hook = event.get("type"), event.get("hook", {})
         address = hook.get("resource", {}).get("addr", "")
+        if hook.get("action") == "read":
+            return
         if kind == "apply_start":
             self._progress.began(address, hook.get("action", ""))
         elif kind in ("apply_complete", "apply_errored"):
