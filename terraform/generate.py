@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Write what follows from the modules: the roots, the tables in the READMEs, and docs/instances.md.
 
     python terraform/generate.py           # write

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Joins the machine's local NVMe disks into one striped volume and mounts it at $1. Runs at every start: what is on
 # local disks is gone after the machine was stopped. Disks that hold anything else are never touched.
 set -euo pipefail
