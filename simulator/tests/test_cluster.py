@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gaudi3_simulator import SimulatorError, cli, cluster
+from gaudi3_simulator import SimulatorError, cli, cluster, network
 from gaudi3_simulator.home import Cluster, Node
 from gaudi3_simulator.image import hpu, image_name, requirements_file
 
@@ -31,10 +31,10 @@ def test_growing_keeps_the_nodes_that_are_there() -> None:
 
 
 def test_each_cluster_has_a_network_of_its_own() -> None:
-    first = cluster._free_subnet("one")
+    first = network.free_subnet("one")
     Cluster("one", first).save()
-    assert cluster._free_subnet("two") != first
-    assert cluster._free_subnet("demo") == "10.89.78.0/24"
+    assert network.free_subnet("two") != first
+    assert network.free_subnet("demo") == "10.89.78.0/24"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from . import SimulatorError, __version__, cluster
-from .home import clusters
+from .home import Cluster, clusters
 from .podman import Podman, missing_packages
+from .terraform import read_machines
 
 
 def _say(text: str) -> None:
@@ -32,6 +34,16 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--nodes", type=int, default=2, help="Gaudi nodes (default: 2)")
     up.add_argument("--cards", type=int, default=8, help="cards in each new node (default: 8)")
     up.add_argument("--no-monitor", action="store_true", help="leave out the monitoring host monitor-1")
+    up.add_argument(
+        "--subnet", metavar="CIDR", help="network of a new cluster (default: a free one under 10.89.0.0/16)"
+    )
+    up.add_argument(
+        "--like",
+        metavar="FILE",
+        help="nodes under the names, addresses and user of 'terraform output -json' in FILE (- for standard input); "
+        "again with a newer one: adds and removes nodes accordingly",
+    )
+    up.add_argument("--authorized-key", metavar="FILE", help="with --like: public key that opens the nodes too")
     down = command("down", "remove a cluster and all that it holds")
     down.add_argument("--all", action="store_true", help="every cluster of this simulator home")
     restart = command("restart", "switch a node off and on, or on after 'off', as a power cycle does")
@@ -76,6 +88,25 @@ def _status(as_json: bool) -> None:
             print(f"{row['cluster']:<16} {row['node']:<12} {row['address']:<16} {row['cards']} cards  {state}")
 
 
+def _read(path: str, option: str) -> str:
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text()
+    except (OSError, UnicodeDecodeError):
+        raise SimulatorError(f"{option} was {path}, which cannot be read: give a file.") from None
+
+
+def _up(arguments: argparse.Namespace) -> Cluster:
+    if not arguments.like:
+        if arguments.authorized_key:
+            raise SimulatorError("--authorized-key was given without --like: give both, or neither.")
+        return cluster.up(
+            arguments.name, arguments.nodes, arguments.cards, not arguments.no_monitor, _say, arguments.subnet
+        )
+    key = _read(arguments.authorized_key, "--authorized-key") if arguments.authorized_key else ""
+    machines = read_machines(_read(arguments.like, "--like"))
+    return cluster.up_like(arguments.name, machines, _say, arguments.subnet, key)
+
+
 def _fault(arguments: argparse.Namespace) -> int:
     if not arguments.node:
         raise SimulatorError("Name the node, for example: gaudi3-simulator fault gaudi-1 port-down --card 0.")
@@ -98,7 +129,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         if arguments.command == "up":
-            made = cluster.up(arguments.name, arguments.nodes, arguments.cards, not arguments.no_monitor, _say)
+            made = _up(arguments)
             names = ", ".join(f"{node.name} {node.address}" for node in made.all_nodes())
             print(f"simulated cluster {made.name} is up: {names}")
         elif arguments.command == "down":

@@ -18,14 +18,15 @@ from pathlib import Path
 from . import SimulatorError
 from .home import Cluster, Node, clusters, home, load_cluster, write_atomically
 from .image import ensure_image
+from .network import check_same_subnet, free_subnet, new_subnet
 from .node.launchers import image_files
 from .podman import PACKAGES, Podman, missing_packages
+from .terraform import Machines, subnet_of
 from .vendor import build_repository
 
 _NODE_PACKAGE = Path(__file__).resolve().parent / "node"
 _NODE_TARGET = "/usr/lib/gaudi3-simulator/gaudi3_simulator_node"
 _CAPABILITIES = "NET_ADMIN,SYS_ADMIN,SYS_PTRACE,SYS_NICE,IPC_LOCK"
-_DEMO_NETWORK = 78
 _MAX_NODES = 64
 _INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 
@@ -78,23 +79,6 @@ def prepare(say: Say) -> None:
             raise SimulatorError(f"'apt-get {step[0]}' failed: {last}")
 
 
-def _routed() -> set[str]:
-    """Networks that this machine has a route to: another checkout's clusters, and whatever else is there."""
-    lines = [line.split() for line in Path("/proc/net/route").read_text().splitlines()[1:]]
-    targets = (bytes.fromhex(fields[1])[::-1] for fields in lines)
-    return {f"{ipaddress.IPv4Address(target)}/24" for target in targets}
-
-
-def _free_subnet(name: str) -> str:
-    used = {cluster.subnet for cluster in clusters()} | _routed()
-    preferred = [_DEMO_NETWORK] if name == "demo" else []
-    for number in [*preferred, *range(_DEMO_NETWORK + 1, 250)]:
-        subnet = f"10.89.{number}.0/24"
-        if subnet not in used:
-            return subnet
-    raise SimulatorError("No free network is left for another cluster: take one down with 'gaudi3-simulator down'.")
-
-
 def _wanted(cluster: Cluster, nodes: int, cards: int, monitor: bool) -> Cluster:
     hosts = list(ipaddress.ip_network(cluster.subnet))
     have = {node.name: node for node in cluster.nodes}
@@ -107,42 +91,63 @@ def _wanted(cluster: Cluster, nodes: int, cards: int, monitor: bool) -> Cluster:
     return cluster
 
 
-def up(name: str, nodes: int, cards: int, monitor: bool, say: Say) -> Cluster:
+def up(name: str, nodes: int, cards: int, monitor: bool, say: Say, subnet: str | None = None) -> Cluster:
     """Bring cluster ``name`` to at least ``nodes`` Gaudi nodes; nodes that run already are left alone."""
     if not 1 <= nodes <= _MAX_NODES:
         raise SimulatorError(f"--nodes was {nodes}: give 1 to {_MAX_NODES}.")
     if not 1 <= cards <= 8:
         raise SimulatorError(f"--cards was {cards}: a Gaudi 3 node has 1 to 8 cards.")
+
+    def wanted(known: Cluster | None) -> Cluster:
+        if known is None:
+            return _wanted(Cluster(name, new_subnet(subnet) if subnet else free_subnet(name)), nodes, cards, monitor)
+        if known.like:
+            raise SimulatorError(f"Cluster {name} was made with --like: give --like again, or another --name.")
+        check_same_subnet(known, subnet)
+        return _wanted(known, nodes, cards, monitor)
+
+    return _bring_up(name, wanted, say)
+
+
+def up_like(name: str, machines: Machines, say: Say, subnet: str | None = None, authorized_key: str = "") -> Cluster:
+    """Bring cluster ``name`` to exactly ``machines``: the same names, addresses and user; what runs is left alone."""
+    network = subnet_of(machines, subnet)
+
+    def wanted(known: Cluster | None) -> Cluster:
+        if known is None:
+            return Cluster(
+                name, new_subnet(network), machines.nodes, machines.monitor, machines.user, authorized_key, like=True
+            )
+        if not known.like:
+            raise SimulatorError(f"Cluster {name} was made without --like: give another --name, or take it down first.")
+        check_same_subnet(known, subnet)
+        subnet_of(machines, known.subnet)
+        known.nodes, known.monitor = machines.nodes, machines.monitor
+        return known
+
+    return _bring_up(name, wanted, say)
+
+
+def _bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -> Cluster:
     preflight()
     with _lock():
         podman = Podman()
         image = ensure_image(podman, say)
         build_repository(home() / "vendor")
-        known = load_cluster(name)
-        cluster = _wanted(known or Cluster(name, _free_subnet(name)), nodes, cards, monitor)
+        cluster = wanted(load_cluster(name))
         cluster.folder.mkdir(parents=True, exist_ok=True)
         if not cluster.key.exists():
-            subprocess.run(
-                [
-                    "ssh-keygen",
-                    "-q",
-                    "-t",
-                    "ed25519",
-                    "-N",
-                    "",
-                    "-C",
-                    f"gaudi3-simulator {name}",
-                    "-f",
-                    cluster.key,
-                ],
-                check=True,
-            )
+            command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gaudi3-simulator {name}"]
+            subprocess.run([*command, "-f", cluster.key], check=True)
         cluster.save()
         _raise_inotify(sum(len(other.all_nodes()) for other in clusters()))
         network = f"gaudi3-{name}"
         if not podman.ok("network", "exists", network):
             podman.run("network", "create", "--disable-dns", "--subnet", cluster.subnet, network)
         running = set(podman.names(label(name), running=True))
+        kept = {container(cluster, node.name) for node in cluster.all_nodes()} | {container(cluster, "vault")}
+        gone = sorted(set(podman.names(label(name))) - kept)
+        podman.remove(gone)
         if container(cluster, "vault") not in running:
             _start_vault(podman, cluster, image)
         _update_hosts(cluster)
@@ -152,8 +157,28 @@ def up(name: str, nodes: int, cards: int, monitor: bool, say: Say) -> Cluster:
             _start_node(podman, cluster, node, image)
     for node in fresh:
         _wait(podman, cluster, node)
+        _let_in(podman, cluster, node)
     _record_host_keys(podman, cluster)
     return cluster
+
+
+def _let_in(podman: Podman, cluster: Cluster, node: Node) -> None:
+    """The image's first user, as cloud-init sets it up: a key, and sudo without a password."""
+    keys = cluster.key.with_suffix(".pub").read_text() + cluster.authorized_key
+    home_folder = "/root" if cluster.user == "root" else f"/home/{cluster.user}"
+    script = """set -eu
+if ! id -u "$1" >/dev/null 2>&1; then
+  useradd --create-home --shell /bin/bash "$1"
+  echo "$1 ALL=(ALL) NOPASSWD:ALL" > /etc/sudoers.d/90-cloud-init-users
+  chmod 0440 /etc/sudoers.d/90-cloud-init-users
+fi
+install -d -m 0700 -o "$1" "$2/.ssh"
+printf '%s\n' "$3" > "$2/.ssh/authorized_keys"
+chown "$1" "$2/.ssh/authorized_keys"
+chmod 0600 "$2/.ssh/authorized_keys"
+"""
+    name = container(cluster, node.name)
+    podman.run("exec", name, "bash", "-c", script, "let-in", cluster.user, home_folder, keys.strip())
 
 
 def _raise_inotify(nodes: int) -> None:

@@ -55,12 +55,18 @@ class Node:
 
 @dataclass
 class Cluster:
-    """A set of nodes on a network of their own."""
+    """A set of nodes on a network of their own; ``like``: in the place of machines that Terraform made.
+
+    ``user`` goes in by ssh and may become root; ``authorized_key`` opens the nodes beside the cluster's own.
+    """
 
     name: str
     subnet: str
     nodes: list[Node] = field(default_factory=list)
     monitor: Node | None = None
+    user: str = "root"
+    authorized_key: str = ""
+    like: bool = False
 
     @property
     def folder(self) -> Path:
@@ -89,6 +95,9 @@ def load_cluster(name: str) -> Cluster | None:
         subnet=record["subnet"],
         nodes=[Node(**node) for node in record["nodes"]],
         monitor=Node(**record["monitor"]) if record["monitor"] else None,
+        user=record.get("user", "root"),
+        authorized_key=record.get("authorized_key", ""),
+        like=record.get("like", False),
     )
 
 

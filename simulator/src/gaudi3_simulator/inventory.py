@@ -19,8 +19,8 @@ def inventory(cluster: Cluster | None) -> dict[str, Any]:
             "gaudi_head": {"hosts": []},
             "monitoring": {"hosts": []},
         }
-    common = {
-        "ansible_user": "root",
+    common: dict[str, Any] = {
+        "ansible_user": cluster.user,
         "ansible_ssh_private_key_file": str(cluster.key),
         "ansible_ssh_common_args": (
             f"-o UserKnownHostsFile={cluster.folder / 'known_hosts'} -o StrictHostKeyChecking=yes"
@@ -28,6 +28,8 @@ def inventory(cluster: Cluster | None) -> dict[str, Any]:
         "ansible_python_interpreter": "/usr/bin/python3",
         "gaudi_secrets_dir": str(cluster.folder / "secrets"),
     }
+    if cluster.user != "root":
+        common["ansible_become"] = True
     names = [node.name for node in cluster.nodes]
     return {
         "_meta": {"hostvars": {node.name: {"ansible_host": node.address, **common} for node in cluster.all_nodes()}},

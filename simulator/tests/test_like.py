@@ -1,0 +1,104 @@
+"""Nodes in the place of machines that Terraform made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaudi3_simulator import SimulatorError, cli, network
+from gaudi3_simulator.home import Cluster, Node
+from gaudi3_simulator.inventory import inventory
+from gaudi3_simulator.terraform import Machines, read_machines, subnet_of
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAUDI3_SIMULATOR_HOME", str(tmp_path))
+
+
+def endpoint(role: str, address: str, cards: int = 8) -> dict[str, Any]:
+    return {"role": role, "private_ip": address, "public_ip": None, "cards": cards, "ssh_user": "ubuntu"}
+
+
+def outputs(**hosts: dict[str, Any]) -> str:
+    return json.dumps({"cluster_endpoints": {"sensitive": False, "type": "dynamic", "value": hosts}})
+
+
+HOSTS = {
+    "b": endpoint("head", "10.42.16.5"),
+    "a": endpoint("worker", "10.42.16.4"),
+    "monitor": endpoint("monitor", "10.42.32.9", 0),
+}
+
+
+def test_names_addresses_and_user_are_terraforms() -> None:
+    assert read_machines(outputs(**HOSTS)) == Machines(
+        [Node("b", "10.42.16.5", 8), Node("a", "10.42.16.4", 8)], Node("monitor", "10.42.32.9"), "ubuntu"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "--like has no cluster_endpoints: give what 'terraform output -json' prints"),
+        ("{}", "--like has no cluster_endpoints"),
+        (outputs(), "--like has no node in it: apply the configuration first."),
+        (outputs(a=endpoint("head", "10.0.0.5", 16)), "a has 16 cards: a simulated node has 1 to 8."),
+    ],
+    ids=["empty", "no outputs", "no hosts", "too many cards"],
+)
+def test_what_is_no_applied_cluster_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(SimulatorError) as refused:
+        read_machines(text)
+    assert str(refused.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (None, "monitor has the address 10.42.32.9, which is not in 10.42.16.0/24: give the network that holds"),
+        ("10.42.16.5/16", "--subnet was 10.42.16.5/16: give a network, such as 10.42.0.0/16."),
+        ("10.42.16.4/30", "b has the address 10.42.16.5, which the simulator needs for itself in 10.42.16.4/30"),
+    ],
+)
+def test_every_address_must_be_in_the_network(given: str | None, sentence: str) -> None:
+    with pytest.raises(SimulatorError) as refused:
+        subnet_of(read_machines(outputs(**HOSTS)), given)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_the_network_is_the_one_given_or_that_of_the_first_node() -> None:
+    machines = read_machines(outputs(**HOSTS))
+    assert subnet_of(machines, "10.42.0.0/16") == "10.42.0.0/16"
+    assert subnet_of(Machines(machines.nodes, None, "ubuntu"), None) == "10.42.16.0/24"
+
+
+def test_a_network_that_is_reached_already_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    routes = tmp_path / "route"
+    routes.write_text(
+        "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
+        "eth0 00000000 0101A8C0 0003 0 0 0 00000000 0 0 0\n"
+        "eth0 00102A0A 00000000 0001 0 0 0 00F0FFFF 0 0 0\n"
+    )
+    monkeypatch.setattr(network, "_ROUTES", routes)
+    assert network.new_subnet("10.43.0.0/16") == "10.43.0.0/16"
+    with pytest.raises(
+        SimulatorError, match=r"^--subnet was 10.42.0.0/16, but this machine already reaches 10.42.16.0/20"
+    ):
+        network.new_subnet("10.42.0.0/16")
+
+
+def test_ansible_goes_in_as_the_same_user() -> None:
+    made = inventory(Cluster("c", "10.42.0.0/16", [Node("a", "10.42.16.4", 8)], user="ubuntu", like=True))
+    variables = made["_meta"]["hostvars"]["a"]
+    assert (variables["ansible_user"], variables["ansible_become"]) == ("ubuntu", True)
+
+
+def test_options_that_do_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["up", "--authorized-key", "key.pub"]) == 1
+    assert "--authorized-key was given without --like" in capsys.readouterr().err
+    assert cli.main(["up", "--like", "missing.json"]) == 1
+    assert "--like was missing.json, which cannot be read" in capsys.readouterr().err
