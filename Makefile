@@ -90,8 +90,15 @@ kill-matrix: $(VENV)/.dev
 	cd trainer && KILL_MATRIX_TABLE=$(CURDIR)/docs/kill-matrix.md pytest -v -m "matrix or not matrix" tests/test_kill_matrix.py
 
 # The Terraform tree with the real terraform, AWS played by moto; skipped, by name, where terraform is missing.
-terraform-test: $(VENV)/.dev
+terraform-test: $(VENV)/.dev .cache/checkov/ready
 	pytest -q tests/terraform
+
+# In an environment of its own: it pins libraries that the tests have otherwise.
+.cache/checkov/ready: requirements/checkov.txt
+	rm -rf .cache/checkov
+	$(PYTHON) -m venv .cache/checkov
+	.cache/checkov/bin/python -m pip install --quiet -r requirements/checkov.txt
+	@touch $@
 
 # Simulated nodes, the whole site, molecule, the built artifact, ansible-test: the last summary is theirs.
 system: $(VENV)/.dev
@@ -124,4 +131,4 @@ clean:
 	@if [ -x $(BIN)/gaudi3-simulator ]; then $(BIN)/gaudi3-simulator clean; fi
 	rm -rf simulator/torch/build $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist gaudi3-scale-*.tar.gz
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	find trainer simulator -name '*.egg-info' -type d -prune -exec rm -rf {} +
+	find trainer simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +

@@ -15,12 +15,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(*command: str, cwd: Path = ROOT, timeout: float = 1800, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run ``command`` in the checkout; nothing is raised, the caller asserts."""
+def run(
+    *command: str,
+    cwd: Path = ROOT,
+    timeout: float = 1800,
+    given: dict[str, str] | None = None,
+    **environment: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run ``command`` in the checkout, ``given`` being more of its environment; the caller asserts."""
     return subprocess.run(
         command,
         cwd=cwd,
-        env={**os.environ, **environment},
+        env={**os.environ, **(given or {}), **environment},
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -75,11 +81,13 @@ class Site:
 
     def play(self, *arguments: str, playbook: str = "site.yml", timeout: float = 1800) -> SiteRun:
         """Run ``ansible-playbook PLAYBOOK ARGUMENTS`` on the cluster."""
+        return self.play_in({"GAUDI3_SIMULATOR_CLUSTER": self.name}, *arguments, playbook=playbook, timeout=timeout)
+
+    def play_in(self, environment: dict[str, str], *arguments: str, playbook: str, timeout: float) -> SiteRun:
+        """Run ``ansible-playbook PLAYBOOK ARGUMENTS`` in ``environment``."""
         result = run(
             "ansible-playbook", playbook, *arguments,
-            timeout=timeout,
-            ANSIBLE_STDOUT_CALLBACK="ansible.posix.json",
-            GAUDI3_SIMULATOR_CLUSTER=self.name,
+            timeout=timeout, given=environment, ANSIBLE_STDOUT_CALLBACK="ansible.posix.json",
         )  # fmt: skip
         start = result.stdout.find("{\n")
         try:

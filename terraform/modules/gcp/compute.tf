@@ -11,6 +11,7 @@ resource "google_compute_resource_policy" "compact" {
 }
 
 resource "google_compute_instance" "node" {
+  #checkov:skip=CKV_GCP_34:the key comes with the machine's metadata, which OS Login would pass over
   #checkov:skip=CKV_GCP_38:disks are encrypted with Google's key, or with yours where encryption_key names it
   for_each = module.cluster.nodes
 
@@ -97,6 +98,7 @@ resource "google_compute_instance" "node" {
 }
 
 resource "google_compute_instance" "monitor" {
+  #checkov:skip=CKV_GCP_34:the key comes with the machine's metadata, which OS Login would pass over
   #checkov:skip=CKV_GCP_38:disks are encrypted with Google's key, or with yours where encryption_key names it
   count = var.dedicated_monitor ? 1 : 0
 

@@ -46,6 +46,8 @@ locals {
           host.instance_type == null ? {} : { gaudi_instance_type = host.instance_type },
           host.instance_id == null ? {} : { gaudi_instance_id = host.instance_id },
           host.zone == null ? {} : { gaudi_zone = host.zone },
+          host.market == null ? {} : { gaudi_market = host.market },
+          host.public_ip == null ? {} : { gaudi_public_address = host.public_ip },
         )
       }
       children = {
@@ -54,7 +56,11 @@ locals {
         monitoring = { hosts = { for name in compact([try(var.monitor.name, local.head)]) : name => {} } }
         (var.cloud) = {
           hosts = { for name in keys(local.hosts) : name => {} }
-          vars  = { gaudi_cloud = var.cloud, gaudi_region = var.region, gaudi_cluster = var.name }
+          vars = merge(
+            { gaudi_cloud = var.cloud, gaudi_cluster = var.name },
+            var.region == null ? {} : { gaudi_region = var.region },
+            var.checkpoint_target == null ? {} : { gaudi_checkpoint_target = var.checkpoint_target },
+          )
         }
       }
     }

@@ -1,0 +1,350 @@
+# Plans with a mocked provider: no account, no network. What is made is asserted where AWS would read it.
+
+mock_provider "aws" {
+  mock_data "aws_ec2_instance_type_offerings" {
+    defaults = { locations = ["us-west-2c", "us-west-2a"] }
+  }
+
+  mock_data "aws_ssm_parameter" {
+    defaults = { insecure_value = "ami-0123456789abcdef0" }
+  }
+
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+
+  mock_data "aws_instances" {
+    defaults = { ids = ["i-0000000000000000b", "i-0000000000000000a"], private_ips = ["10.42.16.9", "10.42.16.8"] }
+  }
+
+  mock_resource "aws_kms_key" {
+    defaults = { arn = "arn:aws:kms:us-west-2:123456789012:key/00000000-0000-0000-0000-000000000000" }
+  }
+
+  mock_resource "aws_s3_bucket" {
+    defaults = { id = "gaudi-checkpoints-1", arn = "arn:aws:s3:::gaudi-checkpoints-1" }
+  }
+
+  mock_resource "aws_iam_role" {
+    defaults = { arn = "arn:aws:iam::123456789012:role/role", name = "role" }
+  }
+
+  mock_resource "aws_iam_instance_profile" {
+    defaults = { arn = "arn:aws:iam::123456789012:instance-profile/profile", name = "profile" }
+  }
+
+  mock_resource "aws_cloudwatch_log_group" {
+    defaults = { arn = "arn:aws:logs:us-west-2:123456789012:log-group:/gaudi3/gaudi/flow-1" }
+  }
+
+  mock_resource "aws_launch_template" {
+    defaults = { id = "lt-0123456789abcdef0", latest_version = 1 }
+  }
+
+  mock_resource "aws_placement_group" {
+    defaults = { id = "gaudi" }
+  }
+}
+
+variables {
+  cluster_size   = 16
+  instance_type  = "dl1.24xlarge"
+  ssh_public_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0h3yqQWfS9NSQfzBf8Ue0qS2hP4b8nA4V1Zb2c3d4e me@example"
+}
+
+# The types of Gaudi 1 are warned about, which a test run would take for a failure.
+run "nodes_and_their_network" {
+  command         = apply
+  expect_failures = [check.generation]
+
+  assert {
+    condition     = sort(keys(aws_instance.node)) == tolist(["gaudi-01", "gaudi-02"]) && length(aws_instance.monitor) == 1
+    error_message = "16 cards of dl1.24xlarge are two nodes and a monitor."
+  }
+
+  assert {
+    condition = [for each in aws_launch_template.node["on-demand"].network_interfaces : [each.network_card_index, each.device_index, each.interface_type]] == [
+      [0, 0, "efa"], [1, 1, "efa"], [2, 1, "efa"], [3, 1, "efa"],
+    ]
+    error_message = "One EFA interface on each of the four cards is wanted."
+  }
+
+  assert {
+    condition     = alltrue([for each in aws_launch_template.node["on-demand"].network_interfaces : each.associate_public_ip_address == null])
+    error_message = "AWS refuses a word on public addresses with several interfaces."
+  }
+
+  assert {
+    condition     = aws_launch_template.node["on-demand"].metadata_options[0].http_tokens == "required" && aws_instance.monitor[0].metadata_options[0].http_tokens == "required"
+    error_message = "IMDSv2 only."
+  }
+
+  assert {
+    condition     = aws_launch_template.node["on-demand"].block_device_mappings[0].ebs[0].encrypted == "true" && aws_instance.monitor[0].root_block_device[0].encrypted
+    error_message = "Volumes are encrypted."
+  }
+
+  assert {
+    condition     = aws_placement_group.cluster.strategy == "cluster" && aws_launch_template.node["on-demand"].placement[0].group_name == "gaudi"
+    error_message = "Nodes are placed close to each other."
+  }
+
+  assert {
+    condition     = length(aws_vpc_security_group_ingress_rule.admitted) == 0
+    error_message = "Nothing is admitted that allowed_cidrs does not name."
+  }
+
+  assert {
+    condition     = aws_vpc_security_group_ingress_rule.self.referenced_security_group_id == aws_security_group.nodes.id && aws_vpc_security_group_egress_rule.self.referenced_security_group_id == aws_security_group.nodes.id
+    error_message = "EFA needs the rule to and from the group itself."
+  }
+
+  assert {
+    condition     = aws_subnet.nodes.availability_zone == "us-west-2a"
+    error_message = "The first zone that offers the type is taken."
+  }
+
+  assert {
+    condition = [for each in jsondecode(aws_iam_role_policy.checkpoints.policy).Statement : each.Resource] == [
+      "arn:aws:s3:::gaudi-checkpoints-1",
+      "arn:aws:s3:::gaudi-checkpoints-1/gaudi/checkpoints/*",
+      "arn:aws:kms:us-west-2:123456789012:key/00000000-0000-0000-0000-000000000000",
+    ]
+    error_message = "Nodes reach their own prefix of their own bucket, its key, and nothing else."
+  }
+
+  assert {
+    condition     = output.cluster.checkpoint_target == "s3://gaudi-checkpoints-1/gaudi/checkpoints"
+    error_message = "The outputs do not say where checkpoints go."
+  }
+}
+
+run "admitted_networks" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  variables {
+    allowed_cidrs = ["198.51.100.0/24", "2001:db8::/48"]
+  }
+
+  assert {
+    condition     = sort([for each in aws_vpc_security_group_ingress_rule.admitted : "${each.from_port} ${coalesce(each.cidr_ipv4, each.cidr_ipv6)}"])[0] == "22 198.51.100.0/24" && length(aws_vpc_security_group_ingress_rule.admitted) == 8
+    error_message = "SSH and three pages for each of the two networks are wanted."
+  }
+}
+
+run "spot_behind_an_on_demand_head" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  variables {
+    cluster_size    = 24
+    capacity        = "spot"
+    on_demand_nodes = 1
+    spot_max_price  = 5.5
+  }
+
+  assert {
+    condition     = aws_launch_template.node["spot"].instance_market_options[0].market_type == "spot" && aws_launch_template.node["spot"].instance_market_options[0].spot_options[0].max_price == "5.5"
+    error_message = "The spot template does not say spot, or not for how much."
+  }
+
+  assert {
+    condition     = length(aws_launch_template.node["on-demand"].instance_market_options) == 0
+    error_message = "The template of the first node must not be spot."
+  }
+}
+
+run "capacity_block" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  variables {
+    capacity                = "capacity-block"
+    capacity_reservation_id = "cr-0123456789abcdef0"
+  }
+
+  assert {
+    condition     = aws_launch_template.node["capacity-block"].instance_market_options[0].market_type == "capacity-block" && aws_launch_template.node["capacity-block"].capacity_reservation_specification[0].capacity_reservation_target[0].capacity_reservation_id == "cr-0123456789abcdef0"
+    error_message = "A capacity block needs the market and the reservation."
+  }
+
+  assert {
+    condition     = aws_launch_template.node["capacity-block"].instance_type == "dl1.24xlarge"
+    error_message = "AWS wants the type in the template of a capacity block."
+  }
+}
+
+run "capacity_reservation" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  variables {
+    capacity                = "reservation"
+    capacity_reservation_id = "cr-0123456789abcdef0"
+  }
+
+  assert {
+    condition     = length(aws_launch_template.node["reservation"].instance_market_options) == 0 && aws_launch_template.node["reservation"].capacity_reservation_specification[0].capacity_reservation_target[0].capacity_reservation_id == "cr-0123456789abcdef0"
+    error_message = "A reservation is on demand, in the reservation."
+  }
+}
+
+run "autoscaling_group" {
+  command         = apply
+  expect_failures = [check.generation]
+
+  variables {
+    autoscaling = true
+    capacity    = "spot"
+  }
+
+  assert {
+    condition     = length(aws_instance.node) == 0 && aws_autoscaling_group.nodes[0].desired_capacity == 2
+    error_message = "The group has the nodes, Terraform none."
+  }
+
+  assert {
+    condition     = aws_autoscaling_group.nodes[0].mixed_instances_policy[0].instances_distribution[0].on_demand_percentage_above_base_capacity == 0 && length(aws_launch_template.node["on-demand"].instance_market_options) == 0
+    error_message = "The group mixes by itself, from a template that does not say."
+  }
+
+  assert {
+    condition     = output.master_ip == "10.42.16.8" && output.cluster.node_names == tolist(["gaudi-0000000000000000a", "gaudi-0000000000000000b"])
+    error_message = "The group's machines are named after their ids, in their order."
+  }
+}
+
+run "a_first_card_without_efa" {
+  command = plan
+
+  variables {
+    instance_type             = "p6-b300.48xlarge"
+    cluster_size              = 8
+    accept_other_accelerators = true
+  }
+
+  assert {
+    condition     = aws_launch_template.node["on-demand"].network_interfaces[0].interface_type == "interface" && length([for each in aws_launch_template.node["on-demand"].network_interfaces : each if each.interface_type == "efa"]) == 16
+    error_message = "17 cards, 16 of them with EFA."
+  }
+}
+
+run "without_efa" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  variables {
+    efa = false
+  }
+
+  assert {
+    condition     = [for each in aws_launch_template.node["on-demand"].network_interfaces : [each.interface_type, each.associate_public_ip_address]] == [["interface", "false"]]
+    error_message = "One plain interface without a public address is wanted."
+  }
+}
+
+run "without_internet" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  variables {
+    internet          = false
+    dedicated_monitor = false
+  }
+
+  assert {
+    condition     = length(aws_nat_gateway.cluster) == 0 && length(aws_vpc_security_group_egress_rule.web) == 0 && sort(keys(aws_vpc_endpoint.interface)) == tolist(["ec2messages", "kms", "ssm", "ssmmessages"])
+    error_message = "Without internet there is no way out, and endpoints instead."
+  }
+}
+
+run "through_systems_manager" {
+  command         = apply
+  expect_failures = [check.generation]
+
+  variables {
+    connection = "ssm"
+  }
+
+  assert {
+    condition     = output.cluster_endpoints["gaudi-01"].connect_to == output.cluster_endpoints["gaudi-01"].instance_id && strcontains(output.cluster.ssh_arguments, "AWS-StartSSHSession")
+    error_message = "ssh must go to the instance id, through a session."
+  }
+}
+
+run "budget" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  variables {
+    monthly_budget_usd = 5000
+    budget_emails      = ["team@example.com"]
+  }
+
+  assert {
+    condition     = join(" ", sort([for each in aws_budgets_budget.cluster[0].notification : tostring(each.threshold)])) == "100 80"
+    error_message = "The budget is told at 80 and at 100 per cent."
+  }
+}
+
+run "efa_on_a_type_without_it" {
+  command         = plan
+  expect_failures = [var.efa]
+
+  variables {
+    instance_type             = "inf2.48xlarge"
+    cluster_size              = 12
+    accept_other_accelerators = true
+    efa                       = true
+  }
+}
+
+run "a_zone_without_the_type" {
+  command         = plan
+  expect_failures = [aws_subnet.nodes, check.generation]
+
+  variables {
+    availability_zone = "us-west-2b"
+  }
+}
+
+run "a_zone_elsewhere" {
+  command         = plan
+  expect_failures = [var.availability_zone, check.generation]
+
+  variables {
+    availability_zone = "us-east-1a"
+  }
+}
+
+run "a_block_without_its_id" {
+  command         = plan
+  expect_failures = [var.capacity_reservation_id, check.generation]
+
+  variables {
+    capacity = "capacity-block"
+  }
+}
+
+run "on_demand_nodes_without_spot" {
+  command         = plan
+  expect_failures = [var.on_demand_nodes, check.generation]
+
+  variables {
+    on_demand_nodes = 1
+  }
+}
+
+run "a_budget_that_nobody_hears_of" {
+  command         = plan
+  expect_failures = [var.monthly_budget_usd, check.generation]
+
+  variables {
+    monthly_budget_usd = 5000
+  }
+}

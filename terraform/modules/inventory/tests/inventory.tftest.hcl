@@ -1,0 +1,60 @@
+variables {
+  cloud         = "aws"
+  name          = "big"
+  region        = "us-west-2"
+  type          = { accelerator = "Intel Gaudi 3", cards = 8, gaudi_generation = 3 }
+  instance_type = "some.type"
+  ssh_user      = "ubuntu"
+  jump_host     = "me@jump.example.com"
+  nodes = [
+    { name = "big-01", private_ip = "10.42.16.5", instance_id = "i-1", zone = "us-west-2a" },
+    { name = "big-02", private_ip = "10.42.16.6", connect_to = "i-2" },
+  ]
+}
+
+run "without_a_monitor_the_first_node_monitors" {
+  command = plan
+
+  assert {
+    condition     = yamldecode(output.ansible_inventory).all.children.monitoring.hosts == { big-01 = {} }
+    error_message = "The head must monitor."
+  }
+
+  assert {
+    condition     = output.master_ip == "10.42.16.5" && output.cluster_endpoints["big-01"].role == "head" && output.cluster_endpoints["big-02"].role == "worker"
+    error_message = "The first node is the head."
+  }
+
+  assert {
+    condition     = yamldecode(output.ansible_inventory).all.hosts["big-02"].ansible_host == "i-2" && yamldecode(output.ansible_inventory).all.hosts["big-02"].gaudi_cluster_address == "10.42.16.6"
+    error_message = "What ssh connects to and where nodes find each other are two things."
+  }
+
+  assert {
+    condition     = yamldecode(output.ansible_inventory).all.vars.ansible_ssh_common_args == "-o ProxyJump=me@jump.example.com"
+    error_message = "The jump host is lost."
+  }
+
+  assert {
+    condition     = output.cluster.cluster_size == 16
+    error_message = "Two nodes of eight cards are sixteen."
+  }
+}
+
+run "with_a_monitor" {
+  command = plan
+
+  variables {
+    monitor = { name = "big-monitor", private_ip = "10.42.16.4", type = "m6i.large" }
+  }
+
+  assert {
+    condition     = yamldecode(output.ansible_inventory).all.children.monitoring.hosts == { big-monitor = {} }
+    error_message = "The monitor must monitor."
+  }
+
+  assert {
+    condition     = sort(keys(yamldecode(output.ansible_inventory).all.children.gaudi.hosts)) == tolist(["big-01", "big-02"])
+    error_message = "The monitor is no node."
+  }
+}

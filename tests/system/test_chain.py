@@ -1,0 +1,177 @@
+"""From an account to an inventory to a finished training run, one node more, and back to nothing.
+
+Terraform works on AWS as moto plays it. The addresses that it gives are then carried by simulated nodes, so that the
+inventory plugin's answer is used as it is, and site.yml too. The tests build on each other, in the order of this file.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.terraform.support.account import Account, moto_account
+from tests.terraform.support.tool import copied, user_environment
+
+from .conftest import ROOT, Site, SiteRun, run
+
+NETWORK = "10.42.0.0/16"  # the default of network_cidr
+HOSTS = ["chain-01", "chain-02", "chain-monitor"]
+
+
+class Chain(Site):
+    """A cluster on AWS, and simulated nodes in its machines' place."""
+
+    def __init__(self, folder: Path, account: Account) -> None:
+        super().__init__("test-chain")
+        self.folder = folder
+        self.user = user_environment(account.environment)
+        copied(ROOT / "terraform", folder / "terraform")
+        self.key = self.folder / "id_ed25519"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key], check=True)
+        self.inventory = self.folder / "inventory"
+        (self.inventory / "group_vars").mkdir(parents=True)
+        source = {"plugin": "gaudi3.scale.terraform", "project_path": "../terraform/aws"}
+        (self.inventory / "aws.terraform.yml").write_text(yaml.safe_dump(source))
+        # What the simulated cluster needs of variables, and nothing else.
+        shutil.copy(ROOT / "inventories/simulated/group_vars/all.yml", self.inventory / "group_vars/all.yml")
+        self.settings = {
+            "gaudi_secrets_dir": str(self.folder / "secrets"),
+            "ansible_python_interpreter": "/usr/bin/python3",
+        }
+        (self.inventory / "group_vars/gaudi.yml").write_text("trainer_job_name: chain\n")
+        with (self.inventory / "group_vars/all.yml").open("a") as stream:
+            stream.write(yaml.safe_dump(self.settings))
+
+    def terraform(self, *arguments: str, code: int = 0) -> str:
+        """Run terraform in terraform/aws; what it said."""
+        result = subprocess.run(
+            ["terraform", f"-chdir={self.folder / 'terraform/aws'}", *arguments],
+            env=self.user,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=600,
+            check=False,
+        )
+        assert result.returncode == code, result.stdout
+        return result.stdout
+
+    def variables(self, size: int) -> list[str]:
+        """Arguments that ask for ``size`` cards."""
+        key = self.key.with_suffix(".pub").read_text().strip()
+        given = {"cluster_size": size, "instance_type": "dl1.24xlarge", "region": "us-east-1", "name": "chain"}
+        return [f"-var={name}={value}" for name, value in {**given, "ssh_public_key": key}.items()]
+
+    def carry(self) -> None:
+        """Simulated nodes under the names and addresses that Terraform has now."""
+        outputs = self.folder / "outputs.json"
+        outputs.write_text(self.terraform("output", "-json"))
+        result = run(
+            "gaudi3-simulator", "up", "--name", self.name, "--like", str(outputs), "--subnet", NETWORK,
+            "--authorized-key", str(self.key.with_suffix(".pub")),
+        )  # fmt: skip
+        assert result.returncode == 0, result.stderr
+
+    def environment(self) -> dict[str, str]:
+        """The user's key, the hosts' keys, and the account that the inventory plugin's terraform works on."""
+        known = ROOT / ".cache/simulator/clusters" / self.name / "known_hosts"
+        return {
+            **self.user,
+            "ANSIBLE_PRIVATE_KEY_FILE": str(self.key),
+            "ANSIBLE_SSH_COMMON_ARGS": f"-o UserKnownHostsFile={known} -o StrictHostKeyChecking=yes",
+            "ANSIBLE_INVENTORY": str(self.inventory),
+        }
+
+    def listed(self) -> dict[str, Any]:
+        """What ansible-inventory makes of the plugin."""
+        result = run("ansible-inventory", "--list", given=self.environment())
+        assert result.returncode == 0, result.stderr
+        # Strings that a plugin gives are no templates, and ansible-inventory marks them so.
+        return dict(json.loads(result.stdout, object_hook=lambda read: read.get("__ansible_unsafe", read)))
+
+    def play(self, *arguments: str, playbook: str = "site.yml", timeout: float = 1800) -> SiteRun:
+        """site.yml as it is, on the inventory that the plugin gives."""
+        return self.play_in(self.environment(), *arguments, playbook=playbook, timeout=timeout)
+
+    def addresses(self) -> dict[str, str]:
+        """Where the simulated nodes are."""
+        status = run("gaudi3-simulator", "status", "--json")
+        rows = json.loads(status.stdout)
+        return {row["node"]: row["address"] for row in rows if row["cluster"] == self.name and row["running"]}
+
+    def ssh(self, host: str, command: str) -> subprocess.CompletedProcess[str]:
+        """Run ``command`` in ``host``'s shell as root."""
+        return run("ansible", host, "-m", "ansible.builtin.raw", "-a", command, given=self.environment())
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
+    """Two nodes and a monitoring machine on AWS, and simulated ones in their place."""
+    if shutil.which("terraform") is None:
+        pytest.skip("terraform is not on PATH: the chain from an account to a training run was NOT checked")
+    folder = tmp_path_factory.mktemp("chain")
+    with moto_account(folder, "us-east-1") as account:
+        cluster = Chain(folder, account)
+        cluster.down()
+        try:
+            cluster.terraform("init", "-input=false")
+            cluster.terraform("apply", "-auto-approve", "-input=false", *cluster.variables(16))
+            cluster.carry()
+            yield cluster
+        finally:
+            cluster.down()
+
+
+@pytest.fixture(scope="module")
+def first(chain: Chain) -> SiteRun:
+    return chain.play()
+
+
+def test_the_inventory_names_the_machines_that_terraform_made(chain: Chain) -> None:
+    listed = chain.listed()
+    assert sorted(listed["gaudi"]["hosts"]) == HOSTS[:2]
+    assert listed["gaudi_head"]["hosts"] == ["chain-01"]
+    assert listed["monitoring"]["hosts"] == ["chain-monitor"]
+    told = {host: listed["_meta"]["hostvars"][host]["ansible_host"] for host in HOSTS}
+    assert told == chain.addresses()
+    assert all(address.startswith("10.42.") for address in told.values())
+
+
+def test_site_yml_trains_on_them(chain: Chain, first: SiteRun) -> None:
+    assert first.returncode == 0, first.messages() or first.output
+    for node in HOSTS[:2]:
+        status = chain.status(node, "chain")
+        assert (status["state"], status["world_size"]) == ("finished", 4)
+    assert chain.ssh("chain-01", "id -un").stdout.count("root") == 1  # by way of sudo: ssh goes in as ubuntu
+
+
+def test_a_node_more_is_the_only_one_configured(chain: Chain, first: SiteRun) -> None:
+    before = chain.addresses()
+    chain.terraform("apply", "-auto-approve", "-input=false", *chain.variables(24))
+    chain.carry()
+    after = chain.addresses()
+    assert sorted(set(after) - set(before)) == ["chain-03"]
+    assert {host: after[host] for host in before} == before
+    grown = chain.play()
+    assert grown.returncode == 0, grown.messages() or grown.output
+    changed = {host for host, _name in grown.changed()}
+    assert changed == {"chain-03", "chain-monitor"}
+    assert len([name for host, name in grown.changed() if host == "chain-monitor"]) == 1  # Prometheus's targets
+    again = chain.play()
+    assert (again.returncode, again.changed()) == (0, set())
+
+
+def test_in_the_end_nothing_is_left(chain: Chain, first: SiteRun) -> None:
+    chain.terraform("destroy", "-auto-approve", "-input=false", *chain.variables(24))
+    assert chain.terraform("state", "list") == ""
+    refused = run("ansible-inventory", "--list", given=chain.environment())
+    assert refused.returncode != 0
+    assert "holds no machines: make them first, with 'terraform apply'" in refused.stderr

@@ -1,0 +1,121 @@
+"""An account of AWS, played by moto on loopback."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+
+@dataclass
+class Account:
+    """A moto server that stands for an account."""
+
+    url: str
+    log: Path
+    region: str
+    environment: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.environment = {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_REGION": self.region,
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    def missing(self) -> str | None:
+        """What was asked of moto that it cannot: the provider would try again for many minutes."""
+        found = re.search(r"NotImplementedError: (.*)", self.log.read_text())
+        return f"moto cannot do this: {found.group(1)}" if found else None
+
+    def client(self, service: str) -> Any:
+        """A client of boto3."""
+        return boto3.client(
+            service,
+            endpoint_url=self.url,
+            region_name=self.region,
+            aws_access_key_id="testing",
+            aws_secret_access_key="testing",
+        )
+
+    def machines(self) -> dict[str, dict[str, Any]]:
+        """Machines that run, by name."""
+        answer = self.client("ec2").describe_instances(
+            Filters=[{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+        )
+        found = [each for reservation in answer["Reservations"] for each in reservation["Instances"]]
+        return {next(tag["Value"] for tag in each["Tags"] if tag["Key"] == "Name"): each for each in found}
+
+    def everything(self) -> dict[str, int]:
+        """How much there is of what a cluster is made of."""
+        ec2, iam = self.client("ec2"), self.client("iam")
+        keys = [self.client("kms").describe_key(KeyId=each["KeyId"]) for each in self.client("kms").list_keys()["Keys"]]
+        groups = ec2.describe_security_groups()["SecurityGroups"]
+        return {
+            "instances": len(self.machines()),
+            "vpcs": len([each for each in ec2.describe_vpcs()["Vpcs"] if not each["IsDefault"]]),
+            "subnets": len([each for each in ec2.describe_subnets()["Subnets"] if not each["DefaultForAz"]]),
+            "security groups": len([each for each in groups if each["GroupName"] != "default"]),
+            "nat gateways": len(
+                [each for each in ec2.describe_nat_gateways()["NatGateways"] if each["State"] != "deleted"]
+            ),
+            "addresses": len(ec2.describe_addresses()["Addresses"]),
+            "endpoints": len(
+                [each for each in ec2.describe_vpc_endpoints()["VpcEndpoints"] if each["State"] != "deleted"]
+            ),
+            "interfaces": len(ec2.describe_network_interfaces()["NetworkInterfaces"]),
+            "volumes": len(ec2.describe_volumes()["Volumes"]),
+            "templates": len(ec2.describe_launch_templates()["LaunchTemplates"]),
+            "key pairs": len(ec2.describe_key_pairs()["KeyPairs"]),
+            "placement groups": len(ec2.describe_placement_groups()["PlacementGroups"]),
+            "groups": len(self.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]),
+            "buckets": len(self.client("s3").list_buckets()["Buckets"]),
+            "keys": len([each for each in keys if each["KeyMetadata"]["KeyState"] == "Enabled"]),
+            "roles": len([each for each in iam.list_roles()["Roles"] if "/aws-service-role/" not in each["Path"]]),
+            "profiles": len(iam.list_instance_profiles()["InstanceProfiles"]),
+            "logs": len(self.client("logs").describe_log_groups()["logGroups"]),
+            "budgets": len(self.client("budgets").describe_budgets(AccountId="123456789012")["Budgets"]),
+        }
+
+
+@contextmanager
+def moto_account(folder: Path, region: str) -> Iterator[Account]:
+    """An empty account: a moto server on a free port, ended by its id; its log is in ``folder``."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = folder / "moto.log"
+    server = Path(__file__).parent / "moto_server.py"
+    with log.open("w") as handle:
+        process = subprocess.Popen(
+            [sys.executable, str(server), "-H", "127.0.0.1", "-p", str(port)],
+            env={key: value for key, value in os.environ.items() if not key.startswith("AWS_")},
+            stdout=handle,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            for _attempt in range(240):
+                assert process.poll() is None, log.read_text()[-2000:]
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5).close()
+                    break
+                except OSError:
+                    time.sleep(0.25)
+            yield Account(f"http://127.0.0.1:{port}", log, region)
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
