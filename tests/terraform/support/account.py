@@ -62,13 +62,35 @@ class Account:
 
     def everything(self) -> dict[str, int]:
         """How much there is of what a cluster is made of."""
-        ec2, iam = self.client("ec2"), self.client("iam")
-        keys = [self.client("kms").describe_key(KeyId=each["KeyId"]) for each in self.client("kms").list_keys()["Keys"]]
+        ec2, iam, kms = self.client("ec2"), self.client("iam"), self.client("kms")
+        # AWS's own keys are made when they are first used, and stay.
+        own = {
+            each.get("TargetKeyId")
+            for each in kms.list_aliases()["Aliases"]
+            if each["AliasName"].startswith("alias/aws/")
+        }
+        keys = [kms.describe_key(KeyId=each["KeyId"]) for each in kms.list_keys()["Keys"] if each["KeyId"] not in own]
+        running = {each["InstanceId"] for each in self.machines().values()}
+
+        subnets = [each for each in ec2.describe_subnets()["Subnets"] if not each["DefaultForAz"]]
+
+        def of_a_gone_machine(volume: dict[str, Any]) -> bool:
+            # AWS deletes a root volume with its machine, moto keeps it.
+            attached = {each["InstanceId"] for each in volume["Attachments"]}
+            return bool(attached) and not attached & running
+
+        volumes = [each for each in ec2.describe_volumes()["Volumes"] if not of_a_gone_machine(each)]
+        # AWS deletes what it made for a machine or a NAT gateway, and refuses to delete a subnet with an interface in
+        # it. moto does neither.
+        there = {subnet["SubnetId"] for subnet in subnets}
+        interfaces = [
+            each for each in ec2.describe_network_interfaces()["NetworkInterfaces"] if each["SubnetId"] in there
+        ]
         groups = ec2.describe_security_groups()["SecurityGroups"]
         return {
             "instances": len(self.machines()),
             "vpcs": len([each for each in ec2.describe_vpcs()["Vpcs"] if not each["IsDefault"]]),
-            "subnets": len([each for each in ec2.describe_subnets()["Subnets"] if not each["DefaultForAz"]]),
+            "subnets": len(subnets),
             "security groups": len([each for each in groups if each["GroupName"] != "default"]),
             "nat gateways": len(
                 [each for each in ec2.describe_nat_gateways()["NatGateways"] if each["State"] != "deleted"]
@@ -77,8 +99,8 @@ class Account:
             "endpoints": len(
                 [each for each in ec2.describe_vpc_endpoints()["VpcEndpoints"] if each["State"] != "deleted"]
             ),
-            "interfaces": len(ec2.describe_network_interfaces()["NetworkInterfaces"]),
-            "volumes": len(ec2.describe_volumes()["Volumes"]),
+            "interfaces": len(interfaces),
+            "volumes": len(volumes),
             "templates": len(ec2.describe_launch_templates()["LaunchTemplates"]),
             "key pairs": len(ec2.describe_key_pairs()["KeyPairs"]),
             "placement groups": len(ec2.describe_placement_groups()["PlacementGroups"]),

@@ -1,0 +1,96 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What a plan of terraform would do, which of it costs running machines, and what terraform says is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Resources that are machines: to destroy or replace one ends what runs on it.
+MACHINES = frozenset({"aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance"})
+
+
+@dataclass
+class Plan:
+    """Addresses of resources by what would be done to them."""
+
+    create: list[str] = field(default_factory=list)
+    update: list[str] = field(default_factory=list)
+    replace: list[str] = field(default_factory=list)
+    delete: list[str] = field(default_factory=list)
+    #: Outputs that would change.
+    outputs: list[str] = field(default_factory=list)
+    #: Running machines among what would be replaced or deleted.
+    machines_lost: list[str] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything would be done."""
+        return bool(self.create or self.update or self.replace or self.delete or self.outputs)
+
+    def as_dict(self) -> dict[str, list[str]]:
+        """The addresses, for a module's answer."""
+        return {
+            "create": self.create,
+            "update": self.update,
+            "replace": self.replace,
+            "delete": self.delete,
+            "outputs": self.outputs,
+        }
+
+    def diff(self) -> dict[str, str]:
+        """The plan as a diff of lists: what there is of it, and what there would be."""
+        before = sorted([*self.update, *self.replace, *self.delete])
+        after = sorted(
+            [*self.create]
+            + [f"{address} (changed)" for address in self.update]
+            + [f"{address} (a new one in its place)" for address in self.replace]
+            + [f"output {name} (changed)" for name in self.outputs]
+        )
+        return {"before": "".join(f"{line}\n" for line in before), "after": "".join(f"{line}\n" for line in after)}
+
+
+def read_plan(shown: Mapping[str, Any]) -> Plan:
+    """The plan out of what ``terraform show -json PLAN`` prints."""
+    plan = Plan()
+    for change in shown.get("resource_changes", []):
+        actions, address = change["change"]["actions"], change["address"]
+        if change.get("mode") == "data" or actions in (["no-op"], ["read"]):
+            continue
+        if "create" in actions and "delete" in actions:
+            plan.replace.append(address)
+        elif actions == ["create"]:
+            plan.create.append(address)
+        elif actions == ["delete"]:
+            plan.delete.append(address)
+        else:
+            plan.update.append(address)
+        if "delete" in actions and change.get("type") in MACHINES:
+            plan.machines_lost.append(address)
+    changes = shown.get("output_changes") or {}
+    plan.outputs = sorted(name for name, change in changes.items() if change["actions"] != ["no-op"])
+    return plan
+
+
+def errors_of(said: str) -> list[str]:
+    """Each error in what terraform printed with ``-json``, in its own words, once."""
+    found: list[str] = []
+    for line in said.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        diagnostic = event.get("diagnostic") if isinstance(event, dict) else None
+        if not diagnostic or diagnostic.get("severity") != "error":
+            continue
+        detail, summary = diagnostic.get("detail") or "", diagnostic.get("summary") or ""
+        # A variable's own check says all there is to say; its summary and its place add nothing.
+        body = detail.partition("\n\nThis was checked by the validation rule")[0]
+        text = body if summary == "Invalid value for variable" and body else f"{summary}: {body}" if body else summary
+        text = " ".join(text.split())
+        if text not in found:
+            found.append(text)
+    return found

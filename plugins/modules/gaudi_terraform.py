@@ -1,0 +1,199 @@
+#!/usr/bin/python
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Machines made, changed and removed by terraform, with a plan that tells the truth."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gaudi_terraform
+short_description: Make, change and remove machines with Terraform
+version_added: 0.2.0
+author:
+  - gaudi3.scale contributors (@gaudi3)
+description:
+  - Plans in a workspace of a Terraform project, applies what was planned, and returns the outputs.
+  - In check mode it plans and does no more. What it then tells is what the real run does.
+  - A plan that would destroy or replace running machines is refused, unless O(allow_replace=true).
+  - Interrupted and run again it goes on, as far as Terraform's state knows what was made.
+notes:
+  - The state lies where the project's backend puts it, without one in C(terraform.tfstate.d) of O(project_path).
+  - Works on the same workspaces as C(gaudi3-deploy).
+options:
+  project_path:
+    description:
+      - Folder of the root module, such as C(terraform/aws).
+      - It must not be a folder of an installed collection, as the next installation would delete the state in it.
+    type: path
+    required: true
+  workspace:
+    description:
+      - Terraform's workspace. It is made when it is first used, and removed with O(state=absent).
+    type: str
+    required: true
+  state:
+    description:
+      - V(present) makes what is wanted, V(absent) destroys all that the workspace has.
+    type: str
+    choices: [present, absent]
+    default: present
+  variables:
+    description:
+      - Variables of the root module. Pass secrets by the environment of the module instead.
+    type: dict
+    default: {}
+  allow_replace:
+    description:
+      - Accept a plan that destroys or replaces running machines. O(state=absent) needs no such consent.
+    type: bool
+    default: false
+  executable:
+    description:
+      - Terraform's executable; a name is looked up on PATH.
+    type: str
+    default: terraform
+  lock_timeout:
+    description:
+      - How long to wait for somebody else's lock of the state, in seconds.
+    type: int
+    default: 300
+attributes:
+  check_mode:
+    description: Changes nothing, and tells exactly what would be changed.
+    support: full
+  diff_mode:
+    description: Shows what would change.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Two nodes on AWS
+  gaudi3.scale.gaudi_terraform:
+    project_path: terraform/aws
+    workspace: trial
+    variables:
+      cluster_size: 16
+      instance_type: dl1.24xlarge
+      ssh_public_key: "{{ lookup('ansible.builtin.file', '~/.ssh/id_ed25519.pub') }}"
+  register: trial
+
+- name: Where training processes meet
+  ansible.builtin.debug:
+    var: trial.outputs.master_ip
+
+- name: Remove them
+  gaudi3.scale.gaudi_terraform:
+    project_path: terraform/aws
+    workspace: trial
+    state: absent
+    variables:
+      cluster_size: 16
+      instance_type: dl1.24xlarge
+      ssh_public_key: "{{ lookup('ansible.builtin.file', '~/.ssh/id_ed25519.pub') }}"
+"""
+
+RETURN = r"""
+plan:
+  description: Addresses of the resources that were changed, or would be in check mode.
+  returned: success
+  type: dict
+  contains:
+    create:
+      description: Made anew.
+      type: list
+      elements: str
+      sample: ['module.cluster.aws_instance.node["trial-03"]']
+    update:
+      description: Changed where they are.
+      type: list
+      elements: str
+      sample: []
+    replace:
+      description: Destroyed and made anew.
+      type: list
+      elements: str
+      sample: []
+    delete:
+      description: Destroyed.
+      type: list
+      elements: str
+      sample: []
+    outputs:
+      description: Names of outputs that change.
+      type: list
+      elements: str
+      sample: [cluster_endpoints]
+outputs:
+  description: The outputs' values by name, as they are afterwards; in check mode as they are now.
+  returned: success
+  type: dict
+  sample: {master_ip: 10.42.16.5}
+"""
+
+import os
+import shutil
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_project import Project
+from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_state import TerraformStateError
+
+
+def run(module: AnsibleModule) -> None:
+    """Plan, and apply the plan."""
+    given = module.params
+    folder, absent = os.path.realpath(given["project_path"]), given["state"] == "absent"
+    if not os.path.isdir(folder) or not any(name.endswith(".tf") for name in os.listdir(folder)):
+        raise TerraformStateError(
+            f"project_path is {given['project_path']}, where no Terraform configuration is: give the folder of a root "
+            "module, such as terraform/aws."
+        )
+    if f"{os.sep}ansible_collections{os.sep}" in folder:
+        raise TerraformStateError(
+            f"project_path is {folder}, in an installed collection, whose next installation would delete the state: "
+            f"copy {os.path.dirname(folder)} to a folder of yours, and give its {os.path.basename(folder)}."
+        )
+    executable = shutil.which(given["executable"])
+    if executable is None:
+        raise TerraformStateError(
+            f"executable is {given['executable']}, which is not on this machine: install Terraform 1.9 or newer, or "
+            "name it here."
+        )
+    project = Project(folder, given["workspace"], executable, given["lock_timeout"])
+    project.init()
+    plan, planned = project.plan(given["variables"], module.tmpdir, absent)
+    if plan.machines_lost and not absent and not given["allow_replace"]:
+        raise TerraformStateError(
+            f"The plan destroys or replaces {len(plan.machines_lost)} running machines "
+            f"({', '.join(plan.machines_lost[:4])}): change what is asked for, or accept it with allow_replace."
+        )
+    if plan.changed and not module.check_mode:
+        project.apply(planned)
+    outputs = project.outputs()
+    if absent and not module.check_mode and plan.changed:
+        project.forget()
+    module.exit_json(changed=plan.changed, plan=plan.as_dict(), outputs=outputs, diff=plan.diff())
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "project_path": {"type": "path", "required": True},
+            "workspace": {"type": "str", "required": True},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "variables": {"type": "dict", "default": {}},
+            "allow_replace": {"type": "bool", "default": False},
+            "executable": {"type": "str", "default": "terraform"},
+            "lock_timeout": {"type": "int", "default": 300},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        run(module)
+    except TerraformStateError as error:
+        module.fail_json(msg=str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""What a plan would do, and what terraform says is wrong, out of the shapes that it prints."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import Plan, errors_of, read_plan
+
+
+def change(address: str, *actions: str, mode: str = "managed") -> dict[str, Any]:
+    kind = address.removeprefix("module.cluster.").partition(".")[0]
+    return {"address": address, "mode": mode, "type": kind, "change": {"actions": list(actions)}}
+
+
+def test_every_kind_of_change() -> None:
+    plan = read_plan(
+        {
+            "resource_changes": [
+                change("aws_vpc.cluster", "no-op"),
+                change("aws_subnet.nodes", "create"),
+                change("aws_key_pair.cluster", "update"),
+                change("aws_launch_template.node", "delete", "create"),
+                change("aws_eip.nat", "delete"),
+                change("data.aws_partition.current", "read", mode="data"),
+            ],
+            "output_changes": {"master_ip": {"actions": ["update"]}, "cluster": {"actions": ["no-op"]}},
+        }
+    )
+    assert plan == Plan(
+        create=["aws_subnet.nodes"],
+        update=["aws_key_pair.cluster"],
+        replace=["aws_launch_template.node"],
+        delete=["aws_eip.nat"],
+        outputs=["master_ip"],
+    )
+    assert plan.diff() == {
+        "before": "aws_eip.nat\naws_key_pair.cluster\naws_launch_template.node\n",
+        "after": "aws_key_pair.cluster (changed)\naws_launch_template.node (a new one in its place)\naws_subnet.nodes\n"
+        "output master_ip (changed)\n",
+    }
+
+
+@pytest.mark.parametrize("actions", [("delete",), ("delete", "create"), ("create", "delete")])
+@pytest.mark.parametrize(
+    "kind", ["aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance"]
+)
+def test_machines_that_would_be_lost(kind: str, actions: tuple[str, ...]) -> None:
+    address = f'module.cluster.{kind}.node["big-01"]'
+    assert read_plan({"resource_changes": [change(address, *actions)]}).machines_lost == [address]
+
+
+def test_a_machine_that_is_made_or_changed_is_not_lost() -> None:
+    changes = [change("aws_instance.node", "create"), change("aws_instance.monitor", "update")]
+    assert read_plan({"resource_changes": changes}).machines_lost == []
+
+
+def test_an_empty_plan() -> None:
+    assert not read_plan({"resource_changes": [change("aws_vpc.cluster", "no-op")]}).changed
+    assert read_plan({"output_changes": {"master_ip": {"actions": ["create"]}}}).changed
+
+
+def diagnostic(severity: str, summary: str, detail: str = "") -> str:
+    return json.dumps(
+        {"type": "diagnostic", "diagnostic": {"severity": severity, "summary": summary, "detail": detail}}
+    )
+
+
+def test_errors_in_their_own_words() -> None:
+    said = "\n".join(
+        [
+            "no JSON",
+            "7",
+            diagnostic("warning", "Deprecated"),
+            diagnostic(
+                "error",
+                "Invalid value for variable",
+                "cluster_size is 12: give a multiple\nof 8.\n\nThis was checked by the validation rule at main.tf:3.",
+            ),
+            diagnostic("error", "creating EC2 Instance", "InsufficientInstanceCapacity"),
+            diagnostic("error", "creating EC2 Instance", "InsufficientInstanceCapacity"),
+            diagnostic("error", "No credentials"),
+        ]
+    )
+    assert errors_of(said) == [
+        "cluster_size is 12: give a multiple of 8.",
+        "creating EC2 Instance: InsufficientInstanceCapacity",
+        "No credentials",
+    ]
