@@ -79,7 +79,13 @@ class Deploy:
 
     def environment(self) -> dict[str, str]:
         """Plain output, whatever terminal runs the tests."""
-        kept = {k: v for k, v in os.environ.items() if k != "TF_CLI_CONFIG_FILE"}  # of a reader, with words of its own
+        # Without what is a reader's own: an account that would be asked, a configuration with words of its own.
+        kept = {k: v for k, v in os.environ.items() if k != "TF_CLI_CONFIG_FILE" and not k.startswith("AWS_")}
+        kept |= {
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        }
         return {**kept, "PYTHONPATH": str(SOURCE), "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "200"}
 
     def run(self, *arguments: str, code: int = 0, text: str = "") -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import Deploy
-from gaudi3_deploy.estimate import accrued
+from gaudi3_deploy.estimate import InstanceType, Price, accrued, market
 from gaudi3_deploy.record import Deployment, Period, load
 from gaudi3_deploy.terraform import read_plan
 
@@ -43,7 +43,10 @@ def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(depl
     assert " USD for 0.0 node-hours; nodes only, without storage, traffic and taxes" in deploy.run("cost", "demo")
 
     said = deploy.run("down", "demo", "--yes")
-    assert said.splitlines()[-1] == "deployment demo is gone"
+    assert said.splitlines()[-2:] == [
+        "whether us-west-2 has anything else with the tag Cluster=demo was not checked: Unable to locate credentials",
+        "deployment demo is gone",
+    ]
     assert deploy.state() == {}
     assert deploy.record()["phase"] == "down"
     assert not (inventory / "hosts.yml").exists()
@@ -156,3 +159,34 @@ def test_costs_are_summed_over_the_periods_whose_price_is_known(tmp_path: Path) 
     assert accrued(deployment.periods, now=99999.0) == (50.0, 5.0, 3.0)
     found = load(tmp_path, "demo")
     assert found is not None and found.periods == deployment.periods
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({}, "13.00 USD per node and hour, on-demand (seen 2026-01-02: a list)"),
+        ({"capacity": "reservation"}, "13.00 USD per node and hour, on-demand (seen 2026-01-02: a list)"),
+        ({"capacity": "spot"}, "unknown: spot prices change by the hour; give yours with --price"),
+        (
+            {"capacity": "spot", "on_demand_nodes": 1},
+            "unknown: some nodes are bought on demand and some on the spot market, whose prices change by the hour; "
+            "give yours with --price",
+        ),
+        (
+            {"capacity": "capacity-block"},
+            "unknown: a capacity block is paid beforehand, at the price of its offer; give yours with --price",
+        ),
+    ],
+)
+def test_a_price_is_that_of_its_market(variables: dict[str, object], words: str) -> None:
+    price = {"market": "on-demand", "usd_per_hour": 13.0, "region": "here", "source": "a list", "seen": "2026-01-02"}
+    kind = InstanceType("box8", 8, "Gaudi", (price,))
+    assert Price.of(kind, "here", market(variables), None).words == words
+
+
+def test_ones_own_price_is_remembered_and_the_catalogues_is_not(deploy: Deploy) -> None:
+    assert "price: 10.00 USD per node and hour, as given; 2 node(s)" in deploy.run(*NEW, "--yes", "--price", "10")
+    assert "price: 10.00 USD per node and hour, as given before; 3" in deploy.run("plan", "demo", "--size", "24")
+    other = deploy.run("up", "other", *NEW[2:], "--yes")
+    assert other.count("(seen 2026-01-02: a list)") == 1
+    assert "as given" not in deploy.run("plan", "other")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gaudi3_simulator import SimulatorError, cli, network
+from gaudi3_simulator import SimulatorError, cli, cluster, network
 from gaudi3_simulator.home import Cluster, Node
 from gaudi3_simulator.inventory import inventory
 from gaudi3_simulator.terraform import Machines, read_machines, subnet_of
@@ -102,3 +102,28 @@ def test_options_that_do_not_go_together(capsys: pytest.CaptureFixture[str]) -> 
     assert "--authorized-key was given without --like" in capsys.readouterr().err
     assert cli.main(["up", "--like", "missing.json"]) == 1
     assert "--like was missing.json, which cannot be read" in capsys.readouterr().err
+
+
+def test_a_machine_that_terraform_replaced_is_replaced_here(tmp_path: Path) -> None:
+    before = Cluster("c", "10.42.0.0/16", [Node("a", "10.42.16.4", 8), Node("b", "10.42.16.5", 8)], like=True)
+    after = Cluster("c", "10.42.0.0/16", [Node("a", "10.42.16.9", 8), Node("d", "10.42.16.6", 8)], like=True)
+    assert cluster._replaced(before, after) == ["a", "b"]
+    assert cluster._replaced(after, after) == []
+    before.folder.mkdir(parents=True)
+    cluster._update_hosts(before)
+    hosts = before.folder / "hosts-a"
+    with hosts.open("a") as stream:
+        stream.write("192.0.2.1 registry.example.com\n\n# of a role\n")
+    inode = hosts.stat().st_ino
+    cluster._update_hosts(after)
+    assert hosts.read_text().splitlines() == [
+        "127.0.0.1 localhost",
+        "10.42.0.2 vault",
+        "10.42.16.5 b",
+        "192.0.2.1 registry.example.com",
+        "",
+        "# of a role",
+        "10.42.16.9 a",
+        "10.42.16.6 d",
+    ]
+    assert hosts.stat().st_ino == inode  # the node holds this very file

@@ -1,4 +1,4 @@
-"""From an account to an inventory to a finished training run, one node more, and back to nothing.
+"""From an account to an inventory to a finished training run, a node more, a node reclaimed, and back to nothing.
 
 Terraform works on AWS as moto plays it. The addresses that it gives are then carried by simulated nodes, so that the
 inventory plugin's answer is used as it is, and site.yml too. The tests build on each other, in the order of this file.
@@ -6,10 +6,13 @@ inventory plugin's answer is used as it is, and site.yml too. The tests build on
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,7 @@ class Chain(Site):
     def __init__(self, folder: Path, account: Account) -> None:
         super().__init__("test-chain")
         self.folder = folder
+        self.account = account
         self.user = user_environment(account.environment)
         copied(ROOT / "terraform", folder / "terraform")
         self.key = self.folder / "id_ed25519"
@@ -101,6 +105,24 @@ class Chain(Site):
         """site.yml as it is, on the inventory that the plugin gives."""
         return self.play_in(self.environment(), *arguments, playbook=playbook, timeout=timeout)
 
+    def stand_in_metadata(self, node: str) -> None:
+        """Give ``node`` the metadata service that a spot instance has."""
+        source = base64.b64encode((Path(__file__).parent / "stand_in_imds.py").read_bytes()).decode()
+        result = self.ssh(
+            node,
+            f"ip address add 169.254.169.254/32 dev lo && echo {source} | base64 -d > /run/stand_in_imds.py && "
+            "systemd-run --unit stand-in-imds python3 /run/stand_in_imds.py",
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
+
+    @staticmethod
+    def wait_for(condition: Callable[[], bool], seconds: float = 240) -> None:
+        """Until it holds."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"waited {seconds:.0f} s"
+            time.sleep(2)
+
     def addresses(self) -> dict[str, str]:
         """Where the simulated nodes are."""
         status = run("gaudi3-simulator", "status", "--json")
@@ -167,6 +189,48 @@ def test_a_node_more_is_the_only_one_configured(chain: Chain, first: SiteRun) ->
     assert len([name for host, name in grown.changed() if host == "chain-monitor"]) == 1  # Prometheus's targets
     again = chain.play()
     assert (again.returncode, again.changed()) == (0, set())
+
+
+def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: SiteRun) -> None:
+    nodes = ["chain-01", "chain-02", "chain-03"]
+    for node in nodes:
+        chain.stand_in_metadata(node)
+    settings = {
+        "trainer_job_name": "reclaimed",
+        "trainer_processes_per_node": 1,
+        "trainer_config": {"train": {"max_steps": 1500, "log_every": 50}, "checkpoint": {"every": 50}},
+    }
+    job = ("-e", json.dumps(settings))
+    started = chain.play("--tags", "train", "-e", "trainer_state=started", *job)
+    assert started.returncode == 0, started.messages()
+    chain.wait_for(lambda: (chain.status("chain-02", "reclaimed").get("checkpoint_step") or 0) >= 100)
+    in_two_minutes = (datetime.now(tz=UTC) + timedelta(minutes=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    notice = json.dumps({"action": "terminate", "time": in_two_minutes})
+    assert chain.ssh("chain-02", f"echo '{notice}' > /run/instance-action").returncode == 0
+    chain.wait_for(lambda: chain.status("chain-01", "reclaimed").get("state") == "interrupted")
+    left = chain.status("chain-01", "reclaimed")
+    assert f"AWS will terminate this spot instance at {in_two_minutes}" in json.dumps(left)
+    assert left["checkpoint_step"] == left["step"] < 1500
+
+    before = chain.addresses()
+    lost = chain.account.machines()["chain-02"]["InstanceId"]
+    chain.account.client("ec2").terminate_instances(InstanceIds=[lost])
+    chain.terraform("apply", "-auto-approve", "-input=false", *chain.variables(24))
+    assert chain.account.machines()["chain-02"]["InstanceId"] != lost
+    chain.carry()
+    after = chain.addresses()
+    assert {host for host in after if after[host] != before[host]} == {"chain-02"}
+    again = chain.play(*job)
+    assert again.returncode == 0, again.messages() or again.output
+    for node in nodes:
+        status = chain.status(node, "reclaimed")
+        assert (status["state"], status["step"], status["world_size"]) == ("finished", 1500, 3)
+        assert status["resumed_from_step"] == left["step"]
+    configured = {name for host, name in again.changed() if host == "chain-02"}
+    elsewhere = {name for host, name in again.changed() if host in ("chain-01", "chain-03")}
+    assert len(configured) > 20
+    assert elsewhere < configured
+    assert len(elsewhere) <= 2, elsewhere  # the job, started again
 
 
 def test_in_the_end_nothing_is_left(chain: Chain, first: SiteRun) -> None:

@@ -1,10 +1,13 @@
-"""`gaudi3-deploy` on AWS as moto plays it: from nothing to nodes, to more of them, to nothing."""
+"""`gaudi3-deploy` on AWS as moto plays it: interrupted, and run again, to nodes, to more of them, to nothing."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,47 @@ class Desk:
         assert result.returncode == code, result.stdout
         return result.stdout
 
+    def interrupt(
+        self, reached: Callable[[], bool], end: Callable[[subprocess.Popen[bytes]], None], *arguments: str
+    ) -> int:
+        """Start the command, end it as soon as a point is reached; its exit code."""
+        process = subprocess.Popen(
+            ["gaudi3-deploy", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            deadline = time.monotonic() + 120
+            while not reached():
+                assert process.poll() is None and time.monotonic() < deadline, "it ended before it could be interrupted"
+                time.sleep(0.1)
+            end(process)
+            return process.wait(timeout=120)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def kill_all(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill the command and all that works in this folder for it: terraform and its provider."""
+        process.kill()
+        for each in Path("/proc").glob("[0-9]*"):
+            try:
+                here = (each / "cwd").readlink().is_relative_to(self.folder / "terraform")
+            except OSError:
+                continue
+            if here:
+                os.kill(int(each.name), signal.SIGKILL)
+
+    @staticmethod
+    def press_ctrl_c(process: subprocess.Popen[bytes]) -> None:
+        """As a terminal does it: to every process of the group."""
+        os.killpg(process.pid, signal.SIGINT)
+
     def endpoints(self) -> dict[str, dict[str, Any]]:
         """The machines on record."""
         outputs = json.loads((self.folder / "deployments/cluster/outputs.json").read_text())
@@ -53,12 +97,23 @@ def desk(terraform: str, tmp_path: Path) -> Iterator[Desk]:
         yield Desk(tmp_path, account)
 
 
-def test_from_nothing_to_nodes_to_more_of_them_to_nothing(desk: Desk) -> None:
+def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(desk: Desk) -> None:
     before = desk.account.everything()
-    wanted = ("up", "cluster", "--cloud", "aws", "--size", "16", "--type", "dl1.24xlarge")
-    said = desk.run(*wanted, "--var", "region=us-east-1", "--var", f"ssh_public_key={KEY}", "--yes")
+    wanted = ("up", "cluster", "--cloud", "aws", "--size", "16", "--type", "dl1.24xlarge", "--yes")
+    settings = ("--var", "region=us-east-1", "--var", f"ssh_public_key={KEY}")
+
+    # The power goes while the first resources are made: gaudi3-deploy, terraform and its provider end at once.
+    desk.interrupt(lambda: desk.account.everything()["roles"] > 0, desk.kill_all, *wanted, *settings)
+    assert desk.account.machines() == {}
+    # Ctrl-C in the middle: terraform ends what it has begun.
+    code = desk.interrupt(lambda: desk.account.everything()["subnets"] > 0, desk.press_ctrl_c, *wanted)
+    assert code in (1, 130)
+    # gaudi3-deploy alone is killed while machines are made: terraform goes on by itself.
+    desk.interrupt(lambda: len(desk.account.machines()) > 0, lambda process: process.kill(), *wanted)
+
+    said = desk.run(*wanted)
     two = desk.endpoints()
-    assert sorted(two) == ["cluster-01", "cluster-02", "cluster-monitor"], said
+    assert sorted(two) == sorted(desk.account.machines()) == ["cluster-01", "cluster-02", "cluster-monitor"], said
     assert "nothing to change" in desk.run("plan", "cluster")
 
     desk.run("up", "cluster", "--size", "32", "--yes")
@@ -66,5 +121,18 @@ def test_from_nothing_to_nodes_to_more_of_them_to_nothing(desk: Desk) -> None:
     assert sorted(set(four) - set(two)) == ["cluster-03", "cluster-04"]
     assert {name: four[name]["instance_id"] for name in two} == {name: two[name]["instance_id"] for name in two}
 
-    desk.run("down", "cluster", "--yes")
+    # A machine that terraform was making when it was killed, and so knows nothing of.
+    tags = [{"Key": "Cluster", "Value": "cluster"}, {"Key": "ManagedBy", "Value": "terraform"}]
+    ec2 = desk.account.client("ec2")
+    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    specification = [{"ResourceType": "instance", "Tags": [*tags, {"Key": "Name", "Value": "forgotten"}]}]
+    (lost,) = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, TagSpecifications=specification)["Instances"]
+    said = desk.run("down", "cluster", "--yes", code=1)
+    assert (
+        "Terraform has destroyed what it knew of, but 1 resource(s) with the tag Cluster=cluster are left in "
+        "us-east-1, as after a kill while they were made: delete arn:aws:ec2:us-east-1:123456789012:instance/"
+        f"{lost['InstanceId']}." in said
+    )
+    ec2.terminate_instances(InstanceIds=[lost["InstanceId"]])
+    assert "deployment cluster is gone" in desk.run("down", "cluster", "--yes")
     assert desk.account.everything() == before

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-import yaml
 from rich.console import Console
 from rich.table import Table
 
-from gaudi3_deploy import __version__, estimate, record, site
-from gaudi3_deploy.console import Teller
+from gaudi3_deploy import __version__, estimate, leftover, record, site
+from gaudi3_deploy.console import Teller, tell_plan
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.terraform import Plan, Terraform
+from gaudi3_deploy.wanted import wanted
 
-CLOUDS = ("aws", "azure", "gcp", "ibm", "onprem")
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -114,12 +113,12 @@ def plan(
 ) -> None:
     """Show what `up` would change and what it would cost; nothing is changed but the record of what is wanted."""
     settings: Context = context.obj
-    deployment = _wanted(settings, name, cloud, size, type_, var, var_file)
+    deployment = wanted(settings.deployments, name, cloud, size, type_, var, var_file)
     teller = Teller(settings.console)
     terraform = settings.open(deployment, teller)
     planned = terraform.plan(deployment.variables_file, deployment.directory / "plan")
     planned.path.unlink()
-    _tell_plan(settings.console, planned)
+    tell_plan(settings.console, planned)
     _price(settings, deployment, planned, price)
 
 
@@ -139,11 +138,11 @@ def up(
 ) -> None:
     """Create or change the nodes. Interrupted at any point and run again, it goes on; done, it changes nothing."""
     settings: Context = context.obj
-    deployment = _wanted(settings, name, cloud, size, type_, var, var_file)
+    deployment = wanted(settings.deployments, name, cloud, size, type_, var, var_file)
     teller = Teller(settings.console)
     terraform = settings.open(deployment, teller)
     planned = terraform.plan(deployment.variables_file, deployment.directory / "plan")
-    _tell_plan(settings.console, planned)
+    tell_plan(settings.console, planned)
     try:
         if planned.nodes_lost and not allow_replace:
             raise UsageError(
@@ -167,7 +166,8 @@ def up(
     outputs = terraform.outputs()
     site.write_inventory(deployment, outputs)
     machines = [node for node in _nodes(outputs) if node.get("role") != "monitor"]
-    deployment.count(len(machines), str(deployment.variables.get("instance_type", "")), known)
+    own = price is not None or deployment.given_price is not None
+    deployment.count(len(machines), str(deployment.variables.get("instance_type", "")), known, given=own)
     deployment.enter("up")
     _tell_nodes(settings.console, deployment, outputs)
     if then_site:
@@ -260,7 +260,7 @@ def down(
     teller = Teller(settings.console)
     terraform = settings.open(deployment, teller)
     planned = terraform.plan(deployment.variables_file, deployment.directory / "plan", destroy=True)
-    _tell_plan(settings.console, planned)
+    tell_plan(settings.console, planned)
     if not yes:
         answer = typer.prompt(
             f"Type {name} to destroy these {planned.changes} resources", default="", show_default=False
@@ -282,85 +282,28 @@ def down(
     site.forget_inventory(deployment)
     terraform.forget()
     deployment.enter("down")
+    _look_for_leftovers(deployment, teller)
     teller.say(f"deployment {name} is gone")
 
 
-def _wanted(
-    settings: Context,
-    name: str,
-    cloud: str | None,
-    size: int | None,
-    kind: str | None,
-    var: list[str] | None,
-    var_file: Path | None,
-) -> Deployment:
-    """The record with what is asked for now laid over what was asked for before."""
-    deployment = record.load(settings.deployments, name)
-    if deployment is None or deployment.phase == "down":
-        if cloud is None:
-            raise UsageError(f"Deployment {name!r} is new: say where with --cloud, one of {', '.join(CLOUDS)}.")
-        periods = deployment.periods if deployment else []
-        deployment = Deployment(record.check_name(name), settings.deployments / name, cloud, periods=periods)
-    if cloud is not None and cloud not in CLOUDS:
-        raise UsageError(f"The cloud {cloud!r} is none of {', '.join(CLOUDS)}: give one of them.")
-    if cloud is not None and cloud != deployment.cloud:
-        raise UsageError(
-            f"Deployment {name!r} is in {deployment.cloud}, not {cloud}: give the new one another name, or take this "
-            f"one down first."
-        )
-    variables = {**deployment.variables, **_read_variables(var_file), **dict(_variable(each) for each in var or ())}
-    for key, value in (("name", name), ("cluster_size", size), ("instance_type", kind)):
-        if value is not None:
-            variables[key] = value
-    deployment.variables = variables
-    deployment.save()
-    return deployment
-
-
-def _variable(text: str) -> tuple[str, Any]:
-    key, separator, value = text.partition("=")
-    if not separator or not key:
-        raise UsageError(f"The variable {text!r} is not of the form KEY=VALUE: write for example region=us-west-2.")
-    try:
-        return key, yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise UsageError(f"The value of the variable {text!r} is not valid YAML: put it in quotes.") from None
-
-
-def _read_variables(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        values = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise UsageError(f"The variables in {path} cannot be read ({error}): give a YAML or JSON file.") from None
-    if not isinstance(values, dict):
-        raise UsageError(
-            f"The file {path} is not a mapping of variables to values: write for example region: us-west-2."
-        )
-    return values
-
-
-def _tell_plan(console: Console, planned: Plan) -> None:
-    if planned.empty:
-        console.print("nothing to change", highlight=False)
+def _look_for_leftovers(deployment: Deployment, teller: Teller) -> None:
+    """Terraform has destroyed what it knew; say what else there is under the cluster's tags."""
+    if deployment.cloud != "aws":
         return
-    for verb, addresses in (
-        ("create", planned.create),
-        ("change", planned.update),
-        ("replace", planned.replace),
-        ("destroy", planned.delete),
-    ):
-        if addresses:
-            more = f" and {len(addresses) - 8} more" if len(addresses) > 8 else ""
-            console.print(
-                f"{verb} {len(addresses)}: {', '.join(addresses[:8])}{more}",
-                highlight=False,
-                markup=False,
-                soft_wrap=True,
-            )
-    if not planned.changes:
-        console.print("only outputs change", highlight=False)
+    region = str(deployment.variables.get("region") or "us-west-2")
+    try:
+        left = leftover.on_aws(region, deployment.name)
+    except leftover.Unchecked as reason:
+        teller.say(
+            f"whether {region} has anything else with the tag Cluster={deployment.name} was not checked: {reason}"
+        )
+        return
+    if left:
+        raise DeployError(
+            f"Terraform has destroyed what it knew of, but {len(left)} resource(s) with the tag "
+            f"Cluster={deployment.name} are left in {region}, as after a kill while they were made: delete "
+            f"{', '.join(left)}."
+        )
 
 
 def _price(settings: Context, deployment: Deployment, planned: Plan, given: float | None) -> float | None:
@@ -370,10 +313,9 @@ def _price(settings: Context, deployment: Deployment, planned: Plan, given: floa
     variables = deployment.variables
     catalogue = estimate.read_catalogue(settings.terraform_dir / "catalogue" / "instances.json")
     kind = catalogue.get(str(variables.get("instance_type", "")))
-    if given is None and deployment.periods and deployment.periods[-1].instance_type == variables.get("instance_type"):
-        given = deployment.periods[-1].hourly_usd
-    spot = variables.get("capacity") == "spot"
-    price = estimate.Price.of(kind, str(variables.get("region", "")), given, spot)
+    before = deployment.given_price if given is None else None
+    region, market = str(variables.get("region", "")), estimate.market(variables)
+    price = estimate.Price.of(kind, region, market, before if given is None else given, before is not None)
     nodes = int(variables.get("cluster_size", 0)) // kind.cards if kind and kind.cards else 0
     words = f"price: {price.words}"
     if price.usd_per_hour is not None and nodes:

@@ -7,6 +7,8 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from gaudi3_deploy.terraform import Plan
+
 LINES_EVERY = 10.0
 
 
@@ -59,3 +61,26 @@ class Teller:
         elif time.monotonic() - self._last > LINES_EVERY or self._done == self._total:
             self._last = time.monotonic()
             self.say(f"{self._done}/{self._total} resources" + (f", at work on {now}" if now else ""))
+
+
+def tell_plan(console: Console, planned: Plan) -> None:
+    """What would be done, by its kind."""
+    if planned.empty:
+        console.print("nothing to change", highlight=False)
+        return
+    for verb, addresses in (
+        ("create", planned.create),
+        ("change", planned.update),
+        ("replace", planned.replace),
+        ("destroy", planned.delete),
+    ):
+        if addresses:
+            more = f" and {len(addresses) - 8} more" if len(addresses) > 8 else ""
+            console.print(
+                f"{verb} {len(addresses)}: {', '.join(addresses[:8])}{more}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+    if not planned.changes:
+        console.print("only outputs change", highlight=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,14 @@ class Price:
     words: str
 
     @classmethod
-    def of(cls, kind: InstanceType | None, region: str, given: float | None, spot: bool) -> Price:
-        """The user's own price, else the catalogue's for on-demand machines."""
+    def of(
+        cls, kind: InstanceType | None, region: str, market: str, given: float | None, before: bool = False
+    ) -> Price:
+        """The user's own price (given now or before), else the catalogue's for the market (see `market`)."""
         if given is not None:
-            return cls(given, f"{given:.2f} USD per node and hour, as given")
+            return cls(given, f"{given:.2f} USD per node and hour, as given{' before' if before else ''}")
         for known in kind.prices if kind else ():
-            if known["market"] != ("spot" if spot else "on-demand"):
+            if known["market"] != market:
                 continue
             where = "" if known.get("region") in (None, region) else f" in {known['region']}, not {region or 'known'}"
             return cls(
@@ -47,10 +49,23 @@ class Price:
                 f"{known['usd_per_hour']:.2f} USD per node and hour, {known['market']}{where} "
                 f"(seen {known['seen']}: {known['source']})",
             )
-        what = (
-            "spot prices change by the hour" if spot else f"the catalogue has no price of {kind.name if kind else 'it'}"
-        )
-        return cls(None, f"unknown: {what}; give yours with --price")
+        reason = REASONS.get(market) or f"the catalogue has no price of {kind.name if kind else 'it'}"
+        return cls(None, f"unknown: {reason}; give yours with --price")
+
+
+REASONS = {
+    "spot": "spot prices change by the hour",
+    "mixed": "some nodes are bought on demand and some on the spot market, whose prices change by the hour",
+    "capacity-block": "a capacity block is paid beforehand, at the price of its offer",
+}
+
+
+def market(variables: Mapping[str, Any]) -> str:
+    """How the nodes are bought: on-demand, spot, mixed or capacity-block. A reservation costs what on-demand does."""
+    capacity = str(variables.get("capacity", "on-demand"))
+    if capacity == "spot" and int(variables.get("on_demand_nodes", 0)):
+        return "mixed"
+    return "on-demand" if capacity == "reservation" else capacity
 
 
 def read_catalogue(path: Path) -> dict[str, InstanceType]:

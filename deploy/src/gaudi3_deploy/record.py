@@ -36,6 +36,8 @@ class Period:
     hourly_usd: float | None
     """Price of one node, as it was estimated then; None = unknown."""
     ended: float | None = None
+    given: bool = False
+    """Whether the price was the user's own."""
 
 
 @dataclass
@@ -87,7 +89,21 @@ class Deployment:
         self.phase = phase
         self.save()
 
-    def count(self, nodes: int, instance_type: str, hourly_usd: float | None, now: float | None = None) -> None:
+    @property
+    def given_price(self) -> float | None:
+        """The user's own price of the type that is wanted, if it was the last one used."""
+        last = self.periods[-1] if self.periods else None
+        same = last is not None and last.instance_type == self.variables.get("instance_type")
+        return last.hourly_usd if last is not None and same and last.given else None
+
+    def count(
+        self,
+        nodes: int,
+        instance_type: str,
+        hourly_usd: float | None,
+        now: float | None = None,
+        given: bool = False,
+    ) -> None:
         """From now on so many nodes cost money."""
         now = time.time() if now is None else now
         current = self.periods[-1] if self.periods and self.periods[-1].ended is None else None
@@ -96,7 +112,7 @@ class Deployment:
                 return
             current.ended = now
         if nodes:
-            self.periods.append(Period(now, nodes, instance_type, hourly_usd))
+            self.periods.append(Period(now, nodes, instance_type, hourly_usd, given=given))
         self.save()
 
 

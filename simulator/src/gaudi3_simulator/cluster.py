@@ -134,7 +134,9 @@ def _bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) 
         podman = Podman()
         image = ensure_image(podman, say)
         build_repository(home() / "vendor")
+        known = load_cluster(name)
         cluster = wanted(load_cluster(name))
+        gone = _replaced(known, cluster) if known else []
         cluster.folder.mkdir(parents=True, exist_ok=True)
         if not cluster.key.exists():
             command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gaudi3-simulator {name}"]
@@ -144,10 +146,8 @@ def _bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) 
         network = f"gaudi3-{name}"
         if not podman.ok("network", "exists", network):
             podman.run("network", "create", "--disable-dns", "--subnet", cluster.subnet, network)
+        podman.remove([container(cluster, node) for node in gone])
         running = set(podman.names(label(name), running=True))
-        kept = {container(cluster, node.name) for node in cluster.all_nodes()} | {container(cluster, "vault")}
-        gone = sorted(set(podman.names(label(name))) - kept)
-        podman.remove(gone)
         if container(cluster, "vault") not in running:
             _start_vault(podman, cluster, image)
         _update_hosts(cluster)
@@ -160,6 +160,12 @@ def _bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) 
         _let_in(podman, cluster, node)
     _record_host_keys(podman, cluster)
     return cluster
+
+
+def _replaced(known: Cluster, wanted: Cluster) -> list[str]:
+    """Nodes that are no longer wanted, or have another machine's address now."""
+    there = {node.name: node for node in wanted.all_nodes()}
+    return [node.name for node in known.all_nodes() if there.get(node.name) != node]
 
 
 def _let_in(podman: Podman, cluster: Cluster, node: Node) -> None:
@@ -279,11 +285,17 @@ def _update_hosts(cluster: Cluster) -> None:
     """
     lines = ["127.0.0.1 localhost", f"{_vault_address(cluster)} vault"]
     lines += [f"{node.address} {node.name}" for node in cluster.all_nodes()]
+    addresses = {node.name: node.address for node in cluster.all_nodes()}
     for node in cluster.all_nodes():
         hosts = cluster.folder / f"hosts-{node.name}"
-        known = set(hosts.read_text().splitlines()) if hosts.exists() else set()
-        with hosts.open("a") as stream:
-            stream.writelines(f"{line}\n" for line in lines if line not in known)
+        before = hosts.read_text().splitlines() if hosts.exists() else []
+        # A name that is another machine's by now would be found at its old address first.
+        kept = [line for line in before if addresses.get(line.partition(" ")[2], line.split(" ")[0]) in line.split(" ")]
+        after = kept + [line for line in lines if line not in kept]
+        if after != before:
+            # Written where it is: the node holds this very file.
+            with hosts.open("w") as stream:
+                stream.writelines(f"{line}\n" for line in after)
 
 
 def _record_host_keys(podman: Podman, cluster: Cluster) -> None:
