@@ -10,6 +10,7 @@ variables and outputs (Terraform has no other way to pass them on), and the READ
 from __future__ import annotations
 
 import json
+import pprint
 import re
 import sys
 from collections.abc import Iterator
@@ -200,7 +201,20 @@ def everything() -> dict[Path, str]:
         files[readme] = with_tables(readme, tables(HERE / "modules" / cloud))
     catalogue = json.loads((HERE / "catalogue" / "instances.json").read_text())
     files[HERE.parent / "docs" / "instances.md"] = instances(catalogue)
+    files[HERE.parent / "plugins" / "module_utils" / "instance_data.py"] = python_data(catalogue)
     return files
+
+
+def python_data(catalogue: dict[str, Any]) -> str:
+    """The catalogue as a Python file: all that travels with a module to where it runs is Python."""
+    text = pprint.pformat({"types": catalogue["types"]}, width=110, sort_dicts=False)
+    return (
+        "# Copyright (c) 2026 gaudi3.scale contributors\n"
+        "# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)\n"
+        '"""The catalogue. Written by terraform/generate.py from terraform/catalogue/instances.json."""\n\n'
+        "from __future__ import annotations\n\nfrom typing import Any\n\n"
+        f"CATALOGUE: dict[str, Any] = {text}\n"
+    )
 
 
 def main(arguments: list[str]) -> int:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,6 +112,23 @@ class Account:
             "logs": len(self.client("logs").describe_log_groups()["logGroups"]),
             "budgets": len(self.client("budgets").describe_budgets(AccountId="123456789012")["Budgets"]),
         }
+
+    def remove(self, arn: str) -> None:
+        """Delete what an ARN names, as a person would who was told it."""
+        ec2 = self.client("ec2")
+        service, resource = arn.split(":", 5)[2], arn.split(":", 5)[5]
+        kind, _, identity = resource.partition("/")
+        known: dict[str, Callable[[], Any]] = {
+            "instance": lambda: ec2.terminate_instances(InstanceIds=[identity]),
+            "vpc": lambda: ec2.delete_vpc(VpcId=identity),
+            "elastic-ip": lambda: ec2.release_address(AllocationId=identity),
+            "key-pair": lambda: ec2.delete_key_pair(KeyPairId=identity),
+            "key": lambda: self.client("kms").schedule_key_deletion(KeyId=identity),
+        }
+        if service == "s3":
+            self.client("s3").delete_bucket(Bucket=resource)
+        else:
+            known[kind]()
 
 
 @contextmanager

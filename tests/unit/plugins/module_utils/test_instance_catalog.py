@@ -1,0 +1,83 @@
+"""Which types fit what is asked for, and what is told of the others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.instance_catalog import (
+    CatalogueError,
+    Price,
+    Question,
+    read_catalogue,
+    read_types,
+    refuse,
+    select,
+)
+from ansible_collections.gaudi3.scale.plugins.module_utils.instance_data import CATALOGUE
+
+ROOT = Path(__file__).resolve().parents[4]
+TYPES = read_types(CATALOGUE)
+
+
+def names(**asked: object) -> list[str]:
+    return [each.name for each in select(TYPES, Question(**asked))]  # type: ignore[arg-type]
+
+
+def test_the_module_has_the_same_catalogue_as_terraform() -> None:
+    catalogue = json.loads((ROOT / "terraform/catalogue/instances.json").read_text())
+    assert {"types": catalogue["types"]} == CATALOGUE
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({}, ["gx3d-160x1792x8gaudi3", "onprem-gaudi3-8", "onprem-gaudi2-8", "dl1.24xlarge"]),
+        ({"cloud": "aws"}, ["dl1.24xlarge"]),
+        ({"gaudi_generation": 3, "cloud": "ibm"}, ["gx3d-160x1792x8gaudi3"]),
+        ({"region": "us-west-2"}, ["onprem-gaudi3-8", "onprem-gaudi2-8", "dl1.24xlarge"]),
+        ({"minimum_cards": 9}, []),
+        ({"cloud": "aws", "refused": True}, ["dl1.24xlarge", "dl2q.24xlarge", "dl2q.48xlarge"]),
+        ({"names": ("p5.48xlarge",)}, ["p5.48xlarge"]),
+        ({"names": ("p5.48xlarge",), "region": "eu-west-1"}, []),
+        ({"cloud": "azure"}, []),
+    ],
+)
+def test_what_fits(asked: dict[str, object], found: list[str]) -> None:
+    assert names(**asked) == found
+
+
+def test_other_accelerators_only_when_asked_for() -> None:
+    assert "p5.48xlarge" not in names(cloud="aws")
+    assert "p5.48xlarge" in names(cloud="aws", other_accelerators=True)
+
+
+def test_a_type_that_is_not_there() -> None:
+    with pytest.raises(
+        CatalogueError, match=r"^The catalogue has no type dl3: give one of Standard_HX176rs, dl1.24xlarge, "
+    ):
+        names(names=("dl3",))
+
+
+def test_refusals_are_the_catalogues_own() -> None:
+    refuse(TYPES, ["dl1.24xlarge", "unknown"], "aws")
+    with pytest.raises(CatalogueError, match=r"^dl2q.24xlarge has Qualcomm AI 100 inference cards and no Gaudi: use"):
+        refuse(TYPES, ["dl2q.24xlarge"], "aws")
+    with pytest.raises(CatalogueError, match=r"^gx3d-160x1792x8gaudi3 is a type of ibm, not of aws: leave it out\.$"):
+        refuse(TYPES, ["gx3d-160x1792x8gaudi3"], "aws")
+
+
+def test_prices_and_their_sources() -> None:
+    price = TYPES["dl1.24xlarge"].on_demand("us-west-2")
+    assert isinstance(price, Price)
+    assert (price.usd_per_hour, price.seen) == (13.10904, "2026-11-21")
+    assert TYPES["dl1.24xlarge"].on_demand("us-east-1") is None
+    assert TYPES["dl1.24xlarge"].as_dict()["prices"][0]["market"] == "on-demand"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"types": {"a": {"cloud": "aws"}}}'])
+def test_a_catalogue_that_is_none(text: str) -> None:
+    with pytest.raises(CatalogueError, match=r"^mine.json is no catalogue: give a file like terraform/catalogue"):
+        read_catalogue(text, "mine.json")
