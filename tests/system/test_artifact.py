@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -28,11 +30,12 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
     top = {member.name.split("/")[0] for member in members}
     assert top == {
         "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "changelogs", "docs",
-        "meta", "playbooks", "plugins", "roles", "trainer",
+        "meta", "playbooks", "plugins", "roles", "terraform", "trainer",
     }  # fmt: skip
     names = {member.name for member in members}
-    assert "trainer/pyproject.toml" in names
-    assert not [name for name in names if "__pycache__" in name or name.startswith("trainer/tests")]
+    assert {"trainer/pyproject.toml", "terraform/aws/main.tf", "terraform/catalogue/instances.json"} <= names
+    unwanted = re.compile(r"__pycache__|^trainer/tests|/tests/|\.tfstate|\.terraform/")
+    assert [name for name in names if unwanted.search(name)] == []
 
 
 def test_installs_and_runs_by_name(artifact: Path, tmp_path: Path) -> None:
@@ -55,6 +58,13 @@ def test_installs_and_runs_by_name(artifact: Path, tmp_path: Path) -> None:
     result = run(*play, "--list-tasks", cwd=tmp_path, **away)
     assert result.returncode == 0, result.stderr
     assert "gaudi3.scale.trainer : " in result.stdout
+    # Machines are not made from here: the next installation would delete the state.
+    wanted = {"name": "lab", "cloud": "onprem", "size": 8, "type": "onprem-gaudi3-8"}
+    given = json.dumps({f"provision_{key}": value for key, value in wanted.items()})
+    result = run("ansible-playbook", "gaudi3.scale.provision", "-e", given, cwd=tmp_path, **away)
+    assert result.returncode == 2
+    told = " ".join(result.stdout.split())
+    assert "in an installed collection, whose next installation would delete the state: copy" in told
 
 
 def test_links_resolve_names_in_the_checkout() -> None:

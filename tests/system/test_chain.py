@@ -25,6 +25,7 @@ from tests.terraform.support.tool import copied, user_environment
 from .conftest import ROOT, Site, SiteRun, run
 
 NETWORK = "10.42.0.0/16"  # the default of network_cidr
+STEPS = 2400
 HOSTS = ["chain-01", "chain-02", "chain-monitor"]
 
 
@@ -198,7 +199,12 @@ def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: S
     settings = {
         "trainer_job_name": "reclaimed",
         "trainer_processes_per_node": 1,
-        "trainer_config": {"train": {"max_steps": 1500, "log_every": 50}, "checkpoint": {"every": 50}},
+        "trainer_config": {
+            "model": {"layers": 2, "hidden_size": 64, "intermediate_size": 128, "sequence_length": 64},
+            "train": {"max_steps": STEPS, "log_every": 50, "threads": 1},
+            "checkpoint": {"every": 100},
+            "data": {"validation_samples": 16},
+        },
     }
     job = ("-e", json.dumps(settings))
     started = chain.play("--tags", "train", "-e", "trainer_state=started", *job)
@@ -210,7 +216,7 @@ def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: S
     chain.wait_for(lambda: chain.status("chain-01", "reclaimed").get("state") == "interrupted")
     left = chain.status("chain-01", "reclaimed")
     assert f"AWS will terminate this spot instance at {in_two_minutes}" in json.dumps(left)
-    assert left["checkpoint_step"] == left["step"] < 1500
+    assert left["checkpoint_step"] == left["step"] < STEPS
 
     before = chain.addresses()
     lost = chain.account.machines()["chain-02"]["InstanceId"]
@@ -224,11 +230,11 @@ def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: S
     assert again.returncode == 0, again.messages() or again.output
     for node in nodes:
         status = chain.status(node, "reclaimed")
-        assert (status["state"], status["step"], status["world_size"]) == ("finished", 1500, 3)
+        assert (status["state"], status["step"], status["world_size"]) == ("finished", STEPS, 3)
         assert status["resumed_from_step"] == left["step"]
     configured = {name for host, name in again.changed() if host == "chain-02"}
     elsewhere = {name for host, name in again.changed() if host in ("chain-01", "chain-03")}
-    assert len(configured) > 20
+    assert len(configured) > 10
     assert elsewhere < configured
     assert len(elsewhere) <= 2, elsewhere  # the job, started again
 

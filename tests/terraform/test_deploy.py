@@ -1,4 +1,4 @@
-"""`gaudi3-deploy` on AWS as moto plays it: interrupted, and run again, to nodes, to more of them, to nothing."""
+"""`gaudi3-deploy` on AWS as moto plays it: interrupted, and run again, to nodes, to nothing."""
 
 from __future__ import annotations
 
@@ -118,14 +118,10 @@ def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(de
     desk.interrupt(lambda: len(desk.account.machines()) > 0, lambda process: process.kill(), *wanted)
 
     said = desk.run(*wanted)
-    two = desk.endpoints()
-    assert sorted(two) == sorted(desk.account.machines()) == ["cluster-01", "cluster-02", "cluster-monitor"], said
+    assert (
+        sorted(desk.endpoints()) == sorted(desk.account.machines()) == ["cluster-01", "cluster-02", "cluster-monitor"]
+    ), said
     assert "nothing to change" in desk.run("plan", "cluster")
-
-    desk.run("up", "cluster", "--size", "32", "--yes")
-    four = desk.endpoints()
-    assert sorted(set(four) - set(two)) == ["cluster-03", "cluster-04"]
-    assert {name: four[name]["instance_id"] for name in two} == {name: two[name]["instance_id"] for name in two}
 
     # A machine that terraform was making when it was killed, and so knows nothing of.
     tags = [{"Key": "Cluster", "Value": "cluster"}, {"Key": "ManagedBy", "Value": "terraform"}]

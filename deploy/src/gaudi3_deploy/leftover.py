@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-TAGS = ("Cluster", "ManagedBy")
 GONE = {"terminated", "shutting-down", "deleted", "deleting", "PendingDeletion"}
 
 
@@ -30,9 +29,25 @@ def on_aws(region: str, cluster: str) -> list[str]:
         wanted = [{"Key": "Cluster", "Values": [cluster]}, {"Key": "ManagedBy", "Values": ["terraform"]}]
         pages = client.get_paginator("get_resources").paginate(TagFilters=wanted)
         found = sorted({each["ResourceARN"] for page in pages for each in page["ResourceTagMappingList"]})
-        return [arn for arn in found if _stays(boto3, region, arn)]
+        staying = {arn for arn in found if _stays(boto3, region, arn)}
+        return sorted(staying | set(_of_iam(boto3.client("iam"), cluster)))
     except (BotoCoreError, ClientError) as error:
         raise Unchecked(" ".join(str(error).split())) from None
+
+
+def _of_iam(iam: Any, cluster: str) -> list[str]:
+    """Roles and instance profiles, of which the tagging service does not tell all."""
+    wanted = {("Cluster", cluster), ("ManagedBy", "terraform")}
+    found = []
+    for kind, listing in (("Role", "list_roles"), ("InstanceProfile", "list_instance_profiles")):
+        pages = iam.get_paginator(listing).paginate()
+        named = [each for page in pages for each in page[f"{kind}s"] if each[f"{kind}Name"].startswith(f"{cluster}-")]
+        for each in named:
+            ask = iam.list_role_tags if kind == "Role" else iam.list_instance_profile_tags
+            tags = {(tag["Key"], tag["Value"]) for tag in ask(**{f"{kind}Name": each[f"{kind}Name"]})["Tags"]}
+            if wanted <= tags:
+                found.append(each["Arn"])
+    return found
 
 
 def _stays(boto3: Any, region: str, arn: str) -> bool:

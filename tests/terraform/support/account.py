@@ -123,6 +123,8 @@ class Account:
             "vpc": lambda: ec2.delete_vpc(VpcId=identity),
             "elastic-ip": lambda: ec2.release_address(AllocationId=identity),
             "key-pair": lambda: ec2.delete_key_pair(KeyPairId=identity),
+            "role": lambda: self.client("iam").delete_role(RoleName=identity),
+            "instance-profile": lambda: self.client("iam").delete_instance_profile(InstanceProfileName=identity),
             "key": lambda: self.client("kms").schedule_key_deletion(KeyId=identity),
         }
         if service == "s3":
