@@ -250,6 +250,21 @@ class TestGroup:
             ]
         }
 
+    def test_a_node_that_the_group_replaced_comes_into_the_outputs(self, clusters: Clusters, account: Account) -> None:
+        def nodes() -> set[str]:
+            endpoints = clusters.group.outputs()["cluster_endpoints"].values()
+            return {each["instance_id"] for each in endpoints if each["role"] != "monitor"}
+
+        before = nodes()
+        lost = min(before)
+        account.client("ec2").terminate_instances(InstanceIds=[lost])
+        (group,) = account.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]
+        done = clusters.group.change("apply", "-refresh-only", *GROUP)
+        assert done.code == 0, done.output[-3000:]
+        after = nodes()
+        assert after == {each["InstanceId"] for each in group["Instances"]}
+        assert (before - after, len(after - before)) == ({lost}, 1)
+
     def test_destroy_leaves_nothing_at_all(self, clusters: Clusters, account: Account) -> None:
         done = clusters.group.change("destroy", *GROUP)
         assert done.code == 0, done.output[-3000:]

@@ -23,7 +23,7 @@ def on_aws(region: str, cluster: str) -> list[str]:
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:
-        raise Unchecked("boto3 is not installed (pip install 'gaudi3-deploy[aws]')") from None
+        raise Unchecked("boto3 is not installed") from None
     try:
         client = boto3.client("resourcegroupstaggingapi", region_name=region)
         wanted = [{"Key": "Cluster", "Values": [cluster]}, {"Key": "ManagedBy", "Values": ["terraform"]}]
@@ -43,9 +43,9 @@ def _of_iam(iam: Any, cluster: str) -> list[str]:
         pages = iam.get_paginator(listing).paginate()
         named = [each for page in pages for each in page[f"{kind}s"] if each[f"{kind}Name"].startswith(f"{cluster}-")]
         for each in named:
-            ask = iam.list_role_tags if kind == "Role" else iam.list_instance_profile_tags
-            tags = {(tag["Key"], tag["Value"]) for tag in ask(**{f"{kind}Name": each[f"{kind}Name"]})["Tags"]}
-            if wanted <= tags:
+            ask = iam.get_role if kind == "Role" else iam.get_instance_profile
+            told = ask(**{f"{kind}Name": each[f"{kind}Name"]})[kind].get("Tags", [])
+            if wanted <= {(tag["Key"], tag["Value"]) for tag in told}:
                 found.append(each["Arn"])
     return found
 

@@ -82,7 +82,7 @@ variable "efa" {
 }
 
 variable "image_id" {
-  description = "AMI of the nodes; empty for the newest one of image_parameter at the time a node is made. A newer one never replaces a running node."
+  description = "AMI of the nodes; empty for the newest one of image_parameter at the time a node is made. A newer one never replaces a running node; in an autoscaling group, nodes to come have it."
   type        = string
   default     = ""
 
