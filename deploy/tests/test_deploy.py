@@ -44,7 +44,7 @@ def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(depl
 
     said = deploy.run("down", "demo", "--yes")
     assert said.splitlines()[-2:] == [
-        "whether us-west-2 has anything else with the tag Cluster=demo was not checked: Unable to locate credentials",
+        "whether anything of cluster demo is left in us-west-2 was not checked: Unable to locate credentials",
         "deployment demo is gone",
     ]
     assert deploy.state() == {}

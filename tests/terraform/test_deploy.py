@@ -131,12 +131,12 @@ def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(de
     (lost,) = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, TagSpecifications=specification)["Instances"]
     said = desk.run("down", "cluster", "--yes", code=1)
     assert "Terraform has destroyed what it knew of, but " in said
-    told = re.search(r"with the tag Cluster=cluster are left in us-east-1, .* delete (.*)\.$", said, re.MULTILINE)
+    told = re.search(r"of cluster cluster are left in us-east-1, .* delete (.*)\.$", said, re.MULTILINE)
     assert told is not None, said
     left = told.group(1).split(", ")
-    assert f"arn:aws:ec2:us-east-1:123456789012:instance/{lost['InstanceId']}" in left
+    assert f"instance {lost['InstanceId']}" in left
     # Beside it only what was being made when all was killed.
-    for arn in left:
-        desk.account.remove(arn)
+    for each in left:
+        desk.account.remove(*each.split(" "))
     assert "deployment cluster is gone" in desk.run("down", "cluster", "--yes")
     assert desk.account.everything() == before

@@ -294,15 +294,12 @@ def _look_for_leftovers(deployment: Deployment, teller: Teller) -> None:
     try:
         left = leftover.on_aws(region, deployment.name)
     except leftover.Unchecked as reason:
-        teller.say(
-            f"whether {region} has anything else with the tag Cluster={deployment.name} was not checked: {reason}"
-        )
+        teller.say(f"whether anything of cluster {deployment.name} is left in {region} was not checked: {reason}")
         return
     if left:
         raise DeployError(
-            f"Terraform has destroyed what it knew of, but {len(left)} resource(s) with the tag "
-            f"Cluster={deployment.name} are left in {region}, as after a kill while they were made: delete "
-            f"{', '.join(left)}."
+            f"Terraform has destroyed what it knew of, but {len(left)} resource(s) of cluster {deployment.name} are "
+            f"left in {region}, as after a kill while they were made: delete {', '.join(left)}."
         )
 
 

@@ -1,10 +1,11 @@
-"""What is in the account under a cluster's tags, whether Terraform knows of it or not.
+"""What is in the account of a cluster, whether Terraform knows of it or not.
 
 Terraform that is killed with -9 while the cloud makes something does not know of it, and so does not destroy it either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 GONE = {"terminated", "shutting-down", "deleted", "deleting", "PendingDeletion"}
@@ -15,67 +16,90 @@ class Unchecked(Exception):
 
 
 def on_aws(region: str, cluster: str) -> list[str]:
-    """ARNs of what carries the cluster's tags and is not on its way out; region as us-west-2.
+    """What has the cluster's tags or, where tags come later than the thing, its name, and is not on its way out.
 
-    Raises `Unchecked` where AWS cannot be asked.
+    Each as kind and identity, such as `instance i-0123456789abcdef0`; region as us-west-2. Raises `Unchecked` where AWS
+    cannot be asked.
     """
     try:
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:
         raise Unchecked("boto3 is not installed") from None
+    session = boto3.Session(region_name=region)
     try:
-        client = boto3.client("resourcegroupstaggingapi", region_name=region)
-        wanted = [{"Key": "Cluster", "Values": [cluster]}, {"Key": "ManagedBy", "Values": ["terraform"]}]
-        pages = client.get_paginator("get_resources").paginate(TagFilters=wanted)
-        found = sorted({each["ResourceARN"] for page in pages for each in page["ResourceTagMappingList"]})
-        staying = {arn for arn in found if _stays(boto3, region, arn)}
-        return sorted(staying | set(_of_iam(boto3.client("iam"), cluster)))
+        found = [*_of_ec2(session, cluster), *_of_others(session, cluster), *_of_iam(session, cluster)]
     except (BotoCoreError, ClientError) as error:
         raise Unchecked(" ".join(str(error).split())) from None
+    return sorted(found)
 
 
-def _of_iam(iam: Any, cluster: str) -> list[str]:
-    """Roles and instance profiles, of which the tagging service does not tell all."""
-    wanted = {("Cluster", cluster), ("ManagedBy", "terraform")}
-    found = []
-    for kind, listing in (("Role", "list_roles"), ("InstanceProfile", "list_instance_profiles")):
-        pages = iam.get_paginator(listing).paginate()
-        named = [each for page in pages for each in page[f"{kind}s"] if each[f"{kind}Name"].startswith(f"{cluster}-")]
-        for each in named:
-            ask = iam.get_role if kind == "Role" else iam.get_instance_profile
-            told = ask(**{f"{kind}Name": each[f"{kind}Name"]})[kind].get("Tags", [])
-            if wanted <= {(tag["Key"], tag["Value"]) for tag in told}:
-                found.append(each["Arn"])
-    return found
+#: (what it is called here, EC2's operation, the list in its answer, the identity in an entry)
+LISTINGS = (
+    ("volume", "describe_volumes", "Volumes", "VolumeId"),
+    ("elastic-ip", "describe_addresses", "Addresses", "AllocationId"),
+    ("nat-gateway", "describe_nat_gateways", "NatGateways", "NatGatewayId"),
+    ("vpc-endpoint", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
+    ("launch-template", "describe_launch_templates", "LaunchTemplates", "LaunchTemplateId"),
+    ("key-pair", "describe_key_pairs", "KeyPairs", "KeyPairId"),
+    ("placement-group", "describe_placement_groups", "PlacementGroups", "GroupName"),
+    ("security-group", "describe_security_groups", "SecurityGroups", "GroupId"),
+    ("internet-gateway", "describe_internet_gateways", "InternetGateways", "InternetGatewayId"),
+    ("subnet", "describe_subnets", "Subnets", "SubnetId"),
+    ("vpc", "describe_vpcs", "Vpcs", "VpcId"),
+)
 
 
-def _stays(boto3: Any, region: str, arn: str) -> bool:
-    """Whether it is more than the memory of something that is gone, which AWS lists for an hour or so."""
-    from botocore.exceptions import ClientError
-
-    service, resource = arn.split(":", 5)[2], arn.split(":", 5)[5]
-    kind, _, identity = resource.partition("/")
-    try:
-        if (service, kind) == ("kms", "key"):
-            answer = boto3.client("kms", region_name=region).describe_key(KeyId=identity)
-            return answer["KeyMetadata"]["KeyState"] not in GONE
-        if service != "ec2":
-            return True
-        ec2 = boto3.client("ec2", region_name=region)
-        if kind == "instance":
-            answer = ec2.describe_instances(InstanceIds=[identity])
-            return any(i["State"]["Name"] not in GONE for each in answer["Reservations"] for i in each["Instances"])
-        if kind == "natgateway":
-            answer = ec2.describe_nat_gateways(NatGatewayIds=[identity])
-            return any(each["State"] not in GONE for each in answer["NatGateways"])
-        if kind == "volume":
-            answer = ec2.describe_volumes(VolumeIds=[identity])
-            machines = {at["InstanceId"] for each in answer["Volumes"] for at in each["Attachments"]}
+def _of_ec2(session: Any, cluster: str) -> Iterator[str]:
+    """Machines, and what they need."""
+    ec2 = session.client("ec2")
+    tags = {"Cluster": cluster, "ManagedBy": "terraform"}
+    filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()]
+    for page in ec2.get_paginator("describe_instances").paginate(Filters=filters):
+        for reservation in page["Reservations"]:
+            for machine in reservation["Instances"]:
+                if machine["State"]["Name"] not in GONE:
+                    yield f"instance {machine['InstanceId']}"
+    for kind, operation, listed, identity in LISTINGS:
+        # The one operation that calls them otherwise.
+        name = "Filter" if kind == "nat-gateway" else "Filters"
+        for each in getattr(ec2, operation)(**{name: filters})[listed]:
             # A root volume goes with its machine, which is listed itself as long as it is there.
-            return not machines
-    except ClientError as error:
-        if "NotFound" in error.response["Error"]["Code"]:
-            return False
-        raise
-    return True
+            if each.get("State") not in GONE and not each.get("Attachments"):
+                yield f"{kind} {each[identity]}"
+
+
+def _of_others(session: Any, cluster: str) -> Iterator[str]:
+    """Keys, buckets and logs. A bucket gets its tags after it was made, so that its name must do."""
+    kms, logs = session.client("kms"), session.client("logs")
+    wanted = [{"Key": "Cluster", "Values": [cluster]}, {"Key": "ManagedBy", "Values": ["terraform"]}]
+    pages = session.client("resourcegroupstaggingapi").get_paginator("get_resources")
+    for page in pages.paginate(TagFilters=wanted, ResourceTypeFilters=["kms:key"]):
+        for each in page["ResourceTagMappingList"]:
+            identity = each["ResourceARN"].rpartition("/")[2]
+            if kms.describe_key(KeyId=identity)["KeyMetadata"]["KeyState"] not in GONE:
+                yield f"key {identity}"
+    for bucket in session.client("s3").list_buckets()["Buckets"]:
+        if bucket["Name"].startswith(f"{cluster}-checkpoints-"):
+            yield f"bucket {bucket['Name']}"
+    for page in logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=f"/gaudi3/{cluster}/"):
+        for group in page["logGroups"]:
+            yield f"log-group {group['logGroupName']}"
+
+
+def _of_iam(session: Any, cluster: str) -> Iterator[str]:
+    """Roles and instance profiles."""
+    iam = session.client("iam")
+    wanted = {("Cluster", cluster), ("ManagedBy", "terraform")}
+    for kind, listing, ask in (
+        ("Role", "list_roles", iam.get_role),
+        ("InstanceProfile", "list_instance_profiles", iam.get_instance_profile),
+    ):
+        for page in iam.get_paginator(listing).paginate():
+            for each in page[f"{kind}s"]:
+                name = each[f"{kind}Name"]
+                if not name.startswith(f"{cluster}-"):
+                    continue
+                told = ask(**{f"{kind}Name": name})[kind].get("Tags", [])
+                if wanted <= {(tag["Key"], tag["Value"]) for tag in told}:
+                    yield f"{'role' if kind == 'Role' else 'instance-profile'} {name}"

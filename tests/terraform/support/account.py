@@ -113,24 +113,23 @@ class Account:
             "budgets": len(self.client("budgets").describe_budgets(AccountId="123456789012")["Budgets"]),
         }
 
-    def remove(self, arn: str) -> None:
-        """Delete what an ARN names, as a person would who was told it."""
-        ec2 = self.client("ec2")
-        service, resource = arn.split(":", 5)[2], arn.split(":", 5)[5]
-        kind, _, identity = resource.partition("/")
+    def remove(self, kind: str, identity: str) -> None:
+        """Delete a thing by hand, as a person would who was told of it."""
+        ec2, iam = self.client("ec2"), self.client("iam")
         known: dict[str, Callable[[], Any]] = {
             "instance": lambda: ec2.terminate_instances(InstanceIds=[identity]),
             "vpc": lambda: ec2.delete_vpc(VpcId=identity),
             "elastic-ip": lambda: ec2.release_address(AllocationId=identity),
             "key-pair": lambda: ec2.delete_key_pair(KeyPairId=identity),
-            "role": lambda: self.client("iam").delete_role(RoleName=identity),
-            "instance-profile": lambda: self.client("iam").delete_instance_profile(InstanceProfileName=identity),
+            "launch-template": lambda: ec2.delete_launch_template(LaunchTemplateId=identity),
+            "placement-group": lambda: ec2.delete_placement_group(GroupName="cluster"),
             "key": lambda: self.client("kms").schedule_key_deletion(KeyId=identity),
+            "bucket": lambda: self.client("s3").delete_bucket(Bucket=identity),
+            "log-group": lambda: self.client("logs").delete_log_group(logGroupName=identity),
+            "role": lambda: iam.delete_role(RoleName=identity),
+            "instance-profile": lambda: iam.delete_instance_profile(InstanceProfileName=identity),
         }
-        if service == "s3":
-            self.client("s3").delete_bucket(Bucket=resource)
-        else:
-            known[kind]()
+        known[kind]()
 
 
 @contextmanager
