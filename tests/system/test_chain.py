@@ -36,6 +36,7 @@ class Chain(Site):
         super().__init__("test-chain")
         self.folder = folder
         self.account = account
+        self.before = account.everything()
         self.user = user_environment(account.environment)
         copied(ROOT / "terraform", folder / "terraform")
         self.key = self.folder / "id_ed25519"
@@ -243,6 +244,7 @@ def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: S
 def test_in_the_end_nothing_is_left(chain: Chain, first: SiteRun) -> None:
     chain.terraform("destroy", "-auto-approve", "-input=false", *chain.variables(24))
     assert chain.terraform("state", "list") == ""
+    assert chain.account.everything() == chain.before
     refused = run("ansible-inventory", "--list", given=chain.environment())
     assert refused.returncode != 0
     assert "holds no machines: make them first, with 'terraform apply'" in refused.stderr
