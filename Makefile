@@ -123,6 +123,7 @@ bench: $(VENV)/.dev hpu
 	$(BIN)/python benchmarks/module_cpu.py
 	$(BIN)/python benchmarks/trainer_step.py
 	$(BIN)/python benchmarks/checkpoint_stall.py
+	$(BIN)/python benchmarks/resume.py
 	$(BIN)/python benchmarks/loader.py
 	PYTHONPATH=$(HPU) $(BIN)/python benchmarks/hpu_simulator.py
 	$(BIN)/python benchmarks/site_cpu.py
