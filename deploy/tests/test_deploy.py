@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import Deploy
+from gaudi3_deploy.advice import advice
 from gaudi3_deploy.estimate import InstanceType, Price, accrued, market
 from gaudi3_deploy.record import Deployment, Period, load
 from gaudi3_deploy.terraform import read_plan
@@ -190,3 +191,16 @@ def test_ones_own_price_is_remembered_and_the_catalogues_is_not(deploy: Deploy) 
     other = deploy.run("up", "other", *NEW[2:], "--yes")
     assert other.count("(seen 2026-01-02: a list)") == 1
     assert "as given" not in deploy.run("plan", "other")
+
+
+def test_a_refusal_of_the_cloud_comes_with_what_to_do() -> None:
+    said = (
+        "creating EC2 Instance: operation error EC2: RunInstances, api error InsufficientInstanceCapacity: We currently"
+    )
+    assert advice(said).startswith(
+        "; AWS has no such machine free there now: try again later, take another availability_zone"
+    )
+    assert advice(
+        "creating EC2 Placement Group (a): api error InvalidPlacementGroup.Duplicate: The Placement Group 'a'"
+    )
+    assert advice("creating IAM Role: AccessDenied") == ""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from gaudi3_deploy.advice import advice
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.process import run
 
@@ -163,7 +164,9 @@ class Terraform:
         code = run([self._executable, *arguments], log, self._environment, listen, interrupted, self.directory)
         if code:
             reason = "; ".join(dict.fromkeys(errors)) or _tail(log)
-            raise DeployError(f"terraform {verb} failed (exit code {code}): {reason} (whole output: {log})")
+            raise DeployError(
+                f"terraform {verb} failed (exit code {code}): {reason}{advice(reason)} (whole output: {log})"
+            )
 
     def _captured(self, arguments: list[str], allowed: tuple[int, ...] = (0,)) -> str:
         result = subprocess.run(

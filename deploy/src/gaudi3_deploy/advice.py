@@ -1,0 +1,23 @@
+"""What to do about refusals of the cloud that every user of scarce machines meets sooner or later.
+
+The codes are those of "Error codes for the Amazon EC2 API".
+"""
+
+from __future__ import annotations
+
+ADVICE = {
+    "InsufficientInstanceCapacity": "AWS has no such machine free there now: try again later, take another "
+    "availability_zone, or reserve capacity; what was made stays, and the next `up` goes on from it",
+    "VcpuLimitExceeded": "your account may not have so many of them: ask AWS for a higher quota; what was made stays, "
+    "and the next `up` goes on from it",
+    "MaxSpotInstanceCountExceeded": "your account may not have so many spot machines: ask AWS for a higher quota, or "
+    "buy some of them on demand (on_demand_nodes)",
+    "SpotMaxPriceTooLow": "the market asks more than spot_max_price: raise it, or leave it out",
+    "InvalidPlacementGroup.Duplicate": "another cluster has this name in the region, or a run that was killed left its "
+    "placement group behind: take another name, or delete the group if nothing is in it, and run `up` again",
+}
+
+
+def advice(said: str) -> str:
+    """What to do about what the cloud said, as a clause to be added; empty where nothing is known."""
+    return next((f"; {clause}" for code, clause in ADVICE.items() if code in said), "")
