@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gaudi3_simulator import SimulatorError, cli, cluster, network
-from gaudi3_simulator.home import Cluster, Node
+from gaudi3_simulator.home import Cluster, Node, load_cluster
 from gaudi3_simulator.inventory import inventory
 from gaudi3_simulator.terraform import Machines, read_machines, subnet_of
 
@@ -127,3 +127,29 @@ def test_a_machine_that_terraform_replaced_is_replaced_here(tmp_path: Path) -> N
         "10.42.16.6 d",
     ]
     assert hosts.stat().st_ino == inode  # the node holds this very file
+
+
+def test_clusters_of_both_kinds_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_bring_up", lambda name, wanted, say: wanted(load_cluster(name)))
+    machines = read_machines(outputs(**HOSTS))
+
+    made = cluster.up_like("like", machines, print, "10.42.0.0/16", "key")
+    assert (made.subnet, made.user, made.authorized_key, made.like) == ("10.42.0.0/16", "ubuntu", "key", True)
+    made.save()
+    with pytest.raises(
+        SimulatorError, match=r"^Cluster like was made with --like: give --like again, or another --name"
+    ):
+        cluster.up("like", 2, 8, True, print)
+    with pytest.raises(SimulatorError, match=r"^--subnet was 10.43.0.0/16, but cluster like is on 10.42.0.0/16: leave"):
+        cluster.up_like("like", machines, print, "10.43.0.0/16")
+    grown = read_machines(outputs(**HOSTS, c=endpoint("worker", "10.42.99.7")))
+    assert cluster.up_like("like", grown, print).nodes[-1] == Node("c", "10.42.99.7", 8)  # the network is known by now
+    away = read_machines(outputs(**HOSTS, c=endpoint("worker", "10.43.0.7")))
+    with pytest.raises(SimulatorError, match=r"^c has the address 10.43.0.7, which is not in 10.42.0.0/16"):
+        cluster.up_like("like", away, print)
+
+    cluster.up("plain", 2, 8, True, print).save()
+    with pytest.raises(
+        SimulatorError, match=r"^Cluster plain was made without --like: give another --name, or take it"
+    ):
+        cluster.up_like("plain", machines, print, "10.42.0.0/16")

@@ -111,13 +111,11 @@ def up(name: str, nodes: int, cards: int, monitor: bool, say: Say, subnet: str |
 
 def up_like(name: str, machines: Machines, say: Say, subnet: str | None = None, authorized_key: str = "") -> Cluster:
     """Bring cluster ``name`` to exactly ``machines``: the same names, addresses and user; what runs is left alone."""
-    network = subnet_of(machines, subnet)
 
     def wanted(known: Cluster | None) -> Cluster:
         if known is None:
-            return Cluster(
-                name, new_subnet(network), machines.nodes, machines.monitor, machines.user, authorized_key, like=True
-            )
+            network = new_subnet(subnet_of(machines, subnet))
+            return Cluster(name, network, machines.nodes, machines.monitor, machines.user, authorized_key, like=True)
         if not known.like:
             raise SimulatorError(f"Cluster {name} was made without --like: give another --name, or take it down first.")
         check_same_subnet(known, subnet)
