@@ -134,7 +134,8 @@ def _bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) 
         build_repository(home() / "vendor")
         known = load_cluster(name)
         cluster = wanted(load_cluster(name))
-        gone = _replaced(known, cluster) if known else []
+        # Before the record says otherwise: killed in between, the next run would take the old ones for the new.
+        podman.remove([container(cluster, node) for node in _replaced(known, cluster)] if known else [])
         cluster.folder.mkdir(parents=True, exist_ok=True)
         if not cluster.key.exists():
             command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gaudi3-simulator {name}"]
@@ -144,7 +145,6 @@ def _bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) 
         network = f"gaudi3-{name}"
         if not podman.ok("network", "exists", network):
             podman.run("network", "create", "--disable-dns", "--subnet", cluster.subnet, network)
-        podman.remove([container(cluster, node) for node in gone])
         running = set(podman.names(label(name), running=True))
         if container(cluster, "vault") not in running:
             _start_vault(podman, cluster, image)
