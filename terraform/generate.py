@@ -13,6 +13,7 @@ import json
 import pprint
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,7 +214,7 @@ def python_data(catalogue: dict[str, Any]) -> str:
         "# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)\n"
         '"""The catalogue. Written by terraform/generate.py from terraform/catalogue/instances.json."""\n\n'
         "from __future__ import annotations\n\nfrom typing import Any\n\n"
-        f"CATALOGUE: dict[str, Any] = {text}\n"
+        f"CATALOGUE: dict[str, Any] = (\n{textwrap.indent(text, '    ')}\n)\n"
     )
 
 
