@@ -25,7 +25,7 @@ from tests.terraform.support.tool import copied, user_environment
 from .conftest import ROOT, Site, SiteRun, run
 
 NETWORK = "10.42.0.0/16"  # the default of network_cidr
-STEPS = 4000  # so many that the announcement comes before the last one, however fast the machine is
+STEPS = 2000  # so many that the announcement comes before the last one
 HOSTS = ["chain-01", "chain-02", "chain-monitor"]
 
 
