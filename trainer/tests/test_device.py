@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -111,6 +113,102 @@ def test_a_plugin_without_a_card_is_no_hpu(habana: list[str], monkeypatch: pytes
     assert resolve("auto", 0, 1).type == "cpu"
     with pytest.raises(ConfigError, match="habana_frameworks finds no available Gaudi card"):
         resolve("hpu", 0, 1)
+
+
+def card_on_the_bus(sysfs: Path, vendor: str = "0x1da3", device: str = "0x1060") -> str:
+    """A PCI device of this vendor in a folder that stands for /sys; its address."""
+    folder = sysfs / "bus" / "pci" / "devices" / "0000:21:00.0"
+    folder.mkdir(parents=True)
+    (folder / "vendor").write_text(f"{vendor}\n")
+    (folder / "device").write_text(f"{device}\n")
+    return folder.name
+
+
+@pytest.fixture
+def sysfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of /sys."""
+    monkeypatch.setattr("gaudi3_scale.pci.SYSFS", tmp_path / "sys")
+    return tmp_path / "sys"
+
+
+@pytest.fixture
+def broken_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An installed plugin that cannot be imported, as with another torch than it was built for; the reason."""
+    package = tmp_path / "site" / "habana_frameworks" / "torch"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").touch()
+    reason = "libSynapse.so: cannot open shared object file: No such file or directory"
+    (package / "__init__.py").write_text(f"raise ImportError({reason!r})\n")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "habana_frameworks"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.setenv("PT_HPU_LAZY_MODE", "0")
+    monkeypatch.setattr(devices, "_import_failure", None)
+    yield reason
+    sys.modules.pop("habana_frameworks", None)
+
+
+@pytest.mark.usefixtures("no_cuda")
+def test_auto_does_not_take_the_processors_of_a_node_with_cards(sysfs: Path, broken_plugin: str) -> None:
+    address = card_on_the_bus(sysfs)
+    with pytest.raises(ConfigError) as error:
+        resolve("auto", 0, 1)
+    assert str(error.value) == (
+        f"device is 'auto', and this node has 1 Gaudi card(s) (the first at {address}), but habana_frameworks cannot "
+        f"be imported (ImportError: {broken_plugin}): repair the installation, or set device to cpu to train on the "
+        "node's processors."
+    )
+    assert resolve("cpu", 0, 1).type == "cpu"
+
+
+@pytest.mark.usefixtures("no_cuda", "sysfs")
+def test_a_named_hpu_says_why_its_plugin_cannot_be_imported(broken_plugin: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        resolve("hpu", 0, 1)
+    assert f"habana_frameworks cannot be imported (ImportError: {broken_plugin})" in str(error.value)
+
+
+@pytest.mark.usefixtures("no_cuda")
+def test_auto_refuses_where_the_plugin_is_not_installed_beside_a_card(sysfs: Path) -> None:
+    card_on_the_bus(sysfs)
+    with pytest.raises(ConfigError, match=r"but habana_frameworks \(package habana-torch-plugin\) is not installed: "):
+        resolve("auto", 0, 1)
+
+
+@pytest.mark.usefixtures("no_cuda", "habana")
+def test_auto_refuses_where_the_plugin_finds_no_card_that_the_bus_has(
+    sysfs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card_on_the_bus(sysfs)
+    monkeypatch.setattr(sys.modules["habana_frameworks.torch.hpu"], "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="but habana_frameworks finds no available Gaudi card: "):
+        resolve("auto", 0, 1)
+
+
+@pytest.mark.usefixtures("no_cuda")
+@pytest.mark.parametrize(("vendor", "device"), [("0x8086", "0x7d1d"), ("0x1da3", "0x0001"), ("0x10de", "0x1060")])
+def test_auto_is_the_cpu_beside_what_is_no_gaudi(sysfs: Path, vendor: str, device: str) -> None:
+    """Such as an NPU, the vendor's older inference card, or another vendor's device with the number of a Gaudi."""
+    card_on_the_bus(sysfs, vendor, device)
+    assert resolve("auto", 0, 1).type == "cpu"
+
+
+@pytest.mark.usefixtures("no_cuda")
+def test_a_card_of_the_kernels_accelerator_class_counts_without_its_bus(sysfs: Path) -> None:
+    device = sysfs / "class" / "accel" / "accel0" / "device"
+    device.mkdir(parents=True)
+    (device / "vendor").write_text("0x1da3\n")
+    with pytest.raises(ConfigError, match=r"this node has 1 Gaudi card\(s\) \(the first at accel0\)"):
+        resolve("auto", 0, 1)
+
+
+@pytest.mark.usefixtures("no_cuda")
+def test_lightnings_accelerator_does_not_take_the_processors_either(sysfs: Path, broken_plugin: str) -> None:
+    from gaudi3_scale.integration.accelerator import GaudiAccelerator
+
+    card_on_the_bus(sysfs)
+    with pytest.raises(ConfigError, match=f"ImportError: {re.escape(broken_plugin)}"):
+        GaudiAccelerator("auto")
 
 
 def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.pci import gaudi_cards
 
 if TYPE_CHECKING:
     import torch
 
 BACKENDS = {"hpu": "hccl", "cuda": "nccl", "cpu": "gloo"}
+"""Process-group backend of each kind of device; the kinds in the order in which `auto` takes them."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,12 @@ class Device:
 
 def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
     """The device for this process: `auto` is HPU, else CUDA, else CPU; a named one is that one or an error."""
-    counts: dict[str, Callable[[], int]] = {"hpu": _hpu_count, "cuda": _cuda_count, "cpu": lambda: local_world_size}
-    candidates = ("hpu", "cuda", "cpu") if wanted == "auto" else (wanted,)
-    found = next(((kind, n) for kind in candidates if (n := counts[kind]())), None)
-    if found is None:
+    kind = first_available() if wanted == "auto" else wanted
+    count = local_world_size if kind == "cpu" else available(kind)
+    if not count:
         raise ConfigError(
             f"device is {wanted!r}, but {missing(wanted)}: install what is missing, or set device to auto or cpu."
         )
-    kind, count = found
     if local_world_size > count:
         raise ConfigError(
             f"{local_world_size} processes were started on this node, which has {count} {kind} device(s): "
@@ -112,6 +112,18 @@ def prepare(kind: str, index: int) -> Device:
 def available(kind: str) -> int:
     """How many devices of a kind this node has; of `cpu` there are as many as are asked for, so 1."""
     return {"hpu": _hpu_count, "cuda": _cuda_count}[kind]() if kind != "cpu" else 1
+
+
+def first_available() -> str:
+    """HPU, else CUDA, else CPU; ConfigError where that would leave this node's Gaudi cards idle."""
+    kind = next(kind for kind in BACKENDS if available(kind))
+    cards = gaudi_cards() if kind == "cpu" else []
+    if cards:
+        raise ConfigError(
+            f"device is 'auto', and this node has {len(cards)} Gaudi card(s) (the first at {cards[0]}), but "
+            f"{missing('hpu')}: repair the installation, or set device to cpu to train on the node's processors."
+        )
+    return kind
 
 
 def hardware_name(device: torch.device) -> str | None:
@@ -163,15 +175,21 @@ def _cuda_count() -> int:
     return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
+_import_failure: str | None = None
+"""Why Intel's plugin could not be imported in this process; a second try may fail with something that explains less."""
+
+
 def _hpu() -> ModuleType | None:
     """`habana_frameworks.torch.hpu`, where Intel's plugin is installed and loads."""
-    if importlib.util.find_spec("habana_frameworks") is None:
+    global _import_failure
+    if importlib.util.find_spec("habana_frameworks") is None or _import_failure is not None:
         return None
     # The default has changed between releases, and readers of the variable disagree about it; see PT_HPU_LAZY_MODE.
     os.environ.setdefault("PT_HPU_LAZY_MODE", "0")
     try:
         return importlib.import_module("habana_frameworks.torch.hpu")
-    except (ImportError, OSError, RuntimeError):
+    except Exception as error:  # whatever a plugin that was built for another torch raises
+        _import_failure = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
         return None
 
 
@@ -200,11 +218,13 @@ def _prepare_hpu() -> Callable[[], None] | None:
 
 
 def missing(wanted: str) -> str:
-    """What a device that was named lacks."""
+    """Why there is no such device here, after `available` has looked."""
     if wanted == "cuda":
         return "torch sees no CUDA device"
     if importlib.util.find_spec("habana_frameworks") is None:
         return "habana_frameworks (package habana-torch-plugin) is not installed"
+    if _import_failure is not None:
+        return f"habana_frameworks cannot be imported ({_import_failure})"
     return "habana_frameworks finds no available Gaudi card"
 
 

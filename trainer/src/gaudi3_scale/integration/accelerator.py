@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 import torch
 from lightning.pytorch.accelerators import Accelerator
 
-from gaudi3_scale.device import available, missing
+from gaudi3_scale.device import available, first_available, missing
 from gaudi3_scale.errors import ConfigError
-
-KINDS = ("hpu", "cuda", "cpu")
 
 
 class GaudiAccelerator(Accelerator):
@@ -123,8 +121,3 @@ class GaudiOnHPU(GaudiAccelerator):
 
 
 CLASSES: dict[str, type[GaudiAccelerator]] = {"hpu": GaudiOnHPU, "cuda": GaudiOnCUDA, "cpu": GaudiOnCPU}
-
-
-def first_available() -> str:
-    """HPU, else CUDA, else CPU."""
-    return next(kind for kind in KINDS if available(kind))
