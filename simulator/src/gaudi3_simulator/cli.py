@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from . import SimulatorError, __version__, cluster
+from . import SimulatorError, __version__, cluster, stages
 from .home import Cluster, clusters
 from .podman import Podman, missing_packages
 from .terraform import read_machines
@@ -44,6 +44,12 @@ def _parser() -> argparse.ArgumentParser:
         "again with a newer one: adds and removes nodes accordingly",
     )
     up.add_argument("--authorized-key", metavar="FILE", help="with --like: public key that opens the nodes too")
+    up.add_argument("--stage", metavar="STAGE", help="a new cluster of the nodes that 'save' kept, as they were then")
+    save = command("save", "keep a running cluster as a stage; its nodes are shut down for it, and started again")
+    save.add_argument("stage", help="name of the stage, e.g. drivers")
+    stages_command = commands.add_parser("stages", help="list the saved stages, or remove one")
+    stages_command.add_argument("--json", action="store_true", help="as JSON")
+    stages_command.add_argument("--remove", metavar="STAGE", help="remove this stage")
     down = command("down", "remove a cluster and all that it holds")
     down.add_argument("--all", action="store_true", help="every cluster of this simulator home")
     restart = command("restart", "switch a node off and on, or on after 'off', as a power cycle does")
@@ -95,7 +101,31 @@ def _read(path: str, option: str) -> str:
         raise SimulatorError(f"{option} was {path}, which cannot be read: give a file.") from None
 
 
+def _stages(as_json: bool) -> None:
+    rows = [
+        {"stage": each.name, "nodes": [node.name for node in each.cluster.all_nodes()], "current": each.is_current}
+        for each in stages.stages()
+    ]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    elif not rows:
+        print("no stage is saved")
+    else:
+        for each in stages.stages():
+            state = "current" if each.is_current else "made from other sources"
+            print(f"{each.name:<16} {', '.join(node.name for node in each.cluster.all_nodes())}  {state}")
+
+
 def _up(arguments: argparse.Namespace) -> Cluster:
+    if arguments.stage:
+        if arguments.like or arguments.authorized_key:
+            raise SimulatorError("--stage was given with --like or --authorized-key: give one of them.")
+        made, stage = stages.up_from(
+            arguments.stage, arguments.name, arguments.nodes, not arguments.no_monitor, _say, arguments.subnet
+        )
+        if not stage.is_current:
+            _say(f"warning: stage {stage.name} was made from other sources than these")
+        return made
     if not arguments.like:
         if arguments.authorized_key:
             raise SimulatorError("--authorized-key was given without --like: give both, or neither.")
@@ -150,6 +180,15 @@ def main(argv: list[str] | None = None) -> int:
             print("everything that the simulator made is removed")
         elif arguments.command == "status":
             _status(arguments.json)
+        elif arguments.command == "save":
+            saved = stages.save(arguments.name, arguments.stage, _say)
+            print(f"stage {saved.name} holds {', '.join(node.name for node in saved.cluster.all_nodes())}")
+        elif arguments.command == "stages":
+            if arguments.remove:
+                stages.remove(arguments.remove)
+                print(f"stage {arguments.remove} removed")
+            else:
+                _stages(arguments.json)
         elif arguments.command == "fault":
             return _fault(arguments)
     except SimulatorError as error:

@@ -44,7 +44,8 @@ def container(cluster: Cluster, node: str) -> str:
 
 
 @contextmanager
-def _lock() -> Iterator[None]:
+def lock() -> Iterator[None]:
+    """One change at a time to clusters, images and stages."""
     home().mkdir(parents=True, exist_ok=True)
     with (home() / "lock").open("w") as stream:
         flock(stream, LOCK_EX)
@@ -63,10 +64,17 @@ def preflight() -> None:
 
 
 def prepare(say: Say) -> None:
-    """Install what is missing of the apt packages, after saying so; stops in one sentence where it may not."""
+    """Install what is missing of the apt packages, after saying so, and build the node image unless it is there."""
     missing = missing_packages()
-    if not missing:
-        return
+    if missing:
+        _install(missing, say)
+    preflight()
+    with lock():
+        ensure_image(Podman(), say)
+
+
+def _install(missing: list[str], say: Say) -> None:
+    """Install apt packages; stops in one sentence where that is not possible."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         preflight()
     say(f"installing with apt-get: {' '.join(missing)}")
@@ -106,7 +114,7 @@ def up(name: str, nodes: int, cards: int, monitor: bool, say: Say, subnet: str |
         check_same_subnet(known, subnet)
         return _wanted(known, nodes, cards, monitor)
 
-    return _bring_up(name, wanted, say)
+    return bring_up(name, wanted, say)
 
 
 def up_like(name: str, machines: Machines, say: Say, subnet: str | None = None, authorized_key: str = "") -> Cluster:
@@ -123,12 +131,13 @@ def up_like(name: str, machines: Machines, say: Say, subnet: str | None = None, 
         known.nodes, known.monitor = machines.nodes, machines.monitor
         return known
 
-    return _bring_up(name, wanted, say)
+    return bring_up(name, wanted, say)
 
 
-def _bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -> Cluster:
+def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -> Cluster:
+    """Bring cluster ``name`` to what ``wanted`` makes of its record; nodes that run are left alone."""
     preflight()
-    with _lock():
+    with lock():
         podman = Podman()
         image = ensure_image(podman, say)
         build_repository(home() / "vendor")
@@ -154,7 +163,7 @@ def _bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) 
             say(f"  {node.name} at {node.address}" + (f" with {node.cards} cards" if node.cards else ""))
             _start_node(podman, cluster, node, image)
     for node in fresh:
-        _wait(podman, cluster, node)
+        wait_until_booted(podman, cluster, node)
         _let_in(podman, cluster, node)
     _record_host_keys(podman, cluster)
     return cluster
@@ -210,13 +219,17 @@ def _start_vault(podman: Podman, cluster: Cluster, image: str) -> None:
 
 def _start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> None:
     name = container(cluster, node.name)
+    saved = cluster.images.get(node.name)
     podman.run(
         "create", "--replace", "--restart=always", "--name", name, "--hostname", node.name, "--systemd=always",
         "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", node.address,
         "--cap-add", _CAPABILITIES, "--security-opt", "unmask=/proc/sys",
         "--mac-address", _mac_address(node),
-        "-v", f"{cluster.folder / f'hosts-{node.name}'}:/etc/hosts", image,
+        "-v", f"{cluster.folder / f'hosts-{node.name}'}:/etc/hosts", saved or image,
     )  # fmt: skip
+    if saved:
+        podman.run("start", name)
+        return
     with tempfile.TemporaryDirectory(dir=cluster.folder) as folder:
         root = Path(folder)
         _write(root / "root/.ssh/authorized_keys", 0o600, cluster.key.with_suffix(".pub").read_text())
@@ -257,7 +270,8 @@ def _add_cards(root: Path, node: Node) -> None:
     )  # fmt: skip
 
 
-def _wait(podman: Podman, cluster: Cluster, node: Node) -> None:
+def wait_until_booted(podman: Podman, cluster: Cluster, node: Node) -> None:
+    """Until systemd says that ``node`` runs; a unit that failed is an error."""
     name = container(cluster, node.name)
     deadline = time.monotonic() + 120
     state = ""
@@ -311,7 +325,7 @@ def down(name: str) -> bool:
     cluster = load_cluster(name)
     if missing_packages():
         return False
-    with _lock():
+    with lock():
         podman = Podman()
         names = podman.names(label(name))
         podman.remove(names)
@@ -365,4 +379,4 @@ def restart(name: str, node: str) -> None:
     cluster, found = _find(name, node)
     podman = Podman()
     podman.run("restart", "--time", "0", container(cluster, found.name))
-    _wait(podman, cluster, found)
+    wait_until_booted(podman, cluster, found)

@@ -6,6 +6,7 @@ Layout of the home folder (``GAUDI3_SIMULATOR_HOME``; in a checkout ``.cache/sim
     image-<hash>.txt   log of the image build
     vendor/            the simulated vendor repository
     clusters/NAME/     cluster.json, ssh key, known_hosts, secrets
+    stages/NAME/       the same of a cluster that was saved, and stage.json
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class Cluster:
     """A set of nodes on a network of their own; ``like``: in the place of machines that Terraform made.
 
     ``user`` goes in by ssh and may become root; ``authorized_key`` opens the nodes beside the cluster's own.
+    ``images`` names the image of each node that started from a saved stage; the others start from the node image.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Cluster:
     user: str = "root"
     authorized_key: str = ""
     like: bool = False
+    images: dict[str, str] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -80,16 +83,24 @@ class Cluster:
     def all_nodes(self) -> list[Node]:
         return self.nodes + ([self.monitor] if self.monitor else [])
 
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2) + "\n"
+
     def save(self) -> None:
-        write_atomically(self.folder / "cluster.json", json.dumps(asdict(self), indent=2) + "\n")
+        write_atomically(self.folder / "cluster.json", self.to_json())
 
 
 def load_cluster(name: str) -> Cluster | None:
     """The cluster called ``name``, or None where there is none."""
     try:
-        record = json.loads((home() / "clusters" / name / "cluster.json").read_text())
+        return read_cluster(home() / "clusters" / name / "cluster.json")
     except FileNotFoundError:
         return None
+
+
+def read_cluster(path: Path) -> Cluster:
+    """The cluster on record in ``path``."""
+    record = json.loads(path.read_text())
     return Cluster(
         name=record["name"],
         subnet=record["subnet"],
@@ -98,6 +109,7 @@ def load_cluster(name: str) -> Cluster | None:
         user=record.get("user", "root"),
         authorized_key=record.get("authorized_key", ""),
         like=record.get("like", False),
+        images=record.get("images", {}),
     )
 
 
