@@ -5,12 +5,18 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import JobSpec
+from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
+    UNPRINTABLE,
+    JobSpec,
+    check_address,
+    check_path,
+)
 
 HEADER = "# Written by gaudi3.scale.gaudi_train; the next start of the job overwrites what is changed here.\n"
 #: Exit code of a trainer which left because it was told to: EX_TEMPFAIL, try again later.
@@ -21,6 +27,8 @@ LAUNCHER_SECONDS = 5
 EPILOGUE_LINES = 100
 #: Keys that need no quotes; YAML 1.1 takes some words for truth values.
 PLAIN = re.compile(r"(?!(?:y|yes|n|no|on|off|true|false|null)$)[A-Za-z_][A-Za-z0-9_-]*", re.IGNORECASE)
+#: What YAML does not take literally between quotes, takes for an end of line or (U+FEFF) for no character.
+YAML_ESCAPED = re.compile(r"[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -70,12 +78,18 @@ def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
 
 def _quote(text: str) -> str:
     """Quote a word for a unit file, where % names a specifier and $ (in commands) a variable."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\t", "\\t")
     return f'"{escaped}"' if any(char in text for char in " \t\"'\\;#") or not text else escaped
 
 
 def unit_text(spec: JobSpec, share: NodeShare) -> str:
-    """The unit of a job on one node."""
+    """The unit of a job on one node; ValueError for what would write another line into it.
+
+    systemd runs it as root, so that a line which a parameter adds would be a command of root's.
+    """
+    check_path("The job's folder", share.directory)
+    if share.address is not None:
+        check_address("address", share.address)
     environment = {
         "PYTHONUNBUFFERED": "1",
         "XDG_CACHE_HOME": "/var/cache/gaudi3-scale",
@@ -96,12 +110,12 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         "[Service]",
         "Type=exec",
         f"User={spec.user}",
-        f"WorkingDirectory={share.directory}",
+        "WorkingDirectory=" + _path(share.directory),
         "CacheDirectory=gaudi3-scale",
     ]
     lines += ["Environment={0}".format(_quote(key + "=" + environment[key])) for key in sorted(environment)]
     # The dash makes a file optional.
-    lines += [f"EnvironmentFile=-{path}" for path in spec.environment_files]
+    lines += ["EnvironmentFile=-" + _path(path) for path in spec.environment_files]
     lines += [
         "ExecStart=" + " ".join(_quote(word).replace("$", "$$") for word in launch_argv(spec, share)),
         # A restart is torchrun's (max_restarts) or the operator's, who resumes from the last checkpoint.
@@ -124,7 +138,18 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         "StandardError=journal",
         f"SyslogIdentifier=gaudi-train-{spec.name}",
     ]
+    for line in lines:
+        # Each field was checked; this holds for those which are added later, too.
+        if UNPRINTABLE.search(line) or line.endswith("\\"):
+            raise ValueError(
+                f"The unit of job {spec.name} would have the line {line!r}: take out control characters and the "
+                "backslash at its end."
+            )
     return HEADER + "\n".join(lines) + "\n"
+
+
+def _path(path: str) -> str:
+    return path.replace("%", "%%")
 
 
 def config_text(spec: JobSpec, share: NodeShare) -> str:
@@ -151,7 +176,7 @@ def yaml_text(value: Any, indent: int = 0) -> str:
             item = value[key]
             nested = isinstance(item, (Mapping, list, tuple)) and len(item) > 0
             gap = "\n" + yaml_text(item, indent + 1) if nested else " " + _scalar(item) + "\n"
-            parts.append(f"{pad}{key if PLAIN.fullmatch(str(key)) else json.dumps(str(key))}:{gap}")
+            parts.append(f"{pad}{key if PLAIN.fullmatch(str(key)) else _text(str(key))}:{gap}")
         return "".join(parts)
     if isinstance(value, (list, tuple)) and value:
         parts = []
@@ -164,11 +189,29 @@ def yaml_text(value: Any, indent: int = 0) -> str:
 
 
 def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, float):
+        if not math.isfinite(value):
+            return {"inf": ".inf", "-inf": "-.inf"}.get(repr(value), ".nan")
         text = repr(value)
         # YAML 1.1 reads 1e-05 as a word and 1.0e-05 as a number.
         return text.replace("e", ".0e", 1) if "e" in text and "." not in text else text
     return json.dumps(value, ensure_ascii=False)
+
+
+def _text(value: str) -> str:
+    """A text between double quotes, with the escapes of YAML, which are JSON's up to U+FFFF."""
+
+    def escape(match: re.Match[str]) -> str:
+        code = ord(match.group())
+        if 0xD800 <= code <= 0xDFFF:
+            raise ValueError(
+                f"The configuration holds a text which is not Unicode ({value!r}): correct the file that it comes from."
+            )
+        return f"\\u{code:04x}"
+
+    return YAML_ESCAPED.sub(escape, json.dumps(value, ensure_ascii=False))
 
 
 def progress_line(host: str, status: Optional[Mapping[str, Any]]) -> Optional[str]:

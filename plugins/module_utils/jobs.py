@@ -15,6 +15,8 @@ NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?")
 HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.:_-]*[A-Za-z0-9])?")
 USER = re.compile(r"[a-z_][a-z0-9_-]*")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: What systemd may take for the end of a line, and what cannot be written to a file as text.
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 ABSENT, STOPPED, RUNNING, FINISHED, FAILED = "absent", "stopped", "running", "finished", "failed"
 #: Left because it was told to, with a committed checkpoint; and a spare node that was not needed.
@@ -35,9 +37,30 @@ def check_name(name: str) -> None:
         )
 
 
+def check_path(option: str, path: str) -> None:
+    """Raise ValueError for a path that systemd would not read from a unit's line as it was meant.
+
+    Lines of paths know no quotes: a backslash at the end joins the next line, spaces at the end are dropped.
+    """
+    if not path.startswith("/") or UNPRINTABLE.search(path) or "\\" in path or path != path.strip():
+        raise ValueError(
+            f"{option} is {path!r}, which cannot be written into a unit: give an absolute path without control "
+            "characters, backslashes and spaces at its end."
+        )
+
+
+def check_address(option: str, address: str) -> None:
+    """Raise ValueError for what is neither a host name nor an address."""
+    if not HOST.fullmatch(address):
+        raise ValueError(
+            f"{option} is {address!r}, which is not a host name or an address: take letters, digits, '.', ':', '-' "
+            "and '_'."
+        )
+
+
 def _digest(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -111,11 +134,14 @@ class JobSpec:
                 "'jobs_dir' to keep jobs elsewhere."
             )
         for key, value in self.environment.items():
-            if not VARIABLE.fullmatch(key) or "\n" in value:
+            if not VARIABLE.fullmatch(key) or UNPRINTABLE.search(value.replace("\t", " ")):
                 raise ValueError(
                     f"Environment variable {key!r} cannot be set: a name has letters, digits and '_', and a "
-                    "value has one line."
+                    "value has one line without control characters."
                 )
+        check_path("venv", self.venv)
+        for path in self.environment_files:
+            check_path("environment_files", path)
 
     def _check_replacement(self) -> None:
         working = len(self.nodes) - self.spares

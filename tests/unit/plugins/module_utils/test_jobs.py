@@ -175,11 +175,13 @@ def test_old_output_never_lands_on_older_output() -> None:
         ),
         (
             {"environment": {"A B": "1"}},
-            "Environment variable 'A B' cannot be set: a name has letters, digits and '_', and a value has one line.",
+            "Environment variable 'A B' cannot be set: a name has letters, digits and '_', and a value has one line "
+            "without control characters.",
         ),
         (
             {"environment": {"A": "1\n2"}},
-            "Environment variable 'A' cannot be set: a name has letters, digits and '_', and a value has one line.",
+            "Environment variable 'A' cannot be set: a name has letters, digits and '_', and a value has one line "
+            "without control characters.",
         ),
     ],
 )
