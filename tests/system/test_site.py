@@ -83,6 +83,7 @@ def test_tags_limit_and_start_at_task(site: Site, second: SiteRun) -> None:
     assert late.returncode == 0, late.messages()
     assert {name for _host, name, _result in late.results()} <= {
         "Gathering Facts", "Read the cards back", "Read the training job back", "Sum up",
+        "Require that the job trained on the cards",
     }  # fmt: skip
 
 

@@ -66,6 +66,7 @@ def test_a_killed_job_resumes_from_its_checkpoint(host: Any) -> None:
         "head_address": "127.0.0.1",
         "processes_per_node": 2,
         "config": {
+            "device": "cpu",
             "model": {
                 "hidden_size": 32,
                 "layers": 1,
