@@ -224,8 +224,9 @@ def progress_line(host: str, status: Optional[Mapping[str, Any]]) -> Optional[st
         parts.append(f"loss {loss:.3f}")
     if isinstance(rate, (int, float)):
         parts.append(f"{rate:,.0f} tokens/s")
-    device = " ({0})".format(status["device"]) if status.get("device") else ""
-    return "{0}: {1}{2}".format(host, ", ".join(parts), device)
+    device = status.get("hardware_name") or status.get("device")
+    simulated = "simulated " if status.get("simulated") else ""
+    return "{0}: {1}{2}".format(host, ", ".join(parts), f" ({simulated}{device})" if device else "")
 
 
 def last_words(lines: list[str], count: int) -> list[str]:

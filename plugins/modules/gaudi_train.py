@@ -276,7 +276,15 @@ job:
           {description: "Tokens per second of all processes together.", type: float, sample: 5120.0}
         tokens: {description: "Tokens trained on so far.", type: int, sample: 819200}
         world_size: {description: "Processes of all nodes.", type: int, sample: 4}
-        device: {description: "Kind of device trained on.", type: str, sample: cpu}
+        device: {description: "Kind of device trained on.", type: str, sample: hpu}
+        hardware_name:
+          description: What the device calls itself, or null where it is no hardware or not known yet.
+          type: str
+          sample: GAUDI3
+        simulated:
+          description: Whether the device is a simulation of a card, or null where that is not known yet.
+          type: bool
+          sample: false
         checkpoint:
           description: Newest complete checkpoint.
           type: str

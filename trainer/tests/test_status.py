@@ -45,6 +45,8 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
         "tokens",
         "world_size",
         "device",
+        "hardware_name",
+        "simulated",
         "checkpoint",
         "checkpoint_step",
         "uploaded_step",
@@ -106,7 +108,7 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
     text = urllib.request.urlopen(url).read().decode()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     assert float(values.pop("gaudi_training_checkpoint_last_timestamp_seconds")) > 1.7e9
-    assert values['gaudi_training_info{device="cpu",version="0.1.0"}'] == "1.0"
+    assert values['gaudi_training_info{device="cpu",hardware="cpu",version="0.1.0"}'] == "1.0"
     wanted = {
         "gaudi_training_step": "7.0",
         "gaudi_training_max_steps": "100.0",

@@ -52,7 +52,8 @@ class Console:
 
     def logged(self, progress: Progress) -> None:
         """The line of a logged step."""
-        speed = f" {progress.tokens_per_second:,.0f} tokens/s" if progress.tokens_per_second else ""
+        simulated = " (simulated)" if progress.simulated else ""
+        speed = f" {progress.tokens_per_second:,.0f} tokens/s{simulated}" if progress.tokens_per_second else ""
         mfu = f" MFU {100 * progress.mfu:.1f} %" if progress.mfu is not None else ""
         self.say(f"step {progress.step}/{progress.max_steps} loss {progress.loss:.3f}{speed}{mfu}")
 
@@ -73,6 +74,6 @@ class Console:
         first, last = progress.first_loss or 0.0, progress.loss or 0.0
         self.say(
             f"finished {progress.step} steps ({progress.tokens:,} tokens) with {progress.world_size} process(es) on "
-            f"{progress.device} in {took:.0f} s{resumed}: loss {first:.3f} -> {last:.3f}{held_out}, "
+            f"{progress.device_label} in {took:.0f} s{resumed}: loss {first:.3f} -> {last:.3f}{held_out}, "
             f"{progress.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{progress.unit}"
         )

@@ -68,7 +68,8 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     interruption: Interruption | None = None
     try:
         device = devices.resolve(config.device, topology.local_rank, topology.local_world_size)
-        progress.device = device.type
+        progress.device, progress.hardware_name = device.type, devices.hardware_name(device.torch_device())
+        progress.simulated = device.type == "hpu" and progress.hardware_name is None
         torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
         team = Team(topology, device, config.train.collective_timeout)
         team.elect_writers(config.output_dir)
@@ -165,7 +166,7 @@ class _Job:
         baseline = samples.baseline() if team.topology.rank == 0 else 0.0
         progress.baseline_loss = team.gather(baseline)[0]
         self.console.say(
-            f"{team.topology.world_size} process(es) on {self.device.type}, {corpus.size:,} {corpus.unit}s of "
+            f"{team.topology.world_size} process(es) on {progress.device_label}, {corpus.size:,} {corpus.unit}s of "
             f"{config.data.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
         )
         watch = Watch(self.ledger, config.output_dir if team.writer else None, progress.step)

@@ -39,7 +39,7 @@ class TrainingMetrics:
         self.registry = CollectorRegistry()
         registry = self.registry
         self.info = Info("gaudi_training", "The training job.", registry=registry)
-        self.info.info({"version": __version__, "device": progress.device})
+        self.info.info({"version": __version__, "device": progress.device, "hardware": progress.device_label})
         self.world_size = Gauge(
             "gaudi_training_world_size", "Processes that train together, on all nodes.", registry=registry
         )

@@ -24,6 +24,9 @@ class Progress:
     device: str
     sequence_length: int
     samples_per_step: int
+    hardware_name: str | None = None
+    simulated: bool | None = None
+    """Whether the device only stands for a card; None until it is known."""
     unit: str = "byte"
     step: int = 0
     samples: int = 0
@@ -47,6 +50,11 @@ class Progress:
     def tokens(self) -> int:
         """Tokens (bytes where the tokenizer is bytes) learnt from since the job's beginning."""
         return self.samples * self.sequence_length
+
+    @property
+    def device_label(self) -> str:
+        """The device for readers: GAUDI3, simulated hpu, cpu."""
+        return self.hardware_name or ("simulated " if self.simulated else "") + self.device
 
     def advance(self) -> int:
         """Count one optimizer step."""
@@ -92,6 +100,8 @@ class StatusFile:
             "tokens": progress.tokens,
             "world_size": progress.world_size,
             "device": progress.device,
+            "hardware_name": progress.hardware_name,
+            "simulated": progress.simulated,
             "checkpoint": str(progress.checkpoint) if progress.checkpoint else None,
             "checkpoint_step": progress.checkpoint_step,
             "uploaded_step": progress.uploaded_step,

@@ -142,6 +142,14 @@ STATUS = {"step": 40, "max_steps": 200, "loss": 2.9132, "tokens_per_second": 511
         ({"tokens_per_second": None}, "gaudi-1: step 40/200, loss 2.913 (cpu)"),
         ({"step": 0, "loss": None, "tokens_per_second": None}, None),
         ({"device": None, "tokens_per_second": 1234567.8}, "gaudi-1: step 40/200, loss 2.913, 1,234,568 tokens/s"),
+        (
+            {"device": "hpu", "hardware_name": "GAUDI3", "simulated": False},
+            "gaudi-1: step 40/200, loss 2.913, 5,120 tokens/s (GAUDI3)",
+        ),
+        (
+            {"device": "hpu", "hardware_name": None, "simulated": True},
+            "gaudi-1: step 40/200, loss 2.913, 5,120 tokens/s (simulated hpu)",
+        ),
         ({"step": None}, None),
         ({"max_steps": None}, None),
     ],
