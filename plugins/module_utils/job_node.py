@@ -9,15 +9,24 @@ import json
 import os
 import pwd
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Optional
 
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_files import (
+    RECORD,
+    Control,
+    JobError,
+    read_json,
+    read_regular,
+    write,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import EPILOGUE_LINES, INTERRUPTED_EXIT, last_words
 from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
     ABSENT,
+    CONFIG,
+    CONTROL,
     FAILED,
     FINISHED,
     INTERRUPTED,
@@ -43,33 +52,6 @@ PLACES: dict[str, dict[str, Any]] = {
     "systemctl_executable": {"type": "path", "default": "systemctl"},
     "journalctl_executable": {"type": "path", "default": "journalctl"},
 }
-
-
-class JobError(Exception):
-    """What went wrong, in one sentence; ``log`` holds the job's last words where there are any."""
-
-    def __init__(self, message: str, log: Optional[list[str]] = None) -> None:
-        super().__init__(message)
-        self.log = log or []
-
-
-def read_json(path: str) -> Optional[dict[str, Any]]:
-    """An object from a JSON file; None when the file is missing or is not one."""
-    try:
-        with open(path, encoding="utf-8") as handle:
-            value = json.load(handle)
-    except (OSError, ValueError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def read_text(path: str) -> str:
-    """A file's text; nothing when it is missing."""
-    try:
-        with open(path, encoding="utf-8") as handle:
-            return handle.read()
-    except OSError:
-        return ""
 
 
 def fresh(record: dict[str, Any], status: Optional[dict[str, Any]]) -> bool:
@@ -161,7 +143,11 @@ class JobNode:
 
     def config_path(self, name: str) -> str:
         """The trainer's configuration of a job."""
-        return os.path.join(self.directory(name), "config.yml")
+        return os.path.join(self.control(name).path, CONFIG)
+
+    def control(self, name: str) -> Control:
+        """Root's files about a job."""
+        return Control(self.directory(name))
 
     def names(self) -> list[str]:
         """All jobs with a folder or a unit here, in order; folders of earlier specifications do not count."""
@@ -184,7 +170,8 @@ class JobNode:
         except ValueError as error:
             raise JobError(str(error)) from error
         folder = self.directory(name)
-        record = read_json(os.path.join(folder, "job.json")) or {}
+        control = self.control(name)
+        record = control.record()
         status = read_json(os.path.join(folder, "status.json"))
         has_unit = os.path.exists(self.unit_path(name))
         state = judge(unit, has_unit, record, status)
@@ -193,7 +180,7 @@ class JobNode:
             spec_sha256=record.get("spec_sha256"),
             config_sha256=record.get("config_sha256"),
             has_output=os.path.isdir(folder) and bool(os.listdir(folder)),
-            has_setup=has_unit or os.path.exists(self.config_path(name)),
+            has_setup=has_unit or control.has(CONFIG),
         )
         if unit.up and not fresh(record, status):
             # What an earlier run wrote says nothing about this one.
@@ -228,8 +215,12 @@ class JobNode:
     def diff(self, name: str, texts: dict[str, str]) -> list[dict[str, str]]:
         """What happens to the job's files, for diff mode; a file without a new text is removed."""
         result = []
-        for path in (self.config_path(name), self.unit_path(name)):
-            old, new = read_text(path), texts.get(path, "")
+        before = {
+            self.config_path(name): self.control(name).text(CONFIG),
+            self.unit_path(name): read_regular(self.unit_path(name)) or "",
+        }
+        for path, old in before.items():
+            new = texts.get(path, "")
             if old != new:
                 headers = {
                     "before_header": path if old else path + " (absent)",
@@ -238,20 +229,24 @@ class JobNode:
                 result.append({**headers, "before": old, "after": new})
         return result
 
+    def archive_path(self, name: str, spec_sha256: Optional[str]) -> str:
+        """Where a job's folder is moved to."""
+        taken = set(os.listdir(self.jobs_dir))
+        if CONTROL in taken:
+            taken.update(os.listdir(os.path.join(self.jobs_dir, CONTROL)))
+        return os.path.join(self.jobs_dir, archive_name(name, spec_sha256, taken))
+
     def archive(self, name: str, spec_sha256: Optional[str]) -> str:
         """Move a job's folder aside, with all that an earlier specification produced; return where to."""
-        target = os.path.join(self.jobs_dir, archive_name(name, spec_sha256, set(os.listdir(self.jobs_dir))))
+        target = self.archive_path(name, spec_sha256)
         os.rename(self.directory(name), target)
+        self.control(name).move(target)
         return target
 
     def start(self, spec: JobSpec, texts: dict[str, str], owner: tuple[int, int], lines: int) -> None:
         """Write a job's files and start its unit; raise JobError with the log when it does not come up."""
-        folder = self.directory(spec.name)
-        os.makedirs(self.jobs_dir, mode=0o755, exist_ok=True)
-        for path in (folder, os.path.join(folder, "habana_logs")):
-            os.makedirs(path, mode=0o750, exist_ok=True)
-            # The folder is the job user's, who could have put a link in the place of one below it.
-            os.lchown(path, *owner)
+        control = self.control(spec.name)
+        control.output.make(owner)
         now = time.time()
         record = {
             "schema": 1,
@@ -261,17 +256,13 @@ class JobNode:
             "started_at": now,
             "specification": spec.as_dict(),
         }
-        write(
-            os.path.join(folder, "job.json"),
-            json.dumps(record, indent=2, sort_keys=True) + "\n",
-            0o640,
-            owner[1],
-        )
+        files = {RECORD: _json(record)}
         for path, text in texts.items():
             if path == self.unit_path(spec.name):
                 write(path, text, 0o644, 0)
             else:
-                write(path, text, 0o640, owner[1])
+                files[os.path.basename(path)] = text
+        control.write(files, owner[1])
         self._systemd("daemon-reload")
         rc, _out, err = self._run([self._systemctl, "start", unit_name(spec.name)])
         if rc != 0:
@@ -285,11 +276,11 @@ class JobNode:
         self._systemd("stop", unit_name(name))
         # A trainer which was asked to stop may end with an exit status that systemd takes for a failure.
         self._run([self._systemctl, "reset-failed", unit_name(name)])
-        path = os.path.join(self.directory(name), "job.json")
-        record = read_json(path)
-        if record is not None:
+        control = self.control(name)
+        record = control.record()
+        if record:
             record["stopped_at"] = time.time()
-            write(path, json.dumps(record, indent=2, sort_keys=True) + "\n", 0o640, os.stat(path).st_gid)
+            control.write({RECORD: _json(record)}, control.group())
 
     def remove(self, found: Observed, purge: bool) -> None:
         """Remove a job's unit and configuration, and with ``purge`` all it ever wrote here.
@@ -298,18 +289,25 @@ class JobNode:
         """
         if found.unit.up:
             self.stop(found.name)
-        for path in (self.unit_path(found.name), self.config_path(found.name)):
-            if os.path.exists(path):
-                os.unlink(path)
+        control = self.control(found.name)
+        control.remove(CONFIG)
+        if os.path.exists(self.unit_path(found.name)):
+            os.unlink(self.unit_path(found.name))
         self._systemd("daemon-reload")
         self._run([self._systemctl, "reset-failed", unit_name(found.name)])
-        if purge and os.path.isdir(self.directory(found.name)):
-            shutil.rmtree(self.directory(found.name))
+        if purge:
+            control.purge()
+            if os.path.isdir(self.directory(found.name)):
+                shutil.rmtree(self.directory(found.name))
 
     def _systemd(self, *words: str) -> None:
         rc, out, err = self._run([self._systemctl, *words])
         if rc != 0:
             raise JobError("systemctl {0} failed: {1}".format(" ".join(words), (err or out).strip()))
+
+
+def _json(record: dict[str, Any]) -> str:
+    return json.dumps(record, indent=2, sort_keys=True) + "\n"
 
 
 def owner_of(user: str) -> tuple[int, int]:
@@ -332,20 +330,3 @@ def check_venv(venv: str) -> None:
                 f"{path} is missing on this node: install the trainer with the role gaudi3.scale.trainer, "
                 "or set 'venv'."
             )
-
-
-def write(path: str, text: str, mode: int, group: int) -> None:
-    """Write a file at once or not at all, owned by the caller (root) and a group."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".gaudi_train.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(draft, mode)
-        os.chown(draft, -1, group)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
+    CONFIG,
     UNPRINTABLE,
     JobSpec,
     check_address,
     check_path,
+    control_folder,
 )
 
 HEADER = "# Written by gaudi3.scale.gaudi_train; the next start of the job overwrites what is changed here.\n"
@@ -72,7 +74,7 @@ def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
         spec.venv + "/bin/gaudi3-train",
         "fit",
         "--config",
-        share.directory + "/config.yml",
+        control_folder(share.directory) + "/" + CONFIG,
     ]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -21,6 +22,18 @@ UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 ABSENT, STOPPED, RUNNING, FINISHED, FAILED = "absent", "stopped", "running", "finished", "failed"
 #: Left because it was told to, with a committed checkpoint; and a spare node that was not needed.
 INTERRUPTED, SPARE = "interrupted", "spare"
+
+
+#: Below the folder of all jobs: what root writes about each, out of reach of the jobs' user. No job has such a name.
+CONTROL = ".control"
+#: The trainer's configuration in it.
+CONFIG = "config.yml"
+
+
+def control_folder(directory: str) -> str:
+    """Where root keeps its files about the job with this folder."""
+    parent, name = os.path.split(directory)
+    return os.path.join(parent, CONTROL, name)
 
 
 def unit_name(job: str) -> str:

@@ -230,7 +230,7 @@ job:
       sample: finished
     unit: {description: "The systemd unit.", type: str, sample: gaudi-train-demo.service}
     directory:
-      description: Folder of the job on the node, with its configuration, status, checkpoints and metrics.
+      description: Folder of the job's output on the node, with its status, checkpoints and metrics.
       type: str
       sample: /var/lib/gaudi3-scale/jobs/demo
     spec_sha256:
@@ -324,9 +324,9 @@ from typing import Any, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_files import JobError
 from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import (
     PLACES,
-    JobError,
     JobNode,
     Observed,
     check_venv,
@@ -335,7 +335,6 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import (
 from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import NodeShare, config_text, unit_text
 from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
     JobSpec,
-    archive_name,
     check_name,
     decide,
 )
@@ -405,10 +404,7 @@ def main() -> None:
         if decision.action in ("start", "remove"):
             result["diff"] = node.diff(name, texts)
         if decision.archive:
-            taken = set(os.listdir(params["jobs_dir"]))
-            result["archived"] = os.path.join(
-                params["jobs_dir"], archive_name(name, found.situation.spec_sha256, taken)
-            )
+            result["archived"] = node.archive_path(name, found.situation.spec_sha256)
         if decision.changed and not module.check_mode:
             if decision.action == "stop":
                 node.stop(name)

@@ -71,7 +71,7 @@ jobs:
       sample: finished
     unit: {description: "The systemd unit.", type: str, sample: gaudi-train-demo.service}
     directory:
-      description: Folder of the job on the node, with its configuration, status, checkpoints and metrics.
+      description: Folder of the job's output on the node, with its status, checkpoints and metrics.
       type: str
       sample: /var/lib/gaudi3-scale/jobs/demo
     spec_sha256:
@@ -157,7 +157,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import PLACES, JobError, JobNode
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_files import JobError
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import PLACES, JobNode
 from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import check_name
 
 SPEC: dict[str, dict[str, Any]] = {

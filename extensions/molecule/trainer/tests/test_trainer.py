@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 JOB = "/var/lib/gaudi3-scale/jobs/tiny"
+CONTROL = "/var/lib/gaudi3-scale/jobs/.control/tiny"
 UNIT = "gaudi-train-tiny"
 
 
@@ -33,19 +34,19 @@ def test_its_unit_is_done_and_not_started_at_boot(host: Any) -> None:
     assert properties["KillMode"] == "mixed"
     assert properties["Result"] == "success"
     assert "--nnodes=1 --nproc-per-node=2 --rdzv-backend=c10d" in properties["ExecStart"]
-    assert f"gaudi3-train fit --config {JOB}/config.yml" in properties["ExecStart"]
+    assert f"gaudi3-train fit --config {CONTROL}/config.yml" in properties["ExecStart"]
 
 
 def test_checkpoints_belong_to_the_jobs_user(host: Any) -> None:
     newest = host.file(status(host)["checkpoint"])
     assert newest.exists and newest.path.startswith(f"{JOB}/checkpoints/")
     assert (newest.user, host.file(JOB).mode) == ("gaudi3-scale", 0o750)
-    config = host.file(f"{JOB}/config.yml")
+    config = host.file(f"{CONTROL}/config.yml")
     assert (config.user, config.group, config.mode) == ("root", "gaudi3-scale", 0o640)
 
 
 def test_the_job_is_known_by_its_specification(host: Any) -> None:
-    record = json.loads(host.file(f"{JOB}/job.json").content_string)
+    record = json.loads(host.file(f"{CONTROL}/job.json").content_string)
     assert len(record["spec_sha256"]) == 64
     assert record["specification"]["processes_per_node"] == 2
     assert f"--rdzv-id=tiny-{record['spec_sha256'][:8]}" in host.service(UNIT).systemd_properties["ExecStart"]

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_files import JobError, write
 from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import (
-    JobError,
     JobNode,
     check_venv,
     judge,
     owner_of,
-    write,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils.systemd import UnitState
 

@@ -55,7 +55,7 @@ EnvironmentFile=-/etc/gaudi3-scale/fabric.env
 ExecStart=/opt/gaudi3-scale/venv/bin/python -m gaudi3_scale.launch \
 --status=/var/lib/gaudi3-scale/jobs/demo/status.json --nnodes=2 --nproc-per-node=8 \
 --rdzv-backend=c10d --rdzv-endpoint=10.89.78.11:29400 --rdzv-id=demo-{SPEC.sha256[:8]} --max-restarts=1 \
---no-python /opt/gaudi3-scale/venv/bin/gaudi3-train fit --config /var/lib/gaudi3-scale/jobs/demo/config.yml
+--no-python /opt/gaudi3-scale/venv/bin/gaudi3-train fit --config /var/lib/gaudi3-scale/jobs/.control/demo/config.yml
 Restart=no
 SuccessExitStatus=75
 RestartPreventExitStatus=75

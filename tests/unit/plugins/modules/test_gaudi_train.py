@@ -103,7 +103,7 @@ def job(tmp_path: Path, run_module: Any) -> Job:
     return Job(tmp_path, run_module)
 
 
-FILES = ["jobs/demo/config.yml", "jobs/demo/job.json", f"units/{UNIT}"]
+FILES = ["jobs/.control/demo/config.yml", "jobs/.control/demo/job.json", f"units/{UNIT}"]
 
 
 def test_start(job: Job, systemd: Systemd) -> None:
@@ -113,7 +113,7 @@ def test_start(job: Job, systemd: Systemd) -> None:
     assert result["job"]["ending"] is None
     assert systemd.ran() == ["daemon-reload", f"start {UNIT}"]
     assert job.files() == FILES
-    record = json.loads((job.folder / "jobs/demo/job.json").read_text())
+    record = json.loads((job.folder / "jobs/.control/demo/job.json").read_text())
     assert record["spec_sha256"] == result["job"]["spec_sha256"]
     assert record["specification"]["config"] == {"train": {"max_steps": 20}}
 
@@ -202,7 +202,7 @@ def test_absent_keeps_the_output_and_what_made_it(job: Job, systemd: Systemd) ->
     systemd.ran()
     assert job("absent")["changed"] is True
     assert systemd.ran() == [f"stop {UNIT}", f"reset-failed {UNIT}", "daemon-reload", f"reset-failed {UNIT}"]
-    assert job.files() == ["jobs/demo/job.json", "jobs/demo/status.json"]
+    assert job.files() == ["jobs/.control/demo/job.json", "jobs/demo/status.json"]
     assert job("absent")["changed"] is False
     result = job("started")
     assert result["changed"] is True and result["archived"] is None
@@ -224,15 +224,15 @@ def test_another_training_moves_the_old_output_aside(job: Job, systemd: Systemd)
     assert result["changed"] is True
     assert result["archived"] == str(job.folder / f"jobs/demo.{old}")
     assert set(job.files()) == {
-        "jobs/demo/config.yml",
-        "jobs/demo/job.json",
-        f"jobs/demo.{old}/config.yml",
-        f"jobs/demo.{old}/job.json",
+        "jobs/.control/demo/config.yml",
+        "jobs/.control/demo/job.json",
+        f"jobs/.control/demo.{old}/config.yml",
+        f"jobs/.control/demo.{old}/job.json",
         f"jobs/demo.{old}/status.json",
         f"units/{UNIT}",
     }
-    assert "max_steps: 20" in (job.folder / f"jobs/demo.{old}/config.yml").read_text()
-    assert "max_steps: 40" in (job.folder / "jobs/demo/config.yml").read_text()
+    assert "max_steps: 20" in (job.folder / f"jobs/.control/demo.{old}/config.yml").read_text()
+    assert "max_steps: 40" in (job.folder / "jobs/.control/demo/config.yml").read_text()
 
 
 def test_another_launch_of_the_same_training_goes_on(job: Job, systemd: Systemd) -> None:
@@ -245,7 +245,7 @@ def test_another_launch_of_the_same_training_goes_on(job: Job, systemd: Systemd)
 
 def test_what_differs_from_node_to_node_is_no_other_job(job: Job, systemd: Systemd) -> None:
     one = job("started", address="10.0.0.1", is_head=True, node_config={"metrics": {"address": "10.0.0.1"}})
-    assert 'address: "10.0.0.1"' in (job.folder / "jobs/demo/config.yml").read_text()
+    assert 'address: "10.0.0.1"' in (job.folder / "jobs/.control/demo/config.yml").read_text()
     two = job("started", address="10.0.0.2", is_head=False, node_config={"metrics": {"address": "10.0.0.2"}})
     assert two["changed"] is False
     assert two["job"]["spec_sha256"] == one["job"]["spec_sha256"]
@@ -256,7 +256,7 @@ def test_check_mode_tells_and_does_nothing(job: Job, systemd: Systemd) -> None:
     assert result["changed"] is True
     assert result["job"]["state"] == "absent"
     assert [part["before_header"] for part in result["diff"]] == [
-        str(job.folder / "jobs/demo/config.yml") + " (absent)",
+        str(job.folder / "jobs/.control/demo/config.yml") + " (absent)",
         str(job.folder / "units" / UNIT) + " (absent)",
     ]
     assert [part["before"] for part in result["diff"]] == ["", ""]
