@@ -59,7 +59,10 @@ def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
             typer.echo(f"environment: {finding.words}", err=True)
     notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
     notices.start()  # before the imports, which take seconds
-    from gaudi3_scale.fit import fit as run  # imports torch: only once the configuration is known to be good
+    from gaudi3_scale.torch_import import import_torch
+
+    import_torch(settings)  # only once the configuration is known to be good
+    from gaudi3_scale.fit import fit as run
 
     run(settings, notices)
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gaudi3_scale.interruption.notices import EXIT_CODE, LEAVING_FILE
+from gaudi3_scale.torch_import import without_plugins
 
 SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 """Passed on to the workers; SIGUSR1 besides torchrun's own, as schedulers send it ahead of time."""
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if replace:
         # Workers meet at the group's first node; with a shared store that would be the first of long ago.
         os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
-    from torch.distributed import run as torchrun
+    with without_plugins():  # the launcher computes nothing; a plugin that is broken is for the workers to report
+        from torch.distributed import run as torchrun
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher import api

@@ -1,0 +1,62 @@
+"""The first import of torch, which loads the installed device plugins and fails where one cannot be loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gaudi3_scale.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gaudi3_scale.config import Config
+
+AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
+
+
+@contextlib.contextmanager
+def without_plugins() -> Iterator[None]:
+    """Import torch in here for what needs no device."""
+    before = os.environ.get(AUTOLOAD)
+    os.environ[AUTOLOAD] = "0"
+    try:
+        yield
+    finally:
+        del os.environ[AUTOLOAD]
+        if before is not None:
+            os.environ[AUTOLOAD] = before
+
+
+def import_torch(config: Config) -> None:
+    """Import it for a job, with the plugins unless the job trains on processors.
+
+    Raises ConfigError where a plugin cannot be loaded, and leaves a status.json that says so.
+    """
+    if config.device == "cpu":
+        os.environ.setdefault(AUTOLOAD, "0")
+    try:
+        import torch  # noqa: F401
+    except RuntimeError as error:
+        if "backend extension" not in str(error) or error.__cause__ is None:
+            raise
+        cause = error.__cause__
+        reason = (str(cause).strip() or "no message").splitlines()[0]
+        failure = ConfigError(
+            f"torch cannot load the plugin of this node's cards ({type(cause).__name__}: {reason}): repair the "
+            "installation of habana-torch-plugin, or set device to cpu to train on the node's processors."
+        )
+        if os.environ.get("LOCAL_RANK", "0") == "0":
+            _say_failed(config, str(failure))
+        raise failure from None
+
+
+def _say_failed(config: Config, error: str) -> None:
+    from gaudi3_scale.status import Progress, StatusFile
+
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    samples = config.train.micro_batch_size * config.train.accumulation_steps * size
+    progress = Progress(config.train.max_steps, size, config.device, config.model.sequence_length, samples)
+    with contextlib.suppress(OSError):  # what cannot be written is said on stderr all the same
+        config.output_dir.mkdir(parents=True, exist_ok=True)
+        StatusFile(config.output_dir / "status.json").write("failed", progress, error)
