@@ -1,0 +1,26 @@
+"""Nodes with cards never train on their processors unless someone asks for it."""
+
+from __future__ import annotations
+
+import json
+
+from .conftest import Site
+
+PLUGIN = "/usr/local/lib/python3.11/dist-packages/habana_frameworks/torch/__init__.py"
+REASON = "libSynapse.so: cannot open shared object file"
+JOB = {
+    "trainer_job_name": "broken",
+    "trainer_processes_per_node": 1,
+    "trainer_config": {"train": {"max_steps": 2, "threads": 1}},
+}
+
+
+def test_a_plugin_that_cannot_be_imported_fails_the_play_and_is_quoted(site: Site) -> None:
+    for node in ("gaudi-1", "gaudi-2"):
+        broken = site.ssh(node, f"""test -f {PLUGIN} && echo 'raise ImportError("{REASON}")' > {PLUGIN}""")
+        assert broken.returncode == 0, broken.stdout
+    result = site.play("--tags", "preflight,drivers,train,verify", "-e", json.dumps(JOB))
+    assert result.returncode == 2, result.output
+    told = [message for message in result.messages() if f"(ImportError: {REASON})" in message]
+    assert told and "torch cannot load the plugin of this node's cards" in told[0], result.messages()
+    assert site.status("gaudi-1", "broken")["state"] == "failed"
