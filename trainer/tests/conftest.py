@@ -12,9 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from zygote import Client
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 SMALL = (
@@ -172,6 +175,16 @@ def assert_same(one: Any, other: Any, where: str = "state") -> None:
             assert_same(a, b, f"{where}[{number}]")
     else:
         assert one == other, where
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Client]:
+    """What starts processes that have imported everything already."""
+    from zygote import Client
+
+    client = Client()
+    yield client
+    client.close()
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,8 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
         "max_steps",
         "loss",
         "first_loss",
+        "gradient_norm",
+        "skipped_steps",
         "validation_loss",
         "baseline_loss",
         "tokens_per_second",
@@ -66,7 +68,7 @@ def test_a_loss_that_is_no_number_is_null_in_json(tmp_path: Path) -> None:
     job = progress()
     job.loss = float("nan")
     StatusFile(tmp_path / "status.json").write("running", job)
-    MetricsFile(tmp_path / "metrics.jsonl").append(job, 0.1)
+    MetricsFile(tmp_path / "metrics.jsonl").append(job, 0.1, job.loss)
     assert '"loss": null' in (tmp_path / "status.json").read_text()
     assert '"loss": null' in (tmp_path / "metrics.jsonl").read_text()
 
@@ -87,7 +89,7 @@ def test_lines_after_the_resumed_step_and_torn_ones_are_dropped(tmp_path: Path) 
     job = progress()
     for _ in range(8):
         job.advance()
-        lines.append(job, 0.1)
+        lines.append(job, 0.1, 2.0)
     with lines.path.open("a") as file:
         file.write('{"step": 3, "lo')
     lines.truncate(5)
@@ -96,7 +98,7 @@ def test_lines_after_the_resumed_step_and_torn_ones_are_dropped(tmp_path: Path) 
 
 def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processes() -> None:
     job = progress()
-    job.loss, job.baseline_loss = 2.5, 3.25
+    job.loss, job.baseline_loss, job.gradient_norm = 2.5, 3.25, 0.75
     metrics = TrainingMetrics(job, local_world_size=2)
     url = metrics.serve(MetricsConfig(port=0))
     metrics.stepped(7, 0.2)
@@ -114,6 +116,8 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
         "gaudi_training_max_steps": "100.0",
         "gaudi_training_loss": "2.5",
         "gaudi_training_baseline_loss": "3.25",
+        "gaudi_training_gradient_norm": "0.75",
+        "gaudi_training_skipped_steps_total": "0.0",
         "gaudi_training_learning_rate": "0.003",
         "gaudi_training_tokens_total": "256.0",
         "gaudi_training_world_size": "4.0",

@@ -152,8 +152,10 @@ def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gau
         own_trainer.main(Path(arguments[0]), "plain" in arguments)
         sys.exit(0)
     import pausing
+    import poisoning
 
     pausing.install()
+    poisoning.install()
     from gaudi3_scale.cli import main
 
     sys.argv = ["gaudi3-train", *arguments]

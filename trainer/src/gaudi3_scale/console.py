@@ -55,7 +55,8 @@ class Console:
         simulated = " (simulated)" if progress.simulated else ""
         speed = f" {progress.tokens_per_second:,.0f} tokens/s{simulated}" if progress.tokens_per_second else ""
         mfu = f" MFU {100 * progress.mfu:.1f} %" if progress.mfu is not None else ""
-        self.say(f"step {progress.step}/{progress.max_steps} loss {progress.loss:.3f}{speed}{mfu}")
+        loss = "unknown" if progress.loss is None else f"{progress.loss:.3f}"
+        self.say(f"step {progress.step}/{progress.max_steps} loss {loss}{speed}{mfu}")
 
     def stop(self) -> None:
         """Training is over, one way or the other."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 import re
 import warnings
 from collections.abc import Callable
@@ -25,6 +27,7 @@ from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team, Topology
 from gaudi3_scale.elastic import batch, same_batch
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.finite import NotFiniteError
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.job import Interruption
 from gaudi3_scale.resume import agree
@@ -171,11 +174,23 @@ class _Job:
         )
         watch = Watch(self.ledger, config.output_dir if team.writer else None, progress.step)
         self._train(samples, about, checkpoint, state, watch)
+        self._require_finite_losses()
         self.ledger.finished(progress.step)
         progress.goodput = watch.goodput().status()
         if team.writer:
             self.status.write("finished", progress)
         self.console.summary(progress)
+
+    def _require_finite_losses(self) -> None:
+        """A job is not finished whose model gives no number."""
+        progress = self.progress
+        for name, loss in (("training", progress.loss), ("held-out", progress.validation_loss)):
+            if loss is not None and not math.isfinite(loss):
+                raise NotFiniteError(
+                    f"The {name} loss is not finite after step {progress.step}, the last one: start anew with another "
+                    "output_dir, with a lower train.learning_rate, a longer train.warmup_steps or a tighter "
+                    "train.gradient_clip."
+                )
 
     def _keep_batch(self, checkpoint: Checkpoint) -> None:
         """Take as many samples per step as before, however many processes there are now."""
@@ -235,6 +250,7 @@ class _Job:
         state = checkpoint.state()
         progress.step, progress.samples = state["step"], state["samples"]
         progress.loss, progress.first_loss = state["loss"], state["first_loss"]
+        progress.skipped_steps = state.get("skipped_steps", 0)
         progress.checkpoint, progress.checkpoint_step = checkpoint.path, checkpoint.step
         progress.resumed_from_step = checkpoint.step
         self.console.say(f"resuming from step {checkpoint.step}")
@@ -250,6 +266,7 @@ class _Job:
     ) -> None:
         from gaudi3_scale.accelerator import build_trainer
         from gaudi3_scale.callbacks.evaluate import Evaluate
+        from gaudi3_scale.callbacks.finite import FiniteCheck
         from gaudi3_scale.callbacks.interrupt import Interrupt
         from gaudi3_scale.callbacks.report import Report
         from gaudi3_scale.callbacks.save import Restore, Save
@@ -282,8 +299,9 @@ class _Job:
             saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies, uploader)
             if uploader is not None and checkpoint is not None:
                 uploader.catch_up(self.peers, checkpoint)
-            report = Report(config, team, progress, self.console, self.status, self.lines, metrics, watch)
-            save = Save(config, team, self.device, progress, saver, report, self.status, metrics)
+            finite = FiniteCheck(config.train, team, progress, self.console)
+            report = Report(config, team, progress, self.console, self.status, self.lines, metrics, watch, finite)
+            save = Save(config, team, self.device, progress, saver, report, self.status, metrics, finite)
             evaluations = MetricsFile(config.output_dir / "evaluation.jsonl")
             interruption = self.interruption
 
@@ -321,7 +339,12 @@ class _Job:
                 topology.world_size,
             )
             prefetched = Prefetched(batches, config.data.prefetch, self.device.pin)
-            trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
+            try:
+                trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
+            except NotFiniteError:
+                with contextlib.suppress(TrainerError):  # what was begun is of finite steps, and is worth keeping
+                    save.close()
+                raise
             save.close()
         elif checkpoint is not None and state is not None:
             module.materialise(self.device.torch_device())

@@ -50,6 +50,16 @@ class TrainingMetrics:
         self.loss = Gauge(
             "gaudi_training_loss", "Training loss over the last logged steps, nats per byte.", registry=registry
         )
+        self.gradient_norm = Gauge(
+            "gaudi_training_gradient_norm",
+            "Norm of all gradients of the last logged step, before clipping.",
+            registry=registry,
+        )
+        self.skipped_steps = Counter(
+            "gaudi_training_skipped_steps",
+            "Optimizer steps left out because their loss or gradients were not finite, since the process started.",
+            registry=registry,
+        )
         self.baseline = Gauge(
             "gaudi_training_baseline_loss",
             "Entropy of the byte frequencies of held-out data, nats per byte.",
@@ -140,6 +150,8 @@ class TrainingMetrics:
         self.learning_rate.set(learning_rate)
         if progress.loss is not None:
             self.loss.set(progress.loss)
+        if progress.gradient_norm is not None:
+            self.gradient_norm.set(progress.gradient_norm)
         if progress.baseline_loss is not None:
             self.baseline.set(progress.baseline_loss)
 

@@ -32,6 +32,8 @@ class Progress:
     samples: int = 0
     loss: float | None = None
     first_loss: float | None = None
+    gradient_norm: float | None = None
+    skipped_steps: int = 0
     validation_loss: float | None = None
     baseline_loss: float | None = None
     tokens_per_second: float | None = None
@@ -91,6 +93,8 @@ class StatusFile:
             "max_steps": progress.max_steps,
             "loss": progress.loss,
             "first_loss": progress.first_loss,
+            "gradient_norm": progress.gradient_norm,
+            "skipped_steps": progress.skipped_steps,
             "validation_loss": progress.validation_loss,
             "baseline_loss": progress.baseline_loss,
             "tokens_per_second": progress.tokens_per_second,
@@ -134,11 +138,12 @@ class MetricsFile:
                 continue
         write_atomically(self.path, "".join(kept))
 
-    def append(self, progress: Progress, learning_rate: float) -> None:
-        """Add the line of the step that was just logged."""
+    def append(self, progress: Progress, learning_rate: float, loss: float | None) -> None:
+        """Add the line of the step that was just logged; `loss` is the mean since the line before."""
         line = {
             "step": progress.step,
-            "loss": progress.loss,
+            "loss": loss,
+            "gradient_norm": progress.gradient_norm,
             "learning_rate": learning_rate,
             "tokens": progress.tokens,
             "tokens_per_second": progress.tokens_per_second,

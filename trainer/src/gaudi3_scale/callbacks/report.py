@@ -6,14 +6,13 @@ import time
 from typing import Any
 
 import lightning.pytorch as pl
-import torch
 
+from gaudi3_scale.callbacks.finite import FiniteCheck
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
 from gaudi3_scale.distributed import Team
 from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.models.module import LanguageModule
-from gaudi3_scale.optimisation import learning_rate_scale
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import COMPUTE, OTHER
 from gaudi3_scale.throughput.meter import Reading
@@ -36,6 +35,7 @@ class Report(pl.Callback):
         lines: MetricsFile,
         metrics: TrainingMetrics | None,
         watch: Watch,
+        finite: FiniteCheck,
     ) -> None:
         self._config = config.train
         self._team = team
@@ -45,6 +45,7 @@ class Report(pl.Callback):
         self._lines = lines
         self._metrics = metrics
         self._watch = watch
+        self._finite = finite
         self._step_began = 0.0
         self._status_written = -STATUS_SECONDS
         self._tokens_per_step = progress.samples_per_step * progress.sequence_length
@@ -71,8 +72,10 @@ class Report(pl.Callback):
         self._step_began = now
         self._watch.meter.step(self._tokens_per_step, now)
         self._console.stepped(step, now)
+        assert isinstance(pl_module, LanguageModule)
+        if self._finite.skipped(pl_module) and self._metrics is not None:
+            self._metrics.skipped_steps.inc()
         if step == 1 or step % self._config.log_every == 0 or step == self._config.max_steps:
-            assert isinstance(pl_module, LanguageModule)
             self._log(pl_module)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -90,30 +93,27 @@ class Report(pl.Callback):
 
     def _log(self, module: LanguageModule) -> None:
         progress = self._progress
-        totals = torch.stack([module.loss_sum, torch.full_like(module.loss_sum, module.loss_count)])
-        total, count = self._team.sum(totals).tolist()
-        module.loss_sum.zero_()
-        module.loss_count = 0
-        progress.loss = total / count
+        loss = self._finite.read(module)
+        if loss is not None:
+            progress.loss = loss
         if progress.first_loss is None:
-            progress.first_loss = progress.loss
+            progress.first_loss = loss
         # The loss has waited for the device, so that this is when the step has ended; from here on it is reporting.
         with self._watch.ledger.during(OTHER):
-            self._tell(self._watch.read(time.perf_counter()))
+            self._tell(self._watch.read(time.perf_counter()), loss, float(module.learning_rate))
 
-    def _tell(self, reading: Reading) -> None:
+    def _tell(self, reading: Reading, loss: float | None, learning_rate: float) -> None:
         progress = self._progress
         progress.tokens_per_second = reading.tokens_per_second
         progress.tokens_per_second_stepping = reading.tokens_per_second_stepping
         progress.mfu = reading.mfu
         goodput = self._watch.goodput()
         progress.goodput = goodput.status()
-        learning_rate = self._config.learning_rate * learning_rate_scale(progress.step - 1, self._config)
         if self._metrics is not None:
             self._metrics.logged(progress, learning_rate)
             self._metrics.measured(reading, goodput)
         if self._team.writer:
-            self._lines.append(progress, learning_rate)
+            self._lines.append(progress, learning_rate, loss)
             now = time.monotonic()
             if now - self._status_written >= STATUS_SECONDS:
                 self._status.write("running", progress)

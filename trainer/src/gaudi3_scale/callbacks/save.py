@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import lightning.pytorch as pl
 
+from gaudi3_scale.callbacks.finite import FiniteCheck
 from gaudi3_scale.callbacks.report import Report
 from gaudi3_scale.checkpoint import Checkpoint
 from gaudi3_scale.checkpoint.fetch import load
@@ -50,6 +52,7 @@ class Save(pl.Callback):
         report: Report,
         status: StatusFile,
         metrics: TrainingMetrics | None,
+        finite: FiniteCheck,
     ) -> None:
         self._config = config
         self._team = team
@@ -59,12 +62,15 @@ class Save(pl.Callback):
         self._report = report
         self._status = status
         self._metrics = metrics
+        self._finite = finite
+        self._require_finite: Callable[[], None] = lambda: None
         self._uploads: tuple[int | None, int] = (None, 0)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Tell the saver where the state comes from."""
         assert isinstance(pl_module, LanguageModule)
         self._saver.bind(lambda step: self._capture(step, trainer, pl_module))
+        self._require_finite = lambda: self._finite.require(trainer, pl_module)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -86,7 +92,9 @@ class Save(pl.Callback):
 
     @accounted(CHECKPOINT)
     def save(self, step: int, last: bool = False) -> None:
-        """Save the state after this step, which is the last one that was made. Collective."""
+        """Save the state after this step, which is the last one that was made, if it is finite. Collective."""
+        if step != self._saver.last_step:
+            self._require_finite()
         self._saver.save(step, last or step == self._config.train.max_steps)
         if self._metrics is not None:
             self._metrics.stalled(self._saver.last_stall)
@@ -143,6 +151,7 @@ class Save(pl.Callback):
                 "samples": progress.samples,
                 "loss": progress.loss,
                 "first_loss": progress.first_loss,
+                "skipped_steps": progress.skipped_steps,
                 "scheduler": trainer.lr_scheduler_configs[0].scheduler.state_dict(),
             },
             rank={

@@ -31,13 +31,11 @@ class Start(pl.Callback):
         assert isinstance(pl_module, LanguageModule)
         if self._topology.world_size > 1:
             self._settle_buckets(trainer, pl_module)
-        pl_module.loss_sum.zero_()
-        pl_module.loss_count = 0
+        pl_module.reset_sums()
         seed_all(self._config.train.seed + 1 + self._topology.rank)
         if self._rank_state is not None:
             restore(self._rank_state["random"], self._device)
-            pl_module.loss_sum.fill_(self._rank_state["loss_sum"])
-            pl_module.loss_count = self._rank_state["loss_count"]
+            pl_module.reset_sums(self._rank_state["loss_sum"], self._rank_state["loss_count"])
         # Imports left hundreds of thousands of objects that the collector would visit during training.
         gc.collect()
         gc.freeze()

@@ -26,6 +26,12 @@ class TrainConfig(Section):
     epsilon: float = Field(1e-8, gt=0, description="of AdamW")
     weight_decay: float = Field(0.1, ge=0, description="on matrices only")
     gradient_clip: float = Field(1.0, ge=0, description="bound on the gradient's norm; 0 = none")
+    on_non_finite: Literal["stop", "skip"] = Field(
+        "stop",
+        description="at a loss or gradient norm that is NaN or infinite: stop = end the job and save nothing of it; "
+        "skip = leave out that step, for one read of the device per step",
+    )
+    max_skipped_steps: int = Field(10, ge=1, description="steps in a row that skip leaves out before the job stops")
     evaluate_every: int = Field(
         0, ge=0, description="steps between losses on held-out samples (evaluation.jsonl); 0 = only when training ends"
     )

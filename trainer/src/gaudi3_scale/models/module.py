@@ -11,6 +11,7 @@ from torch import Tensor
 from gaudi3_scale import memory
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
+from gaudi3_scale.finite import FiniteSteps, gradient_norm
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.materialise import build_deferred, materialise
 from gaudi3_scale.models.objectives import losses, training_loss
@@ -33,6 +34,15 @@ class LanguageModule(pl.LightningModule):
         self._gaudi_device = device
         self.loss_sum = torch.zeros((), device=device.torch_device())
         self.loss_count = 0
+        self.gradient_norm = torch.zeros((), device=device.torch_device())
+        """Of the last optimizer step, before clipping."""
+        self.finite_steps = FiniteSteps(device.torch_device())
+        self.learning_rate: float | Tensor = config.train.learning_rate
+        """That the last optimizer step was made with."""
+        self.skipped = False
+        """Was the last optimizer step left out?"""
+        self._learnt = self.loss_sum.clone(), 0
+        self._trained: list[Tensor] = []
 
     def materialise(self, device: torch.device) -> None:
         """Once sharded: give a deferred model its weights; nothing for any other."""
@@ -46,6 +56,12 @@ class LanguageModule(pl.LightningModule):
         self.loss_count += 1
         return loss if extra is None else loss + extra
 
+    def reset_sums(self, loss_sum: float = 0.0, loss_count: int = 0) -> None:
+        """Begin a new mean loss, or go on with one that was begun."""
+        self.loss_sum.fill_(loss_sum)
+        self.loss_count = loss_count
+        self._learnt = self.loss_sum.clone(), loss_count
+
     def on_after_backward(self) -> None:
         """Let a lazy device run what was collected."""
         self._gaudi_device.step_boundary()
@@ -53,6 +69,35 @@ class LanguageModule(pl.LightningModule):
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Let a lazy device run what was collected."""
         self._gaudi_device.step_boundary()
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip the gradients of the whole step, and note whether loss and norm are finite; the optimizer steps next."""
+        if not self._trained:
+            self._trained = [p for group in optimizer.param_groups for p in group["params"]]
+        self.gradient_norm = gradient_norm(self._trained, self._config.gradient_clip)
+        self.learning_rate = optimizer.param_groups[0]["lr"]
+        if self._config.on_non_finite == "skip":
+            self._skip_unless_finite(optimizer)
+        else:
+            self.finite_steps.note(self.loss_sum + self.gradient_norm)
+
+    def _skip_unless_finite(self, optimizer: torch.optim.Optimizer) -> None:
+        """Leave the step out on all ranks if any of them has a bad one; this waits for the device."""
+        bad = (~torch.isfinite(self.loss_sum + self.gradient_norm)).float()
+        if self.trainer.world_size > 1:
+            torch.distributed.all_reduce(bad)
+        self.skipped = bool(bad.item())
+        if self.skipped:
+            optimizer.zero_grad(set_to_none=True)  # an optimizer leaves alone what has no gradient
+            self.loss_sum.copy_(self._learnt[0])
+            self.loss_count = self._learnt[1]
+        else:
+            self._learnt = self.loss_sum.clone(), self.loss_count
 
     def configure_optimizers(self) -> Any:
         """Optimizer and schedule."""

@@ -1,0 +1,79 @@
+"""Is the training finite? Noted on the device in every step, and read only where the loss is read anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+from gaudi3_scale.errors import TrainerError
+
+REMEDY = (
+    "started again, the job resumes from its newest checkpoint: lower train.learning_rate, lengthen train.warmup_steps "
+    "or tighten train.gradient_clip"
+)
+
+
+class NotFiniteError(TrainerError):
+    """The loss, the gradients or the weights are NaN or infinite."""
+
+
+class FiniteSteps:
+    """Which is the first step whose value was not finite? Nothing waits for the device until somebody reads.
+
+    `finite` is the number of values before the first one that was not. No constant changes from step to step, since a
+    device that compiles graphs would compile one for each.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.finite = torch.zeros((), device=device)
+        self.noted = 0
+        """Values since the last `reset`."""
+        self._all_finite = torch.ones((), dtype=torch.bool, device=device)
+
+    def note(self, value: Tensor) -> None:
+        """The next step's, a scalar on the device."""
+        self.noted += 1
+        self._all_finite.logical_and_(torch.isfinite(value))
+        self.finite += self._all_finite
+
+    def reset(self) -> None:
+        """Begin again."""
+        self.noted = 0
+        self._all_finite.fill_(True)
+        self.finite.zero_()
+
+
+@torch.no_grad()
+def gradient_norm(parameters: Sequence[Tensor], clip: float) -> Tensor:
+    """The norm of all gradients, which are scaled down to `clip` if it is larger (0 = never); the same on all ranks."""
+    from torch.distributed.tensor import DTensor
+
+    norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+    if isinstance(norm, DTensor):
+        norm = norm.full_tensor()
+    if clip:
+        torch.nn.utils.clip_grads_with_norm_(parameters, clip, norm)
+    return norm
+
+
+@torch.no_grad()
+def is_state_finite(optimizers: Iterable[torch.optim.Optimizer], device: torch.device) -> Tensor:
+    """1 if what is trained and the optimizers' state have only finite values on this rank, else 0; on the device.
+
+    Buffers are not looked at: a mask of a model may well be infinite.
+    """
+    from torch.distributed.tensor import DTensor
+
+    tensors = []
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                for value in (parameter, *optimizer.state.get(parameter, {}).values()):
+                    local = value.to_local() if isinstance(value, DTensor) else value
+                    if isinstance(local, Tensor) and local.is_floating_point() and local.numel():
+                        tensors.append(local.detach())
+    # The largest absolute value, which is NaN if any is; a sum of squares could overflow where no value is infinite.
+    largest = torch.nn.utils.get_total_norm(tensors, norm_type=float("inf"))
+    return torch.isfinite(largest).to(device=device, dtype=torch.float32)
