@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
 from . import SimulatorError, __version__, cluster, stages
 from .home import Cluster, clusters
+from .node import faults
 from .podman import Podman, missing_packages
 from .terraform import read_machines
 
@@ -17,7 +19,12 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _parser() -> argparse.ArgumentParser:
+def default_cluster() -> str:
+    """The cluster that inventories/simulated shows, so that commands and playbooks are about the same nodes."""
+    return os.environ.get("GAUDI3_SIMULATOR_CLUSTER") or "demo"
+
+
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gaudi3-simulator",
         description="Brings up simulated Gaudi 3 nodes: containers with systemd, ssh, the vendor's packages and tools.",
@@ -27,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, text: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text)
-        added.add_argument("--name", default="demo", help="name of the cluster (default: demo)")
+        added.add_argument("--name", default=default_cluster(), help="name of the cluster (default: %(default)s)")
         return added
 
     up = command("up", "bring a cluster up, or add nodes to it; nodes that run are left alone")
@@ -60,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("clean", help="remove every cluster, the node image and all else that the simulator made")
     status = command("status", "show the nodes of every cluster")
     status.add_argument("--json", action="store_true", help="as JSON")
-    fault = command("fault", "put a fault into a node, or take it out; without KIND, list the kinds")
+    fault = command("fault", "put a fault into a node, or take it out; without arguments, list the kinds of fault")
     fault.add_argument("node", nargs="?", help="node, e.g. gaudi-1")
     fault.add_argument("kind", nargs="?", help="kind of fault")
     fault.add_argument("--card", type=int, help="index of the card (default: 0)")
@@ -138,10 +145,20 @@ def _up(arguments: argparse.Namespace) -> Cluster:
 
 
 def _fault(arguments: argparse.Namespace) -> int:
-    if not arguments.node:
-        raise SimulatorError("Name the node, for example: gaudi3-simulator fault gaudi-1 port-down --card 0.")
-    command = ["/usr/local/sbin/gaudi3-simulator-node", "fault"]
-    command += [arguments.kind] if arguments.kind else ["--list"]
+    if arguments.node in faults.REGISTRY:
+        raise SimulatorError(
+            f"{arguments.node} is a kind of fault, and the node comes first: fault NODE {arguments.node}."
+        )
+    if not arguments.kind:
+        if arguments.clear:
+            where = arguments.node or "NODE"
+            raise SimulatorError(f"--clear was given without a kind of fault: fault {where} KIND --clear.")
+        print(faults.listing(), end="")
+        print("\nFor example: gaudi3-simulator fault gaudi-1 port-down --card 3, and with --clear to end it.")
+        return 0
+    if arguments.kind not in faults.REGISTRY:
+        raise SimulatorError(f"{arguments.kind} is no kind of fault: choose one of {', '.join(faults.REGISTRY)}.")
+    command = ["/usr/local/sbin/gaudi3-simulator-node", "fault", arguments.kind]
     if arguments.card is not None:
         command += ["--card", str(arguments.card)]
     if arguments.port is not None:
@@ -151,12 +168,14 @@ def _fault(arguments: argparse.Namespace) -> int:
     result = cluster.exec_in(arguments.name, arguments.node, *command)
     print(result.stdout, end="")
     print(result.stderr, end="", file=sys.stderr)
+    if result.returncode == 0:
+        print(f"{arguments.node}: {arguments.kind} {'cleared' if arguments.clear else 'set'}")
     return result.returncode
 
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point; errors are one sentence on stderr and exit code 1."""
-    arguments = _parser().parse_args(argv)
+    arguments = build_parser().parse_args(argv)
     try:
         if arguments.command == "up":
             made = _up(arguments)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command; an error is one sentence and exit code 1."""
-    options = _parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     try:
         if not paths.is_root() and options.command != "status":
             raise store.StateError("changing the simulated node needs root: run this with sudo")
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gaudi3-simulator-node", description="The simulated Gaudi node of this machine"
     )
@@ -103,8 +103,7 @@ def describe(simulated: node.Node) -> dict[str, Any]:
 
 def _fault(options: argparse.Namespace) -> int:
     if options.list:
-        for kind, what in faults.REGISTRY.items():
-            print(f"{kind:<18} {what.scope:<5} {what.description} (ends with {what.remedy})")
+        print(faults.listing(), end="")
         return 0
     if not options.kind and not options.clear_all:
         raise faults.FaultError(f"no fault named: give one of {', '.join(faults.REGISTRY)}")

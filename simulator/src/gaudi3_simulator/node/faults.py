@@ -63,6 +63,13 @@ REGISTRY: dict[str, Kind] = {
 }
 
 
+def listing() -> str:
+    """Every kind of fault: its name, what it hits, what a user then sees, what ends it."""
+    return "".join(
+        f"{kind:<18} {what.scope:<5} {what.description} (ends with {what.remedy})\n" for kind, what in REGISTRY.items()
+    )
+
+
 class FaultError(Exception):
     """The fault cannot be set as asked; the message says why."""
 

@@ -1,0 +1,168 @@
+"""Every command of ours that the documentation shows is one that the program understands."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from gaudi3_deploy import cli as deploy
+
+from gaudi3_scale import cli as train
+from gaudi3_scale.config import load
+from gaudi3_simulator import cli as simulator
+from gaudi3_simulator.node import cli as node
+from gaudi3_simulator.node import faults
+
+ROOT = Path(__file__).parents[3]
+ENDS = {"|", "||", "&", "&&", ";", ">", ">>", "<", "(", ")"}
+"""Where a shell's command, or what its program is given, ends."""
+
+
+def pieces(markdown: str) -> tuple[list[str], list[str]]:
+    """Lines of code blocks, fenced or indented; and code in running text, which may name a command and no more."""
+    code: list[str] = []
+    text: list[str] = []
+    fenced = False
+    for line in markdown.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            code.append(line.strip())
+        else:
+            text.append(line)
+    spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", "\n".join(text))]
+    return "\n".join(code).replace("\\\n", " ").splitlines(), spans
+
+
+def commands(piece: str, program: str) -> list[list[str]]:
+    """What `program` is given in a line of shell; the parts that stand for more to come are left out."""
+    lexer = shlex.shlex(piece, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = "#"
+    try:
+        words = list(lexer)
+    except ValueError:  # prose with an apostrophe
+        return []
+    found: list[list[str]] = []
+    begun = False
+    for word in words:
+        if word == program:
+            found.append([])
+            begun = True
+        elif word in ENDS:
+            begun = False
+        elif begun and word != "...":
+            found[-1].append(word.strip("[]"))
+    return [given for given in found if given]
+
+
+def documented(program: str) -> tuple[list[tuple[str, list[str]]], list[tuple[str, str]]]:
+    """(where, arguments) of every command in the Markdown files of the repository, and (where, verb) of those named."""
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
+    shown: list[tuple[str, list[str]]] = []
+    named: list[tuple[str, str]] = []
+    for name in listed.stdout.split():
+        code, spans = pieces((ROOT / name).read_text(encoding="utf-8"))
+        shown += [(name, given) for piece in code for given in commands(piece, program)]
+        for given in (given for piece in spans for given in commands(piece, program)):
+            if len(given) == 1:
+                named.append((name, given[0]))
+            else:
+                shown.append((name, given))
+    return shown, named
+
+
+def understand_simulator(given: list[str]) -> None:
+    options = simulator.build_parser().parse_args(given)
+    if options.command == "fault" and options.kind:
+        faults.make(options.kind, options.card, options.port, 8)
+
+
+def understand_node(given: list[str]) -> None:
+    node.build_parser().parse_args(given)
+
+
+def parse(app: typer.Typer, given: list[str]) -> Any:
+    """Parse the arguments as the program does, and run nothing."""
+    group: Any = typer.main.get_command(app)
+    outer = group.make_context("program", list(given))
+    name, command, rest = group.resolve_command(outer, [*outer._protected_args, *outer.args])
+    return command.make_context(name, rest, parent=outer)
+
+
+def understand_train(given: list[str]) -> None:
+    settings = parse(train.app, given).params.get("overrides") or ()
+    for folder in (value for value in settings if "=./" in value):
+        Path(folder.partition("=")[2]).mkdir(exist_ok=True)
+    load(None, settings)
+
+
+def understand_deploy(given: list[str]) -> None:
+    parse(deploy.app, given)
+
+
+def verbs(parser: argparse.ArgumentParser) -> set[str]:
+    (action,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return set(action.choices)
+
+
+PROGRAMS: dict[str, tuple[Callable[[list[str]], None], int]] = {
+    "gaudi3-simulator": (understand_simulator, 8),
+    "gaudi3-simulator-node": (understand_node, 0),
+    "gaudi3-train": (understand_train, 18),
+    "gaudi3-deploy": (understand_deploy, 9),
+}
+VERBS = {
+    "gaudi3-simulator": verbs(simulator.build_parser()),
+    "gaudi3-simulator-node": verbs(node.build_parser()),
+    "gaudi3-train": set(typer.main.get_command(train.app).commands),  # type: ignore[attr-defined]
+    "gaudi3-deploy": set(typer.main.get_command(deploy.app).commands),  # type: ignore[attr-defined]
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_documented_commands_are_understood(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    understands, least = PROGRAMS[program]
+    shown, named = documented(program)
+    assert len(shown) >= least, "the test does not find what the documentation shows"
+    wrong = [f"{where}: {program} has no {verb}" for where, verb in named if verb not in VERBS[program] | {"--help"}]
+    for where, given in shown:
+        try:
+            understands(given)
+        except (Exception, SystemExit) as error:
+            wrong.append(f"{where}: {program} {shlex.join(given)}: {getattr(error, 'message', '') or error!r}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        ("gaudi3-simulator", "gaudi3-simulator fault gaudi-1 no-such-fault"),
+        ("gaudi3-simulator", "gaudi3-simulator fault gaudi-1 driver-not-loaded --card 3"),
+        ("gaudi3-simulator", "gaudi3-simulator break gaudi-1"),
+        ("gaudi3-train", "gaudi3-train fit train.no_such_key=1 > log"),
+        ("gaudi3-train", "torchrun --no-python gaudi3-train fit \\\n        --no-such-option"),
+        ("gaudi3-deploy", "cd there; gaudi3-deploy up demo --no-such-option    # comment"),
+    ],
+)
+@pytest.mark.parametrize("block", ["Do this:\n\n    {}\n", "Do this:\n\n```shell\n{}\n```\n"])
+def test_a_command_that_does_not_exist_is_found(program: str, line: str, block: str) -> None:
+    code, _spans = pieces(block.format(line))
+    (given,) = (given for piece in code for given in commands(piece, program))
+    with pytest.raises((Exception, SystemExit)) as error:
+        PROGRAMS[program][0](given)
+    assert error.typename in {"SystemExit", "FaultError", "ConfigError", "NoSuchOption"}
+
+
+def test_a_verb_that_does_not_exist_is_found_in_running_text() -> None:
+    _code, spans = pieces("Say `gaudi3-simulator\nbreak` to break one.")
+    assert [commands(span, "gaudi3-simulator") for span in spans] == [[["break"]]]
+    assert "break" not in VERBS["gaudi3-simulator"]
