@@ -9,8 +9,9 @@ resource "aws_budgets_budget" "cluster" {
   tags         = local.tags
 
   cost_filter {
+    # user:KEY$VALUE. Two dollar signs before a brace would be an escape, and var.name would stand there as it is.
     name   = "TagKeyValue"
-    values = ["user:Cluster$${var.name}"]
+    values = ["user:Cluster${"$"}${var.name}"]
   }
 
   dynamic "notification" {

@@ -290,6 +290,12 @@ run "budget" {
     condition     = join(" ", sort([for each in aws_budgets_budget.cluster[0].notification : tostring(each.threshold)])) == "100 80"
     error_message = "The budget is told at 80 and at 100 per cent."
   }
+
+  # Cost Explorer's form of a tag is user:KEY$VALUE.
+  assert {
+    condition     = join(" ", one(aws_budgets_budget.cluster[0].cost_filter).values) == join("$", ["user:Cluster", "gaudi"])
+    error_message = "The budget counts ${join(" ", one(aws_budgets_budget.cluster[0].cost_filter).values)}, and no cost carries that."
+  }
 }
 
 run "efa_on_a_type_without_it" {
