@@ -20,9 +20,10 @@ from training import Training, saver
 
 from gaudi3_scale.checkpoint import CheckpointStore, DamagedCheckpointError, storage
 from gaudi3_scale.checkpoint.fetch import read_all
+from gaudi3_scale.checkpoint.manifest import STATE
 from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.reading import VerifiedReader
 from gaudi3_scale.checkpoint.restore import TrainingState
-from gaudi3_scale.checkpoint.storage import VerifiedReader
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.resume import agree
 
@@ -58,7 +59,8 @@ def misname(path: Path) -> None:
 
 def escape(path: Path) -> None:
     """Name a file outside the directory."""
-    (path / "manifest.json").write_text((path / "manifest.json").read_text().replace("state.pt", "../state.pt"))
+    manifest = path / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("state.safetensors", "../state.safetensors"))
 
 
 @pytest.mark.parametrize(
@@ -100,9 +102,9 @@ def committed(store: CheckpointStore, *steps: int) -> CheckpointStore:
 
     for step in steps:
         building = store.begin(step, "abc")
-        (building / "state.pt").touch()
+        (building / STATE).touch()
         entry = Entry(0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-        store.commit(building, Manifest(step, "abc", "replicated", {"state.pt": entry}, ("state.pt",), {}))
+        store.commit(building, Manifest(step, "abc", "replicated", {STATE: entry}, (STATE,), {}))
         store.prune(step)
     return store
 
@@ -279,7 +281,7 @@ def test_a_checkpoint_cannot_run_code(tmp_path: Path) -> None:
 
     (tmp_path / ".metadata").write_bytes(pickle.dumps(Evil()))
     with pytest.raises(DamagedCheckpointError, match=r"its \.metadata refers to posix\.system"):
-        VerifiedReader(tmp_path).read_metadata()
+        VerifiedReader(tmp_path, {}).read_metadata()
 
 
 def test_a_parameter_that_had_no_gradient_has_no_state_afterwards_either(tmp_path: Path) -> None:

@@ -163,5 +163,5 @@ def test_a_sharded_module_resumes_exactly(tmp_path: Path) -> None:
     ranks.run(2, tmp_path, sharded, tmp_path / "parts", 2)
     parts = ranks.run(2, tmp_path, sharded, tmp_path / "parts", 4)
     for (losses, weights, files), (later, same, _) in zip(whole, parts, strict=True):
-        assert files == [".metadata", "__0_0.distcp", "__1_0.distcp", "manifest.json", "state.pt"]
+        assert files == [".metadata", "__0_0.distcp", "__1_0.distcp", "manifest.json", "state.safetensors"]
         assert later == losses[2:] and same == weights

@@ -64,7 +64,7 @@ def test_resumes_exactly_resharded_and_without_a_disk(tmp_path: Path) -> None:
     (losses, weights, files), (_, other, _) = whole
     assert weights == other
     # Each node has its own shard and a copy of the other's.
-    assert files == [".metadata", "__0_0.distcp", "__1_0.distcp", "manifest.json", "state.pt"]
+    assert files == [".metadata", "__0_0.distcp", "__1_0.distcp", "manifest.json", "state.safetensors"]
     assert CheckpointStore(node(tmp_path / "two", 1) / "checkpoints", 2).steps() == [2, 3]
 
     for step, (_, after_losses, after), said, _ in ranks.run(2, tmp_path, resume, tmp_path / "two", True):
@@ -76,7 +76,7 @@ def test_resumes_exactly_resharded_and_without_a_disk(tmp_path: Path) -> None:
     outcomes = ranks.run(2, tmp_path, resume, tmp_path / "two", True)
     assert [outcome[0] for outcome in outcomes] == [STEPS, STEPS]
     assert all(outcome[1][1] == losses and outcome[1][2] == weights for outcome in outcomes)
-    assert outcomes[0][3] == [".metadata", "__0_0.distcp", "manifest.json", "state.pt"]
+    assert outcomes[0][3] == [".metadata", "__0_0.distcp", "manifest.json", "state.safetensors"]
 
     # One process reads what two have written, from the disk that has all of it; and the other way round.
     alone = tmp_path / "alone"
@@ -131,7 +131,7 @@ def fail_on_rank_1(rank: int, folder: Path, where: str) -> tuple[list[int], str]
 
 
 def test_a_full_disk_on_one_node_is_known_to_all_and_commits_nothing(tmp_path: Path) -> None:
-    for where in (".distcp", ".distcp.part", "state.pt"):  # its shard, the copy of the other's, the rest
+    for where in (".distcp", ".distcp.part", "state.safetensors"):  # its shard, the copy of the other's, the rest
         folder = tmp_path / where
         for steps, words in ranks.run(2, tmp_path, fail_on_rank_1, folder, where):
             assert steps == [1], where

@@ -106,7 +106,7 @@ def test_what_no_node_has_any_more_comes_from_the_target(place: tuple[str, str |
         "older ones are deleted there too"
     )
     assert sorted(name.partition("/")[2] for name in names) == sorted(
-        2 * [".metadata", "__0_0.distcp", "manifest.json", "state.pt"]
+        2 * [".metadata", "__0_0.distcp", "manifest.json", "state.safetensors"]
     )
     shutil.rmtree(nodes)
     assert run(0, nodes, place, 4, False) == (4, weights, []), "from the target"
@@ -174,7 +174,7 @@ def test_nothing_is_committed_in_the_target_before_all_nodes_have_uploaded(tmp_p
     assert writer.wait() and writer.committed is not None
     target = DirectoryTarget(tmp_path / "target")
     uploader = Uploader(target, writer.store, Peers.single(), said.append, patience=0.3)
-    uploader.offer(writer.committed, {"state.pt", ".metadata"})
+    uploader.offer(writer.committed, {"state.safetensors", ".metadata"})
     assert uploader.drain() and "__0_0.distcp, which another node uploads, did not come in 0.3 s" in said[0]
     assert not any(name.endswith("manifest.json") for name in target.sizes())
     uploader.offer(writer.committed, {"__0_0.distcp"})

@@ -14,7 +14,7 @@ def test_a_sharded_job_resumes_exactly_though_a_node_lost_its_disk(text: Path, t
     whole, broken = Job(tmp_path / "whole", text, nodes=2), Job(tmp_path / "broken", text, nodes=2)
     whole.run(*SETTINGS)
     files = sorted(path.name for path in (whole.node(1) / "checkpoints" / "step-00000018").iterdir())
-    assert files == [".metadata", "__0_0.distcp", "__1_0.distcp", "manifest.json", "state.pt"]
+    assert files == [".metadata", "__0_0.distcp", "__1_0.distcp", "manifest.json", "state.safetensors"]
     with broken.running(*SETTINGS, lines=12, saved=10):
         pass
     shutil.rmtree(broken.node(0))

@@ -1,9 +1,9 @@
 """Checkpoints: sharded, asynchronous, verified, pruned; whatever happens to a process, a disk or a bucket.
 
-    checkpoints/step-00000050/__0_0.distcp    tensors, as torch.distributed.checkpoint writes them; one file per rank
-    checkpoints/step-00000050/.metadata       which tensor lies where
-    checkpoints/step-00000050/state.pt        everything that is no tensor of the model or optimizer
-    checkpoints/step-00000050/manifest.json   size and SHA-256 of each file; written last, so its presence is the commit
+    checkpoints/step-00000050/__0_0.distcp       tensors, as torch.distributed.checkpoint writes them; a file per rank
+    checkpoints/step-00000050/.metadata          which tensor lies where
+    checkpoints/step-00000050/state.safetensors  everything that is no tensor of the model or optimizer
+    checkpoints/step-00000050/manifest.json      size and SHA-256 of each file; written last: its presence is the commit
 
 A checkpoint is built in a directory of another name, made durable, and renamed. One that has the right name but not the
 content its manifest states was damaged afterwards, and is passed over with a word.

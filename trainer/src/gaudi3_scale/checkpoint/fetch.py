@@ -13,11 +13,11 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner
 from torch.futures import Future
 
-from gaudi3_scale.checkpoint.manifest import MANIFEST, STATE
+from gaudi3_scale.checkpoint.manifest import MANIFEST, DamagedCheckpointError
 from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.reading import VerifiedReader
 from gaudi3_scale.checkpoint.restore import TrainingState
-from gaudi3_scale.checkpoint.storage import VerifiedReader
-from gaudi3_scale.checkpoint.store import Checkpoint
+from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.tensors import read_tensors
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.files import write_atomically
@@ -31,7 +31,7 @@ class PeerReader(VerifiedReader):
     """
 
     def __init__(self, checkpoint: Checkpoint, peers: Peers) -> None:
-        super().__init__(checkpoint.path)
+        super().__init__(checkpoint.path, checkpoint.manifest.files)
         self._checkpoint = checkpoint
         self._peers = peers
 
@@ -90,6 +90,19 @@ def load(
 
     `state` is the checkpoint's. However many processes there were: each reads the parts that it holds now.
     """
+    try:
+        _load(checkpoint, peers, model, optimizers, state)
+    except DamagedCheckpointError as damage:
+        raise checkpoint.unusable(damage) from None
+
+
+def _load(
+    checkpoint: Checkpoint,
+    peers: Peers,
+    model: nn.Module,
+    optimizers: Sequence[torch.optim.Optimizer],
+    state: dict[str, Any],
+) -> None:
     reader = PeerReader(checkpoint, peers)
     plain: dict[str, torch.Tensor] = state["plain"]
     saved = {*reader.read_metadata().state_dict_metadata, *plain}
@@ -107,7 +120,9 @@ def load(
 
 def read_all(path: Path) -> dict[str, Any]:
     """A whole checkpoint as one dictionary: its state, and its tensors under `tensors`. All files must be here."""
-    reader = VerifiedReader(path)
+    store = CheckpointStore(path.parent, keep=1)
+    checkpoint = Checkpoint(step := int(path.name.rpartition("-")[2]), path, store.read(step))
+    reader = VerifiedReader(path, checkpoint.manifest.files)
     metadata = reader.read_metadata().state_dict_metadata
     tensors = {
         name: torch.empty(about.size, dtype=about.properties.dtype)
@@ -115,5 +130,5 @@ def read_all(path: Path) -> dict[str, Any]:
         if isinstance(about, TensorStorageMetadata)
     }
     read_tensors(tensors, reader, None)
-    state: dict[str, Any] = torch.load(path / STATE, map_location="cpu", weights_only=True)
+    state = checkpoint.state()
     return {**state, "tensors": {**tensors, **state.pop("plain")}}

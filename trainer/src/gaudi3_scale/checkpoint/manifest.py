@@ -11,9 +11,12 @@ from typing import Any, Literal
 
 from gaudi3_scale.errors import TrainerError
 
-FORMAT = 2
+FORMAT = 3
+READABLE = (2, 3)
 MANIFEST = "manifest.json"
-STATE = "state.pt"
+STATE = "state.safetensors"
+OLD_STATE = "state.pt"
+"""What format 2 has instead."""
 METADATA = ".metadata"
 
 Layout = Literal["replicated", "sharded"]
@@ -72,7 +75,7 @@ class Manifest:
     @property
     def small(self) -> list[str]:
         """The files that every node needs to begin with."""
-        return [name for name in self.files if name in (METADATA, STATE)]
+        return [name for name in self.files if name in (METADATA, STATE, OLD_STATE)]
 
     def with_here(self, names: Any) -> Manifest:
         """The same checkpoint in a directory with these of its files."""
@@ -90,9 +93,9 @@ class Manifest:
         try:
             read = json.loads(text)
             form = read.pop("format")
-            if form != FORMAT:
+            if form not in READABLE:
                 raise TrainerError(
-                    f"The checkpoint {where} has format {form}, and this version reads {FORMAT}: "
+                    f"The checkpoint {where} has format {form}, and this version reads {READABLE[0]} to {FORMAT}: "
                     "use the version that wrote it, or another output_dir."
                 )
             files = {str(name): Entry(int(e["size"]), str(e["sha256"])) for name, e in read.pop("files").items()}
@@ -103,6 +106,6 @@ class Manifest:
             sound = plain and layout in ("replicated", "sharded") and bool(files) and set(here) <= set(files)
             if found != step or not sound:
                 raise DamagedCheckpointError("its manifest describes something else")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise DamagedCheckpointError(f"its manifest cannot be read ({type(error).__name__})") from None
         return cls(step, run, layout, files, here, read)

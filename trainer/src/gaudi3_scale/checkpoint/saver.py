@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
-import re
 import threading
 import time
 import uuid
@@ -37,7 +35,7 @@ class Snapshot:
     training: dict[str, Any] = field(default_factory=dict)
     """What model and optimizer have besides, as `restore.capture` gives it."""
     shared: dict[str, Any] = field(default_factory=dict)
-    """What else is to be kept, the same on all ranks; of types that `torch.load(weights_only=True)` accepts."""
+    """What else is to be kept, the same on all ranks; of the types that `state.pack` knows."""
     rank: Any = None
     """This rank's own, of the same types; the checkpoint has that of all ranks."""
 
@@ -236,7 +234,7 @@ class Saver:
                 held = {n for n, (r, _) in owners.items() if peers.places[r] == peers.place}
                 held |= {t.name for t in transfers if peers.places[t.target] == peers.place}
                 manifest = self._manifest(job, files).with_here(held | {METADATA, STATE})
-            except OSError as error:
+            except (OSError, TrainerError) as error:
                 failure = error
         self._agree(job, peers, failure)
         try:  # the copies of all ranks of the node are there: the manifest makes them one
@@ -266,26 +264,14 @@ class Saver:
             file.finish()
 
     def _write_state(self, job: _Save) -> Entry:
-        """The first time read it again, too: what a loader or callback put in may be of a type that is not readable."""
         from gaudi3_scale.checkpoint.storage import write_state
 
-        entry = write_state(job.building, job.state)
-        if self.committed is None:
-            try:
-                Checkpoint(job.step, job.building, self._manifest(job, {})).state()
-            except pickle.UnpicklingError as error:
-                said = re.search(r"GLOBAL (\S+)", str(error))
-                raise TrainerError(
-                    f"The state to be saved holds an object of type {said[1] if said else 'unknown'}, which is not "
-                    "read from a checkpoint for safety: let the state_dict of your loaders, callbacks and schedulers "
-                    "have numbers, strings, tensors, lists and dictionaries only."
-                ) from None
-        return entry
+        return write_state(job.building, job.state)
 
     def _agree(self, job: _Save, peers: Peers, failure: BaseException | None) -> None:
         """Go on only if nobody failed."""
-        mine = None if failure is None else self._sentence(job.step, failure)
-        self._raise_first(peers.gather(mine))
+        known = failure is None or isinstance(failure, TrainerError)
+        self._raise_first(peers.gather(failure if known else self._sentence(job.step, failure)))
 
     def _manifest(self, job: _Save, files: dict[str, Entry]) -> Manifest:
         return Manifest(job.step, self._run, job.layout, files, (), self._about)
@@ -300,7 +286,9 @@ class Saver:
     def _sentence(self, step: int, error: BaseException) -> TrainerError:
         """What to do about a save that failed."""
         known = f"resumes from step {self.committed.step}" if self.committed else "resumes from its newest checkpoint"
-        cause = _root(error)
+        from gaudi3_scale.checkpoint.tensors import root
+
+        cause = root(error)
         reason = cause.strerror or str(cause) if isinstance(cause, OSError) else f"{type(cause).__name__}: {cause}"
         return TrainerError(
             f"The checkpoint of step {step} could not be written to {self.store.directory} by rank {self.peers.rank} "
@@ -313,12 +301,3 @@ class Saver:
         for failure in failures:
             if failure is not None:
                 raise failure
-
-
-def _root(error: BaseException) -> BaseException:
-    """What DCP wrapped: the first rank's own exception."""
-    failures = getattr(error, "failures", None)
-    if isinstance(failures, dict) and failures:
-        first = failures[min(failures)]
-        return first[0] if isinstance(first, tuple) else error
-    return error

@@ -1,22 +1,20 @@
-"""torch.distributed.checkpoint's file storage, with digests taken while writing and nothing unpickled blindly."""
+"""torch.distributed.checkpoint's file storage, with digests taken while writing. `reading` is its counterpart."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import os
-import pickle
 from collections.abc import Generator
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
-import torch
-from torch.distributed.checkpoint.filesystem import FileSystem, FileSystemReader, FileSystemWriter
-from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
+from torch.distributed.checkpoint.filesystem import FileSystem, FileSystemWriter
+from torch.distributed.checkpoint.metadata import StorageMeta
 
-from gaudi3_scale.checkpoint.manifest import STATE, DamagedCheckpointError, Entry
+from gaudi3_scale.checkpoint.manifest import STATE, Entry
+from gaudi3_scale.checkpoint.state import pack
 
 CHUNK = 8 * 2**20
 
@@ -112,54 +110,8 @@ class HashingWriter(FileSystemWriter):
         return None
 
 
-class VerifiedReader(FileSystemReader):
-    """Reads files that were verified against the manifest; what is unpickled may only be descriptions of tensors."""
-
-    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """Which tensor lies where."""
-        with (Path(self.path) / ".metadata").open("rb") as file:
-            metadata: Metadata = _Unpickler(file).load()
-        return metadata
-
-
-class _Unpickler(pickle.Unpickler):
-    """Digests tell damage, not malice: a checkpoint from a bucket must not be able to run code."""
-
-    MODULES = ("torch.distributed.checkpoint.metadata", "torch.distributed.checkpoint.filesystem")
-    NAMES = (
-        ("torch", "Size"),
-        ("torch.serialization", "_get_layout"),
-        ("torch.distributed.checkpoint.planner", "_MEM_FORMAT_ENCODING"),
-        ("collections", "OrderedDict"),
-        ("builtins", "set"),
-    )
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Classes of DCP's own description, dtypes and sizes."""
-        if (module, name) == ("builtins", "getattr"):
-            return _member  # how Python 3.11.0 to 3.11.3 pickle a member of an enumeration
-        found = None
-        if module in self.MODULES or (module, name) in self.NAMES:
-            found = super().find_class(module, name)
-        elif module == "torch" and isinstance(getattr(torch, name, None), torch.dtype):
-            return getattr(torch, name)
-        if found is None or (module in self.MODULES and not isinstance(found, type)):
-            raise DamagedCheckpointError(f"its .metadata refers to {module}.{name}, which describes no tensor")
-        return found
-
-
-def _member(kind: Any, name: str) -> Any:
-    """A member of an enumeration that `find_class` let through, and nothing else."""
-    if not (isinstance(kind, type) and issubclass(kind, Enum) and name in kind.__members__):
-        raise DamagedCheckpointError(f"its .metadata refers to {name} of {kind!r}, which describes no tensor")
-    return kind[name]
-
-
 def write_state(path: Path, state: dict[str, Any]) -> Entry:
-    """Everything that is no tensor of model or optimizer, of types that `torch.load(weights_only=True)` accepts."""
-    file = HashingFile(path / STATE)
-    try:
-        torch.save(state, cast("IO[bytes]", file))
+    """Everything that is no tensor of model or optimizer; TrainerError if it holds an object that is not stored."""
+    with HashingFile(path / STATE) as file:
+        file.write(pack(state))
         return file.finish()
-    finally:
-        file.close()

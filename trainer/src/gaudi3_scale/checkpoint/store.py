@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gaudi3_scale.checkpoint.manifest import MANIFEST, STATE, DamagedCheckpointError, Manifest
+from gaudi3_scale.checkpoint.manifest import MANIFEST, OLD_STATE, STATE, DamagedCheckpointError, Manifest
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.files import sync_directory, write_atomically
 
@@ -28,10 +28,22 @@ class Checkpoint:
 
     def state(self) -> dict[str, Any]:
         """What is no tensor of the model or optimizer: counters, schedule, the ranks' random states."""
-        import torch
+        from gaudi3_scale.checkpoint.legacy import read_old_state
+        from gaudi3_scale.checkpoint.state import unpack
 
-        state: dict[str, Any] = torch.load(self.path / STATE, map_location="cpu", weights_only=True)
-        return state
+        try:
+            if OLD_STATE in self.manifest.files:
+                return read_old_state(self.path / OLD_STATE)
+            return unpack(self.path / STATE)
+        except DamagedCheckpointError as damage:
+            raise self.unusable(damage) from None
+
+    def unusable(self, damage: DamagedCheckpointError) -> TrainerError:
+        """The sentence about a checkpoint that is as it was written, and yet cannot be one."""
+        return TrainerError(
+            f"The checkpoint {self.path} is as its manifest says, and yet unusable ({damage}): somebody may have made "
+            "it to do harm; delete it here, on the other nodes and in checkpoint.target to go on from the one before."
+        )
 
 
 class CheckpointStore:

@@ -1,0 +1,165 @@
+"""Whoever may write where checkpoints lie can lose them, and nothing else: none of their content is run."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hostile
+import pytest
+import torch
+from conftest import Job, assert_same
+from training import Training, saver
+
+from gaudi3_scale.checkpoint import DamagedCheckpointError
+from gaudi3_scale.checkpoint.description import read_description
+from gaudi3_scale.checkpoint.legacy import read_old_state
+from gaudi3_scale.checkpoint.manifest import STATE
+from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.state import pack, unpack
+from gaudi3_scale.errors import TrainerError
+
+Attack = Callable[[Path, Path], None]
+
+
+@pytest.mark.parametrize("attack", hostile.ATTACKS)
+def test_a_hostile_checkpoint_is_refused_and_runs_nothing(attack: Attack, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    training = Training()
+    training.train(1)
+    writer = saver(tmp_path / "checkpoints", training)
+    writer.save(1)
+    assert writer.wait()
+    attack(writer.store.path(1), marker)
+    found = writer.store.newest()
+    assert found is not None, "it is whole by its digests"
+    outcome: BaseException | None = None
+    try:
+        Training().resume(found, Peers.single())
+    except BaseException as error:
+        outcome = error
+    assert not marker.exists(), "the checkpoint has run code"
+    assert isinstance(outcome, TrainerError), outcome
+    assert re.search(
+        r"unusable \(its \.metadata (refers to|says of) .*\): somebody may have made it to do harm", str(outcome)
+    )
+
+
+@pytest.mark.parametrize("attack", hostile.ATTACKS[:2])
+def test_a_job_that_resumes_from_a_hostile_target_runs_nothing(attack: Attack, text: Path, tmp_path: Path) -> None:
+    marker, target = tmp_path / "marker", tmp_path / "target"
+    steps = ("train.max_steps=4", "checkpoint.every=2", "checkpoint.keep=1", f"checkpoint.target={target}")
+    job = Job(tmp_path / "job", text)
+    job.run(*steps)
+    (folder,) = target.glob("step-00000004-*")
+    attack(folder, marker)
+    shutil.rmtree(job.node())
+    (launcher,) = job.start(*steps, "train.max_steps=6")
+    said = launcher.communicate(timeout=120)[0]
+    assert not marker.exists(), "the checkpoint has run code"
+    assert launcher.returncode == 1 and "Traceback" not in said, said
+    assert "and yet unusable (its .metadata" in said
+
+
+def test_nothing_of_a_checkpoint_is_given_to_torchs_unpickler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    training = Training()
+    training.train(2)
+    writer = saver(tmp_path, training)
+    writer.save(2)
+    assert writer.wait()
+
+    def refuse(*arguments: Any, **named: Any) -> Any:
+        raise AssertionError("torch.load was called, whose unpickler has had holes (CVE-2026-24747)")
+
+    monkeypatch.setattr(torch, "load", refuse)
+    resumed = Training()
+    resumed.resume(writer.store.verify(2), Peers.single())
+    assert resumed.weights() == training.weights()
+
+
+def test_a_state_comes_back_as_it_was(tmp_path: Path) -> None:
+    state = {
+        "numbers": [1, -(2**70), 0.1, float("inf"), -float("inf"), 1e-300, True, None, 3 + 4j],
+        "texts": ["", "ä\ud800", b"\x00\xff", bytearray(b"x")],
+        "nested": {"$": 1, "b": ({"c": {2, 1}}, ()), "a": OrderedDict([(3, "x"), ((1, "y"), frozenset({2}))])},
+        "torch": [torch.Size([2, 3]), torch.bfloat16, torch.device("cpu")],
+        "tensors": [
+            torch.tensor(3.5),
+            torch.empty(0, 4),
+            torch.arange(6).reshape(2, 3).t(),
+            torch.tensor([True, False]),
+            torch.tensor([1.5, 2.5], dtype=torch.bfloat16),
+            torch.tensor([1 + 2j]),
+            torch.tensor([2**63], dtype=torch.uint64),
+        ],
+        "ranks": [{"random": torch.get_rng_state()}] * 2,
+    }
+    (tmp_path / STATE).write_bytes(pack(state))
+    assert_same(unpack(tmp_path / STATE), state)
+    assert pack(unpack(tmp_path / STATE)) == pack(state), "equal states are equal files"
+    parameter = unpack(_written(tmp_path / STATE, pack({"p": torch.nn.Parameter(torch.ones(2))})))["p"]
+    assert type(parameter) is torch.nn.Parameter and parameter.requires_grad
+    nan = unpack(_written(tmp_path / STATE, pack({"n": float("nan")})))["n"]
+    assert nan != nan
+    for content in (b"", b"x" * 40, pack(state)[:-1], pack({"x": 1}).replace(b"x", b"$")):
+        with pytest.raises(DamagedCheckpointError, match=r"state\.safetensors cannot be read"):
+            unpack(_written(tmp_path / STATE, content))
+
+
+def _written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+def test_a_state_of_an_earlier_version_is_read_and_runs_nothing(tmp_path: Path) -> None:
+    path, marker = tmp_path / "state.pt", tmp_path / "marker"
+    state = {
+        "step": 3,
+        "loss": float("inf"),
+        "scheduler": {"base_lrs": [0.1], "last": (1, None, b"x\xff", OrderedDict(a=1), {2}, 1j)},
+        "plain": {"s": torch.tensor(3.0), "t": torch.arange(6).reshape(2, 3).t(), "e": torch.empty(0)},
+        "ranks": [{"random": torch.get_rng_state(), "flags": torch.tensor([True, False])}],
+        "torch": [torch.Size([2, 3]), torch.bfloat16],
+    }
+    torch.save(state, path)
+    assert_same(read_old_state(path), state)
+    torch.save({"step": hostile.Payload(marker)}, path)
+    with pytest.raises(DamagedCheckpointError, match=r"refers to __builtin__\.exec, which is no plain data"):
+        read_old_state(path)
+    assert not marker.exists()
+
+    class Beyond:
+        """A tensor that is larger than its bytes: what torch's own unpickler did not notice before 2.10."""
+
+        def __reduce__(self) -> Any:
+            return torch._utils._rebuild_tensor_v2, (torch.zeros(4)._typed_storage(), 2, (3,), (1,), False, {})
+
+    torch.save({"x": Beyond()}, path)
+    with pytest.raises(DamagedCheckpointError, match="has a tensor that ends outside of its bytes"):
+        read_old_state(path)
+
+
+def test_a_broken_description_is_no_traceback(tmp_path: Path) -> None:
+    training = Training()
+    training.train(1)
+    writer = saver(tmp_path, training)
+    writer.save(1)
+    assert writer.wait()
+    folder = writer.store.path(1)
+    files = writer.store.read(1).files
+    honest = (folder / ".metadata").read_bytes()
+    assert read_description(folder, files).state_dict_metadata
+    for place in range(2, len(honest), 7):
+        (folder / ".metadata").write_bytes(honest[:place])
+        with pytest.raises(DamagedCheckpointError):
+            read_description(folder, files)
+        changed = bytearray(honest)
+        changed[place] ^= 1
+        (folder / ".metadata").write_bytes(changed)
+        with contextlib.suppress(DamagedCheckpointError):  # some changes make another honest description
+            read_description(folder, files)
