@@ -30,8 +30,11 @@ def read(path: str) -> bytes | None:
         return None
 
 
-def fetch(url: str, timeout: int) -> bytes:
-    """Content of ``url``."""
+_ADVICE = "check synapseai_repository_url, synapseai_apt_suite and synapseai_key_url"
+
+
+def fetch(url: str, timeout: int, advice: str = _ADVICE) -> bytes:
+    """Content of ``url``; RepositoryError, with advice, where it is not there."""
     from urllib.error import HTTPError, URLError
 
     from ansible.module_utils.urls import open_url
@@ -40,10 +43,7 @@ def fetch(url: str, timeout: int) -> bytes:
         content: bytes = open_url(url, timeout=timeout).read()
         return content
     except HTTPError as error:
-        raise RepositoryError(
-            f"{url} answered {error.code} {error.reason}; check synapseai_repository_url, synapseai_apt_suite and "
-            "synapseai_key_url."
-        ) from error
+        raise RepositoryError(f"{url} answered {error.code} {error.reason}; {advice}.") from error
     except (URLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise RepositoryError(

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .openpgp import Verdict, dearmor, fingerprints
+from .openpgp import Verdict, dearmor, fingerprints, only
 
 #: Fetches a URL: its content, or RepositoryError.
 Fetch = Callable[[str], bytes]
@@ -39,19 +39,27 @@ class Source:
     component: str = "main"
     architecture: str = "amd64"
 
-    def entry(self, keyring: str) -> str:
-        """The sources.list line."""
-        return f"deb [signed-by={keyring}] {self.url} {self.suite} {self.component}\n"
+    def entry(self, keyring: str, fingerprint: str) -> str:
+        """The sources.list line. It names file and key, so that no key counts which gets into the file later."""
+        return f"deb [signed-by={keyring},{fingerprint}] {self.url} {self.suite} {self.component}\n"
 
-    def trusts(self, keyring: bytes) -> bool:
-        """Whether the key asked for is in ``keyring``; any is right where none was asked for."""
-        return not self.fingerprint or self.fingerprint in fingerprints(keyring)
+    def key(self, keyring: bytes | None) -> str:
+        """The key that ``keyring`` holds, if it holds this source's and no other; empty otherwise."""
+        keys = fingerprints(keyring or b"")
+        return keys[0] if len(keys) == 1 and self.fingerprint in ("", keys[0]) else ""
+
+    def usable(self, keyring: bytes | None) -> bytes | None:
+        """The part of ``keyring`` by which this source may be verified; None where there is none."""
+        if keyring is None or not self.fingerprint:
+            return keyring
+        return only(keyring, self.fingerprint) or None
 
 
 @dataclass(frozen=True)
 class Repository:
     """A repository whose signature and index were found good."""
 
+    #: The key that signed it, and no other.
     keyring: bytes
     fingerprint: str
     #: Versions on offer, by package name.
@@ -60,7 +68,7 @@ class Repository:
 
 def check(source: Source, trusted: bytes | None, fetch: Fetch, verify: Verify) -> Repository:
     """Verify ``source``; ``trusted`` is an earlier run's keyring, which no new key may quietly replace."""
-    keyring = trusted if trusted is not None and source.trusts(trusted) else _fetch_key(source, fetch)
+    keyring = source.usable(trusted) or _fetch_key(source, fetch)
     signed = fetch(f"{source.url}/dists/{source.suite}/InRelease")
     verdict, text = verify(signed, keyring)
     signer = _signer(source, keyring, verdict)
@@ -77,7 +85,7 @@ def check(source: Source, trusted: bytes | None, fetch: Fetch, verify: Verify) -
             f"{source.url}/dists/{source.suite}/{path} is not what the signed InRelease says (SHA-256 differs); do "
             "not install from it before its owner has explained the change."
         )
-    return Repository(keyring, signer, package_versions(gzip.decompress(packed).decode()))
+    return Repository(only(keyring, signer), signer, package_versions(gzip.decompress(packed).decode()))
 
 
 def _fetch_key(source: Source, fetch: Fetch) -> bytes:
@@ -85,12 +93,13 @@ def _fetch_key(source: Source, fetch: Fetch) -> bytes:
         keyring = dearmor(fetch(source.key_url))
     except ValueError as error:
         raise RepositoryError(f"{source.key_url} is not a signing key: {error}; check synapseai_key_url.") from error
-    if not source.trusts(keyring):
+    usable = source.usable(keyring)
+    if usable is None:
         raise RepositoryError(
             f"The key at {source.key_url} has fingerprint {', '.join(fingerprints(keyring))}, not "
             f"{source.fingerprint} as synapseai_key_fingerprint says; find out which is right before you go on."
         )
-    return keyring
+    return usable
 
 
 def _signer(source: Source, keyring: bytes, verdict: Verdict) -> str:

@@ -48,9 +48,11 @@ options:
     required: true
   key_fingerprint:
     description:
-      - Fingerprint (40 hexadecimal digits, blanks allowed) that the signing key must have.
-      - Empty means trust on first use - the first key is kept on the node, its fingerprint is returned and warned
-        about, and from then on a repository signed with another key is refused.
+      - Fingerprint (40 hexadecimal digits, blanks allowed) that the signing key must have. Of the file at
+        O(key_url) only this key is kept, and apt accepts the repository with its signature or one of its subkeys'
+        only.
+      - Empty means trust on first use - the key which signs the repository is kept on the node, its fingerprint is
+        returned and warned about, and from then on a repository signed with another key is refused.
     type: str
     default: ""
   allow_downgrade:
@@ -129,19 +131,14 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.apt_node import (
     read,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import RepositoryError, Source
-from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints
+from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints, normalized
 from ansible_collections.gaudi3.scale.plugins.module_utils.versions import Release
 
 
 def source_of(given: dict[str, Any]) -> Source:
     """The repository asked for; ValueError says in one sentence what is wrong with the parameters."""
     Release.parse(given["release"])
-    fingerprint = given["key_fingerprint"].replace(" ", "").upper()
-    if fingerprint and (len(fingerprint) != 40 or set(fingerprint) - set("0123456789ABCDEF")):
-        raise ValueError(
-            f"'{given['key_fingerprint']}' is not a key fingerprint; set synapseai_key_fingerprint to all 40 "
-            "hexadecimal digits, or to ''."
-        )
+    fingerprint = normalized(given["key_fingerprint"])
     return Source(given["repository_url"].rstrip("/"), given["suite"], given["key_url"], fingerprint)
 
 
@@ -175,14 +172,17 @@ def main() -> None:
         module.fail_json(msg=apt.newer(state, plan))
 
     keyring = trusted = read(KEYRING)
-    texts = {SOURCE: source.entry(KEYRING), PIN: apt.preferences(release)}
+    key = source.key(trusted)
+    texts = {SOURCE: source.entry(KEYRING, key), PIN: apt.preferences(release)}
     present = {path: (read(path) or b"").decode(errors="replace") for path in texts}
-    stale = [path for path, text in texts.items() if present[path] != text]
-    if trusted is None or stale or plan.install or not source.trusts(trusted):
+    if not key or present != texts or plan.install:
         try:
-            keyring = consult(node, source, trusted, plan.packages, release).keyring
+            repository = consult(node, source, trusted, plan.packages, release)
         except RepositoryError as error:
             module.fail_json(msg=str(error))
+        keyring = repository.keyring
+        texts[SOURCE] = source.entry(KEYRING, repository.fingerprint)
+    stale = [path for path, text in texts.items() if present[path] != text]
     old_keys, keys = fingerprints(trusted or b""), fingerprints(keyring or b"")
     new_key = keyring != trusted
     if new_key and not source.fingerprint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 RELEASE = "1.23.0-695"
@@ -33,8 +34,10 @@ def test_the_pin_offers_no_other_release(host: Any) -> None:
 def test_the_repository_is_trusted_through_its_own_key_only(host: Any) -> None:
     keyring = host.file("/usr/share/keyrings/habana-artifactory.gpg")
     assert (keyring.mode, keyring.user) == (0o644, "root")
-    assert host.file("/etc/apt/sources.list.d/habana-artifactory.list").content_string == (
-        "deb [signed-by=/usr/share/keyrings/habana-artifactory.gpg] http://vault/artifactory/debian jammy main\n"
+    source = host.file("/etc/apt/sources.list.d/habana-artifactory.list").content_string
+    assert re.fullmatch(
+        r"deb \[signed-by=/usr/share/keyrings/habana-artifactory\.gpg,[0-9A-F]{40}\] http://vault/artifactory/debian jammy main\n",
+        source,
     )
     assert host.run("apt-get update -o APT::Update::Error-Mode=any").rc == 0
 

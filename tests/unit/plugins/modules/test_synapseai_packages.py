@@ -15,6 +15,7 @@ from ansible_collections.gaudi3.scale.plugins.modules import synapseai_packages
 
 Run = Callable[..., dict[str, Any]]
 KEY = b"\x98\x06\x04abcde"
+FINGERPRINT = openpgp.fingerprints(KEY)[0]
 SET = ["habanalabs-firmware", "habanalabs-dkms"]
 
 
@@ -56,7 +57,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         world.consulted += 1
         if world.error:
             raise RepositoryError(world.error)
-        return Repository(trusted or KEY, "F" * 40, world.versions)
+        return Repository(trusted or KEY, FINGERPRINT, world.versions)
 
     for name in ("KEYRING", "SOURCE", "PIN"):
         monkeypatch.setattr(synapseai_packages, name, str(tmp_path / name.lower()))
@@ -110,7 +111,9 @@ def test_an_empty_node_gets_key_source_pin_packages_and_hold(world: World, run: 
         install,
         "apt-mark hold habanalabs-firmware habanalabs-dkms",
     ]
-    assert source.read_text() == f"deb [signed-by={world.root}/keyring] http://vault/debian jammy main\n"
+    assert source.read_text() == (
+        f"deb [signed-by={world.root}/keyring,{FINGERPRINT}] http://vault/debian jammy main\n"
+    )
     assert world.file("pin").endswith("Package: habanalabs-*\nPin: version 1.23.0-695\nPin-Priority: 1001\n")
     assert (world.root / "keyring").read_bytes() == KEY
     assert [(world.root / name).stat().st_mode & 0o777 for name in ("keyring", "source", "pin")] == [0o644] * 3
