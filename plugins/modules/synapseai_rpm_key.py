@@ -26,8 +26,8 @@ options:
     default: /etc/pki/rpm-gpg/RPM-GPG-KEY-habanalabs
   fingerprint:
     description:
-      - Fingerprint (40 hexadecimal digits, blanks allowed) that the key must have. Of the file at O(url) only this key is
-        kept.
+      - Fingerprint (40 hexadecimal digits, blanks allowed) that the key must have. Of the file at O(url) only this key
+        is kept.
       - Empty means trust on first use - what O(url) holds is kept on the node and warned about with its fingerprints,
         and from then on it stays.
     type: str

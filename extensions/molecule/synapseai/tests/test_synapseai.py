@@ -36,7 +36,8 @@ def test_the_repository_is_trusted_through_its_own_key_only(host: Any) -> None:
     assert (keyring.mode, keyring.user) == (0o644, "root")
     source = host.file("/etc/apt/sources.list.d/habana-artifactory.list").content_string
     assert re.fullmatch(
-        r"deb \[signed-by=/usr/share/keyrings/habana-artifactory\.gpg,[0-9A-F]{40}\] http://vault/artifactory/debian jammy main\n",
+        r"deb \[signed-by=/usr/share/keyrings/habana-artifactory\.gpg,[0-9A-F]{40}\] "
+        r"http://vault/artifactory/debian jammy main\n",
         source,
     )
     assert host.run("apt-get update -o APT::Update::Error-Mode=any").rc == 0

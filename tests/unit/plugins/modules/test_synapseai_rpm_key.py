@@ -65,8 +65,8 @@ def test_check_mode_predicts_and_writes_nothing(site: Site) -> None:
 def test_another_key_than_the_pinned_one_is_refused(site: Site) -> None:
     site.serves(OTHER)
     assert site.run(fingerprint=FINGERPRINT)["msg"] == (
-        f"The key at {site.url.as_uri()} has fingerprint {OTHERS}, not {FINGERPRINT} as synapseai_key_fingerprint says; "
-        "find out which is right before you go on."
+        f"The key at {site.url.as_uri()} has fingerprint {OTHERS}, not {FINGERPRINT} as synapseai_key_fingerprint "
+        "says; find out which is right before you go on."
     )
     assert not site.path.exists()
 
