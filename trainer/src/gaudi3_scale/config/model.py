@@ -45,7 +45,7 @@ class ModelConfig(Section):
     heads: int = Field(4, ge=1, description="attention heads")
     kv_heads: int = Field(2, ge=1, description="key/value heads; divides heads")
     intermediate_size: int = Field(344, ge=8, description="width of the MLP")
-    vocab_size: int = Field(256, ge=256, description="256 for bytes; at least the tokenizer's")
+    vocab_size: int = Field(256, ge=256, description="256 for bytes; more than the tokenizer's largest id")
     sequence_length: int = Field(128, ge=8, description="tokens of context per sample, whatever the model")
     lora: LoraConfig = Field(default_factory=LoraConfig, description="low-rank adapters")
 

@@ -46,20 +46,26 @@ def collect(config: DataConfig, directory: Path, say: Callable[[str], None] = si
     """
     tokenizer = load_tokenizer(config)
     folder = directory / key(config, tokenizer)
-    known = read_index(folder)
+    known = _known(folder, tokenizer)
     if known:
         return known
     source = open_source(config)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder):
-            known = read_index(folder)  # another process may have made it meanwhile
+            known = _known(folder, tokenizer)  # another process may have made it meanwhile
             return known or _Preparation(config, tokenizer, source, folder, say, bar).run()
     except OSError as error:
         raise ConfigError(
             f"Preparing data in {folder} failed ({error}): there has to be space, and this user has to be allowed to "
             "read data.source and to write data.directory or output_dir."
         ) from None
+
+
+def _known(folder: Path, tokenizer: Tokenizer) -> Corpus | None:
+    """What is there, unless it was prepared for fewer ids than the tokenizer has."""
+    known = read_index(folder)
+    return known if known is not None and known.vocabulary == tokenizer.vocabulary else None
 
 
 def key(config: DataConfig, tokenizer: Tokenizer) -> str:
@@ -104,7 +110,7 @@ class _Preparation:
         self._dtype = width(tokenizer.vocabulary)
         self._say = say
         self._state = self._resume()
-        self._writer = ShardWriter(folder, self._dtype, config.shard_tokens, self._state.shards)
+        self._writer = ShardWriter(folder, self._dtype, config.shard_tokens, self._state.shards, tokenizer.vocabulary)
         self._progress = PreparationProgress(source.size, source.done(self._state.cursor), say, bar)
 
     def run(self) -> Corpus:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.files import sync_directory, write_atomically
 
 FORMAT = 1
@@ -103,8 +104,12 @@ def write_index(corpus: Corpus) -> None:
 class ShardWriter:
     """Appends tokens to the file being built; a complete file has its name only once it is durable."""
 
-    def __init__(self, folder: Path, dtype: str, capacity: int, shards: list[Shard]) -> None:
+    def __init__(
+        self, folder: Path, dtype: str, capacity: int, shards: list[Shard], vocabulary: int | None = None
+    ) -> None:
+        """Ids are smaller than `vocabulary`, or than what the type holds."""
         self.shards = shards
+        self._bound = np.iinfo(dtype).max + 1 if vocabulary is None else vocabulary
         self._folder = folder
         self._dtype = np.dtype(dtype)
         self._capacity = capacity
@@ -118,7 +123,13 @@ class ShardWriter:
         return self._capacity - self._tokens
 
     def write(self, tokens: npt.NDArray[Any]) -> None:
-        """Append; at most `room` of them."""
+        """Append; at most `room` of them. An id that would be stored as another is refused."""
+        largest = int(tokens.max(initial=0))
+        if largest >= self._bound:
+            raise TrainerError(
+                f"The tokenizer gave the id {largest}, and its vocabulary ends at {self._bound - 1}: the tokenizer is "
+                "broken; give another one as data.tokenizer."
+            )
         if self._file is None:
             self._file = self._building.open("wb")
         data = tokens.astype(self._dtype, copy=False).tobytes()

@@ -79,7 +79,8 @@ class FileTokenizer:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        self.vocabulary: int = self._tokenizer.get_vocab_size(with_added_tokens=True)
+        # Ids may have gaps, so that their number is no bound on them.
+        self.vocabulary: int = 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
         self._end = end_of_text or self._named("eos_token") or self._first_of(END_TOKENS)
         end = self._tokenizer.token_to_id(self._end) if self._end else None
         if end is None:
