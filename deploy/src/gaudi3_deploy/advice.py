@@ -13,8 +13,10 @@ ADVICE = {
     "MaxSpotInstanceCountExceeded": "your account may not have so many spot machines: ask AWS for a higher quota, or "
     "buy some of them on demand (on_demand_nodes)",
     "SpotMaxPriceTooLow": "the market asks more than spot_max_price: raise it, or leave it out",
-    "InvalidPlacementGroup.Duplicate": "another cluster has this name in the region, or a run that was killed left its "
-    "placement group behind: take another name, or delete the group if nothing is in it, and run `up` again",
+    "InvalidPlacementGroup.Duplicate": "a placement group that does not carry this cluster's tags has its name in the "
+    "region: take another name",
+    "BucketNotEmpty": "the bucket was filled after it was looked into: run `gaudi3-deploy down` again, which keeps it, "
+    "or with --checkpoints, which deletes what is in it",
 }
 
 

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gaudi3_deploy import __version__, estimate, leftover, record, site
+from gaudi3_deploy import __version__, converge, estimate, leftover, record, site, storage
 from gaudi3_deploy.console import Teller, tell_plan
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment
@@ -61,6 +61,12 @@ class Context:
         teller.say(f"terraform init in {terraform.directory}, workspace {deployment.name}")
         terraform.init()
         return terraform
+
+    def plan(self, deployment: Deployment, terraform: Terraform) -> Plan:
+        """What `up` would do, with what an interrupted run left behind taken over."""
+        found = converge.take_over(deployment, terraform)
+        given = {"adopt": found} if found else {}
+        return terraform.plan(deployment.variables_file, deployment.directory / "plan", given=given)
 
 
 def _version(wanted: bool) -> None:
@@ -111,12 +117,11 @@ def plan(
     var_file: VarFile = None,
     price: PriceOption = None,
 ) -> None:
-    """Show what `up` would change and what it would cost; nothing is changed but the record of what is wanted."""
+    """Show what `up` would change and what it would cost; nothing is made, changed or destroyed in the cloud."""
     settings: Context = context.obj
     deployment = wanted(settings.deployments, name, cloud, size, type_, var, var_file)
     teller = Teller(settings.console)
-    terraform = settings.open(deployment, teller)
-    planned = terraform.plan(deployment.variables_file, deployment.directory / "plan")
+    planned = settings.plan(deployment, settings.open(deployment, teller))
     planned.path.unlink()
     tell_plan(settings.console, planned)
     _price(settings, deployment, planned, price)
@@ -141,9 +146,14 @@ def up(
     deployment = wanted(settings.deployments, name, cloud, size, type_, var, var_file)
     teller = Teller(settings.console)
     terraform = settings.open(deployment, teller)
-    planned = terraform.plan(deployment.variables_file, deployment.directory / "plan")
+    planned = settings.plan(deployment, terraform)
     tell_plan(settings.console, planned)
     try:
+        if planned.storage_lost:
+            raise UsageError(
+                f"The plan destroys or replaces what checkpoints lie in or are encrypted with, "
+                f"{', '.join(planned.storage_lost)}: change what was asked for."
+            )
         if planned.nodes_lost and not allow_replace:
             raise UsageError(
                 f"The plan destroys or replaces {len(planned.nodes_lost)} running node(s), "
@@ -151,7 +161,7 @@ def up(
             )
         known = _price(settings, deployment, planned, price)
         if not planned.empty and not yes:
-            _confirm(f"Make these {planned.changes} changes?")
+            _confirm(f"Make these {planned.changes + len(planned.adopt)} changes?")
     except BaseException:
         planned.path.unlink(missing_ok=True)
         raise
@@ -253,54 +263,55 @@ def down(
     context: typer.Context,
     name: Name,
     yes: Yes = False,
+    checkpoints: Annotated[bool, typer.Option("--checkpoints", help="Delete the checkpoints, too.")] = False,
 ) -> None:
-    """Destroy everything that Terraform made for the deployment; its record of costs stays."""
+    """Destroy what Terraform made for the deployment, but not a bucket with checkpoints in it; costs stay on record."""
     settings: Context = context.obj
     deployment = settings.find(name)
     teller = Teller(settings.console)
     terraform = settings.open(deployment, teller)
-    planned = terraform.plan(deployment.variables_file, deployment.directory / "plan", destroy=True)
-    tell_plan(settings.console, planned)
-    if not yes:
-        answer = typer.prompt(
-            f"Type {name} to destroy these {planned.changes} resources", default="", show_default=False
-        )
-        if answer != name:
-            planned.path.unlink(missing_ok=True)
-            raise UsageError("Nothing was destroyed: the name was not typed.")
-    deployment.enter("destroying")
-    try:
-        terraform.apply(planned)
-    finally:
-        teller.stop()
-    left = terraform.resources()
+    converge.take_over_to_destroy(deployment, terraform)
+    state = terraform.state()
+    kept = storage.Kept() if checkpoints else storage.kept(deployment, state)
+    going = sorted({each.configured for each in state.resources if each.address not in kept.addresses})
+    if kept.sentence:
+        teller.say(kept.sentence)
+    if going or not kept.addresses:
+        only = going if kept.addresses else ()
+        planned = terraform.plan(deployment.variables_file, deployment.directory / "plan", destroy=True, only=only)
+        tell_plan(settings.console, planned)
+        if not yes:
+            _ask_for_name(name, planned, checkpoints)
+        deployment.enter("destroying")
+        try:
+            if checkpoints:
+                planned.path.unlink()
+                storage.let_go(deployment, terraform, state)
+                planned = terraform.plan(deployment.variables_file, deployment.directory / "plan", destroy=True)
+            terraform.apply(planned)
+        finally:
+            teller.stop()
+    left = [each.address for each in terraform.state().resources if each.address not in kept.addresses]
     if left:
         raise DeployError(
             f"{len(left)} resources are left ({', '.join(left[:5])}): run `gaudi3-deploy down {name}` again."
         )
     deployment.count(0, "", None)
     site.forget_inventory(deployment)
-    terraform.forget()
-    deployment.enter("down")
-    _look_for_leftovers(deployment, teller)
-    teller.say(f"deployment {name} is gone")
+    if not kept.addresses:
+        terraform.forget()
+    deployment.enter("stored" if kept.addresses else "down")
+    leftover.look(deployment.cloud, converge.region_of(deployment), deployment.name, kept.ids, teller.say)
+    teller.say(f"deployment {name} is gone" + (", but for the storage of its checkpoints" if kept.addresses else ""))
 
 
-def _look_for_leftovers(deployment: Deployment, teller: Teller) -> None:
-    """Terraform has destroyed what it knew; say what else there is under the cluster's tags."""
-    if deployment.cloud != "aws":
-        return
-    region = str(deployment.variables.get("region") or "us-west-2")
-    try:
-        left = leftover.on_aws(region, deployment.name)
-    except leftover.Unchecked as reason:
-        teller.say(f"whether anything of cluster {deployment.name} is left in {region} was not checked: {reason}")
-        return
-    if left:
-        raise DeployError(
-            f"Terraform has destroyed what it knew of, but {len(left)} resource(s) of cluster {deployment.name} are "
-            f"left in {region}, as after a kill while they were made: delete {', '.join(left)}."
-        )
+def _ask_for_name(name: str, planned: Plan, checkpoints: bool) -> None:
+    """Destroying is agreed to by the deployment's name."""
+    more = " and every checkpoint" if checkpoints else ""
+    question = f"Type {name} to destroy these {planned.changes} resources{more}"
+    if typer.prompt(question, default="", show_default=False) != name:
+        planned.path.unlink(missing_ok=True)
+        raise UsageError("Nothing was destroyed: the name was not typed.")
 
 
 def _price(settings: Context, deployment: Deployment, planned: Plan, given: float | None) -> float | None:

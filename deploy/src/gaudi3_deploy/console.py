@@ -69,6 +69,7 @@ def tell_plan(console: Console, planned: Plan) -> None:
         console.print("nothing to change", highlight=False)
         return
     for verb, addresses in (
+        ("take over", planned.adopt),
         ("create", planned.create),
         ("change", planned.update),
         ("replace", planned.replace),
@@ -82,5 +83,5 @@ def tell_plan(console: Console, planned: Plan) -> None:
                 markup=False,
                 soft_wrap=True,
             )
-    if not planned.changes:
+    if not planned.changes and not planned.adopt:
         console.print("only outputs change", highlight=False)

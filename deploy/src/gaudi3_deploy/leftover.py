@@ -5,8 +5,10 @@ Terraform that is killed with -9 while the cloud makes something does not know o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
+
+from gaudi3_deploy.errors import DeployError
 
 GONE = {"terminated", "shutting-down", "deleted", "deleting", "PendingDeletion"}
 
@@ -32,6 +34,22 @@ def on_aws(region: str, cluster: str) -> list[str]:
     except (BotoCoreError, ClientError) as error:
         raise Unchecked(" ".join(str(error).split())) from None
     return sorted(found)
+
+
+def look(cloud: str, region: str, cluster: str, kept: Collection[str], say: Callable[[str], None]) -> None:
+    """Terraform has destroyed what it knew; say what else there is under the cluster's tags, and is not to be kept."""
+    if cloud != "aws":
+        return
+    try:
+        left = [each for each in on_aws(region, cluster) if each.partition(" ")[2] not in kept]
+    except Unchecked as reason:
+        say(f"whether anything of cluster {cluster} is left in {region} was not checked: {reason}")
+        return
+    if left:
+        raise DeployError(
+            f"Terraform has destroyed what it knew of, but {len(left)} resource(s) of cluster {cluster} are "
+            f"left in {region}, as after a kill while they were made: delete {', '.join(left)}."
+        )
 
 
 #: (what it is called here, EC2's operation, the list in its answer, the identity in an entry)

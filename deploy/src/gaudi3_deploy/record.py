@@ -23,7 +23,8 @@ from typing import Any
 from gaudi3_deploy.errors import DeployError, UsageError
 
 NAME = re.compile(r"[a-z][a-z0-9-]{1,30}[a-z0-9]")
-PHASES = ("new", "applying", "up", "site", "ready", "destroying", "down")
+PHASES = ("new", "applying", "up", "site", "ready", "destroying", "stored", "down")
+"""`stored`: taken down but for the checkpoints' storage."""
 
 
 @dataclass

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from gaudi3_deploy import state
 from gaudi3_deploy.advice import advice
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.process import run
@@ -45,14 +47,18 @@ class Plan:
     update: list[str] = field(default_factory=list)
     delete: list[str] = field(default_factory=list)
     replace: list[str] = field(default_factory=list)
+    adopt: list[str] = field(default_factory=list)
+    """What exists and is only written down."""
     outputs_change: bool = False
     nodes_lost: list[str] = field(default_factory=list)
     """Running nodes that would be destroyed or replaced."""
+    storage_lost: list[str] = field(default_factory=list)
+    """Keys and buckets that would be."""
 
     @property
     def empty(self) -> bool:
         """Is all as it should be?"""
-        return not (self.create or self.update or self.delete or self.replace or self.outputs_change)
+        return not (self.create or self.update or self.delete or self.replace or self.adopt or self.outputs_change)
 
     @property
     def changes(self) -> int:
@@ -89,10 +95,18 @@ class Terraform:
         self._logged("workspace", ["workspace", "select", "-or-create", "-no-color", self.workspace], lambda line: None)
         self._environment["TF_WORKSPACE"] = self.workspace
 
-    def plan(self, variables: Path, out: Path, destroy: bool = False) -> Plan:
-        """Compare what is wanted with what there is."""
+    def plan(
+        self,
+        variables: Path,
+        out: Path,
+        destroy: bool = False,
+        only: Sequence[str] = (),
+        given: Mapping[str, Any] | None = None,
+    ) -> Plan:
+        """Compare what is wanted with what there is, of all or `only` of some addresses; `given`: more variables."""
         command = ["plan", "-json", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", f"-var-file={variables}"]
-        command += [f"-out={out}", *(["-destroy"] if destroy else [])]
+        command += [f"-out={out}", *(["-destroy"] if destroy else []), *(f"-target={each}" for each in only)]
+        command += [f"-var={name}={json.dumps(value)}" for name, value in (given or {}).items()]
         self._logged("plan", command, self._json_line)
         out.chmod(0o600)
         shown = self._captured(["show", "-json", str(out)])
@@ -112,10 +126,32 @@ class Terraform:
         found = json.loads(self._captured(["output", "-json"]))
         return {name: about["value"] for name, about in found.items()}
 
-    def resources(self) -> list[str]:
-        """Addresses of everything in the state, data sources left out."""
-        text = self._captured(["state", "list"], allowed=(0, 1))
-        return [line for line in text.splitlines() if line and ".data." not in f".{line}"]
+    def state(self) -> state.State:
+        """Everything that it made and keeps."""
+        return state.read(self._captured(["state", "pull"]))
+
+    def untaint(self, address: str) -> None:
+        """Take the mark away that a thing has whose making was cut off."""
+        self._captured(["untaint", "-no-color", f"-lock-timeout={LOCK_TIMEOUT}", address])
+
+    def take(self, variables: Path, address: str, identity: str) -> None:
+        """Write down a thing that exists."""
+        options = ["-no-color", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", f"-var-file={variables}"]
+        self._captured(["import", *options, address, identity])
+
+    @property
+    def adopts(self) -> bool:
+        """Whether the root module can write down what exists, by its variable `adopt`."""
+        return "adopt" in self.variables()
+
+    def variables(self) -> set[str]:
+        """Names of the root module's variables."""
+        texts = (path.read_text() for path in self.directory.glob("*.tf"))
+        return {name for text in texts for name in re.findall(r'^variable "(\w+)"', text, re.MULTILINE)}
+
+    def say(self, text: str) -> None:
+        """Tell a sentence."""
+        self._progress.say(text)
 
     def forget(self) -> None:
         """Remove the empty workspace."""
@@ -186,22 +222,41 @@ class Terraform:
 def read_plan(shown: dict[str, Any], path: Path) -> Plan:
     """The plan out of `terraform show -json`."""
     plan = Plan(path)
-    for change in shown.get("resource_changes", []):
-        actions, address = change["change"]["actions"], change["address"]
-        if change.get("mode") == "data" or actions in (["no-op"], ["read"]):
+    told = _machines_told(shown)
+    for each in shown.get("resource_changes", []):
+        actions, address = each["change"]["actions"], each["address"]
+        adopted = bool(each["change"].get("importing"))
+        if each.get("mode") == "data" or (actions in (["no-op"], ["read"]) and not adopted):
             continue
+        if adopted:
+            plan.adopt.append(address)
         if "create" in actions and "delete" in actions:
             plan.replace.append(address)
         elif actions == ["create"]:
             plan.create.append(address)
         elif actions == ["delete"]:
             plan.delete.append(address)
-        else:
+        elif actions != ["no-op"]:
             plan.update.append(address)
-        if "delete" in actions and change["type"] in INSTANCES:
+        if "delete" not in actions:
+            continue
+        if each["type"] in state.IRREPLACEABLE:
+            plan.storage_lost.append(address)
+        # Its making was cut off, and no inventory has ever named it: nothing runs on it.
+        unused = each.get("action_reason") == "replace_because_tainted" and (
+            str((each["change"].get("before") or {}).get("id")) not in told
+        )
+        if each["type"] in INSTANCES and not unused:
             plan.nodes_lost.append(address)
     plan.outputs_change = any(change["actions"] != ["no-op"] for change in shown.get("output_changes", {}).values())
     return plan
+
+
+def _machines_told(shown: dict[str, Any]) -> set[str]:
+    """Ids of the machines that the outputs told before the plan."""
+    outputs = shown.get("prior_state", {}).get("values", {}).get("outputs", {})
+    endpoints = outputs.get("cluster_endpoints", {}).get("value") or {}
+    return {str(each["instance_id"]) for each in endpoints.values() if each.get("instance_id")}
 
 
 def _error_of(line: str) -> list[str]:

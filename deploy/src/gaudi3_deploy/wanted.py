@@ -41,6 +41,13 @@ def wanted(
     for key, value in (("name", name), ("cluster_size", size), ("instance_type", kind)):
         if value is not None:
             variables[key] = value
+    before, region = deployment.variables.get("region"), variables.get("region")
+    if deployment.phase == "stored" and region != before:
+        raise UsageError(
+            f"The checkpoints of deployment {name!r} are kept in {before or 'the default region'}, and region is "
+            f"{region}: give the same, take another name, or delete them first with `gaudi3-deploy down {name} "
+            "--checkpoints`."
+        )
     deployment.variables = variables
     deployment.save()
     return deployment

@@ -40,6 +40,10 @@ resource "aws_s3_bucket" "checkpoints" {
   bucket_prefix = "${var.name}-checkpoints-"
   force_destroy = var.destroy_checkpoints
   tags          = local.tags
+
+  # The bucket goes first when all is destroyed: AWS refuses that while anything is in it, and the key that its objects
+  # are encrypted with stays.
+  depends_on = [aws_kms_key.cluster, aws_kms_alias.cluster]
 }
 
 resource "aws_s3_bucket_public_access_block" "checkpoints" {

@@ -133,8 +133,11 @@ class Account:
 
 
 @contextmanager
-def moto_account(folder: Path, region: str) -> Iterator[Account]:
-    """An empty account: a moto server on a free port, ended by its id; its log is in ``folder``."""
+def moto_account(folder: Path, region: str, gate: Path | None = None) -> Iterator[Account]:
+    """An empty account: a moto server on a free port, ended by its id; its log is in ``folder``.
+
+    ``gate`` is a folder by which it can be stopped at an instant (moto_server.Gate).
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -143,7 +146,10 @@ def moto_account(folder: Path, region: str) -> Iterator[Account]:
     with log.open("w") as handle:
         process = subprocess.Popen(
             [sys.executable, str(server), "-H", "127.0.0.1", "-p", str(port)],
-            env={key: value for key, value in os.environ.items() if not key.startswith("AWS_")},
+            env={
+                **{key: value for key, value in os.environ.items() if not key.startswith("AWS_")},
+                **({"GATE": str(gate)} if gate else {}),
+            },
             stdout=handle,
             stderr=subprocess.STDOUT,
         )

@@ -1,14 +1,22 @@
 """A moto server with what the AWS module needs and moto 5.2.5 lacks. Of the tests only: the module knows nothing of it.
 
 Each patch says what moto does otherwise. ``python moto_server.py -H 127.0.0.1 -p PORT``.
+
+With GATE, a folder, in the environment, everything stands still at a chosen instant: see ``Gate``.
 """
 
 from __future__ import annotations
 
 import copy
+import io
 import json
 import os
 import sys
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 # Without it, attaching a policy of AWS's own never completes.
@@ -19,6 +27,7 @@ from moto.core.responses import ActionResult, EmptyResult
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import EC2Backend, instance_types, launch_templates, security_groups
 from moto.ec2.responses import EC2Response
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.server import main
 from moto.ssm.models import SimpleSystemManagerBackend
 
@@ -56,6 +65,8 @@ def _key(response: Any, name: str) -> tuple[str, str, str]:
 def create_placement_group(self: Any) -> Any:
     """Placement groups are not implemented at all."""
     name = self._get_param("GroupName")
+    if _key(self, name) in GROUPS:
+        raise EC2ClientError("InvalidPlacementGroup.Duplicate", f"The Placement Group '{name}' already exists.")
     tags = [tag for each in self._get_param("TagSpecifications", []) or [] for tag in each.get("Tags", [])]
     number = len(GROUPS) + 1
     GROUPS[_key(self, name)] = {
@@ -72,6 +83,7 @@ def create_placement_group(self: Any) -> Any:
 def describe_placement_groups(self: Any) -> Any:
     """See create_placement_group."""
     names = self._get_param("GroupNames", []) or self._get_param("GroupName", []) or []
+    wanted = {each["Name"].removeprefix("tag:"): each["Values"] for each in self._get_param("Filters", []) or []}
     ids = self._get_param("GroupIds", []) or []
     found = [
         group
@@ -79,6 +91,7 @@ def describe_placement_groups(self: Any) -> Any:
         if key[:2] == (self.current_account, self.region)
         and (not names or group["GroupName"] in names)
         and (not ids or group["GroupId"] in ids)
+        and all(any(tag["Key"] == key and tag["Value"] in v for tag in group["Tags"]) for key, v in wanted.items())
     ]
     if names and not found:
         raise EC2ClientError("InvalidPlacementGroup.Unknown", f"The Placement Group '{names[0]}' is unknown.")
@@ -119,6 +132,64 @@ def describe_subscribers_for_notification(self: Any) -> str:
     asked = self._get_param("Notification")
     found = [each.subscribers for each in budget.notifications if each.details["Threshold"] == asked["Threshold"]]
     return json.dumps({"Subscribers": found[0] if found else []})
+
+
+class Gate:
+    """The account stands still after a change of it: nothing is done any more, and nobody is answered.
+
+    The folder has ``hold``, a JSON object: ``action``, the name of an operation or ``*`` for all that change something,
+    and ``count``, how many of them are let through. When it was done, ``held`` appears; when ``hold`` is removed,
+    all goes on. ``actions`` lists what was done.
+    """
+
+    READING = ("Describe", "List", "Get", "Lookup", "Search", "Head", "Filter")
+
+    def __init__(self, folder: Path, application: Callable[..., Iterable[bytes]]) -> None:
+        self._folder = folder
+        self._application = application
+        self._lock = threading.Lock()
+        self._counts: dict[str, int] = {}
+
+    @staticmethod
+    def action(environ: dict[str, Any]) -> str:
+        """The operation that a request asks for; of S3 its method and what it is about."""
+        if target := environ.get("HTTP_X_AMZ_TARGET"):
+            return str(target).rpartition(".")[2]
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        if "form-urlencoded" in environ.get("CONTENT_TYPE", ""):
+            body = environ["wsgi.input"].read(length)
+            environ["wsgi.input"] = io.BytesIO(body)
+            return urllib.parse.parse_qs(body.decode()).get("Action", ["?"])[0]
+        method = environ["REQUEST_METHOD"].capitalize()
+        about = environ.get("QUERY_STRING", "").partition("=")[0].partition("&")[0].capitalize() or "Bucket"
+        return f"{method}{about}"
+
+    def _wait(self) -> None:
+        while (self._folder / "held").exists() and (self._folder / "hold").exists():
+            time.sleep(0.02)
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer a request, unless everything stands still."""
+        action = self.action(environ)
+        if environ.get("PATH_INFO", "").startswith("/moto-api") or action.startswith(self.READING):
+            self._wait()
+            return self._application(environ, start_response)
+        with self._lock:
+            self._wait()
+            told: list[Any] = []
+            body = list(self._application(environ, lambda *arguments: told.append(arguments)))
+            with (self._folder / "actions").open("a") as file:
+                file.write(f"{action}\n")
+            for each in (action, "*"):
+                self._counts[each] = self._counts.get(each, 0) + 1
+            hold = self._folder / "hold"
+            if hold.exists() and not (self._folder / "held").exists():
+                asked = json.loads(hold.read_text())
+                if self._counts.get(asked["action"], 0) >= asked["count"]:
+                    (self._folder / "held").touch()
+        self._wait()
+        start_response(*told[0])
+        return body
 
 
 def patch() -> None:
@@ -188,6 +259,20 @@ def patch() -> None:
     SimpleSystemManagerBackend.get_parameter = get
 
 
+def put_gate(folder: Path) -> None:
+    """Let every request pass the gate."""
+    answer = DomainDispatcherApplication.__call__
+    gates: dict[int, Gate] = {}
+
+    def call(self: Any, environ: dict[str, Any], start_response: Any) -> Any:
+        gate = gates.setdefault(id(self), Gate(folder, lambda *arguments: answer(self, *arguments)))
+        return gate(environ, start_response)
+
+    DomainDispatcherApplication.__call__ = call
+
+
 if __name__ == "__main__":
     patch()
+    if folder := os.environ.get("GATE"):
+        put_gate(Path(folder))
     main(sys.argv[1:])

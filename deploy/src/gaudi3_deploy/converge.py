@@ -1,0 +1,98 @@
+"""After a run that was cut off: what it left half made, or made without writing it down, is taken over as it is.
+
+Terraform calls a resource *tainted* whose making was cut off, and plans to make it anew. A key or a bucket must never
+be made anew, and nothing else needs to be: once the mark is gone, the plan asks the cloud for the thing as it is,
+completes what it lacks, and makes what is not there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gaudi3_deploy import orphans
+from gaudi3_deploy.errors import DeployError
+from gaudi3_deploy.leftover import Unchecked
+from gaudi3_deploy.record import Deployment
+from gaudi3_deploy.state import IRREPLACEABLE, Resource, State
+from gaudi3_deploy.terraform import INSTANCES, Terraform
+
+#: Of other clouds than AWS: what may not be made anew, or changes what others know when it is.
+KEPT_ELSEWHERE = IRREPLACEABLE | {
+    "azurerm_public_ip",
+    "azurerm_resource_group",
+    "google_compute_address",
+    "ibm_is_floating_ip",
+    "ibm_is_public_gateway",
+    "ibm_is_virtual_endpoint_gateway",
+}
+#: Phases in which the last command ran to its end: there is nothing to take over.
+WHOLE = ("up", "site", "ready")
+
+
+def region_of(deployment: Deployment) -> str:
+    """The region on AWS."""
+    return str(deployment.variables.get("region") or "us-west-2")
+
+
+def take_over(deployment: Deployment, terraform: Terraform) -> dict[str, str]:
+    """Untaint what is whole. The ids, by address in the module, of what exists and the state lacks."""
+    state = terraform.state()
+    for resource in (each for each in state.resources if each.tainted):
+        if _is_whole(resource, state, deployment):
+            terraform.untaint(resource.address)
+            terraform.say(f"{resource.address} ({resource.id}) was being made when the last run ended, and is kept")
+    if deployment.cloud != "aws" or deployment.phase in WHOLE or not terraform.adopts:
+        return {}
+    try:
+        found = orphans.on_aws(region_of(deployment), deployment.name, state)
+    except Unchecked as reason:
+        terraform.say(
+            f"whether anything of cluster {deployment.name} is in {region_of(deployment)} that Terraform's state lacks "
+            f"was not checked: {reason}"
+        )
+        return {}
+    for address, identity in found.items():
+        terraform.say(f"{address} ({identity}) is there without Terraform's knowledge, and is taken over")
+    return found
+
+
+def take_over_to_destroy(deployment: Deployment, terraform: Terraform) -> None:
+    """Write down what the state lacks, so that it is destroyed with the rest, or kept as storage."""
+    for address, identity in take_over(deployment, terraform).items():
+        try:
+            terraform.take(deployment.variables_file, f"module.cluster.{address}", identity)
+        except DeployError as error:
+            # It is named among what is left in the end.
+            terraform.say(f"{address} ({identity}) was not taken over: {error}")
+
+
+def _is_whole(resource: Resource, state: State, deployment: Deployment) -> bool:
+    """Whether Terraform can go on with it as it is."""
+    if not resource.type.startswith("aws_"):
+        return resource.type in KEPT_ELSEWHERE
+    if resource.type == "aws_security_group":
+        # A new group lets everything out until Terraform takes that rule away, and it never looks for it again.
+        return False
+    if resource.type in INSTANCES and resource.id in state.machines_told():
+        return False  # Somebody marked a machine that jobs may use: the plan says so and asks.
+    if resource.type in ("aws_nat_gateway", *INSTANCES):
+        return _runs(resource, region_of(deployment))
+    return True
+
+
+def _runs(resource: Resource, region: str) -> bool:
+    """Whether AWS says that a machine or a gateway is there; no where it cannot be asked: a new one takes its place."""
+    try:
+        import boto3
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        return False
+    ec2: Any = boto3.Session(region_name=region).client("ec2")
+    try:
+        if resource.type == "aws_nat_gateway":
+            (gateway,) = ec2.describe_nat_gateways(NatGatewayIds=[resource.id])["NatGateways"]
+            return gateway["State"] in ("pending", "available")
+        answer = ec2.describe_instances(InstanceIds=[resource.id])["Reservations"]
+        return bool(answer) and answer[0]["Instances"][0]["State"]["Name"] in ("pending", "running")
+    except (BotoCoreError, ClientError, ValueError):
+        return False

@@ -1,0 +1,93 @@
+"""The checkpoints' storage, which outlives the machines: what of it stays when a deployment is taken down, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gaudi3_deploy.converge import region_of
+from gaudi3_deploy.leftover import Unchecked
+from gaudi3_deploy.orphans import holds_anything
+from gaudi3_deploy.record import Deployment
+from gaudi3_deploy.state import IRREPLACEABLE, Resource, State
+from gaudi3_deploy.terraform import Terraform
+
+BUCKETS = ("aws_s3_bucket", "azurerm_storage_account", "google_storage_bucket", "ibm_cos_bucket")
+#: List prices of us-east-1, as AWS's pages on S3 and KMS gave them in 2026.
+AWS_COST = "S3 costs about 0.023 USD per GB and month, the key 1 USD per month"
+
+
+@dataclass
+class Kept:
+    """What stays."""
+
+    addresses: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
+    sentence: str = ""
+
+
+def kept(deployment: Deployment, state: State) -> Kept:
+    """The storage, unless it is known to be empty. Looked at before anything is destroyed."""
+    bucket = _bucket(state)
+    if bucket is None:
+        return Kept()
+    name = str(bucket.attributes.get("bucket") or bucket.attributes.get("name") or bucket.id)
+    try:
+        if not _filled(deployment, bucket.id):
+            return Kept()
+        reason = f"{name} holds checkpoints"
+    except Unchecked as why:
+        reason = f"{name} may hold checkpoints, which was not checked ({why})"
+    addresses = state.storage()
+    guards = [each for each in state.resources if each.address in addresses]
+    keys = [each.id for each in guards if each.type == "aws_kms_key"]
+    words = f"{reason}: it stays" + (f" with its key {keys[0]}" if keys else "") + " and all that guards it"
+    cost = f" ({AWS_COST})" if deployment.cloud == "aws" else ", and costs what it holds"
+    return Kept(
+        addresses,
+        {each.id for each in guards},
+        f"{words}{cost}; `gaudi3-deploy up {deployment.name}` uses it again, "
+        f"`gaudi3-deploy down {deployment.name} --checkpoints` deletes it with every checkpoint in it",
+    )
+
+
+def let_go(deployment: Deployment, terraform: Terraform, state: State) -> None:
+    """Make the bucket one that is deleted with what is in it. Nothing but that mark in the state is changed."""
+    bucket = _bucket(state)
+    if bucket is None or "destroy_checkpoints" not in terraform.variables():
+        return
+    if bucket.attributes.get("force_destroy") or bucket.attributes.get("force_delete"):
+        return
+    planned = terraform.plan(
+        deployment.variables_file,
+        deployment.directory / "plan",
+        only=[bucket.address],
+        given={"destroy_checkpoints": True},
+    )
+    if planned.create or planned.replace or planned.delete:  # It is gone already: there is nothing to let go.
+        planned.path.unlink(missing_ok=True)
+        return
+    terraform.apply(planned)
+
+
+def _bucket(state: State) -> Resource | None:
+    found = [each for each in state.of(BUCKETS) if each.address in state.storage() and each.type in IRREPLACEABLE]
+    return found[0] if found else None
+
+
+def _filled(deployment: Deployment, bucket: str) -> bool:
+    """Whether there is anything in the bucket. Raises `Unchecked`."""
+    if deployment.cloud != "aws":
+        raise Unchecked(f"nothing here can look into a bucket on {deployment.cloud}")
+    try:
+        import boto3
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        raise Unchecked("boto3 is not installed") from None
+    try:
+        return holds_anything(boto3.Session(region_name=region_of(deployment)).client("s3"), bucket)
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "NoSuchBucket":
+            return False
+        raise Unchecked(" ".join(str(error).split())) from None
+    except BotoCoreError as error:
+        raise Unchecked(" ".join(str(error).split())) from None

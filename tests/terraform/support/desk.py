@@ -1,0 +1,176 @@
+"""A folder with a copy of the tree, where gaudi3-deploy is called, and where a call of it is cut off."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .account import Account
+from .tool import KEY, copied, user_environment
+
+TREE = Path(__file__).resolve().parents[3] / "terraform"
+UP = ("up", "cluster", "--cloud", "aws", "--size", "16", "--type", "dl1.24xlarge", "--yes")
+SETTINGS = ("--var", "region=us-east-1", "--var", f"ssh_public_key={KEY}")
+
+
+@dataclass(frozen=True)
+class Instant:
+    """When a call is cut off, counted at the service and not by a clock, and how."""
+
+    #: An operation of the service, or * for all that change something.
+    action: str
+    #: How many of them are done.
+    count: int
+    #: power: all ends at once; ctrl-c: as a terminal does it; alone: Terraform goes on by itself.
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.how} after {self.action} {self.count}"
+
+
+class Desk:
+    """The command, in a folder of its own, on an account."""
+
+    def __init__(self, folder: Path, account: Account) -> None:
+        self.folder = folder
+        self.account = account
+        self.environment = user_environment(account.environment)
+        copied(TREE, folder / "terraform")
+
+    def run(self, *arguments: str, code: int = 0) -> str:
+        """Run the command to its end; what it said."""
+        result = subprocess.run(
+            ["gaudi3-deploy", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=600,
+            check=False,
+        )
+        assert result.returncode == code, result.stdout
+        return result.stdout
+
+    def terraform(self, *arguments: str) -> str:
+        """Run terraform in the deployment's workspace."""
+        result = subprocess.run(
+            ["terraform", *arguments],
+            cwd=self.folder / "terraform/aws",
+            env={**self.environment, "TF_WORKSPACE": "cluster"},
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=120,
+            check=False,
+        )
+        assert result.returncode == 0, result.stdout
+        return result.stdout
+
+    def cut_off(self, instant: Instant, gate: Path, *arguments: str) -> bool:
+        """Start the command and end it at an instant; whether that came before its end."""
+        (gate / "held").unlink(missing_ok=True)
+        (gate / "hold").write_text(json.dumps({"action": instant.action, "count": instant.count}))
+        process = subprocess.Popen(
+            ["gaudi3-deploy", *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            deadline = time.monotonic() + 600
+            while not (gate / "held").exists():
+                if process.poll() is not None:
+                    return False
+                assert time.monotonic() < deadline, "the instant did not come"
+                time.sleep(0.1)
+            if instant.how == "power":
+                self.kill_all(process)
+            elif instant.how == "ctrl-c":
+                os.killpg(process.pid, signal.SIGINT)
+                self.wait_for_log("nterrupt")
+            else:
+                process.kill()
+            (gate / "hold").unlink()
+            process.wait(timeout=300)
+            return True
+        finally:
+            (gate / "hold").unlink(missing_ok=True)
+            if process.poll() is None:
+                self.kill_all(process)
+
+    def wait_for_log(self, word: str) -> None:
+        """Until Terraform has said a word."""
+        deadline = time.monotonic() + 60
+        while not any(word in log.read_text() for log in self.folder.glob("deployments/cluster/logs/*-apply.log")):
+            assert time.monotonic() < deadline, f"terraform never said {word}"
+            time.sleep(0.1)
+
+    def state(self) -> dict[str, Any]:
+        """Terraform's state as it is on disk."""
+        path = self.folder / "terraform/aws/terraform.tfstate.d/cluster/terraform.tfstate"
+        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() and path.stat().st_size else {}
+        return found
+
+    def tainted(self) -> list[str]:
+        """Types of what is marked as half made."""
+        return [
+            each["type"]
+            for each in self.state().get("resources", [])
+            for instance in each["instances"]
+            if instance.get("status") == "tainted"
+        ]
+
+    def kill_all(self, process: subprocess.Popen[bytes]) -> None:
+        """End the command and all that works in this folder for it, at one instant: none sees the others end."""
+        everybody = [process.pid]
+        for each in Path("/proc").glob("[0-9]*"):
+            try:
+                if (each / "cwd").readlink().is_relative_to(self.folder / "terraform"):
+                    everybody.append(int(each.name))
+            except OSError:
+                continue
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in everybody:
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    continue
+
+    def keys_made(self) -> list[dict[str, Any]]:
+        """Every key of the cluster that was ever made, as the service has them."""
+        kms = self.account.client("kms")
+        found = [each["KeyId"] for each in kms.list_keys()["Keys"]]
+        wanted = {"TagKey": "Cluster", "TagValue": "cluster"}
+        ours = [key for key in found if wanted in kms.list_resource_tags(KeyId=key)["Tags"]]
+        return [kms.describe_key(KeyId=key)["KeyMetadata"] for key in ours]
+
+    def endpoints(self) -> dict[str, dict[str, Any]]:
+        """The machines on record."""
+        outputs = json.loads((self.folder / "deployments/cluster/outputs.json").read_text())
+        return dict(outputs["cluster_endpoints"])
+
+
+def cpu_seconds(of: Callable[[], Any]) -> tuple[Any, float]:
+    """What a function gives, and the CPU seconds of the processes that ended meanwhile."""
+
+    def used() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    before = used()
+    given = of()
+    return given, used() - before
