@@ -116,7 +116,7 @@ artifact: $(VENV)/.dev
 	pytest tests/system/test_artifact.py
 
 build: $(VENV)/.controller
-	ansible-galaxy collection build --force --output-path dist
+	ansible-galaxy collection build --force --output-path .
 
 bench: $(VENV)/.dev hpu
 	gaudi3-simulator prepare

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import posixpath
 import re
+import shutil
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -30,7 +34,7 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
     top = {member.name.split("/")[0] for member in members}
     assert top == {
         "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "changelogs", "docs",
-        "meta", "playbooks", "plugins", "roles", "terraform", "trainer",
+        "examples", "meta", "playbooks", "plugins", "roles", "terraform", "trainer",
     }  # fmt: skip
     names = {member.name for member in members}
     assert {"trainer/pyproject.toml", "terraform/aws/main.tf", "terraform/catalogue/instances.json"} <= names
@@ -65,6 +69,70 @@ def test_installs_and_runs_by_name(artifact: Path, tmp_path: Path) -> None:
     assert result.returncode == 2
     told = " ".join(result.stdout.split())
     assert "in an installed collection, whose next installation would delete the state: copy" in told
+
+
+def test_every_link_in_its_documents_leads_to_a_file_in_it(artifact: Path) -> None:
+    with tarfile.open(artifact) as tar:
+        names = {member.name.rstrip("/") for member in tar.getmembers()}
+        pages = {name: tar.extractfile(name) for name in names if name.endswith(".md")}
+        texts = {name: page.read().decode() for name, page in pages.items() if page is not None}
+    assert len(texts) > 20
+    dead = []
+    for name, text in texts.items():
+        prose = re.sub(r"(?ms)^\s*```.*?^\s*```", "", text)
+        for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+            if re.match(r"[a-z]+:|#", target):
+                continue
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(name), target.partition("#")[0]))
+            dead += [f"{name}: {target}"] if path not in names else []
+    assert dead == []
+
+
+def commands(heading: str) -> list[str]:
+    """The lines of the README's code blocks below a heading."""
+    section = (ROOT / "README.md").read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return [line.strip() for line in section.splitlines() if line.startswith("    ")]
+
+
+def follow(lines: list[str], folder: Path, home: Path, config: Path | None) -> None:
+    """Run them as a reader does, who puts nodes into the inventory on the way; the nodes do not answer."""
+    given = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    given |= {"HOME": str(home), "ANSIBLE_REMOTE_PORT": "1"} | ({"ANSIBLE_CONFIG": str(config)} if config else {})
+    hosts = folder / "mine" / "hosts.yml"
+    for line in lines:
+        done = subprocess.run(line, shell=True, cwd=folder, env=given, capture_output=True, text=True, timeout=300)
+        output = done.stdout + done.stderr
+        if hosts.exists():
+            hosts.write_text(re.sub(r"192\.0\.2\.\d+", "127.0.0.1", hosts.read_text()))
+        if "gaudi3.scale.site" not in line:
+            assert done.returncode == 0, f"{line}\n{output}"
+        else:
+            assert "3 of 3 hosts do not answer over ssh (gaudi-01, gaudi-02, monitor-01)" in output, f"{line}\n{output}"
+
+
+def test_the_readmes_commands_work_in_an_empty_folder(artifact: Path, tmp_path: Path) -> None:
+    folder, config = tmp_path / "empty", tmp_path / "ansible.cfg"
+    folder.mkdir()
+    config.touch()
+    shutil.copy(artifact, folder)
+    lines = commands("Use it on real nodes")
+    assert len(lines) >= 4
+    follow(lines, folder, tmp_path / "home", config)
+
+
+def test_the_readmes_commands_work_in_a_checkout(artifact: Path, tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    listed = run("git", "ls-files", "-co", "--exclude-standard").stdout.splitlines()
+    for name in (name for name in listed if os.path.lexists(ROOT / name)):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, checkout / name, follow_symlinks=False)
+    shutil.copy(artifact, checkout)  # where `make build` puts it
+    recipe = run("make", "--dry-run", "build", cwd=checkout).stdout
+    assert "collection build --force --output-path .\n" in recipe
+    links = checkout / "collections" / "ansible_collections" / "gaudi3" / "scale"
+    before = sorted(path.name for path in links.iterdir())
+    follow(commands("Use it on real nodes")[:-1], checkout, tmp_path / "home", None)
+    assert sorted(path.name for path in links.iterdir()) == before and (links / "playbooks").is_symlink()
 
 
 def test_links_resolve_names_in_the_checkout() -> None:
