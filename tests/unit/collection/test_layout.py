@@ -72,8 +72,12 @@ def test_the_action_group_has_every_module() -> None:
 def test_the_licence_exception_is_noted_for_every_module() -> None:
     lines = (ROOT / "tests/sanity/ignore-2.19.txt").read_text().splitlines()
     noted = sorted(line.split()[0] for line in lines if line.endswith(" validate-modules:missing-gplv3-license"))
-    inventories = sorted(f"plugins/inventory/{path.name}" for path in (ROOT / "plugins/inventory").glob("*.py"))
-    assert noted == inventories + [f"plugins/modules/{name}.py" for name in NAMES]
+    others = [
+        f"plugins/{kind}/{path.name}"
+        for kind in ("inventory", "lookup")
+        for path in (ROOT / "plugins" / kind).glob("*.py")
+    ]
+    assert noted == sorted(others) + [f"plugins/modules/{name}.py" for name in NAMES]
 
 
 def test_the_collection_tree_is_links_only() -> None:
