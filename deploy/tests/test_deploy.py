@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 from conftest import Deploy
+from gaudi3_deploy import storage
 from gaudi3_deploy.advice import advice
 from gaudi3_deploy.estimate import InstanceType, Price, accrued, market
 from gaudi3_deploy.record import Deployment, Period, load
+from gaudi3_deploy.state import State, read
 from gaudi3_deploy.terraform import read_plan
 
 NEW = ("up", "demo", "--cloud", "aws", "--size", "16", "--type", "box8")
@@ -71,25 +73,84 @@ def test_running_nodes_are_not_replaced_unasked(deploy: Deploy) -> None:
     assert deploy.state() == before
 
 
-def test_a_plan_that_ends_a_machine_is_known_as_such(tmp_path: Path) -> None:
-    def change(address: str, kind: str, *actions: str) -> dict[str, object]:
-        return {"address": address, "type": kind, "mode": "managed", "change": {"actions": list(actions)}}
+def change(address: str, action: str, **more: object) -> dict[str, object]:
+    """An event of `terraform plan -json`."""
+    resource = {"addr": address, "resource_type": address.partition(".")[0]}
+    return {"type": "planned_change", "change": {"resource": resource, "action": action, **more}}
 
-    changes = [
-        change("aws_instance.node", "aws_instance", "delete", "create"),
-        change("aws_s3_bucket.b", "aws_s3_bucket", "delete"),
-        change("aws_vpc.v", "aws_vpc", "update"),
-        change("aws_eip.e", "aws_eip", "no-op"),
+
+def test_a_plan_that_ends_a_machine_is_known_as_such(tmp_path: Path) -> None:
+    events = [
+        change("aws_instance.node", "replace"),
+        change("aws_s3_bucket.b", "delete"),
+        change("aws_vpc.v", "update"),
+        change("aws_eip.e", "import", importing={"id": "eipalloc-1"}),
+        change("aws_subnet.s", "update", importing={"id": "subnet-1"}),
+        change("aws_iam_role.r", "create"),
+        {"type": "change_summary"},
+        {"type": "outputs", "outputs": {"a": {"action": "noop"}}},
     ]
-    plan = read_plan({"resource_changes": changes, "output_changes": {"a": {"actions": ["no-op"]}}}, tmp_path)
-    assert (plan.replace, plan.delete, plan.update, plan.create) == (
+    plan = read_plan(events, tmp_path, State((), {}))
+    assert (plan.replace, plan.delete, plan.update, plan.create, plan.adopt) == (
         ["aws_instance.node"],
         ["aws_s3_bucket.b"],
-        ["aws_vpc.v"],
-        [],
+        ["aws_vpc.v", "aws_subnet.s"],
+        ["aws_iam_role.r"],
+        ["aws_eip.e", "aws_subnet.s"],
     )
     assert plan.nodes_lost == ["aws_instance.node"]
-    assert plan.changes == 4 and not plan.empty
+    assert plan.storage_lost == ["aws_s3_bucket.b"]
+    assert plan.changes == 6 and not plan.empty and not plan.outputs_change
+    assert read_plan(events[-1:], tmp_path, State((), {})).empty
+    assert not read_plan(events[3:4], tmp_path, State((), {})).empty
+
+
+@pytest.mark.parametrize(("told", "lost"), [([], []), (["i-1"], ["aws_instance.node"]), (["i-2"], [])])
+def test_a_machine_that_was_never_told_of_is_no_running_node(tmp_path: Path, told: list[str], lost: list[str]) -> None:
+    pulled = {
+        "outputs": {"cluster_endpoints": {"value": {each: {"instance_id": each} for each in told}}},
+        "resources": [
+            {
+                "mode": "managed",
+                "type": "aws_instance",
+                "name": "node",
+                "instances": [{"status": "tainted", "attributes": {"id": "i-1"}}],
+            }
+        ],
+    }
+    before = read(json.dumps(pulled))
+    assert read_plan([change("aws_instance.node", "replace", reason="tainted")], tmp_path, before).nodes_lost == lost
+    assert read_plan([change("aws_instance.node", "replace")], tmp_path, before).nodes_lost == ["aws_instance.node"]
+
+
+def test_what_holds_checkpoints_stays_with_all_that_it_needs() -> None:
+    def resource(kind: str, name: str, *needs: str, key: str | None = None) -> dict[str, object]:
+        instance = {"attributes": {"id": f"{kind}-{name}"}, "dependencies": list(needs), "index_key": key}
+        return {"mode": "managed", "type": kind, "name": name, "instances": [instance]}
+
+    state = read(
+        json.dumps(
+            {
+                "resources": [
+                    resource("azurerm_resource_group", "cluster"),
+                    resource("azurerm_subnet", "nodes", "azurerm_resource_group.cluster"),
+                    resource("azurerm_storage_account", "checkpoints", "azurerm_subnet.nodes"),
+                    resource("azurerm_linux_virtual_machine", "node", "azurerm_subnet.nodes", key="a-01"),
+                    resource("ibm_cos_bucket", "flow", "ibm_resource_instance.storage"),
+                    resource("ibm_resource_instance", "storage"),
+                ]
+            }
+        )
+    )
+    assert state.storage() == {
+        "azurerm_resource_group.cluster",
+        "azurerm_subnet.nodes",
+        "azurerm_storage_account.checkpoints",
+        "ibm_resource_instance.storage",
+    }
+    kept = storage.kept(Deployment("demo", Path("demo"), "azure"), state)
+    assert kept.addresses == state.storage()
+    assert kept.sentence.startswith("azurerm_storage_account-checkpoints may hold checkpoints, which was not checked (")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])

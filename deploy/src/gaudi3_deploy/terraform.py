@@ -107,10 +107,19 @@ class Terraform:
         command = ["plan", "-json", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", f"-var-file={variables}"]
         command += [f"-out={out}", *(["-destroy"] if destroy else []), *(f"-target={each}" for each in only)]
         command += [f"-var={name}={json.dumps(value)}" for name, value in (given or {}).items()]
-        self._logged("plan", command, self._json_line)
+        events: list[dict[str, Any]] = []
+
+        def listen(line: str) -> None:
+            try:
+                events.append(json.loads(line))
+            except ValueError:
+                return
+
+        # What it prints says all; `terraform show` of the plan would start the provider once more.
+        self._logged("plan", command, listen)
         out.chmod(0o600)
-        shown = self._captured(["show", "-json", str(out)])
-        return read_plan(json.loads(shown), out)
+        tainted = any(each.get("change", {}).get("reason") == "tainted" for each in events)
+        return read_plan(events, out, self.state() if tainted else state.State((), {}))
 
     def apply(self, plan: Plan) -> None:
         """Make it so, telling how far it is."""
@@ -219,44 +228,34 @@ class Terraform:
         return result.stdout
 
 
-def read_plan(shown: dict[str, Any], path: Path) -> Plan:
-    """The plan out of `terraform show -json`."""
+def read_plan(events: Sequence[Mapping[str, Any]], path: Path, before: state.State) -> Plan:
+    """The plan out of what `terraform plan -json` prints; `before` knows what is tainted."""
     plan = Plan(path)
-    told = _machines_told(shown)
-    for each in shown.get("resource_changes", []):
-        actions, address = each["change"]["actions"], each["address"]
-        adopted = bool(each["change"].get("importing"))
-        if each.get("mode") == "data" or (actions in (["no-op"], ["read"]) and not adopted):
+    lists = {"create": plan.create, "update": plan.update, "delete": plan.delete, "replace": plan.replace}
+    for event in events:
+        if event.get("type") == "outputs":
+            plan.outputs_change = any(each.get("action", "noop") != "noop" for each in event["outputs"].values())
+        if event.get("type") != "planned_change":
             continue
-        if adopted:
+        change = event["change"]
+        action, address, kind = change["action"], change["resource"]["addr"], change["resource"]["resource_type"]
+        if change.get("importing"):
             plan.adopt.append(address)
-        if "create" in actions and "delete" in actions:
-            plan.replace.append(address)
-        elif actions == ["create"]:
-            plan.create.append(address)
-        elif actions == ["delete"]:
-            plan.delete.append(address)
-        elif actions != ["no-op"]:
-            plan.update.append(address)
-        if "delete" not in actions:
+        if action in lists:
+            lists[action].append(address)
+        if action not in ("delete", "replace"):
             continue
-        if each["type"] in state.IRREPLACEABLE:
+        if kind in state.IRREPLACEABLE:
             plan.storage_lost.append(address)
-        # Its making was cut off, and no inventory has ever named it: nothing runs on it.
-        unused = each.get("action_reason") == "replace_because_tainted" and (
-            str((each["change"].get("before") or {}).get("id")) not in told
-        )
-        if each["type"] in INSTANCES and not unused:
+        if kind in INSTANCES and not _never_used(address, change, before):
             plan.nodes_lost.append(address)
-    plan.outputs_change = any(change["actions"] != ["no-op"] for change in shown.get("output_changes", {}).values())
     return plan
 
 
-def _machines_told(shown: dict[str, Any]) -> set[str]:
-    """Ids of the machines that the outputs told before the plan."""
-    outputs = shown.get("prior_state", {}).get("values", {}).get("outputs", {})
-    endpoints = outputs.get("cluster_endpoints", {}).get("value") or {}
-    return {str(each["instance_id"]) for each in endpoints.values() if each.get("instance_id")}
+def _never_used(address: str, change: Mapping[str, Any], before: state.State) -> bool:
+    """Whether a machine's making was cut off, and no inventory has ever named it: nothing runs on it."""
+    machine = before.named(address)
+    return change.get("reason") == "tainted" and machine is not None and machine.id not in before.machines_told()
 
 
 def _error_of(line: str) -> list[str]:
