@@ -10,6 +10,7 @@ from torch import nn
 
 from gaudi3_scale.checkpoint import CheckpointStore, Saver
 from gaudi3_scale.checkpoint.fetch import load
+from gaudi3_scale.checkpoint.hyperparameters import advance
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.restore import capture
 from gaudi3_scale.checkpoint.saver import Snapshot
@@ -59,7 +60,7 @@ class Training:
         """Continue from a checkpoint."""
         state = checkpoint.state()
         load(checkpoint, peers, self.model, [self.optimizer], state)
-        self.scheduler.load_state_dict(state["scheduler"])
+        advance(self.scheduler, state["scheduler"]["last_epoch"])
         self.done = state["step"]
 
     def weights(self) -> dict[str, Any]:

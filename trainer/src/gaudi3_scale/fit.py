@@ -14,6 +14,7 @@ import torch
 
 from gaudi3_scale import device as devices
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
+from gaudi3_scale.checkpoint.job import key_of, settle
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.saver import Saver
 from gaudi3_scale.checkpoint.target import open_target
@@ -35,6 +36,19 @@ from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger, process_age, use
 from gaudi3_scale.throughput.meter import meter_for
 from gaudi3_scale.throughput.watch import Watch
+
+HYPERPARAMETERS = (
+    "learning_rate",
+    "schedule",
+    "warmup_steps",
+    "final_learning_rate",
+    "decay_fraction",
+    "betas",
+    "epsilon",
+    "weight_decay",
+    "gradient_clip",
+)
+"""Settings of `train` that may change over a restart, which says so."""
 
 
 def fit(config: Config, notices: Notices | None = None) -> None:
@@ -152,7 +166,9 @@ class _Job:
     def run(self) -> None:
         """Agree, prepare, train, measure."""
         config, team, progress = self.config, self.team, self.progress
-        checkpoint = agree(self.peers.patient, self.store, self.lines.path, self.console.say, self.target)
+        adopt, patient = config.checkpoint.adopt, self.peers.patient
+        self.job = settle(patient, config.output_dir, self.store, key_of(config), self.target, adopt)
+        checkpoint = agree(patient, self.store, self.lines.path, self.console.say, self.target, self.job, adopt)
         if checkpoint is not None and checkpoint.step >= config.train.max_steps:
             done = [not team.writer or self.status.finished(config.train.max_steps)]
             if all(all(each) for each in team.gather(done)):
@@ -232,6 +248,7 @@ class _Job:
             "world_size": self.team.topology.world_size,
             "samples_per_step": self.progress.samples_per_step,
             "batch": self._configured,
+            "hyperparameters": {name: getattr(self.config.train, name) for name in HYPERPARAMETERS},
             "device": self.device.type,
             "torch": str(torch.__version__),
         }
@@ -244,7 +261,8 @@ class _Job:
                 f"The checkpoint {checkpoint.path} is of a model with other sizes than the configuration's: "
                 "use another output_dir, or the sizes it was written with."
             )
-        others = [name for name, value in about.items() if manifest.get(name) != value]
+        others = [name for name, value in about.items() if name != "hyperparameters" and manifest.get(name) != value]
+        self._say_hyperparameters(manifest.get("hyperparameters", {}), about["hyperparameters"])
         if others:
             self.console.say(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
         state = checkpoint.state()
@@ -255,6 +273,13 @@ class _Job:
         progress.resumed_from_step = checkpoint.step
         self.console.say(f"resuming from step {checkpoint.step}")
         return state
+
+    def _say_hyperparameters(self, before: dict[str, Any], now: dict[str, Any]) -> None:
+        """What is configured counts, not what the checkpoint was trained with: say where they differ."""
+        then = {name: type(value)(before[name]) for name, value in now.items() if name in before}  # JSON has no tuples
+        changed = [f"train.{name} {now[name]} instead of {old}" for name, old in then.items() if now[name] != old]
+        if changed:
+            self.console.say(f"resuming with {', '.join(changed)}")
 
     def _train(
         self,
@@ -295,8 +320,10 @@ class _Job:
             self.console.say(f"{option}: {effect}")
         if progress.step < config.train.max_steps:
             settings = config.checkpoint
-            uploader = Uploader(self.target, self.store, self.peers, self.console.say) if self.target else None
-            saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies, uploader)
+            uploader = None
+            if self.target is not None:
+                uploader = Uploader(self.target, self.store, self.peers, self.console.say, job=self.job)
+            saver = Saver(self.store, self.peers, about, settings.asynchronous, settings.copies, uploader, self.job)
             if uploader is not None and checkpoint is not None:
                 uploader.catch_up(self.peers, checkpoint)
             finite = FiniteCheck(config.train, team, progress, self.console)

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import lightning.pytorch as pl
+from torch.optim.lr_scheduler import LambdaLR
 
 from gaudi3_scale.callbacks.finite import FiniteCheck
 from gaudi3_scale.callbacks.report import Report
 from gaudi3_scale.checkpoint import Checkpoint
 from gaudi3_scale.checkpoint.fetch import load
+from gaudi3_scale.checkpoint.hyperparameters import advance
 from gaudi3_scale.checkpoint.restore import capture as capture_training
 from gaudi3_scale.checkpoint.saver import Saver, Snapshot
 from gaudi3_scale.config import Config
@@ -36,7 +38,9 @@ class Restore(pl.Callback):
         """Called once everything is on its device, sharded if it is to be."""
         assert isinstance(pl_module, LanguageModule)
         load(self._checkpoint, self._saver.peers.patient, pl_module.model, trainer.optimizers, self._state)
-        trainer.lr_scheduler_configs[0].scheduler.load_state_dict(self._state["scheduler"])
+        scheduler = trainer.lr_scheduler_configs[0].scheduler
+        assert isinstance(scheduler, LambdaLR)
+        advance(scheduler, self._state["scheduler"]["last_epoch"])
 
 
 class Save(pl.Callback):
@@ -152,7 +156,8 @@ class Save(pl.Callback):
                 "loss": progress.loss,
                 "first_loss": progress.first_loss,
                 "skipped_steps": progress.skipped_steps,
-                "scheduler": trainer.lr_scheduler_configs[0].scheduler.state_dict(),
+                # Its position alone: rates follow from the configuration of whoever resumes.
+                "scheduler": {"last_epoch": trainer.lr_scheduler_configs[0].scheduler.state_dict()["last_epoch"]},
             },
             rank={
                 "random": capture(self._device),

@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 import lightning.pytorch as pl
 
+from gaudi3_scale.checkpoint import hyperparameters
 from gaudi3_scale.checkpoint.fetch import load
+from gaudi3_scale.checkpoint.job import settle
 from gaudi3_scale.checkpoint.manifest import STATE
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.restore import capture
@@ -48,8 +50,12 @@ class GaudiCheckpoint(pl.Callback):
         target: str | None = None,
         endpoint_url: str | None = None,
         resume: Literal["auto"] | None = "auto",
+        job: str | None = None,
+        adopt: bool = False,
     ) -> None:
         """As in the section `checkpoint` of `gaudi3-train config`.
+
+        Without `job`, a name, a training whose nodes all lost their disks does not know its checkpoints in `target`.
 
         `resume` None starts anew, whatever is there; a `ckpt_path` given to the Trainer goes before `auto`.
         """
@@ -60,9 +66,12 @@ class GaudiCheckpoint(pl.Callback):
         self._copies = copies
         self._target = (target, endpoint_url)
         self._resume = resume
+        self._job = job or ""
+        self._adopt = adopt
         self._random: dict[str, Any] | None = None
         self._new_epoch = False
         self._last = -1
+        self._configured: dict[str, Any] = {}
         self.saver: Saver | None = None
         """The saver, while `fit` runs: `last_stall`, `committed`, `uploader`."""
 
@@ -77,21 +86,27 @@ class GaudiCheckpoint(pl.Callback):
 
         store = CheckpointStore(self._directory, self._keep[0], say, self._keep[1])
         target = open_target(*self._target) if self._target[0] is not None else None  # type: ignore[arg-type]
-        uploader = Uploader(target, store, peers, say) if target is not None else None
+        job = settle(peers.patient, self._directory, store, self._job, target, self._adopt)
+        uploader = Uploader(target, store, peers, say, job=job) if target is not None else None
+        self._configured = hyperparameters.configured(trainer.optimizers, _schedulers(trainer))
         about = {"world_size": peers.size, "module": type(pl_module).__name__}
-        self.saver = Saver(store, peers, about, self._asynchronous, self._copies, uploader)
+        self.saver = Saver(store, peers, about, self._asynchronous, self._copies, uploader, job)
         self.saver.bind(lambda step: self._snapshot(trainer, pl_module, step))
         if self._resume is None or trainer.ckpt_path is not None:
             return
-        checkpoint = agree(peers.patient, store, None, say, target)
+        checkpoint = agree(peers.patient, store, None, say, target, job, self._adopt)
         if checkpoint is None:
             return
         if uploader is not None:
             uploader.catch_up(peers, checkpoint)
         state = checkpoint.state()
         load(checkpoint, peers.patient, pl_module, trainer.optimizers, state)
-        for config, saved in zip(trainer.lr_scheduler_configs, state["schedulers"], strict=True):
-            config.scheduler.load_state_dict(saved)
+        saved = {"groups": state["training"]["groups"], "schedulers": state["schedulers"]}
+        changed = hyperparameters.resume(
+            trainer.optimizers, _schedulers(trainer), self._configured, state.get("configured"), saved
+        )
+        if changed:
+            say(f"resuming with {', '.join(changed)}")
         for callback in self._others(trainer):
             if callback.state_key in state["callbacks"]:
                 callback.load_state_dict(state["callbacks"][callback.state_key])
@@ -149,7 +164,8 @@ class GaudiCheckpoint(pl.Callback):
             training=training,
             shared={
                 "step": step,
-                "schedulers": [config.scheduler.state_dict() for config in trainer.lr_scheduler_configs],
+                "schedulers": [scheduler.state_dict() for scheduler in _schedulers(trainer)],
+                "configured": self._configured,
                 "callbacks": {c.state_key: state for c in self._others(trainer) if (state := c.state_dict())},
             },
             rank={"loops": trainer.fit_loop.state_dict(), "random": capture_random(_device(module))},
@@ -158,6 +174,10 @@ class GaudiCheckpoint(pl.Callback):
     def _others(self, trainer: pl.Trainer) -> list[Any]:
         callbacks: list[Any] = trainer.callbacks
         return [callback for callback in callbacks if callback is not self]
+
+
+def _schedulers(trainer: pl.Trainer) -> list[Any]:
+    return [config.scheduler for config in trainer.lr_scheduler_configs]
 
 
 def _device(module: pl.LightningModule) -> Device:

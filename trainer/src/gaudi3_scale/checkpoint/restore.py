@@ -69,7 +69,10 @@ class TrainingState:
         return {name: tensor for name, tensor in self.tensors.items() if name in saved}
 
     def apply(self, rest: dict[str, Any], where: str) -> None:
-        """Restore what is no tensor: hyperparameters of the optimizers, values in their state."""
+        """Restore the values in the optimizers' state that are no tensors.
+
+        Hyperparameters stay what they are: see `hyperparameters.py`.
+        """
         for number, optimizer in enumerate(self._optimizers):
             here, there = self._groups[number], rest["groups"][number]
             if [group["params"] for group in here] != [group["params"] for group in there]:
@@ -80,7 +83,6 @@ class TrainingState:
             by_name: dict[str, torch.Tensor] = {}
             for named, live in zip(there, optimizer.param_groups, strict=True):
                 by_name.update(zip(named["params"], live["params"], strict=True))
-                live.update({key: value for key, value in named.items() if key != "params"})
             for name, parts in rest["values"][number].items():
                 optimizer.state[by_name[name]].update(parts)
 
