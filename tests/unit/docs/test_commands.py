@@ -142,6 +142,28 @@ def test_documented_commands_are_understood(program: str, tmp_path: Path, monkey
     assert wrong == []
 
 
+def test_documented_targets_of_make_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = {name for line in re.findall(r"^([a-z][a-z -]*):", makefile, re.MULTILINE) for name in line.split()}
+    shown, named = documented("make")
+    asked = [(where, word) for where, given in shown for word in given if re.fullmatch(r"[a-z-]+", word)]
+    assert len(asked) > 5
+    assert [(where, target) for where, target in [*asked, *named] if target.islower() and target not in targets] == []
+
+
+def test_documented_playbooks_exist() -> None:
+    shown, _named = documented("ansible-playbook")
+    places = [
+        (where, word) for where, given in shown for word in given if re.fullmatch(r"[\w/.-]+\.yml|gaudi3\.[\w.]+", word)
+    ]
+    playbooks = [
+        (where, f"playbooks/{word.removeprefix('gaudi3.scale.')}.yml" if word.startswith("gaudi3.") else word)
+        for where, word in places
+    ]
+    assert len(playbooks) > 5
+    assert [(where, path) for where, path in playbooks if not (ROOT / path).is_file()] == []
+
+
 @pytest.mark.parametrize(
     ("program", "line"),
     [
