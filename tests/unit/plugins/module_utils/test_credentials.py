@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import ssl
 import subprocess
+import threading
 from pathlib import Path
 
 import bcrypt
@@ -187,3 +188,26 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatc
     monkeypatch.undo()
     assert password(tmp_path / "secrets")[0] == first[0]
     assert len(list((tmp_path / "secrets").iterdir())) == 2
+
+
+def test_hosts_which_run_at_once_take_turns_and_get_one_authority(tmp_path: Path) -> None:
+    path = tmp_path / "secrets"
+    path.mkdir(mode=0o700)
+    made: list[tuple[Certificate, list[str]]] = []
+
+    def make(name: str) -> None:
+        made.append(certificate(path, name=name))
+
+    threads = [threading.Thread(target=make, args=(name,)) for name in ("one", "two")]
+    # As the first of the hosts does: the others wait outside.
+    with Folder(str(path)).opened():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(0.2)
+        assert (made, list(path.iterdir())) == ([], [])
+    for thread in threads:
+        thread.join(10)
+    (first, changed_first), (second, changed_second) = made
+    assert first.authority == second.authority
+    assert ("ca.key" in changed_first, "ca.key" in changed_second) == (True, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,4 +57,21 @@ def test_wrong_options_are_told_before_anything_is_made(
     result = run_module(gaudi_credentials, directory=str(tmp_path / "s"), **options)
     assert result["failed"] is True
     assert result["msg"] == message
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("library", "options"),
+    [("bcrypt", {"passwords": ["a"]}), ("cryptography", {"certificate": "c", "hosts": ["10.0.0.1"]})],
+)
+def test_a_missing_library_is_named_before_anything_is_made(
+    tmp_path: Path, run_module: Any, monkeypatch: pytest.MonkeyPatch, library: str, options: dict[str, Any]
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == library]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, None)  # import raises ImportError
+    result = run_module(gaudi_credentials, directory=str(tmp_path / "s"), **options)
+    assert result["failed"] is True
+    assert result["msg"].startswith(f"Failed to import the required Python library ({library})")
+    assert "on the controller" in result["msg"]
     assert list(tmp_path.iterdir()) == []

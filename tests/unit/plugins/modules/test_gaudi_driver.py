@@ -295,3 +295,12 @@ def test_unloading_takes_all_out_and_names_no_reboot(node: Node, run: Run) -> No
     assert result["unloaded"][-1] == "habanalabs_compat"
     assert (result["modules"], result["driver_version"]) == ([], None)
     assert run(state="unloaded", release=None)["changed"] is False
+
+
+def test_a_missing_network_script_is_told_and_not_passed_over(node: Node, run: Run) -> None:
+    (node.root / "ports.sh").unlink()
+    result = run()
+    assert result["failed"] is True
+    assert result["msg"] == (
+        f"The external ports cannot be brought up without {node.root}/ports.sh; install habanalabs-qual."
+    )

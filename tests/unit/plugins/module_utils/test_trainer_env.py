@@ -1,0 +1,56 @@
+"""How the trainer's requirements come from a package index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.trainer_env import InstallError, TrainerEnv
+
+INDEX = "https://user:secret@index.example/simple"
+
+
+class Pip:
+    """Records how pip was called."""
+
+    def __init__(self, rc: int = 0, err: str = "") -> None:
+        self.calls: list[tuple[list[str], dict[str, str]]] = []
+        self.rc, self.err = rc, err
+
+    def __call__(self, argv: list[str], **options: Any) -> tuple[int, str, str]:
+        self.calls.append((argv, options["environ_update"]))
+        return self.rc, "", self.err
+
+
+@pytest.mark.parametrize(("url", "environment"), [(INDEX, {"PIP_INDEX_URL": INDEX}), (None, {}), ("", {})])
+def test_the_index_is_handed_to_pip_and_to_nobody_who_lists_processes(
+    tmp_path: Path, url: str | None, environment: dict[str, str]
+) -> None:
+    pip = Pip()
+    TrainerEnv(pip, str(tmp_path), "/usr/bin/python3").install_from_index(["lightning>=2.6", "pyyaml"], url)
+    assert pip.calls == [
+        (
+            [
+                f"{tmp_path}/venv/bin/python",
+                "-m",
+                "pip",
+                "install",
+                "--disable-pip-version-check",
+                "--no-input",
+                "lightning>=2.6",
+                "pyyaml",
+            ],
+            environment,
+        )
+    ]
+
+
+def test_pips_last_line_is_the_reason(tmp_path: Path) -> None:
+    env = TrainerEnv(Pip(1, "WARNING: x\nERROR: No matching distribution found for pyyaml\n"), str(tmp_path), "python3")
+    with pytest.raises(InstallError) as caught:
+        env.install_from_index(["pyyaml"], INDEX)
+    assert str(caught.value) == (
+        "The trainer's requirements cannot be installed on this node: ERROR: No matching distribution found for pyyaml"
+    )
