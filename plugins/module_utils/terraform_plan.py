@@ -12,6 +12,19 @@ from typing import Any
 #: Resources that are machines: to destroy or replace one ends what runs on it.
 MACHINES = frozenset({"aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance"})
 
+#: What is lost for good where it is replaced: data, or the key to it.
+IRREPLACEABLE = frozenset(
+    {
+        "aws_kms_key",
+        "aws_s3_bucket",
+        "azurerm_storage_account",
+        "azurerm_storage_container",
+        "google_storage_bucket",
+        "ibm_resource_instance",
+        "ibm_cos_bucket",
+    }
+)
+
 
 @dataclass
 class Plan:
@@ -25,6 +38,8 @@ class Plan:
     outputs: list[str] = field(default_factory=list)
     #: Running machines among what would be replaced or deleted.
     machines_lost: list[str] = field(default_factory=list)
+    #: Keys and buckets among it.
+    storage_lost: list[str] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:
@@ -56,6 +71,7 @@ class Plan:
 def read_plan(shown: Mapping[str, Any]) -> Plan:
     """The plan out of what ``terraform show -json PLAN`` prints."""
     plan = Plan()
+    told = _machines_told(shown)
     for change in shown.get("resource_changes", []):
         actions, address = change["change"]["actions"], change["address"]
         if change.get("mode") == "data" or actions in (["no-op"], ["read"]):
@@ -68,11 +84,26 @@ def read_plan(shown: Mapping[str, Any]) -> Plan:
             plan.delete.append(address)
         else:
             plan.update.append(address)
-        if "delete" in actions and change.get("type") in MACHINES:
+        if "delete" not in actions:
+            continue
+        tainted = change.get("action_reason") == "replace_because_tainted"
+        # Its making was cut off, and no inventory has ever named it: nothing runs on it.
+        unused = tainted and str((change["change"].get("before") or {}).get("id")) not in told
+        if change.get("type") in MACHINES and not unused:
             plan.machines_lost.append(address)
+        # One that is only marked is unmarked before it is planned, but not in check mode.
+        if change.get("type") in IRREPLACEABLE and not tainted:
+            plan.storage_lost.append(address)
     changes = shown.get("output_changes") or {}
     plan.outputs = sorted(name for name, change in changes.items() if change["actions"] != ["no-op"])
     return plan
+
+
+def _machines_told(shown: Mapping[str, Any]) -> set[str]:
+    """Ids of the machines that the outputs told before the plan, and that a job may so have used."""
+    outputs = ((shown.get("prior_state") or {}).get("values") or {}).get("outputs") or {}
+    endpoints = (outputs.get("cluster_endpoints") or {}).get("value") or {}
+    return {str(each["instance_id"]) for each in endpoints.values() if each.get("instance_id")}
 
 
 def errors_of(said: str) -> list[str]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_command import first_error
 from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import Plan, errors_of, read_plan
 from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_state import TerraformStateError
+from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_storage import to_be_kept_as_they_are
 
 
 class Project:
@@ -28,16 +29,30 @@ class Project:
         """Fetch providers and modules, where they are not there yet."""
         self._call("init", "-input=false", "-no-color")
 
-    def plan(self, variables: Mapping[str, Any], folder: str, destroy: bool) -> tuple[Plan, str]:
+    def state(self) -> dict[str, Any]:
+        """The whole state; empty where there is none yet."""
+        pulled: dict[str, Any] = json.loads(self._call("state", "pull") or "{}")
+        return pulled
+
+    def keep_half_made(self) -> None:
+        """Take Terraform's mark from what an interrupted apply left and what must not be made anew, such as a key."""
+        for address in to_be_kept_as_they_are(self.state()):
+            self._call("untaint", self._lock, address)
+
+    def plan(
+        self, variables: Mapping[str, Any], folder: str, destroy: bool, only: Sequence[str] = ()
+    ) -> tuple[Plan, str]:
         """Compare what is wanted with what there is; the plan, and the file that ``apply`` takes.
 
-        ``folder`` gets the variables and the plan, which holds them too: it must be the user's alone.
+        ``folder`` gets the variables and the plan, which holds them too: it must be the user's alone. ``only`` are
+        addresses, where not all is to be looked at.
         """
         given, planned = os.path.join(folder, "variables.tfvars.json"), os.path.join(folder, "plan")
         with open(os.open(given, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
             json.dump(variables, stream)
         arguments = ["-input=false", "-json", self._lock, f"-var-file={given}", f"-out={planned}"]
-        self._call("plan", *arguments, *(["-destroy"] if destroy else []))
+        arguments += [*(["-destroy"] if destroy else []), *(f"-target={address}" for address in only)]
+        self._call("plan", *arguments)
         return read_plan(json.loads(self._call("show", "-json", planned))), planned
 
     def apply(self, planned: str) -> None:

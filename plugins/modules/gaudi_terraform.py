@@ -14,7 +14,11 @@ author:
 description:
   - Plans in a workspace of a Terraform project, applies what was planned, and returns the outputs.
   - In check mode it plans and does no more. What it then tells is what the real run does.
-  - A plan that would destroy or replace running machines is refused, unless O(allow_replace=true).
+  - A plan that would destroy or replace running machines is refused, unless O(allow_replace=true). A machine whose
+    making was cut off, and that no output has told, is none. A plan that would replace a key or a bucket is always
+    refused.
+  - With O(state=absent) a bucket with checkpoints in it stays, with its key and all that guards it, unless the variable
+    C(destroy_checkpoints) is true. On AWS it is looked into (which needs C(boto3)); where that cannot be, it stays.
   - Interrupted and run again it goes on, as far as Terraform's state knows what was made.
 notes:
   - The state lies where the project's backend puts it, without one in C(terraform.tfstate.d) of O(project_path).
@@ -33,7 +37,7 @@ options:
     required: true
   state:
     description:
-      - V(present) makes what is wanted, V(absent) destroys all that the workspace has.
+      - V(present) makes what is wanted, V(absent) destroys all that the workspace has but checkpoints.
     type: str
     choices: [present, absent]
     default: present
@@ -123,6 +127,12 @@ plan:
       type: list
       elements: str
       sample: [cluster_endpoints]
+kept:
+  description: Addresses of the checkpoints' storage that stays with O(state=absent).
+  returned: success
+  type: list
+  elements: str
+  sample: []
 outputs:
   description: The outputs' values by name, as they are afterwards; in check mode as they are now.
   returned: success
@@ -132,11 +142,14 @@ outputs:
 
 import os
 import shutil
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import Plan
 from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_project import Project
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_state import TerraformStateError
+from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_state import TerraformStateError, managed
+from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_storage import block_of, bucket, storage
 
 
 def run(module: AnsibleModule) -> None:
@@ -161,7 +174,18 @@ def run(module: AnsibleModule) -> None:
         )
     project = Project(folder, given["workspace"], executable, given["lock_timeout"])
     project.init()
-    plan, planned = project.plan(given["variables"], module.tmpdir, absent)
+    kept: list[str] = []
+    if absent:
+        kept, plan, planned = plan_the_end(module, project)
+    else:
+        if not module.check_mode:
+            project.keep_half_made()
+        plan, planned = project.plan(given["variables"], module.tmpdir, False)
+        if plan.storage_lost:
+            raise TerraformStateError(
+                f"The plan destroys or replaces what checkpoints lie in or are encrypted with "
+                f"({', '.join(plan.storage_lost)}): change what is asked for."
+            )
     if plan.machines_lost and not absent and not given["allow_replace"]:
         raise TerraformStateError(
             f"The plan destroys or replaces {len(plan.machines_lost)} running machines "
@@ -170,9 +194,45 @@ def run(module: AnsibleModule) -> None:
     if plan.changed and not module.check_mode:
         project.apply(planned)
     outputs = project.outputs()
-    if absent and not module.check_mode and plan.changed:
+    if absent and not module.check_mode and plan.changed and not kept:
         project.forget()
-    module.exit_json(changed=plan.changed, plan=plan.as_dict(), outputs=outputs, diff=plan.diff())
+    module.exit_json(changed=plan.changed, plan=plan.as_dict(), outputs=outputs, diff=plan.diff(), kept=kept)
+
+
+def plan_the_end(module: AnsibleModule, project: Project) -> tuple[list[str], Plan, str]:
+    """What stays, and the plan that destroys the rest."""
+    variables, state = module.params["variables"], project.state()
+    found = bucket(state)
+    if found is None:
+        return [], *project.plan(variables, module.tmpdir, True)
+    kind, address, attributes = found
+    if not variables.get("destroy_checkpoints") and may_hold_something(kind, attributes):
+        kept = storage(state)
+        going = sorted({block_of(each) for _kind, each, _instance in managed(state) if each not in kept})
+        if not going:
+            return sorted(kept), Plan(), ""
+        return sorted(kept), *project.plan(variables, module.tmpdir, True, going)
+    force = attributes.get("force_destroy") or attributes.get("force_delete")
+    if variables.get("destroy_checkpoints") and not force and not module.check_mode:
+        # Terraform deletes a bucket with what is in it only where its state says so already.
+        marked, planned = project.plan(variables, module.tmpdir, False, [address])
+        if marked.update and not (marked.create or marked.replace or marked.delete):
+            project.apply(planned)
+    return [], *project.plan(variables, module.tmpdir, True)
+
+
+def may_hold_something(kind: str, attributes: dict[str, Any]) -> bool:
+    """Whether a bucket has an object or a version of one; true where it cannot be looked into."""
+    if kind != "aws_s3_bucket":
+        return True
+    try:
+        import boto3
+
+        client = boto3.client("s3", region_name=attributes.get("region"))
+        found = client.list_object_versions(Bucket=attributes["bucket"], MaxKeys=1)
+    except Exception:  # Whatever the reason: what was not seen to be empty is kept.
+        return True
+    return bool(found.get("Versions") or found.get("DeleteMarkers"))
 
 
 def main() -> None:

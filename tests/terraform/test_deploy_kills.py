@@ -51,16 +51,14 @@ SAMPLE = random.Random(SEED).sample(INSTANTS, 1)
 @pytest.fixture
 def desk(terraform: str, tmp_path: Path) -> Iterator[Desk]:
     """An empty account with a gate."""
-    gate = tmp_path / "gate"
-    gate.mkdir()
-    with moto_account(tmp_path, "us-east-1", gate) as account:
+    with moto_account(tmp_path, "us-east-1", tmp_path / "gate") as account:
         yield Desk(tmp_path, account)
 
 
 def converge(desk: Desk, instant: Instant) -> dict[str, Any]:
     """Cut `up` off, run it again, and look at what there is; a row of the table."""
     began = time.monotonic()
-    cut, first = cpu_seconds(lambda: desk.cut_off(instant, desk.folder / "gate", *UP, *SETTINGS))
+    cut, first = cpu_seconds(lambda: desk.cut_off(instant, *UP, *SETTINGS))
     assert cut, f"`up` was through before {instant}"
     state = desk.state().get("resources", [])
     written = sum(len(each["instances"]) for each in state if each["mode"] == "managed")

@@ -283,6 +283,7 @@ def down(
         if not yes:
             _ask_for_name(name, planned, checkpoints)
         deployment.enter("destroying")
+        converge.sweep(deployment, terraform, state)
         try:
             if checkpoints:
                 planned.path.unlink()

@@ -66,6 +66,18 @@ def take_over_to_destroy(deployment: Deployment, terraform: Terraform) -> None:
             terraform.say(f"{address} ({identity}) was not taken over: {error}")
 
 
+def sweep(deployment: Deployment, terraform: Terraform, state: State) -> None:
+    """Delete what nothing can take over and nobody needs; what could not be looked for is named in the end."""
+    if deployment.cloud != "aws" or not state.resources:
+        return
+    try:
+        gone = orphans.sweep(region_of(deployment), deployment.name, state)
+    except Unchecked:
+        return
+    if gone:
+        terraform.say(f"deleted what an interrupted run left behind: {', '.join(gone)}")
+
+
 def _is_whole(resource: Resource, state: State, deployment: Deployment) -> bool:
     """Whether Terraform can go on with it as it is."""
     if not resource.type.startswith("aws_"):

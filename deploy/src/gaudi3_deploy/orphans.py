@@ -21,6 +21,39 @@ PORTS = {22: "ssh", 3000: "grafana", 9090: "prometheus", 9093: "alertmanager"}
 WEB = {80: "http", 443: "https"}
 
 
+def sweep(region: str, cluster: str, state: State) -> list[str]:
+    """Delete key pairs and security groups of the cluster that the state lacks; their ids. Raises `Unchecked`.
+
+    A key pair cannot be taken over, as AWS keeps no public half to compare with, and a group that was cut off before it
+    was closed must not be. Neither holds anything; a group would keep its VPC from being deleted, and AWS does not
+    delete one that is in use.
+    """
+    try:
+        import boto3
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        raise Unchecked("boto3 is not installed") from None
+    known = {each.id for each in state.resources} | {
+        str(each.attributes.get("key_pair_id")) for each in state.resources
+    }
+    tags = {"Cluster": cluster, "ManagedBy": "terraform"}
+    filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()]
+    gone = []
+    try:
+        ec2 = boto3.Session(region_name=region).client("ec2")
+        for pair in ec2.describe_key_pairs(Filters=filters)["KeyPairs"]:
+            if pair["KeyPairId"] not in known:
+                ec2.delete_key_pair(KeyPairId=pair["KeyPairId"])
+                gone.append(pair["KeyPairId"])
+        for group in ec2.describe_security_groups(Filters=filters)["SecurityGroups"]:
+            if group["GroupId"] not in known and group["GroupName"] != "default":
+                ec2.delete_security_group(GroupId=group["GroupId"])
+                gone.append(group["GroupId"])
+    except (BotoCoreError, ClientError) as error:
+        raise Unchecked(" ".join(str(error).split())) from None
+    return gone
+
+
 def on_aws(region: str, cluster: str, state: State) -> dict[str, str]:
     """Ids by address in the module, of what belongs to the cluster and is not in the state. Raises `Unchecked`."""
     try:

@@ -43,6 +43,7 @@ class Desk:
         self.folder = folder
         self.account = account
         self.environment = user_environment(account.environment)
+        (folder / "gate").mkdir(exist_ok=True)
         copied(TREE, folder / "terraform")
 
     def run(self, *arguments: str, code: int = 0) -> str:
@@ -77,10 +78,11 @@ class Desk:
         assert result.returncode == 0, result.stdout
         return result.stdout
 
-    def cut_off(self, instant: Instant, gate: Path, *arguments: str) -> bool:
-        """Start the command and end it at an instant; whether that came before its end."""
+    def cut_off(self, instant: Instant, *arguments: str) -> bool:
+        """Start the command and end it at an instant, counted from now on; whether that came before its end."""
+        gate = self.folder / "gate"
         (gate / "held").unlink(missing_ok=True)
-        (gate / "hold").write_text(json.dumps({"action": instant.action, "count": instant.count}))
+        (gate / "hold").write_text(json.dumps({"action": instant.action, "count": instant.count + self._done(instant)}))
         process = subprocess.Popen(
             ["gaudi3-deploy", *arguments],
             cwd=self.folder,
@@ -112,10 +114,17 @@ class Desk:
             if process.poll() is None:
                 self.kill_all(process)
 
+    def _done(self, instant: Instant) -> int:
+        """How many of an instant's operations are done."""
+        log = self.folder / "gate/actions"
+        done = log.read_text().split() if log.exists() else []
+        return len(done) if instant.action == "*" else done.count(instant.action)
+
     def wait_for_log(self, word: str) -> None:
         """Until Terraform has said a word."""
         deadline = time.monotonic() + 60
-        while not any(word in log.read_text() for log in self.folder.glob("deployments/cluster/logs/*-apply.log")):
+        log = max(self.folder.glob("deployments/cluster/logs/*-apply.log"))
+        while word not in log.read_text():
             assert time.monotonic() < deadline, f"terraform never said {word}"
             time.sleep(0.1)
 

@@ -52,6 +52,36 @@ def test_machines_that_would_be_lost(kind: str, actions: tuple[str, ...]) -> Non
     assert read_plan({"resource_changes": [change(address, *actions)]}).machines_lost == [address]
 
 
+@pytest.mark.parametrize(
+    ("reason", "told", "lost"),
+    [
+        ("replace_because_tainted", None, False),
+        ("replace_because_tainted", "i-2", False),
+        ("replace_because_tainted", "i-1", True),
+        ("replace_because_cannot_update", None, True),
+        (None, None, True),
+    ],
+)
+def test_a_half_made_machine_that_no_inventory_named_is_not_lost(reason: str, told: str, lost: bool) -> None:
+    machine = change("module.cluster.aws_instance.monitor", "delete", "create")
+    machine["action_reason"] = reason
+    machine["change"]["before"] = {"id": "i-1"}
+    endpoints = {"a": {"instance_id": told}} if told else {}
+    shown = {
+        "resource_changes": [machine],
+        "prior_state": {"values": {"outputs": {"cluster_endpoints": {"value": endpoints}}}},
+    }
+    assert read_plan(shown).machines_lost == (["module.cluster.aws_instance.monitor"] if lost else [])
+
+
+def test_keys_and_buckets_that_would_be_lost() -> None:
+    changes = [change("aws_kms_key.cluster", "delete", "create"), change("aws_s3_bucket.checkpoints", "delete")]
+    assert read_plan({"resource_changes": changes}).storage_lost == ["aws_kms_key.cluster", "aws_s3_bucket.checkpoints"]
+    for each in changes:  # only marked: unmarked before the real run plans
+        each["action_reason"] = "replace_because_tainted"
+    assert read_plan({"resource_changes": changes}).storage_lost == []
+
+
 def test_a_machine_that_is_made_or_changed_is_not_lost() -> None:
     changes = [change("aws_instance.node", "create"), change("aws_instance.monitor", "update")]
     assert read_plan({"resource_changes": changes}).machines_lost == []

@@ -1,0 +1,85 @@
+"""What is planned where all but checkpoints is to go; the rest of the module is tried with the real Terraform."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import Plan
+from ansible_collections.gaudi3.scale.plugins.modules import gaudi_terraform
+
+BUCKET = "module.cluster.aws_s3_bucket.checkpoints"
+
+
+def resource(kind: str, name: str, **attributes: Any) -> dict[str, Any]:
+    instance = {"attributes": attributes}
+    return {"mode": "managed", "module": "module.cluster", "type": kind, "name": name, "instances": [instance]}
+
+
+class Project:
+    """A project that notes what it is asked to do."""
+
+    def __init__(self, *resources: dict[str, Any]) -> None:
+        self._state = {"resources": list(resources)}
+        self.done: list[tuple[str, bool, list[str]]] = []
+
+    def state(self) -> dict[str, Any]:
+        return self._state
+
+    def plan(self, variables: Any, folder: str, destroy: bool, only: Any = ()) -> tuple[Plan, str]:
+        self.done.append(("plan", destroy, list(only)))
+        return Plan(delete=["x"]) if destroy else Plan(update=list(only)), "file"
+
+    def apply(self, planned: str) -> None:
+        self.done.append(("apply", False, []))
+
+
+def end(project: Project, filled: bool, monkeypatch: pytest.MonkeyPatch, **variables: Any) -> list[str]:
+    monkeypatch.setattr(gaudi_terraform, "may_hold_something", lambda kind, attributes: filled)
+    module = SimpleNamespace(params={"variables": variables}, tmpdir="", check_mode=False)
+    kept, _plan, _file = gaudi_terraform.plan_the_end(module, project)
+    return list(kept)
+
+
+MADE = (
+    resource("aws_s3_bucket", "checkpoints", bucket="demo-1", force_destroy=False),
+    resource("aws_kms_key", "cluster"),
+    resource("aws_instance", "node"),
+    resource("aws_vpc", "cluster"),
+)
+
+
+def test_a_bucket_with_checkpoints_stays_with_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(*MADE)
+    assert end(project, True, monkeypatch) == ["module.cluster.aws_kms_key.cluster", BUCKET]
+    assert project.done == [("plan", True, ["module.cluster.aws_instance.node", "module.cluster.aws_vpc.cluster"])]
+
+
+def test_once_more_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(*MADE[:2])
+    assert end(project, True, monkeypatch) != []
+    assert project.done == []
+
+
+def test_an_empty_bucket_goes_with_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(*MADE)
+    assert end(project, False, monkeypatch) == []
+    assert project.done == [("plan", True, [])]
+
+
+def test_checkpoints_go_where_it_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(*MADE)
+    assert end(project, True, monkeypatch, destroy_checkpoints=True) == []
+    assert project.done == [("plan", False, [BUCKET]), ("apply", False, []), ("plan", True, [])]
+
+
+def test_what_cannot_be_looked_into_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_ACCESS_KEY_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+    assert gaudi_terraform.may_hold_something("google_storage_bucket", {})
+    assert gaudi_terraform.may_hold_something("aws_s3_bucket", {"bucket": "demo-1", "region": "us-west-2"})
