@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,6 +13,10 @@ from gaudi3_scale.errors import TrainerError
 REMEDY = (
     "started again, the job resumes from its newest checkpoint: lower train.learning_rate, lengthen train.warmup_steps "
     "or tighten train.gradient_clip"
+)
+OWN_REMEDY = (
+    "no checkpoint has it, and started again, training resumes from the newest one: lower the learning rate, lengthen "
+    "the warm-up or clip the gradients, or give GaudiCheckpoint check_finite=False."
 )
 
 
@@ -45,6 +50,41 @@ class FiniteSteps:
         self.finite.zero_()
 
 
+class FiniteLosses:
+    """The check for a Trainer of one's own: of what `training_step` returned, and of what is to be saved."""
+
+    def __init__(self) -> None:
+        self._values: FiniteSteps | None = None
+        self._steps: list[int] = []
+
+    def note(self, outputs: Any, step: int) -> None:
+        """The outputs of a batch, after which the optimizer had made so many steps; without a loss nothing is noted."""
+        loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
+        if not isinstance(loss, Tensor) or loss.numel() != 1:
+            return
+        if self._values is None:
+            self._values = FiniteSteps(loss.device)
+        self._steps.append(step)
+        self._values.note(loss.detach().reshape(()))
+
+    def require(self, trainer: Any, peers: Any) -> None:
+        """Raise NotFiniteError on all ranks if any of them has one; forget what was noted. Collective."""
+        finite = len(self._steps) if self._values is None else int(self._values.finite.item())
+        bad = self._steps[finite] if finite < len(self._steps) else None
+        state = bool(is_state_finite(trainer.optimizers).item())
+        self._steps.clear()
+        if self._values is not None:
+            self._values.reset()
+        told = peers.gather((bad, state))
+        for rank, (step, _) in enumerate(told):
+            if step is not None:
+                raise NotFiniteError(f"The loss of step {step} is not finite on rank {rank}: {OWN_REMEDY}")
+        if not all(good for _, good in told):
+            raise NotFiniteError(
+                f"The weights or the optimizer's state are not finite after step {trainer.global_step}: {OWN_REMEDY}"
+            )
+
+
 @torch.no_grad()
 def gradient_norm(parameters: Sequence[Tensor], clip: float) -> Tensor:
     """The norm of all gradients, which are scaled down to `clip` if it is larger (0 = never); the same on all ranks."""
@@ -59,7 +99,7 @@ def gradient_norm(parameters: Sequence[Tensor], clip: float) -> Tensor:
 
 
 @torch.no_grad()
-def is_state_finite(optimizers: Iterable[torch.optim.Optimizer], device: torch.device) -> Tensor:
+def is_state_finite(optimizers: Iterable[torch.optim.Optimizer]) -> Tensor:
     """1 if what is trained and the optimizers' state have only finite values on this rank, else 0; on the device.
 
     Buffers are not looked at: a mask of a model may well be infinite.
@@ -76,4 +116,4 @@ def is_state_finite(optimizers: Iterable[torch.optim.Optimizer], device: torch.d
                         tensors.append(local.detach())
     # The largest absolute value, which is NaN if any is; a sum of squares could overflow where no value is infinite.
     largest = torch.nn.utils.get_total_norm(tensors, norm_type=float("inf"))
-    return torch.isfinite(largest).to(device=device, dtype=torch.float32)
+    return torch.isfinite(largest).float()

@@ -37,7 +37,7 @@ class FiniteCheck:
     def require(self, trainer: pl.Trainer, module: LanguageModule) -> None:
         """Raise NotFiniteError if the state after the step that was just made may not be saved."""
         steps = module.finite_steps
-        state = is_state_finite(trainer.optimizers, steps.finite.device)
+        state = is_state_finite(trainer.optimizers).to(steps.finite.device)
         finite, states = self._team.sum(torch.stack([steps.finite, state])).tolist()
         self._require(module, finite)
         if states < self._team.topology.world_size:

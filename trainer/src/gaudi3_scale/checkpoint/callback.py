@@ -7,6 +7,7 @@ StatefulDataLoader).
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ import lightning.pytorch as pl
 
 from gaudi3_scale.checkpoint import hyperparameters
 from gaudi3_scale.checkpoint.fetch import load
-from gaudi3_scale.checkpoint.job import settle
+from gaudi3_scale.checkpoint.job import remember, settle
 from gaudi3_scale.checkpoint.manifest import STATE
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.restore import capture
@@ -24,6 +25,8 @@ from gaudi3_scale.checkpoint.store import CheckpointStore
 from gaudi3_scale.checkpoint.target import open_target
 from gaudi3_scale.checkpoint.upload import Uploader
 from gaudi3_scale.device import Device
+from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.finite import FiniteLosses, NotFiniteError
 from gaudi3_scale.randomness import capture as capture_random
 from gaudi3_scale.randomness import restore as restore_random
 from gaudi3_scale.resume import agree
@@ -52,12 +55,16 @@ class GaudiCheckpoint(pl.Callback):
         resume: Literal["auto"] | None = "auto",
         job: str | None = None,
         adopt: bool = False,
+        check_finite: bool = True,
     ) -> None:
         """As in the section `checkpoint` of `gaudi3-train config`.
 
         Without `job`, a name, a training whose nodes all lost their disks does not know its checkpoints in `target`.
 
         `resume` None starts anew, whatever is there; a `ckpt_path` given to the Trainer goes before `auto`.
+
+        `check_finite` ends the fit with a NotFiniteError on all ranks, before a checkpoint is begun, if a loss since
+        the one before, the weights that are trained or the optimizers' state are NaN or infinite.
         """
         self._directory = Path(dirpath).absolute()
         self._every = every_n_steps
@@ -66,11 +73,13 @@ class GaudiCheckpoint(pl.Callback):
         self._copies = copies
         self._target = (target, endpoint_url)
         self._resume = resume
+        self._finite = FiniteLosses() if check_finite else None
         self._job = job or ""
         self._adopt = adopt
         self._random: dict[str, Any] | None = None
         self._new_epoch = False
         self._last = -1
+        self._seen = -1
         self._configured: dict[str, Any] = {}
         self.saver: Saver | None = None
         """The saver, while `fit` runs: `last_stall`, `committed`, `uploader`."""
@@ -86,15 +95,17 @@ class GaudiCheckpoint(pl.Callback):
 
         store = CheckpointStore(self._directory, self._keep[0], say, self._keep[1])
         target = open_target(*self._target) if self._target[0] is not None else None  # type: ignore[arg-type]
-        job = settle(peers.patient, self._directory, store, self._job, target, self._adopt)
+        job, begun = settle(peers.patient, self._directory, store, self._job, target, self._adopt)
         uploader = Uploader(target, store, peers, say, job=job) if target is not None else None
         self._configured = hyperparameters.configured(trainer.optimizers, _schedulers(trainer))
         about = {"world_size": peers.size, "module": type(pl_module).__name__}
         self.saver = Saver(store, peers, about, self._asynchronous, self._copies, uploader, job)
         self.saver.bind(lambda step: self._snapshot(trainer, pl_module, step))
         if self._resume is None or trainer.ckpt_path is not None:
+            remember(peers.patient, self._directory, job)
             return
-        checkpoint = agree(peers.patient, store, None, say, target, job, self._adopt)
+        checkpoint = agree(peers.patient, store, None, say, target, job, begun, self._adopt)
+        remember(peers.patient, self._directory, job)
         if checkpoint is None:
             return
         if uploader is not None:
@@ -122,6 +133,10 @@ class GaudiCheckpoint(pl.Callback):
         self._last = checkpoint.step
         say(f"resuming from step {checkpoint.step} ({checkpoint.path / STATE})")
 
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """The steps that were made before."""
+        self._seen = trainer.global_step
+
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """A new epoch's order is drawn from the generators once the epoch begins."""
         if self._random is not None and self._new_epoch:
@@ -142,20 +157,36 @@ class GaudiCheckpoint(pl.Callback):
         assert self.saver is not None
         self.saver.poll()
         step = trainer.global_step
+        if self._finite is not None:
+            self._finite.note(outputs, step if step != self._seen else step + 1)  # or the step is not done yet
+            self._seen = step
         if step != self._last and step % self._every == 0:
             self._last = step
-            self.saver.save(step)
+            self._begin(trainer)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """What was begun is finished, uploads too."""
         if self.saver is not None:
             self.saver.close()
+            if self._finite is not None:
+                self._finite.require(trainer, self.saver.peers)
 
     def save(self, trainer: pl.Trainer) -> None:
         """Save now, and wait until it is durable: for `InterruptionCallback(save=...)`. Collective."""
         assert self.saver is not None
-        self.saver.save(trainer.global_step, last=True)
+        self._begin(trainer, last=True)
         self.saver.wait()
+
+    def _begin(self, trainer: pl.Trainer, last: bool = False) -> None:
+        assert self.saver is not None
+        if self._finite is not None:
+            try:
+                self._finite.require(trainer, self.saver.peers)
+            except NotFiniteError:
+                with contextlib.suppress(TrainerError):  # what was begun is of finite steps, and is worth keeping
+                    self.saver.close()
+                raise
+        self.saver.save(trainer.global_step, last=last)
 
     def _snapshot(self, trainer: pl.Trainer, module: pl.LightningModule, step: int) -> Snapshot:
         tensors, training = capture(module, trainer.optimizers)
