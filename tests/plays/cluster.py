@@ -1,0 +1,148 @@
+"""A few simulated hosts, their inventory, and runs of the real playbooks on them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..ansible_run import CALLBACK, PlaybookRun
+from . import host as hosts
+from .host import CHECKOUT, Host
+
+NOBODY = 65534
+_SUDO = """#!/bin/sh
+# Who runs a playbook may not be root, nor become it: this says so, and that it was asked.
+echo "$*" >> '{log}'
+echo 'sudo: a password is required' >&2
+exit 1
+"""
+
+
+@functools.cache
+def unprivileged() -> tuple[str, ...]:
+    """What makes a command run as a user that is not root; nothing where that is so anyway.
+
+    The user has another number only inside a namespace of its own, so that it can read what its owner can.
+    """
+    if os.geteuid() != 0:
+        return ()
+    command = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
+    possible = shutil.which("unshare") and not subprocess.run([*command, "true"], capture_output=True).returncode
+    return command if possible else ()
+
+
+class Cluster:
+    """Hosts by name, and the groups of their inventory."""
+
+    def __init__(self, folder: Path, boards: Path | None = None) -> None:
+        self.folder = folder
+        self._boards = boards
+        self.hosts: dict[str, Host] = {}
+        self.variables: dict[str, dict[str, Any]] = {}
+        self.groups: dict[str, list[str]] = {}
+        self.all: dict[str, Any] = {}
+        (folder / "home").mkdir(parents=True)
+        (folder / "bin").mkdir()
+        sudo = folder / "bin/sudo"
+        sudo.write_text(_SUDO.format(log=folder / "sudo.log"))
+        sudo.chmod(0o755)
+        (folder / "ansible.cfg").write_text(f"[defaults]\ncollections_path = {CHECKOUT / 'collections'}\n")
+
+    def __getitem__(self, name: str) -> Host:
+        return self.hosts[name]
+
+    def add(self, name: str, *groups: str, variables: Mapping[str, Any] | None = None, **kind: Any) -> Host:
+        """Add a host to the inventory."""
+        made = hosts.make(self.folder / name, name, boards=self._boards, **kind)
+        self.hosts[name] = made
+        self.variables[name] = {
+            "ansible_connection": "local",
+            "ansible_host": f"10.0.0.{len(self.hosts)}",
+            "ansible_python_interpreter": str(made.interpreter),
+            "ansible_remote_tmp": str(made.folder / "tmp"),
+            **(variables or {}),
+        }
+        for group in groups:
+            self.groups.setdefault(group, []).append(name)
+        return made
+
+    def inventory(self) -> Path:
+        """The inventory's file, written anew."""
+        path = self.folder / "inventory/hosts.yml"
+        path.parent.mkdir(exist_ok=True)
+        groups = {group: {"hosts": dict.fromkeys(names)} for group, names in self.groups.items()}
+        tree = {"all": {"vars": self.all, "hosts": self.variables, "children": groups}}
+        path.write_text(json.dumps(tree, indent=1))
+        return path
+
+    def gaudi(self, number: int, **kind: Any) -> None:
+        """Add Gaudi nodes gaudi-1 to gaudi-N, of which the first is the head."""
+        for each in range(1, number + 1):
+            self.add(f"gaudi-{each}", *(["gaudi", "gaudi_head"] if each == 1 else ["gaudi"]), **kind)
+
+    @property
+    def calls(self) -> list[str]:
+        """What all hosts' systemctl were asked in the last run, in order, each behind its host's name."""
+        path = self.folder / "calls"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    @property
+    def become_asked(self) -> list[str]:
+        """What was to be run as root on the controller."""
+        try:
+            return (self.folder / "sudo.log").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+
+    def play(
+        self,
+        playbook: str,
+        *arguments: str,
+        forks: int = 5,
+        inventory: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        **variables: Any,
+    ) -> PlaybookRun:
+        """Run ``ansible-playbook`` as a user would who has nothing but the collection."""
+        path = CHECKOUT / "playbooks" / playbook if not playbook.startswith("/") else Path(playbook)
+        for folder in (self.folder, *(host.folder for host in self.hosts.values())):
+            (folder / "calls").unlink(missing_ok=True)
+        result = subprocess.run(
+            [
+                *unprivileged(),
+                "ansible-playbook", str(path), "-i", inventory or str(self.inventory()),
+                "--forks", str(forks), "-e", json.dumps(variables), *arguments,
+            ],
+            cwd=self.folder,
+            env={
+                **{key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")},
+                "ANSIBLE_CONFIG": str(self.folder / "ansible.cfg"),
+                "ANSIBLE_STDOUT_CALLBACK": CALLBACK,
+                "ANSIBLE_NOCOLOR": "1",
+                "ANSIBLE_LOCALHOST_WARNING": "0",
+                "HOME": str(self.folder / "home"),
+                "PATH": f"{self.folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}",
+                **(environment or {}),
+            },
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        return PlaybookRun.read(result.returncode, result.stdout, result.stderr)
+
+    def role(self, role: str, *arguments: str, group: str = "gaudi", facts: bool = True, **more: Any) -> PlaybookRun:
+        """Run one role, as a play of a site's own does."""
+        play = {
+            "hosts": group,
+            "gather_facts": facts,
+            "gather_subset": ["!all", "!min", "platform", "distribution", "pkg_mgr", "service_mgr"],
+            "roles": [f"gaudi3.scale.{role}"],
+        }
+        path = self.folder / f"{role}.yml"
+        path.write_text(json.dumps([play]))
+        return self.play(str(path), *arguments, **more)

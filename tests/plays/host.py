@@ -1,0 +1,252 @@
+"""A simulated host of the plays: a folder that its modules take for the whole machine."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shlex
+import shutil
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.gaudi3.scale.plugins.module_utils import apt_node
+from ansible_collections.gaudi3.scale.plugins.module_utils.apt_packages import preferences
+from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import Source
+from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints
+from gaudi3_simulator.node import cli, kmod_tools, releases
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+STAND_INS = Path(__file__).resolve().parent / "stand_ins"
+SIMULATOR = CHECKOUT / "simulator/src"
+RELEASE = "1.23.0-695"
+SYSTEMS = {
+    "ubuntu": 'NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'
+    'VERSION="22.04 LTS (Jammy Jellyfish)"\nPRETTY_NAME="Ubuntu 22.04 LTS"\n',
+    "redhat": 'NAME="Red Hat Enterprise Linux"\nID="rhel"\nID_LIKE="fedora"\nVERSION_ID="9.4"\nVERSION="9.4 (Plow)"\n'
+    'PRETTY_NAME="Red Hat Enterprise Linux 9.4 (Plow)"\n',
+    "debian": 'NAME="Debian GNU/Linux"\nID=debian\nVERSION_ID="12"\nVERSION="12 (bookworm)"\n'
+    'VERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
+}
+#: Packages of the vendor, as the driver role wants them.
+PACKAGES = tuple(
+    f"habanalabs-{name}"
+    for name in ("firmware", "dkms", "thunk", "rdma-core", "graph", "firmware-tools", "firmware-odm", "qual")
+)
+#: Programs of the simulator, by module and function.
+TOOLS = {
+    "hl-smi": ("hl_smi", "main", True),
+    "modprobe": ("kmod_tools", "modprobe", False),
+    "rmmod": ("kmod_tools", "rmmod", False),
+}
+#: A keyring of one public key of version 4, which nothing is verified with.
+_KEY = b"\xc6\x07\x04" + b"gaudi3"
+_PYTHON = os.path.realpath(sys.executable)
+
+
+class Host:
+    """One machine of the inventory, its folder, and what happened to it."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.name = name
+        self.folder = folder
+        self.root = folder / "root"
+
+    @property
+    def interpreter(self) -> Path:
+        """The Python whose world is this host."""
+        return self.folder / "python"
+
+    def path(self, absolute: str) -> Path:
+        """A path of the host."""
+        return self.root / absolute.lstrip("/")
+
+    def write(self, absolute: str, text: str, mode: int = 0o644) -> Path:
+        """Put a file on the host."""
+        place = self.path(absolute)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+        place.chmod(mode)
+        return place
+
+    def mode(self, absolute: str) -> int:
+        """A file's permissions."""
+        return stat.S_IMODE(self.path(absolute).stat().st_mode)
+
+    def give(self, **files: Any) -> None:
+        """Tell the stand-ins something: packages, faults, courses."""
+        for name, value in files.items():
+            (self.folder / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
+
+    @property
+    def calls(self) -> list[str]:
+        """What was asked of the host's programs in the last run, in order."""
+        path = self.folder / "calls"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def acts(self) -> list[str]:
+        """The calls that change something."""
+        looks = ("systemctl show", "systemctl is-")
+        return [call for call in self.calls if not call.startswith(looks)]
+
+    def unit(self, name: str, word: str = "running", enabled: bool = True) -> None:
+        """Say in which state systemd has a unit."""
+        state = {"word": word, "enabled": enabled, "course": []}
+        (self.folder / "units" / name).with_suffix(".service.json").write_text(json.dumps(state), encoding="utf-8")
+
+    def files(self) -> dict[str, tuple[int, bytes]]:
+        """Every file that the host has, to be compared later; what programs keep of themselves left out."""
+        return {
+            str(path.relative_to(self.root)): (stat.S_IMODE(path.stat().st_mode), path.read_bytes())
+            for path in sorted(self.root.rglob("*"))
+            if path.is_file() and not path.is_symlink() and not path.is_relative_to(self.root / "run")
+        }
+
+
+def make(
+    folder: Path,
+    name: str,
+    cards: int = 8,
+    system: str = "ubuntu",
+    driver: bool = True,
+    kernel: str = "",
+    trainer: bool = False,
+    tools: Iterable[str] = ("hl-smi",),
+    boards: Path | None = None,
+) -> Host:
+    """Make a host: with ``driver`` it is as the driver role leaves it, without it is bare.
+
+    ``boards`` is a folder in which hardware is kept that other hosts have too.
+    """
+    host = Host(folder, name)
+    for each in ("bin", "units", "tmp", "root.owners"):
+        (folder / each).mkdir(parents=True)
+    host.write("/etc/os-release", SYSTEMS[system])
+    if system == "redhat":
+        host.write("/etc/redhat-release", "Red Hat Enterprise Linux release 9.4 (Plow)\n")
+    else:
+        host.write("/etc/debian_version", "bookworm/sid\n")
+    host.write("/usr/bin/dnf" if system == "redhat" else "/usr/bin/apt-get", "", 0o755)
+    host.write("/proc/stat", "cpu 0\nbtime 1700000000\n")
+    host.write("/proc/1/comm", "systemd\n")
+    host.path("/proc/1/root").symlink_to("/")
+    host.path("/run/systemd/system").mkdir(parents=True)
+    for each in ("/etc/systemd/system", "/etc/security/limits.d", "/etc/default", "/etc/prometheus", "/var/lib"):
+        host.path(each).mkdir(parents=True, exist_ok=True)
+    host.path("/usr/bin").mkdir(parents=True, exist_ok=True)
+    host.path("/usr/bin/python3").symlink_to(host.interpreter)
+    host.give(packages=_vendor(host, kernel) if driver else {}, faults=[], courses={})
+    _programs(host, tools if driver and cards else ())
+    environment = {
+        "STAND_IN_HOST": str(folder),
+        "STAND_IN_ROOT": str(host.root),
+        "STAND_IN_REAL": ":".join({str(folder.parent), str(CHECKOUT), sys.prefix, _prefix()}),
+        "STAND_IN_KERNEL": kernel,
+        "GAUDI3_SIMULATOR_ROOT": str(host.root),
+        "PYTHONPATH": str(STAND_INS),
+        "PATH": f"{folder}/bin:/usr/bin:/bin",
+    }
+    lines = [f"export {key}={shlex.quote(value)}" for key, value in environment.items() if value]
+    host.interpreter.write_text("\n".join(["#!/bin/sh", *lines, f'exec {shlex.quote(_PYTHON)} "$@"', ""]))
+    host.interpreter.chmod(0o755)
+    if cards:
+        _board(host, cards, driver, boards or folder.parent)
+    if trainer:
+        for program in ("python", "gaudi3-train"):
+            host.write(f"/opt/gaudi3-scale/venv/bin/{program}", "", 0o755)
+    return host
+
+
+def _prefix() -> str:
+    """Python's own folder, unless that is the system's /usr, where hosts have things too."""
+    return "" if sys.base_prefix in ("/", "/usr", "/usr/local") else sys.base_prefix
+
+
+def _vendor(host: Host, kernel: str) -> dict[str, str]:
+    """The vendor's repository and its packages, as the driver role leaves them."""
+    source = Source("https://vault.habana.ai/artifactory/debian", "jammy", "")
+    host.write(apt_node.KEYRING, "").write_bytes(_KEY)
+    host.write(apt_node.SOURCE, source.entry(apt_node.KEYRING, fingerprints(_KEY)[0]))
+    host.write(apt_node.PIN, preferences(RELEASE))
+    running = kernel or os.uname().release
+    needed = (f"linux-headers-{running}", f"linux-modules-extra-{running}", "ethtool")
+    return {**dict.fromkeys(PACKAGES, RELEASE), **dict.fromkeys(needed, "1")}
+
+
+def _programs(host: Host, tools: Iterable[str]) -> None:
+    for name in ("systemctl", "journalctl", "dpkg-query"):
+        _launch(host.folder / "bin" / name, str(STAND_INS / "bin" / name))
+    for name in ("apt-get", "apt-mark", "useradd", "usermod", "sysctl"):
+        _launch(host.folder / "bin" / name, str(STAND_INS / "bin/refuse"), name)
+    for name in (*tools, "modprobe", "rmmod"):
+        module, function, versioned = TOOLS[name]
+        more = f", release={RELEASE!r}" if versioned else ""
+        text = (
+            f"import sys; sys.path.insert(0, {str(SIMULATOR)!r}); "
+            f"from gaudi3_simulator.node.{module} import {function}; sys.exit({function}(sys.argv[1:]{more}))"
+        )
+        place = host.folder / "bin" / name
+        place.write_text(f'#!/bin/sh\nexec {shlex.quote(_PYTHON)} -IS -c {shlex.quote(text)} "$@"\n')
+        place.chmod(0o755)
+    if "hl-smi" in tools:
+        host.path("/usr/bin/hl-smi").symlink_to(host.folder / "bin/hl-smi")
+        host.write("/opt/habanalabs/qual/gaudi3/bin/manage_network_ifs.sh", "#!/bin/sh\n", 0o755)
+
+
+def _launch(place: Path, program: str, name: str = "") -> None:
+    """A program of the stand-ins under a name, started without the redirection of the modules."""
+    start = f"import sys, runpy; sys.argv[0] = {name or place.name!r}; runpy.run_path({program!r}, run_name='__main__')"
+    place.write_text(f'#!/bin/sh\nexec {shlex.quote(_PYTHON)} -IS -c {shlex.quote(start)} "$@"\n')
+    place.chmod(0o755)
+
+
+def _board(host: Host, cards: int, driver: bool, boards: Path) -> None:
+    """The cards, and with ``driver`` its modules loaded; made once for each kind of host and copied."""
+    kind = boards / f"board-{cards}-{driver}"
+    if not kind.exists():
+        _install(kind, cards, driver)
+    shutil.copytree(kind, host.root, symlinks=True, dirs_exist_ok=True)
+    for link in (path for path in host.path("/sys").rglob("*") if path.is_symlink()):
+        target = str(link.readlink())
+        if target.startswith(str(kind)):
+            link.unlink()
+            link.symlink_to(str(host.root) + target[len(str(kind)) :])
+
+
+def _install(root: Path, cards: int, driver: bool) -> None:
+    root.mkdir(parents=True)
+    (root / "proc").mkdir()
+    (root / "proc/stat").write_text("cpu 0\nbtime 1700000000\n")
+    with _environment({"GAUDI3_SIMULATOR_ROOT": str(root)}), contextlib.redirect_stdout(io.StringIO()):
+        assert cli.main(["init", "--node", "gaudi-1", "--cards", str(cards)]) == 0
+        assert cli.main(["boot"]) == 0
+        if not driver:
+            return
+        folder = root / f"lib/modules/{os.uname().release}/updates/dkms"
+        folder.mkdir(parents=True)
+        for name in releases.module_names(RELEASE):
+            (folder / f"{name}.ko").write_text(releases.module_text(name, RELEASE))
+        firmware = root / "lib/firmware/habanalabs/gaudi3/gaudi3-boot-fit.itb"
+        firmware.parent.mkdir(parents=True)
+        firmware.write_text(releases.firmware_text(RELEASE))
+        for name in ("ib_uverbs", "habanalabs_compat", "habanalabs", "habanalabs_cn", "habanalabs_en", "habanalabs_ib"):
+            if name == "ib_uverbs" or (folder / f"{name}.ko").exists():
+                assert kmod_tools.modprobe([name]) == 0, name
+
+
+@contextlib.contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    before = {key: os.environ.get(key) for key in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value

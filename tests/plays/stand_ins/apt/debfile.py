@@ -1,0 +1,1 @@
+"""Imported by ansible.builtin.apt, and not used."""

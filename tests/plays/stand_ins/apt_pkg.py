@@ -1,0 +1,27 @@
+"""As much of python3-apt's low level as ansible.builtin.apt asks."""
+
+CURSTATE_INSTALLED = 6
+config = {"Dir::Etc::preferences": "", "Dir::Etc::preferencesparts": ""}
+
+
+class Error(Exception):
+    """What python-apt raises."""
+
+
+def version_compare(left: str, right: str) -> int:
+    return (left > right) - (left < right)
+
+
+class Policy:
+    """The candidate is the version that the stand-in's package has."""
+
+    def __init__(self, cache) -> None:
+        pass
+
+    def read_pinfile(self, _path) -> None:
+        pass
+
+    read_pindir = read_pinfile
+
+    def get_candidate_ver(self, package):
+        return package.candidate

@@ -1,0 +1,163 @@
+"""Makes a Python process believe that a folder is the whole machine, and that root runs it.
+
+A simulated host's interpreter starts with this on its path. Absolute names in the places that modules look at are
+answered below ``STAND_IN_ROOT``; owners are kept in a folder beside it, as only root could set them. Nothing else is
+changed: the modules, and what they write, are the real ones.
+"""
+
+import builtins
+import io
+import os
+import subprocess
+import sys
+
+ROOT = os.environ.get("STAND_IN_ROOT", "")
+OWNERS = ROOT + ".owners"
+PLACES = (
+    "/bin", "/boot", "/etc", "/lib", "/opt", "/proc", "/run", "/sbin", "/sys", "/usr", "/var",
+)  # fmt: skip
+#: The process itself, and what the C library and Python read of the machine that runs the tests.
+REAL = (
+    "/proc/self", "/etc/passwd", "/etc/group", "/etc/hosts", "/etc/localtime", "/etc/ssl", "/etc/nsswitch.conf",
+    "/etc/resolv.conf", "/usr/share/zoneinfo", "/usr/lib/ssl", "/usr/lib/python3",
+    *os.environ.get("STAND_IN_REAL", "").split(":"), os.path.dirname(os.__file__),
+)  # fmt: skip
+_real = {
+    name: getattr(os, name)
+    for name in ("stat", "lstat", "fstat", "readlink", "open", "unlink", "replace", "rename", "mkdir", "write", "close")
+}
+
+
+def below(name: str, places) -> bool:
+    return any(place and (name == place or name.startswith(place + "/")) for place in places)
+
+
+def at(name):
+    """Where a name really is."""
+    if not isinstance(name, (str, bytes, os.PathLike)):
+        return name  # a descriptor
+    text = os.fsdecode(name)
+    if not text.startswith("/"):
+        return name
+    plain = os.path.normpath(text)
+    if not below(plain, PLACES) or below(plain, REAL):
+        return name
+    place = ROOT + text
+    return os.fsencode(place) if isinstance(os.fspath(name), bytes) else place
+
+
+def whole(name, dir_fd=None) -> str:
+    """The full name of what a call means, in the folder of the test."""
+    if isinstance(name, int):
+        return _real["readlink"](f"/proc/self/fd/{name}")
+    text = os.fsdecode(at(name))
+    if dir_fd is not None and not text.startswith("/"):
+        text = _real["readlink"](f"/proc/self/fd/{dir_fd}") + "/" + text
+    return text
+
+
+def note(name: str) -> str:
+    return OWNERS + "/" + os.path.normpath(name).replace("%", "%25").replace("/", "%2F")
+
+
+def chown(path, uid, gid, *, dir_fd=None, follow_symlinks=True):
+    """Remember the owner, as the real call would need root."""
+    name = whole(path, dir_fd)
+    if follow_symlinks and not isinstance(path, int):
+        name = os.path.realpath(name)
+    _real["lstat"](name)
+    before = owner(name) or (0, 0)
+    after = [new if new != -1 else old for new, old in zip((uid, gid), before, strict=True)]
+    with _open(note(name), "w", encoding="ascii") as stream:
+        stream.write(" ".join(map(str, after)))
+
+
+def owner(name: str):
+    try:
+        with _open(note(name), encoding="ascii") as stream:
+            uid, gid = stream.read().split()
+        return int(uid), int(gid)
+    except OSError:
+        return None
+
+
+def as_root(result, name: str):
+    """A file of the test's is one of root's, unless it was given away."""
+    if not below(name, (ROOT,)):
+        return result
+    values = list(result)
+    values[4], values[5] = owner(name) or (0, 0)
+    more = {key: getattr(result, key) for key in dir(result) if key.startswith("st_")}
+    return os.stat_result(values, more)
+
+
+def stat(path, *, dir_fd=None, follow_symlinks=True):
+    result = _real["stat"](at(path), dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+    return as_root(result, os.path.normpath(whole(path, dir_fd)))
+
+
+def lstat(path, *, dir_fd=None):
+    return stat(path, dir_fd=dir_fd, follow_symlinks=False)
+
+
+def move(real):
+    def moved(src, dst, *, src_dir_fd=None, dst_dir_fd=None):
+        given = owner(whole(src, src_dir_fd)) if below(whole(src, src_dir_fd), (ROOT,)) else None
+        real(at(src), at(dst), src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        name = whole(dst, dst_dir_fd)
+        if given:
+            chown(name, *given)
+        elif os.path.exists(note(name)):
+            _real["unlink"](note(name))
+
+    return moved
+
+
+def redirected(real):
+    def call(path=".", *arguments, **options):
+        return real(at(path), *arguments, **options)
+
+    return call
+
+
+def redirected_open(file, *arguments, **options):
+    return _open(at(file), *arguments, **options)
+
+
+class Popen(subprocess.Popen):
+    """Programs of the host are started from its folder."""
+
+    def __init__(self, args, *arguments, **options):
+        if isinstance(args, (list, tuple)) and args and os.path.lexists(at(args[0])):
+            args = [at(args[0]), *args[1:]]
+        super().__init__(args, *arguments, **options)
+
+
+if ROOT:
+    _open, _symlink = io.open, os.symlink
+    for each in (
+        "listdir", "scandir", "readlink", "open", "access", "mkdir", "rmdir", "unlink", "remove", "chmod", "utime",
+        "statvfs", "chdir", "truncate", "getxattr", "listxattr",
+    ):  # fmt: skip
+        if hasattr(os, each):
+            setattr(os, each, redirected(getattr(os, each)))
+    # What asks whether a call takes a dir_fd or descriptor asks by the function.
+    for known in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+        known |= {getattr(os, each) for each in ("open", "mkdir", "rmdir", "unlink", "chmod", "utime", "readlink",
+                                                 "access", "listdir", "scandir")}  # fmt: skip
+        known |= {stat, lstat, chown}
+    os.supports_dir_fd.update({stat, lstat, chown})
+    os.stat, os.lstat = stat, lstat
+    os.fstat = lambda fd: as_root(_real["fstat"](fd), _real["readlink"](f"/proc/self/fd/{fd}"))
+    os.chown = chown
+    os.lchown = lambda path, uid, gid: chown(path, uid, gid, follow_symlinks=False)
+    os.fchown = lambda fd, uid, gid: chown(fd, uid, gid)
+    os.rename, os.replace = move(_real["rename"]), move(_real["replace"])
+    os.symlink = lambda src, dst, *rest, **options: _symlink(src, at(dst), *rest, **options)
+    os.geteuid = os.getuid = os.getegid = os.getgid = lambda: 0
+    builtins.open = io.open = redirected_open
+    subprocess.Popen = Popen
+    if os.environ.get("STAND_IN_KERNEL"):
+        _uname = os.uname()
+        os.uname = lambda: os.uname_result((*_uname[:2], os.environ["STAND_IN_KERNEL"], *_uname[3:]))
+    sys.dont_write_bytecode = True

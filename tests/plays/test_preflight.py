@@ -1,0 +1,120 @@
+"""The first playbook of a site: what it says of inventories and hosts, and that nothing comes after a refusal."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from ..ansible_run import PlaybookRun
+from .cluster import Cluster
+
+
+def preflight(cluster: Cluster, *arguments: str, **more: object) -> PlaybookRun:
+    """site.yml as far as its preflight and the cheapest phase behind it."""
+    return cluster.play("site.yml", "--check", "--tags", "tuning", *arguments, **more)  # type: ignore[arg-type]
+
+
+def plays(run: PlaybookRun) -> list[str]:
+    """The plays that did anything."""
+    return [play["play"]["name"] for play in run.report["plays"] if play["tasks"]]
+
+
+def test_hosts_without_groups(cluster: Cluster) -> None:
+    run = preflight(cluster, inventory="gaudi-1,gaudi-2,")
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        "The inventory has no host in group gaudi: name the Gaudi nodes there (for a rehearsal, bring simulated ones "
+        "up with 'make up')."
+    ]
+    assert not (cluster.folder / "None").exists()
+
+
+@pytest.mark.parametrize(
+    ("heads", "said"),
+    [([], "0 hosts (none)"), (["gaudi-1", "gaudi-2"], "2 hosts (gaudi-1, gaudi-2)"), (["mon"], "1 hosts (mon)")],
+    ids=["none", "two", "foreign"],
+)
+def test_a_head_that_is_none(cluster: Cluster, heads: list[str], said: str) -> None:
+    cluster.gaudi(2, cards=0)
+    cluster.add("mon", "monitoring", cards=0)
+    cluster.groups["gaudi_head"] = heads
+    run = preflight(cluster)
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        f"Group gaudi_head has {said}: name exactly one node of group gaudi there, the node where training processes "
+        "meet."
+    ]
+
+
+def test_one_node_without_cards_stops_all(cluster: Cluster) -> None:
+    """The nodes beside it are good, and still nothing more is done on them."""
+    cluster.gaudi(2, cards=1)
+    cluster.add("gaudi-3", "gaudi", cards=0)
+    run = preflight(cluster)
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        "gaudi-3 has no Gaudi card on its PCI bus: take it out of group gaudi, or look at its hardware with "
+        "'lspci -d 1da3:'."
+    ]
+    assert plays(run)[-1] == "Look at the Gaudi nodes"
+    assert {name for host, name, _result in run.results() if host == "gaudi-1"} == {
+        "Gather the few facts that the roles use", "Demand an answer from every host", "Count the cards on the PCI bus",
+        "Demand cards on every node",
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(not shutil.which("ssh"), reason="ssh is missing, over which a host would not answer")
+def test_a_node_that_does_not_answer(cluster: Cluster) -> None:
+    cluster.gaudi(2, cards=0)
+    cluster.variables["gaudi-2"].update(
+        ansible_connection="ssh", ansible_host="127.0.0.1", ansible_port=1, ansible_ssh_retries=0
+    )
+    run = preflight(cluster)
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages()[-1] == (
+        "1 of 2 hosts do not answer over ssh (gaudi-2): repair them, or leave them out with --limit '!gaudi-2'."
+    )
+    assert plays(run)[-1] == "Look at the hosts"
+
+
+def test_a_folder_with_names_only(cluster: Cluster) -> None:
+    """No addresses, no monitoring group, variables beside the inventory: the nodes are planned under their names."""
+    cluster.add("gaudi-1", "gaudi", "gaudi_head", cards=1)
+    names = cluster.variables["gaudi-1"]
+    cluster.variables["gaudi-1"] = {}
+    folder = cluster.inventory().parent
+    (folder / "host_vars").mkdir()
+    lines = [f"{key}: {value}\n" for key, value in names.items() if key != "ansible_host"]
+    (folder / "host_vars/gaudi-1.yml").write_text("".join(lines))
+    run = preflight(cluster, inventory=str(folder))
+    assert run.returncode == 0, run.messages()
+    assert {host for host, _name in run.changed()} == {"gaudi-1"}
+
+
+@pytest.mark.xfail(strict=True, reason="a host whose facts cannot be read drops out, and the others are changed")
+def test_one_node_whose_facts_fail_stops_all(cluster: Cluster) -> None:
+    cluster.gaudi(2, cards=1)
+    cluster.variables["gaudi-2"]["ansible_python_interpreter"] = "/nonexistent"
+    run = preflight(cluster)
+    assert run.returncode != 0 and run.changed() == set(), run.changed()
+    assert plays(run)[-1] == "Look at the hosts"
+
+
+@pytest.mark.xfail(strict=True, reason="a node without cards blocks phases that do not need cards")
+def test_monitoring_is_planned_though_a_node_lost_its_cards(cluster: Cluster) -> None:
+    cluster.gaudi(1, cards=0)
+    cluster.add("mon", "monitoring", cards=0)
+    run = cluster.play("site.yml", "--check", "--tags", "prometheus_targets")
+    assert run.returncode == 0, run.messages()
+    assert {host for host, _name in run.changed()} == {"mon"}
+
+
+@pytest.mark.xfail(strict=True, reason="what later phases need of nodes and monitoring hosts is not asked at the start")
+def test_what_later_phases_need_is_refused_at_the_start(cluster: Cluster) -> None:
+    """The node's Python has no torch, and the monitoring host's system has no package of Prometheus."""
+    cluster.gaudi(1, cards=1)
+    cluster.add("mon", "monitoring", cards=0, system="redhat")
+    run = cluster.play("preflight.yml", "--check")
+    said = " ".join(run.messages())
+    assert run.returncode != 0 and "torch" in said and "mon runs RedHat" in said, said
