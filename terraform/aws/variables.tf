@@ -97,7 +97,7 @@ variable "keep_checkpoints_days" {
 }
 
 variable "destroy_checkpoints" {
-  description = "Whether terraform destroy deletes the bucket with checkpoints in it; without it, it stops there."
+  description = "Whether terraform destroy deletes the bucket with checkpoints in it; without it, it stops there, and the key stays."
   type        = bool
   default     = false
 }
