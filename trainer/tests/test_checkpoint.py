@@ -170,34 +170,75 @@ def test_one_save_is_in_flight_and_a_deadline_is_kept(tmp_path: Path, monkeypatc
     assert writer.last_step == 2 and writer.wait()
 
 
-def test_an_error_in_the_background_is_raised_at_the_next_step_and_the_one_before_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_full_disk_costs_a_sentence_and_the_one_before_stays(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    said: list[str] = []
     training = Training()
     training.train(1)
-    writer = saver(tmp_path / "checkpoints", training)
+    writer = saver(tmp_path / "checkpoints", training, keep=1, say=said.append)
     writer.save(1)
     assert writer.wait()
 
-    def full(file: Any, data: Any) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(*arguments: Any, **named: Any) -> int:
+        raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
         patch.setattr(storage.HashingFile, "write", full)
         writer.save(2)
-        while threading.active_count() > 1 and any(t.name == "checkpoint-2" for t in threading.enumerate()):
-            time.sleep(0.01)
-        with pytest.raises(TrainerError) as error:
-            writer.poll()
-    assert str(error.value) == (
-        f"The checkpoint of step 2 could not be written to {tmp_path}/checkpoints by rank 0 (No space left on device): "
+        settled(2)
+        writer.poll()  # after a step, as training goes on
+    sentence = (
+        f"The checkpoint of step 2 could not be written to {tmp_path}/checkpoints by rank 0 ({os.strerror(number)}): "
         "give the disk room or output_dir another place; started again, the job resumes from step 1."
     )
-    writer.poll()  # said once
-    writer.store.clean()
-    assert writer.store.verify(1).step == 1 and len(list(writer.store.directory.iterdir())) == 1
+    assert said == [f"{sentence} Training goes on."]
+    assert (writer.failures, writer.error) == (1, sentence)
+    writer.poll()
+    assert len(said) == 1, "said once"
+    assert [path.name for path in writer.store.directory.iterdir()] == ["step-00000001"], "its room is given back"
+    assert writer.store.verify(1).step == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointStore, "begin", full)
+        writer.save(3)
+    assert writer.failures == 2 and writer.last_step == 2 and "The checkpoint of step 3 could not be" in said[1]
     writer.save(3)
-    assert writer.wait() and writer.store.steps() == [1, 3]
+    assert writer.wait() and writer.store.steps() == [3] and writer.error is None
+
+    with monkeypatch.context() as patch:  # nothing comes after the last one: the job must not end as if it were there
+        patch.setattr(storage.HashingFile, "write", full)
+        writer.save(4, last=True)
+        with pytest.raises(TrainerError, match="The checkpoint of step 4 could not be written"):
+            writer.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointStore, "begin", full)
+        with pytest.raises(TrainerError, match="The checkpoint of step 5 could not be written"):
+            writer.save(5, last=True)
+    assert writer.store.verify(3).step == 3
+
+
+def settled(step: int) -> None:
+    """The thread that saves a step has ended."""
+    while any(thread.name == f"checkpoint-{step}" for thread in threading.enumerate()):
+        time.sleep(0.01)
+
+
+def test_an_error_that_is_not_the_disks_is_raised_at_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = Training()
+    training.train(1)
+    writer = saver(tmp_path, training)
+
+    def broken(file: Any, data: Any) -> int:
+        raise ZeroDivisionError("no")
+
+    monkeypatch.setattr(storage.HashingFile, "write", broken)
+    writer.save(1)
+    settled(1)
+    with pytest.raises(TrainerError, match="ZeroDivisionError"):
+        writer.poll()
 
 
 def test_a_directory_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:

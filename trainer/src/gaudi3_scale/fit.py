@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import math
 import re
@@ -14,7 +15,7 @@ import torch
 
 from gaudi3_scale import device as devices
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
-from gaudi3_scale.checkpoint.job import key_of, settle
+from gaudi3_scale.checkpoint.job import key_of, remember, settle
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.saver import Saver
 from gaudi3_scale.checkpoint.target import open_target
@@ -28,6 +29,7 @@ from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team, Topology
 from gaudi3_scale.elastic import batch, same_batch
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.files import Outage
 from gaudi3_scale.finite import NotFiniteError
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.job import Interruption
@@ -36,6 +38,8 @@ from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger, process_age, use
 from gaudi3_scale.throughput.meter import meter_for
 from gaudi3_scale.throughput.watch import Watch
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 HYPERPARAMETERS = (
     "learning_rate",
@@ -70,7 +74,8 @@ def fit(config: Config, notices: Notices | None = None) -> None:
             f"output_dir {config.output_dir} cannot be created ({error.strerror}): "
             "give a directory this user may write."
         ) from None
-    status = StatusFile(config.output_dir / "status.json")
+    outage = Outage(console.say)
+    status = StatusFile(config.output_dir / "status.json", outage)
     progress = Progress(
         max_steps=config.train.max_steps,
         world_size=topology.world_size,
@@ -80,7 +85,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     )
     if leader and not status.finished(config.train.max_steps):
         status.write("starting", progress)
-    ledger = use(Ledger(age=process_age()))
+    ledger = use(Ledger(age=process_age(), outage=outage))
     team: Team | None = None
     interruption: Interruption | None = None
     try:
@@ -91,12 +96,12 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         team = Team(topology, device, config.train.collective_timeout)
         team.elect_writers(config.output_dir)
         interruption = Interruption(listening, team, progress, status)
-        _Job(config, device, team, progress, console, status, interruption, ledger).run()
+        _Job(config, device, team, progress, console, status, interruption, ledger, outage).run()
         team.close()
     except Interrupted:
         raise
     except Exception as error:
-        failure = _explain(error, topology, progress)
+        failure = _explain(error, topology, progress, config)
         if interruption is not None and interruption.leaving and _lost(error):
             # Another process was quicker to leave: all had agreed to.
             raise Interrupted(str(failure)) from error
@@ -116,8 +121,13 @@ def _lost(error: Exception) -> bool:
     return (lost or isinstance(error, torch.distributed.DistError)) and not isinstance(error, TrainerError)
 
 
-def _explain(error: Exception, topology: Topology, progress: Progress) -> Exception:
-    """Say in one sentence what is known to happen when another process dies."""
+def _explain(error: Exception, topology: Topology, progress: Progress, config: Config) -> Exception:
+    """Say in one sentence what is known to happen when another process dies, or a disk is full."""
+    if isinstance(error, OSError) and error.errno in FULL:
+        return TrainerError(
+            f"{error.filename or config.output_dir} cannot be written ({error.strerror}): give the disk room, or "
+            "output_dir another place; started again, the job resumes from its newest checkpoint."
+        )
     if topology.world_size > 1 and _lost(error):
         return TrainerError(
             f"Rank {topology.rank} lost contact with another process after step {progress.step} "
@@ -145,6 +155,7 @@ class _Job:
         status: StatusFile,
         interruption: Interruption,
         ledger: Ledger,
+        outage: Outage,
     ) -> None:
         self.config = config
         self.device = device
@@ -154,8 +165,9 @@ class _Job:
         self.status = status
         self.interruption = interruption
         self.ledger = ledger
+        self.outage = outage
         self._configured = batch(config)
-        self.lines = MetricsFile(config.output_dir / "metrics.jsonl")
+        self.lines = MetricsFile(config.output_dir / "metrics.jsonl", outage)
         self.peers = Peers.meet(config.output_dir, config.train.collective_timeout)
         self.store = CheckpointStore(
             config.output_dir / "checkpoints", config.checkpoint.keep, console.say, config.checkpoint.keep_every
@@ -167,8 +179,9 @@ class _Job:
         """Agree, prepare, train, measure."""
         config, team, progress = self.config, self.team, self.progress
         adopt, patient = config.checkpoint.adopt, self.peers.patient
-        self.job = settle(patient, config.output_dir, self.store, key_of(config), self.target, adopt)
-        checkpoint = agree(patient, self.store, self.lines.path, self.console.say, self.target, self.job, adopt)
+        self.job, begun = settle(patient, config.output_dir, self.store, key_of(config), self.target, adopt)
+        checkpoint = agree(patient, self.store, self.lines.path, self.console.say, self.target, self.job, begun, adopt)
+        remember(patient, config.output_dir, self.job)
         if checkpoint is not None and checkpoint.step >= config.train.max_steps:
             done = [not team.writer or self.status.finished(config.train.max_steps)]
             if all(all(each) for each in team.gather(done)):
@@ -191,6 +204,7 @@ class _Job:
         watch = Watch(self.ledger, config.output_dir if team.writer else None, progress.step)
         self._train(samples, about, checkpoint, state, watch)
         self._require_finite_losses()
+        self.lines.flush()
         self.ledger.finished(progress.step)
         progress.goodput = watch.goodput().status()
         if team.writer:
@@ -329,7 +343,7 @@ class _Job:
             finite = FiniteCheck(config.train, team, progress, self.console)
             report = Report(config, team, progress, self.console, self.status, self.lines, metrics, watch, finite)
             save = Save(config, team, self.device, progress, saver, report, self.status, metrics, finite)
-            evaluations = MetricsFile(config.output_dir / "evaluation.jsonl")
+            evaluations = MetricsFile(config.output_dir / "evaluation.jsonl", self.outage)
             interruption = self.interruption
 
             def held_out(module: LanguageModule, between: Callable[[], None]) -> float:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore, DamagedCheckpointError, Entry, Manifest
 from gaudi3_scale.checkpoint.fetch import fetch
+from gaudi3_scale.checkpoint.job import foreign
+from gaudi3_scale.checkpoint.manifest import Job
 from gaudi3_scale.checkpoint.peers import Peers, Transfer
 from gaudi3_scale.checkpoint.target import Target
-from gaudi3_scale.checkpoint.upload import committed_steps, download, folder, read_manifest
+from gaudi3_scale.checkpoint.upload import committed, download, folder, read_manifest
 from gaudi3_scale.errors import TrainerError
 
 Fingerprint = tuple[int, str, str]
@@ -33,6 +35,9 @@ def agree(
     metrics: Path | None = None,
     say: Callable[[str], None] = print,
     target: Target | None = None,
+    job: Job | None = None,
+    begun: bool = False,
+    adopt: bool = False,
 ) -> Checkpoint | None:
     """The checkpoint all ranks resume from; None = start anew. Collective.
 
@@ -40,16 +45,71 @@ def agree(
     it needs is known when the model is there, and `fetch.load` gets them then. Among different checkpoints of the same
     step, that of the lowest rank counts. A node that receives the checkpoint receives `metrics` too, so that its own
     has no gap. If `target` has a newer one than the nodes have, it comes from there.
+
+    With a `job` only its own checkpoints count. Where it has none, those of others are refused, unless `adopt`
+    takes them; but a job that has `begun` under its target is not kept from going on by what others put there since.
     """
-    best = _newest(peers, store, say)
+    found = _readable(store) if peers.writer else {}
+    own = {print_: manifest for print_, manifest in found.items() if job is None or _is_of(manifest.job, job)}
+    others = {print_: manifest for print_, manifest in found.items() if print_ not in own}
+    best = _newest(peers, store, own, say)
     if target is not None:
-        best = _from_target(peers, store, target, best, say)
+        best = _from_target(peers, store, target, best, say, None if job is None else {job.id})
+    if best is None and job is not None:
+        best = _of_others(peers, store, target, others, job, begun, adopt, say)
+    elif others:
+        for manifest in others.values():
+            store.spare(manifest.step)
+            say(f"checkpoint {store.path(manifest.step)} is not of this job and is left alone")
     return None if best is None else _bring(peers, store, *best, metrics)
 
 
-def _newest(peers: Peers, store: CheckpointStore, say: Callable[[str], None]) -> tuple[Manifest, _Found | None] | None:
+def _is_of(theirs: Job | None, job: Job) -> bool:
+    return theirs is not None and theirs.id == job.id
+
+
+def _of_others(
+    peers: Peers,
+    store: CheckpointStore,
+    target: Target | None,
+    others: dict[Fingerprint, Manifest],
+    job: Job,
+    begun: bool,
+    adopt: bool,
+    say: Callable[[str], None],
+) -> tuple[Manifest, _Found | None] | None:
+    """Nothing of this job is there: what there is of others is taken if that is wanted, and refused if not."""
+    newest = max(others.values(), key=lambda manifest: manifest.step, default=None)
+    here = [each for each in peers.gather((str(store.directory), newest)) if each[1] is not None]
+    there = peers.gather(_foreign(target, job) if peers.rank == 0 and target is not None else [])[0]
+    if adopt:
+        best = _newest(peers, store, others, say)
+        if target is None or not there:
+            return best
+        return _from_target(peers, store, target, best, say, {theirs for _, theirs, _ in there})
+    if here:
+        where, manifest = here[0]
+        assert manifest is not None
+        raise foreign(where, manifest.job, manifest.step, "another output_dir")
+    if target is not None and there and not begun:
+        step, theirs, _ = there[0]
+        other = None if theirs is None else Job(theirs, "")
+        raise foreign(target.url, other, step, "checkpoint.target another place")
+    return None
+
+
+def _foreign(target: Target, job: Job) -> list[tuple[int, str | None, str]]:
+    """The checkpoints of others in a target, newest first; none if it does not answer, which has been said."""
+    try:
+        return [each for each in committed(target) if each[1] != job.id]
+    except Exception:  # whatever the transport raises
+        return []
+
+
+def _newest(
+    peers: Peers, store: CheckpointStore, mine: dict[Fingerprint, Manifest], say: Callable[[str], None]
+) -> tuple[Manifest, _Found | None] | None:
     """The newest checkpoint that is whole if all nodes' files are put together, and what this place has of it."""
-    mine = _own(store) if peers.writer else {}
     for fingerprint in _candidates(peers.gather(list(mine))):
         found = _look(store, mine.get(fingerprint))
         everyone = peers.gather(found)
@@ -68,9 +128,10 @@ def _from_target(
     target: Target,
     best: tuple[Manifest, _Found | None] | None,
     say: Callable[[str], None],
+    jobs: set[str | None] | set[str] | None,
 ) -> tuple[Manifest, _Found | None] | None:
-    """A newer checkpoint of the target, if it has one that is whole; each place fetches its share of the files."""
-    manifests, trouble = peers.gather(_listed(peers, target, best[0].step if best else -1, say))[0]
+    """A newer checkpoint of these jobs in the target, if it has one that is whole; each place fetches its share."""
+    manifests, trouble = peers.gather(_listed(peers, target, best[0].step if best else -1, say, jobs))[0]
     for manifest in manifests:
         share = sorted(manifest.files)[peers.writers.index(peers.place) :: len(peers.writers)]
         part = manifest.with_here(share)
@@ -93,14 +154,22 @@ def _from_target(
     return best
 
 
-def _listed(peers: Peers, target: Target, after: int, say: Callable[[str], None]) -> tuple[list[Manifest], str | None]:
+def _listed(
+    peers: Peers,
+    target: Target,
+    after: int,
+    say: Callable[[str], None],
+    jobs: set[str | None] | set[str] | None,
+) -> tuple[list[Manifest], str | None]:
     """Rank 0's word on what the target has that is newer, and what went wrong."""
     if peers.rank != 0:
         return [], None
     manifests: list[Manifest] = []
     trouble = None
     try:
-        for name in committed_steps(target, after):
+        for step, job, name in committed(target):
+            if step <= after or (jobs is not None and job not in jobs):
+                continue
             try:
                 manifests.append(read_manifest(target, name))
             except DamagedCheckpointError as damage:
@@ -125,7 +194,7 @@ def _download(store: CheckpointStore, target: Target, part: Manifest) -> str | N
     return None
 
 
-def _own(store: CheckpointStore) -> dict[Fingerprint, Manifest]:
+def _readable(store: CheckpointStore) -> dict[Fingerprint, Manifest]:
     """The checkpoints of this place that can be read at all."""
     store.clean()
     mine = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,7 @@ OLD_STATE = "state.pt"
 """What format 2 has instead."""
 METADATA = ".metadata"
 
+JOB = re.compile(r"[0-9a-f]{16}")
 Layout = Literal["replicated", "sharded"]
 
 
@@ -47,6 +49,24 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Job:
+    """Whose a checkpoint is; see `gaudi3_scale.checkpoint.job`."""
+
+    id: str
+    """Drawn once, when the job has no checkpoint yet."""
+    key: str
+    """What the job is, as far as its configuration tells; equal for a job that begins again on empty disks."""
+
+    @classmethod
+    def load(cls, values: Any) -> Job:
+        """From JSON; ValueError if it is none."""
+        job = cls(str(values["id"]), str(values["key"]))
+        if not JOB.fullmatch(job.id):
+            raise ValueError(f"{job.id!r} is no id of a job")
+        return job
+
+
+@dataclass(frozen=True)
 class Manifest:
     """Equal on all nodes but for `here`."""
 
@@ -60,6 +80,8 @@ class Manifest:
     """The files this directory was written with."""
     about: dict[str, Any]
     """What else is known of the run."""
+    job: Job | None = None
+    """None: written by an earlier version, or by a saver that was told of no job."""
 
     @property
     def size(self) -> int:
@@ -84,7 +106,9 @@ class Manifest:
     def dump(self) -> str:
         """As JSON."""
         files = {name: {"size": e.size, "sha256": e.sha256} for name, e in sorted(self.files.items())}
-        head = {"format": FORMAT, "step": self.step, "run": self.run, "layout": self.layout}
+        head: dict[str, Any] = {"format": FORMAT, "step": self.step, "run": self.run, "layout": self.layout}
+        if self.job is not None:
+            head["job"] = {"id": self.job.id, "key": self.job.key}
         return json.dumps({**self.about, **head, "files": files, "here": sorted(self.here)}, indent=1)
 
     @classmethod
@@ -101,6 +125,7 @@ class Manifest:
             files = {str(name): Entry(int(e["size"]), str(e["sha256"])) for name, e in read.pop("files").items()}
             here = tuple(str(name) for name in read.pop("here"))
             found, run, layout = int(read.pop("step")), str(read.pop("run")), read.pop("layout")
+            job = Job.load(read.pop("job")) if "job" in read else None
             # A name is joined to a path: it must not lead out of the directory.
             plain = all(Path(name).name == name and name not in ("..", MANIFEST) for name in files)
             sound = plain and layout in ("replicated", "sharded") and bool(files) and set(here) <= set(files)
@@ -108,4 +133,4 @@ class Manifest:
                 raise DamagedCheckpointError("its manifest describes something else")
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise DamagedCheckpointError(f"its manifest cannot be read ({type(error).__name__})") from None
-        return cls(step, run, layout, files, here, read)
+        return cls(step, run, layout, files, here, read, job)

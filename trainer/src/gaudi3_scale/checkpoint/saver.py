@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import threading
 import time
 import uuid
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaudi3_scale.checkpoint.manifest import METADATA, STATE, Entry, Layout, Manifest
+from gaudi3_scale.checkpoint.manifest import METADATA, STATE, Entry, Job, Layout, Manifest
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.staging import Staging, is_sharded, plain_tensors
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from gaudi3_scale.checkpoint.upload import Uploader
 
 REMEMBERED = 5
+LASTING = {errno.ENOTDIR, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP}
+"""Errors that a wrong output_dir gives from the beginning; others pass, as when a disk gets room again."""
+
+
+class SaveFailedError(TrainerError):
+    """A checkpoint could not be written, those before it are as they were: training can go on."""
 
 
 @dataclass
@@ -57,7 +64,8 @@ class Saver:
     How to use it, from the thread that trains, on every rank at the same step:
 
     - `save(step)` returns once the state is copied to host memory. If the save before is not finished, it waits for it.
-    - `poll()` raises what went wrong in the background; call it after every step.
+    - `poll()` raises what went wrong in the background; call it after every step. A disk that is full, or fails, is no
+      reason to lose what was trained: it is said, counted in `failures`, and the next save is tried when it is due.
     - `wait(deadline)` waits until the last save is durable on this rank, and says whether it is. `deadline` is a time
       of `time.monotonic()`. The answer is this rank's: gather the answers before a process ends.
     - `estimate()` is how many seconds a save takes from the call until it is durable, or None before the first one.
@@ -74,8 +82,9 @@ class Saver:
         asynchronous: bool = True,
         copies: int = 2,
         uploader: Uploader | None = None,
+        job: Job | None = None,
     ) -> None:
-        """`about` goes into every manifest; `copies` is at how many places each shard lies. Collective."""
+        """`about` and `job` go into every manifest; `copies` is at how many places each shard lies. Collective."""
         self.store = store
         self.peers = peers
         self.asynchronous = asynchronous
@@ -86,7 +95,13 @@ class Saver:
         """Seconds from the call of the last finished save until it was durable."""
         self.committed: Checkpoint | None = None
         """The newest checkpoint this run has committed."""
+        self.error: str | None = None
+        """Why the last save failed; None if it did not."""
+        self.failures = 0
+        self._proven = False
+        """Has a save of this run succeeded?"""
         self._about = about or {}
+        self._job = job
         self._copies = copies
         self._background = peers.patient
         self._run = peers.gather(uuid.uuid4().hex[:12])[0]
@@ -105,7 +120,8 @@ class Saver:
     def save(self, step: int, last: bool = False) -> None:
         """Save the state of this step; `last` uploads it even if an upload is under way. Collective.
 
-        A step that this run has saved already is not saved again.
+        A step that this run has saved already is not saved again. If the disk is full the save is left out, with a
+        word; that of the `last` state raises, as `wait` does.
         """
         began = time.perf_counter()
         self._join(None)
@@ -119,7 +135,15 @@ class Saver:
         failure = self._begin(step)
         idle = self.uploader is None or last or self.uploader.idle
         told = self.peers.gather((snapshot.rank, failure, idle))
-        self._raise_first([theirs for _, theirs, _ in told])
+        failures = [theirs for _, theirs, _ in told if theirs is not None]
+        if failures:
+            if self.peers.writer:
+                self.store.abandon(self.store.building(step, self._run))
+            lasting = [theirs for theirs in failures if not isinstance(theirs, SaveFailedError)]
+            if last or lasting:
+                raise (lasting or failures)[0]
+            self._failed(failures[0])
+            return
         self.last_step = step
         if layout == "sharded" or self.peers.writer:
             staged = self._staging.stage(snapshot.tensors)
@@ -143,16 +167,17 @@ class Saver:
             self.poll()
 
     def poll(self) -> None:
-        """Raise what went wrong in the background since the last call."""
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
+        """Raise what went wrong in the background since the last call; say it, if training can go on."""
+        try:
+            self._raise()
+        except SaveFailedError as error:
+            self._failed(error)
 
     def wait(self, deadline: float | None = None) -> bool:
         """Wait until the last save is durable, or until the deadline; was it? Raises what went wrong."""
         finished = self._join(deadline)
         if finished:
-            self.poll()
+            self._raise()
         return finished
 
     def estimate(self) -> float | None:
@@ -162,6 +187,16 @@ class Saver:
     def close(self, deadline: float | None = None) -> bool:
         """Wait for the last save and its upload, or until the deadline; is all done?"""
         return self.wait(deadline) and (self.uploader is None or self.uploader.drain(deadline))
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+    def _failed(self, error: SaveFailedError) -> None:
+        self.failures += 1
+        self.error = str(error)
+        self.store.say(f"{error} Training goes on.")
 
     def _join(self, deadline: float | None) -> bool:
         if self._thread is None:
@@ -188,6 +223,7 @@ class Saver:
                 self._write_sharded(job)
             else:
                 self._write_replicated(job)
+            self._proven, self.error = True, None
             self.last_duration = time.perf_counter() - job.began
             self._durations.append(self.last_duration)
         except BaseException as error:
@@ -274,7 +310,7 @@ class Saver:
         self._raise_first(peers.gather(failure if known else self._sentence(job.step, failure)))
 
     def _manifest(self, job: _Save, files: dict[str, Entry]) -> Manifest:
-        return Manifest(job.step, self._run, job.layout, files, (), self._about)
+        return Manifest(job.step, self._run, job.layout, files, (), self._about, self._job)
 
     def _committed(self, job: _Save, checkpoint: Checkpoint, mine: set[str]) -> None:
         """Tell those who wait, upload, and delete what is superfluous now."""
@@ -285,12 +321,13 @@ class Saver:
 
     def _sentence(self, step: int, error: BaseException) -> TrainerError:
         """What to do about a save that failed."""
-        known = f"resumes from step {self.committed.step}" if self.committed else "resumes from its newest checkpoint"
         from gaudi3_scale.checkpoint.tensors import root
 
+        known = f"resumes from step {self.committed.step}" if self.committed else "resumes from its newest checkpoint"
         cause = root(error)
         reason = cause.strerror or str(cause) if isinstance(cause, OSError) else f"{type(cause).__name__}: {cause}"
-        return TrainerError(
+        passing = isinstance(cause, OSError) and (self._proven or cause.errno not in LASTING)
+        return (SaveFailedError if passing else TrainerError)(
             f"The checkpoint of step {step} could not be written to {self.store.directory} by rank {self.peers.rank} "
             f"({reason.splitlines()[0][:200]}): give the disk room or output_dir another place; started again, the job "
             f"{known}."

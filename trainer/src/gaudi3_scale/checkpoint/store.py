@@ -55,8 +55,9 @@ class CheckpointStore:
         self.directory = directory
         self.keep = keep
         self.keep_every = keep_every
-        self._say = say
+        self.say = say
         self._damaged: set[int] = set()
+        self._spared: set[int] = set()
         self._held: dict[int, int] = {}
         self._lock = threading.Lock()
 
@@ -96,6 +97,7 @@ class CheckpointStore:
         building.rename(final)
         sync_directory(self.directory)
         self._damaged.discard(manifest.step)
+        self._spared.discard(manifest.step)
         return Checkpoint(manifest.step, final, manifest)
 
     def read(self, step: int) -> Manifest:
@@ -143,17 +145,21 @@ class CheckpointStore:
     def report(self, step: int, damage: object) -> None:
         """Say that a checkpoint is damaged; it counts for nothing when others are deleted."""
         self._damaged.add(step)
-        self._say(f"checkpoint {self.path(step)} is damaged ({damage}) and is passed over")
+        self.say(f"checkpoint {self.path(step)} is damaged ({damage}) and is passed over")
+
+    def spare(self, step: int) -> None:
+        """Leave the checkpoint of a step alone, as it is another job's; it counts for nothing."""
+        self._spared.add(step)
 
     def prune(self, committed: int) -> None:
         """Delete what the checkpoint just committed makes superfluous; that one stays, whatever else is here."""
         with self._lock:
             steps = self.steps()
-            good = [step for step in steps if step <= committed and step not in self._damaged]
+            good = [step for step in steps if step <= committed and step not in self._damaged | self._spared]
             kept = {*good[-self.keep :], committed, *self._held}
             kept.update(step for step in good if self.keep_every and step % self.keep_every == 0)
             for step in steps:  # later ones are of a run that was set back
-                if step not in kept:
+                if step not in kept and step not in self._spared:
                     self._discard(self.path(step))
 
     @contextmanager

@@ -1,7 +1,7 @@
 """Where checkpoints go besides the nodes' disks: an S3-compatible store, or a directory that outlives the nodes.
 
-step-00000050-1f2e3d4c5b6a/__0_0.distcp ...     the files of the step and run
-step-00000050-1f2e3d4c5b6a/manifest.json        written last: its presence is the commit
+step-00000050-8f14e45fceea167a-1f2e3d4c5b6a/__0_0.distcp ...     the files of the step, job and run
+step-00000050-8f14e45fceea167a-1f2e3d4c5b6a/manifest.json        written last: its presence is the commit
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.files import sync_directory
 
-FOLDER = re.compile(r"step-(\d{8,})-([0-9a-f]+)")
+FOLDER = re.compile(r"step-(\d{8,})-(?:([0-9a-f]{16})-)?([0-9a-f]+)")
 PART = 32 * 2**20
 
 

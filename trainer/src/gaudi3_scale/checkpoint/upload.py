@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from queue import SimpleQueue
 
-from gaudi3_scale.checkpoint.manifest import MANIFEST, DamagedCheckpointError, Manifest
+from gaudi3_scale.checkpoint.manifest import MANIFEST, DamagedCheckpointError, Job, Manifest
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.target import FOLDER, Target
@@ -22,7 +22,7 @@ PATIENCE = 1800.0
 
 def folder(manifest: Manifest) -> str:
     """Where the files of a checkpoint lie in a target."""
-    return f"step-{manifest.step:08d}-{manifest.run}"
+    return _name(manifest.step, _id(manifest.job), manifest.run)
 
 
 class Uploader:
@@ -39,7 +39,9 @@ class Uploader:
         peers: Peers,
         say: Callable[[str], None] = print,
         patience: float = PATIENCE,
+        job: Job | None = None,
     ) -> None:
+        """Of other jobs than `job` nothing is uploaded, and nothing is ever deleted."""
         self.target = target
         self.uploaded: int | None = None
         """The newest step that this place has uploaded (rank 0's place: that is committed in the target)."""
@@ -50,6 +52,7 @@ class Uploader:
         self._commits = peers.place == 0
         self._say = say
         self._patience = patience
+        self._job = job
         self._queue: SimpleQueue[tuple[Checkpoint, set[str], ExitStack]] = SimpleQueue()
         self._pending = 0
         self._changed = threading.Condition()
@@ -73,10 +76,13 @@ class Uploader:
 
     def catch_up(self, peers: Peers, checkpoint: Checkpoint) -> None:
         """Offer the checkpoint resumed from, if an upload of it was cut off. Collective."""
+        if _id(checkpoint.manifest.job) != _id(self._job):
+            return
         lacking = False
         if peers.rank == 0:
             try:
-                lacking = not committed_steps(self.target, checkpoint.step - 1)
+                own = [step for step, job, _ in committed(self.target) if job == _id(self._job)]
+                lacking = not any(step >= checkpoint.step for step in own)
             except Exception as error:  # said when it is next needed
                 self.error = str(error)
         held = peers.gather((lacking, set(checkpoint.manifest.here) if peers.writer else set()))
@@ -137,13 +143,16 @@ class Uploader:
             pause = min(5.0, pause * 1.5)
 
     def _prune(self, committed: Manifest) -> None:
-        """As on a disk: the newest `keep`, every `keep_every`-th, and no leftovers."""
-        steps = _folders(self.target.sizes())
-        whole = sorted({step for (step, _), names in steps.items() if _manifest_name(names) and step <= committed.step})
-        kept = {*whole[-self._store.keep :], committed.step}
+        """As on a disk: the newest `keep`, every `keep_every`-th, and no leftovers; of this job alone."""
+        folders = {
+            where: names for where, names in _folders(self.target.sizes()).items() if where[1] == _id(committed.job)
+        }
+        whole = {step for (step, _, _), names in folders.items() if _manifest_name(names)}
+        good = sorted(step for step in whole if step <= committed.step)
+        kept = {*good[-self._store.keep :], committed.step}
         if self._store.keep_every:
-            kept |= {step for step in whole if step % self._store.keep_every == 0}
-        for (step, run), names in steps.items():
+            kept |= {step for step in good if step % self._store.keep_every == 0}
+        for (step, job, run), names in folders.items():
             own = run == committed.run
             # What this run uploads right now has no manifest yet; another folder of the same step is an older run's.
             if own and (step > committed.step or step in kept):
@@ -151,16 +160,24 @@ class Uploader:
             if step in kept and step != committed.step and _manifest_name(names):
                 continue
             self.target.delete(names)
-            self.target.clean(f"step-{step:08d}-{run}")
+            self.target.clean(_name(step, job, run))
 
 
-def _folders(sizes: Iterable[str]) -> dict[tuple[int, str], list[str]]:
-    """The names in a target by step and run."""
-    found: dict[tuple[int, str], list[str]] = {}
+def _id(job: Job | None) -> str | None:
+    return None if job is None else job.id
+
+
+def _name(step: int, job: str | None, run: str) -> str:
+    return f"step-{step:08d}-{job}-{run}" if job is not None else f"step-{step:08d}-{run}"
+
+
+def _folders(sizes: Iterable[str]) -> dict[tuple[int, str | None, str], list[str]]:
+    """The names in a target by step, job and run."""
+    found: dict[tuple[int, str | None, str], list[str]] = {}
     for name in sizes:
         match = FOLDER.fullmatch(name.partition("/")[0])
         if match:
-            found.setdefault((int(match[1]), match[2]), []).append(name)
+            found.setdefault((int(match[1]), match[2], match[3]), []).append(name)
     return found
 
 
@@ -168,11 +185,11 @@ def _manifest_name(names: Iterable[str]) -> str | None:
     return next((name for name in names if name.endswith(f"/{MANIFEST}")), None)
 
 
-def committed_steps(target: Target, after: int) -> list[str]:
-    """The manifests' names of the checkpoints in a target that are newer than a step, newest first."""
+def committed(target: Target) -> list[tuple[int, str | None, str]]:
+    """Step, job and manifest's name of the checkpoints in a target, newest first."""
     found = _folders(target.sizes())
-    newer = [(step, name) for (step, _), names in found.items() if step > after and (name := _manifest_name(names))]
-    return [name for _, name in sorted(newer, reverse=True)]
+    whole = [(step, job, name) for (step, job, _), names in found.items() if (name := _manifest_name(names))]
+    return sorted(whole, key=lambda each: (each[0], each[2]), reverse=True)
 
 
 def read_manifest(target: Target, name: str) -> Manifest:
@@ -185,7 +202,10 @@ def read_manifest(target: Target, name: str) -> Manifest:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise DamagedCheckpointError("its manifest cannot be read (UnicodeDecodeError)") from None
-    return Manifest.load(text, int(match[1]) if match else -1, f"{target.url}/{name}")
+    manifest = Manifest.load(text, int(match[1]) if match else -1, f"{target.url}/{name}")
+    if folder(manifest) != name.partition("/")[0]:
+        raise DamagedCheckpointError("its manifest describes something else")
+    return manifest
 
 
 def download(target: Target, manifest: Manifest, names: Iterable[str], path: Path) -> None:

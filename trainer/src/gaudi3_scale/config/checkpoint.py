@@ -33,6 +33,17 @@ class CheckpointConfig(Section):
         None, description="https://host of an S3-compatible store; null = AWS. Credentials come from boto3's chain only"
     )
 
+    job: str | None = Field(
+        None,
+        min_length=1,
+        description="name by which a job knows its checkpoints in the target when all nodes lost theirs; null = it "
+        "knows them by its model, data and training settings",
+    )
+    adopt: bool = Field(
+        False,
+        description="go on from checkpoints of another job, or of an earlier version, if there are none of this job",
+    )
+
     @field_validator("target")
     @classmethod
     def _is_target(cls, value: str | None) -> str | None:
