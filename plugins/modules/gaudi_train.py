@@ -418,11 +418,16 @@ def main() -> None:
         result["job"] = found.as_dict(node.directory(name))
     except ValueError as error:
         module.fail_json(msg=str(error))
-    except JobError as error:
+    except (JobError, OSError) as error:
         if found is not None:
             result["job"] = found.as_dict(node.directory(name))
-        module.fail_json(msg=str(error), log=error.log, **result)
+        message, log = (str(error), error.log) if isinstance(error, JobError) else (_trouble(name, error), [])
+        module.fail_json(msg=message, log=log, **result)
     module.exit_json(**result)
+
+
+def _trouble(name: str, error: OSError) -> str:
+    return f"Job {name} was not brought to its state on this node: {error}; mend that and run again."
 
 
 if __name__ == "__main__":

@@ -351,3 +351,18 @@ def test_info_of_all_jobs(job: Job, systemd: Systemd, run_module: Any) -> None:
 def test_info_of_a_job_that_is_not_there(job: Job, systemd: Systemd, run_module: Any) -> None:
     (found,) = run_module(gaudi_train_info, name="demo", **job.places)["jobs"]
     assert (found["state"], found["status"], found["spec_sha256"]) == ("absent", None, None)
+
+
+def test_a_full_disk_is_told_in_one_sentence(job: Job, systemd: Systemd, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    result = job("started")
+    assert result["failed"] is True
+    assert result["msg"] == (
+        "Job demo was not brought to its state on this node: [Errno 28] No space left on device; mend "
+        "that and run again."
+    )
+    assert systemd.ran() == []
+    assert not (job.folder / "jobs/.control/demo/job.json").exists()
