@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import ansible
 from ansible_collections.gaudi3.scale.plugins.module_utils import apt_node
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_packages import preferences
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import Source
@@ -89,8 +90,8 @@ class Host:
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def acts(self) -> list[str]:
-        """The calls that change something."""
-        looks = ("systemctl show", "systemctl is-")
+        """The calls of the last run that change something."""
+        looks = ("systemctl show", "systemctl is-", "apt-mark manual")
         return [call for call in self.calls if not call.startswith(looks)]
 
     def unit(self, name: str, word: str = "running", enabled: bool = True) -> None:
@@ -146,6 +147,7 @@ def make(
         "STAND_IN_ROOT": str(host.root),
         "STAND_IN_REAL": ":".join({str(folder.parent), str(CHECKOUT), sys.prefix, _prefix()}),
         "STAND_IN_KERNEL": kernel,
+        "STAND_IN_ANSIBLE": str(Path(ansible.__file__).parents[1]),
         "GAUDI3_SIMULATOR_ROOT": str(host.root),
         "PYTHONPATH": str(STAND_INS),
         "PATH": f"{folder}/bin:/usr/bin:/bin",
@@ -181,7 +183,7 @@ def _programs(host: Host, tools: Iterable[str]) -> None:
     for name in ("systemctl", "journalctl", "dpkg-query"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin" / name))
     for name in ("apt-get", "apt-mark", "useradd", "usermod", "sysctl"):
-        _launch(host.folder / "bin" / name, str(STAND_INS / "bin/refuse"), name)
+        _launch(host.folder / "bin" / name, str(STAND_INS / "bin/other"), name)
     for name in (*tools, "modprobe", "rmmod"):
         module, function, versioned = TOOLS[name]
         more = f", release={RELEASE!r}" if versioned else ""
@@ -199,7 +201,8 @@ def _programs(host: Host, tools: Iterable[str]) -> None:
 
 def _launch(place: Path, program: str, name: str = "") -> None:
     """A program of the stand-ins under a name, started without the redirection of the modules."""
-    start = f"import sys, runpy; sys.argv[0] = {name or place.name!r}; runpy.run_path({program!r}, run_name='__main__')"
+    more = f"init_globals={{'PROGRAM': {name or place.name!r}}}, run_name='__main__'"
+    start = f"import runpy; runpy.run_path({program!r}, {more})"
     place.write_text(f'#!/bin/sh\nexec {shlex.quote(_PYTHON)} -IS -c {shlex.quote(start)} "$@"\n')
     place.chmod(0o755)
 

@@ -161,3 +161,9 @@ if ROOT:
         _uname = os.uname()
         os.uname = lambda: os.uname_result((*_uname[:2], os.environ["STAND_IN_KERNEL"], *_uname[3:]))
     sys.dont_write_bytecode = True
+    if len(sys.orig_argv) == 1 or "AnsiballZ_" in sys.orig_argv[-1]:
+        # A module: what it would take from its archive, and compile at each start, is the controller's own Ansible.
+        sys.path.append(os.environ["STAND_IN_ANSIBLE"])
+        import ansible.module_utils.basic  # noqa: F401
+
+        sys.path.pop()

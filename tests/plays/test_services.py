@@ -1,0 +1,39 @@
+"""Services of a node, written and started for real below the test's folder."""
+
+from __future__ import annotations
+
+import pytest
+
+from .cluster import Cluster
+
+UNIT = "prometheus-node-exporter.service"
+
+
+def node(cluster: Cluster) -> Cluster:
+    """A node on which the package is installed and its service runs."""
+    cluster.gaudi(1, cards=0)
+    host = cluster["gaudi-1"]
+    host.give(packages={"prometheus-node-exporter": "1.5.0"})
+    host.write(f"/lib/systemd/system/{UNIT}", "[Service]\n")
+    host.unit("prometheus-node-exporter", "running")
+    return cluster
+
+
+def test_new_arguments_restart_a_service_once(cluster: Cluster) -> None:
+    node(cluster)
+    host = cluster["gaudi-1"]
+    first = cluster.role("node_exporter", "--tags", "node_exporter_install")
+    assert first.returncode == 0 and host.acts() == [f"systemctl restart {UNIT}"], (first.messages(), host.calls)
+    assert "--web.listen-address=10.0.0.1:9100" in host.path("/etc/default/prometheus-node-exporter").read_text()
+    second = cluster.role("node_exporter", "--tags", "node_exporter_install")
+    assert second.changed() == set() and host.acts() == [], second.changed()
+
+
+@pytest.mark.xfail(strict=True, reason="that a restart is due is forgotten when it fails")
+def test_a_restart_that_failed_is_made_up_for(cluster: Cluster) -> None:
+    node(cluster)
+    host = cluster["gaudi-1"]
+    host.give(faults=[f"restart {UNIT}"])
+    assert cluster.role("node_exporter", "--tags", "node_exporter_install").returncode != 0
+    second = cluster.role("node_exporter", "--tags", "node_exporter_install")
+    assert second.returncode == 0 and host.acts() == [f"systemctl restart {UNIT}"], second.messages()
