@@ -186,6 +186,7 @@ class Bench:
 
         from gaudi3_scale import accelerator
         from gaudi3_scale.console import Console
+        from gaudi3_scale.files import Outage
         from gaudi3_scale.fit import _Job
         from gaudi3_scale.interruption import Notices
         from gaudi3_scale.interruption.job import Interruption
@@ -229,7 +230,8 @@ class Bench:
         console = Console(speaks=False, bar=False)
         accelerator.build_trainer = build_trainer
         try:
-            _Job(config, self.device, self.team, progress, console, status, interruption, use(Ledger())).run()
+            ledger, outage = use(Ledger()), Outage()
+            _Job(config, self.device, self.team, progress, console, status, interruption, ledger, outage).run()
         finally:
             accelerator.build_trainer = built
             gc.unfreeze()  # a job freezes what there is, and has its process to itself

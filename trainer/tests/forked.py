@@ -11,15 +11,17 @@ from zygote import Client, Started
 class ForkedJob(Job):
     """As `Job`, without torch's import in every process."""
 
-    def __init__(self, client: Client, folder: Path, text: Path, processes: int = 1) -> None:
+    def __init__(self, client: Client, folder: Path, text: Path, processes: int = 1, log: Path | None = None) -> None:
+        """`log` begins the names of files for what it prints, which are in `folder` otherwise."""
         super().__init__(folder, text, processes=processes)
         self._client = client
+        self._log = log or folder / "log"
         self._runs = 0
 
     def begin(self, *overrides: str, environment: dict[str, str] | None = None) -> Started:
         """Start it."""
         self._runs += 1
-        log = self.folder / f"log-{self._runs}"
+        log = self._log.with_name(f"{self._log.name}-{self._runs}")
         settings = ["fit", *SMALL, f"data.source={self.text}", f"output_dir={self.node()}", *overrides]
         if self.processes == 1:
             return self._client.start("worker", settings, environment or {}, log)

@@ -107,6 +107,8 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
     metrics.stalled(0.05)
     metrics.uploaded(7, 2)
     metrics.uploaded(7, 3)
+    metrics.reported(2)
+    metrics.reported(5)
     text = urllib.request.urlopen(url).read().decode()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     assert float(values.pop("gaudi_training_checkpoint_last_timestamp_seconds")) > 1.7e9
@@ -127,6 +129,7 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
         "gaudi_training_checkpoint_seconds_sum": "0.5",
         "gaudi_training_checkpoint_stall_seconds_sum": "0.05",
         "gaudi_training_checkpoint_uploaded_step": "7.0",
+        "gaudi_training_report_write_failures_total": "5.0",
         "gaudi_training_checkpoint_upload_failures_total": "3.0",
     }
     assert wanted.items() <= values.items()

@@ -151,9 +151,11 @@ def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gau
 
         own_trainer.main(Path(arguments[0]), "plain" in arguments)
         sys.exit(0)
+    import filling
     import pausing
     import poisoning
 
+    filling.install()
     pausing.install()
     poisoning.install()
     from gaudi3_scale.cli import main

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
@@ -205,14 +206,17 @@ def main() -> NoReturn:
     except TrainerError as error:
         # However many processes find it: of each node only the first one speaks about what is the same for all.
         if not isinstance(error, ConfigError | Interrupted) or os.environ.get("LOCAL_RANK", "0") == "0":
-            print(f"gaudi3-train: {error}", file=sys.stderr)
+            with contextlib.suppress(OSError):
+                print(f"gaudi3-train: {error}", file=sys.stderr)
         code = error.exit_code
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     except Exception:
-        traceback.print_exc()
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
         code = 1
     # At once: the destructors of a process group may wait for a peer that is gone, or abort.
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):  # on a full disk the exit code is all that is left to say
+            stream.flush()
     os._exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from typing import Any
@@ -28,11 +29,12 @@ class Console:
         return self._wants_bar
 
     def say(self, text: str) -> None:
-        """One line."""
-        if self._bar is not None:
-            self._bar.console.print(text, highlight=False, markup=False)
-        elif self._speaks:
-            print(text, flush=True)
+        """One line; one that nobody can read, as when the disk under a log is full, is lost."""
+        with contextlib.suppress(OSError):
+            if self._bar is not None:
+                self._bar.console.print(text, highlight=False, markup=False)
+            elif self._speaks:
+                print(text, flush=True)
 
     def start(self, progress: Progress) -> None:
         """Training begins."""

@@ -1,9 +1,83 @@
-"""Writing so that a reader, or a restart after a kill, sees the old content or the new one, never a part."""
+"""Writing so that a reader, or a restart after a kill, sees the old content or the new one, never a part.
+
+What a training does not depend on goes through an `Outage`: a full disk is no reason to stop.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+
+
+class Outage:
+    """Writes whose failure is reported once, until all that failed have succeeded again."""
+
+    def __init__(self, say: Callable[[str], None] | None = None) -> None:
+        """`say` reports; standard error without it."""
+        self.failures = 0
+        """Writes that failed."""
+        self._say = say or _say
+        self._failing: set[Path] = set()
+
+    def attempt(self, path: Path, write: Callable[[], object]) -> bool:
+        """Call `write`, which writes this file; did it succeed?"""
+        try:
+            write()
+        except OSError as error:
+            self.failures += 1
+            if not self._failing:
+                self._say(
+                    f"{path} cannot be written ({error.strerror or error}): training goes on, and what is missing is "
+                    "written as soon as it can be"
+                )
+            self._failing.add(path)
+            return False
+        if path in self._failing:
+            self._failing.discard(path)
+            if not self._failing:
+                self._say(f"{path} is written again")
+        return True
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def append_lines(path: Path, text: str) -> None:
+    """Add whole lines by one write; what a disk took of them before it was full is taken back."""
+    data = text.encode()
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            data = b"\n" + data  # a predecessor was killed while it wrote
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def overwrite(path: Path, text: str) -> None:
+    """Put a text into the room that a file has already, for a disk that is full; longer ones may not fit.
+
+    One write replaces everything: what is left of a longer text becomes spaces, which JSON allows at its end.
+    """
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        data = text.encode()
+        os.pwrite(descriptor, data.ljust(os.fstat(descriptor).st_size), 0)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_atomically(path: Path, text: str, durable: bool = True) -> None:

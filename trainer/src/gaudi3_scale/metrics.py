@@ -34,7 +34,7 @@ class TrainingMetrics:
         self._tokens_per_step = (
             progress.samples_per_step * progress.sequence_length * local_world_size / progress.world_size
         )
-        self._upload_failures = 0
+        self._upload_failures = self._report_failures = 0
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         registry = self.registry
@@ -58,6 +58,11 @@ class TrainingMetrics:
         self.skipped_steps = Counter(
             "gaudi_training_skipped_steps",
             "Optimizer steps left out because their loss or gradients were not finite, since the process started.",
+            registry=registry,
+        )
+        self.report_failures = Counter(
+            "gaudi_training_report_write_failures",
+            "Writes of status.json, metrics.jsonl and other reports that failed since the process started.",
             registry=registry,
         )
         self.baseline = Gauge(
@@ -177,6 +182,11 @@ class TrainingMetrics:
         self.uploaded_step.set(step or 0)
         self.upload_failures.inc(failures - self._upload_failures)
         self._upload_failures = failures
+
+    def reported(self, failures: int) -> None:
+        """Reports were written; `failures` counts all writes that failed."""
+        self.report_failures.inc(failures - self._report_failures)
+        self._report_failures = failures
 
     def checkpointed(self, seconds: float) -> None:
         """A checkpoint was committed on this node."""

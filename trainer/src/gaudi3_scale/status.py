@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from gaudi3_scale.files import write_atomically
+from gaudi3_scale.files import Outage, append_lines, overwrite, write_atomically
 
 SCHEMA = 1
+PENDING = 10_000
+"""Lines of metrics.jsonl that are kept in memory while they cannot be written."""
 State = Literal["starting", "running", "finished", "failed", "interrupted"]
 
 
@@ -66,10 +68,16 @@ class Progress:
 
 
 class StatusFile:
-    """status.json of one node."""
+    """status.json of one node. Writing it never raises OSError."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, outage: Outage | None = None) -> None:
         self.path = path
+        self._outage = outage or Outage()
+
+    @property
+    def failures(self) -> int:
+        """Writes that failed, of this file and of others with the same `Outage`."""
+        return self._outage.failures
 
     def read(self) -> dict[str, Any]:
         """What it says; empty if there is none."""
@@ -116,14 +124,27 @@ class StatusFile:
             "updated_at": time.time(),
             "error": error,
         }
-        write_atomically(self.path, _json(status), durable=state != "running")
+        self._outage.attempt(self.path, lambda: self._replace(state, _json(status)))
+
+    def _replace(self, state: State, text: str) -> None:
+        try:
+            write_atomically(self.path, text, durable=state != "running")
+        except OSError:
+            if state in ("starting", "running"):
+                raise
+            overwrite(self.path, text)  # how a job ended is worth the risk of a torn file
 
 
 class MetricsFile:
-    """metrics.jsonl of one node: one line per logged step, however often the job was resumed."""
+    """metrics.jsonl of one node: one line per logged step, however often the job was resumed.
 
-    def __init__(self, path: Path) -> None:
+    Lines that cannot be written are kept, and written before the next one that can be.
+    """
+
+    def __init__(self, path: Path, outage: Outage | None = None) -> None:
         self.path = path
+        self._outage = outage or Outage()
+        self._pending: list[str] = []
 
     def truncate(self, step: int) -> None:
         """Drop the lines after a step, and one that a kill left unfinished."""
@@ -136,7 +157,7 @@ class MetricsFile:
                     kept.append(line + "\n")
             except (ValueError, KeyError, TypeError):
                 continue
-        write_atomically(self.path, "".join(kept))
+        self._outage.attempt(self.path, lambda: write_atomically(self.path, "".join(kept)))
 
     def append(self, progress: Progress, learning_rate: float, loss: float | None) -> None:
         """Add the line of the step that was just logged; `loss` is the mean since the line before."""
@@ -149,14 +170,22 @@ class MetricsFile:
             "tokens_per_second": progress.tokens_per_second,
             "time": time.time(),
         }
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(_json(line) + "\n")
+        self._add(line)
 
     def evaluated(self, progress: Progress) -> None:
         """Add the line of an evaluation."""
         line = {"step": progress.step, "validation_loss": progress.validation_loss, "time": time.time()}
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(_json(line) + "\n")
+        self._add(line)
+
+    def flush(self) -> None:
+        """Write what could not be written before."""
+        if self._pending and self._outage.attempt(self.path, lambda: append_lines(self.path, "".join(self._pending))):
+            self._pending.clear()
+
+    def _add(self, line: dict[str, Any]) -> None:
+        self._pending.append(_json(line) + "\n")
+        del self._pending[:-PENDING]
+        self.flush()
 
 
 def _json(values: dict[str, Any]) -> str:

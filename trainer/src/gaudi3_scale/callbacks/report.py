@@ -119,4 +119,6 @@ class Report(pl.Callback):
                 self._status.write("running", progress)
                 self._status_written = now
             self._watch.ledger.append(progress.step)
+        if self._metrics is not None:
+            self._metrics.reported(self._status.failures)
         self._console.logged(progress)

@@ -17,6 +17,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from gaudi3_scale.files import Outage, append_lines
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -42,9 +44,11 @@ class Ledger:
         age: float = 0.0,
         clock: Callable[[], int] = time.perf_counter_ns,
         wall: Callable[[], float] = time.time,
+        outage: Outage | None = None,
     ) -> None:
         """Begin with `startup`; `age` seconds of it have passed already."""
         self.path = path
+        self._outage = outage or Outage()
         self._clock, self._wall = clock, wall
         self._nanoseconds = dict.fromkeys(MEASURED, 0)
         self._nanoseconds[STARTUP] = int(age * 1e9)
@@ -53,7 +57,6 @@ class Ledger:
         self._appended = -APPEND_SECONDS
         self._began = wall() - age
         self._run = f"{self._began:.6f}-{os.getpid()}"
-        self._mended = False
 
     def switch(self, part: str) -> str:
         """From now on this part runs; returns the one that ran until now. About half a microsecond."""
@@ -102,16 +105,8 @@ class Ledger:
         line |= {"run": self._run, "began": self._began, "time": self._wall(), "nanoseconds": self.nanoseconds()}
         if self.path is None:
             return line
-        data = json.dumps(line).encode() + b"\n"
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            size = os.fstat(descriptor).st_size
-            if not self._mended and size and os.pread(descriptor, 1, size - 1) != b"\n":
-                data = b"\n" + data  # a predecessor was killed while it wrote
-            self._mended = True
-            os.write(descriptor, data)
-        finally:
-            os.close(descriptor)
+        path, text = self.path, json.dumps(line) + "\n"
+        self._outage.attempt(path, lambda: append_lines(path, text))
         return line
 
 
