@@ -18,6 +18,7 @@ from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.job import key_of, remember, settle
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.saver import Saver
+from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.target import open_target
 from gaudi3_scale.checkpoint.upload import Uploader
 from gaudi3_scale.config import Config
@@ -173,6 +174,8 @@ class _Job:
             config.output_dir / "checkpoints", config.checkpoint.keep, console.say, config.checkpoint.keep_every
         )
         settings = config.checkpoint
+        if settings.signing_key_file is not None:
+            self.store.signer = Signer.load(settings.signing_key_file)
         self.target = open_target(settings.target, settings.endpoint_url) if settings.target else None
 
     def run(self) -> None:

@@ -13,6 +13,7 @@ from gaudi3_scale.checkpoint.fetch import fetch
 from gaudi3_scale.checkpoint.job import foreign
 from gaudi3_scale.checkpoint.manifest import Job
 from gaudi3_scale.checkpoint.peers import Peers, Transfer
+from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.target import Target
 from gaudi3_scale.checkpoint.upload import committed, download, folder, read_manifest
 from gaudi3_scale.errors import TrainerError
@@ -50,7 +51,7 @@ def agree(
     takes them; but a job that has `begun` under its target is not kept from going on by what others put there since.
     """
     found = _readable(store) if peers.writer else {}
-    own = {print_: manifest for print_, manifest in found.items() if job is None or _is_of(manifest.job, job)}
+    own = {print_: manifest for print_, manifest in found.items() if _is_own(manifest, job, store)}
     others = {print_: manifest for print_, manifest in found.items() if print_ not in own}
     best = _newest(peers, store, own, say)
     if target is not None:
@@ -59,13 +60,19 @@ def agree(
         best = _of_others(peers, store, target, others, job, begun, adopt, say)
     elif others:
         for manifest in others.values():
-            store.spare(manifest.step)
-            say(f"checkpoint {store.path(manifest.step)} is not of this job and is left alone")
+            if job is not None and manifest.job is not None and manifest.job.id == job.id:
+                say(f"checkpoint {store.path(manifest.step)} is not signed with the key and is passed over")
+            else:
+                store.spare(manifest.step)
+                say(f"checkpoint {store.path(manifest.step)} is not of this job and is left alone")
     return None if best is None else _bring(peers, store, *best, metrics)
 
 
-def _is_of(theirs: Job | None, job: Job) -> bool:
-    return theirs is not None and theirs.id == job.id
+def _is_own(manifest: Manifest, job: Job | None, store: CheckpointStore) -> bool:
+    """Is it of this job, and signed if it has to be?"""
+    if store.signer is not None and not store.signer.good(manifest):
+        return False
+    return job is None or (manifest.job is not None and manifest.job.id == job.id)
 
 
 def _of_others(
@@ -90,7 +97,8 @@ def _of_others(
     if here:
         where, manifest = here[0]
         assert manifest is not None
-        raise foreign(where, manifest.job, manifest.step, "another output_dir")
+        signed = store.signer is None or store.signer.good(manifest)
+        raise foreign(where, manifest.job, manifest.step, "another output_dir", signed)
     if target is not None and there and not begun:
         step, theirs, _ = there[0]
         other = None if theirs is None else Job(theirs, "")
@@ -131,7 +139,7 @@ def _from_target(
     jobs: set[str | None] | set[str] | None,
 ) -> tuple[Manifest, _Found | None] | None:
     """A newer checkpoint of these jobs in the target, if it has one that is whole; each place fetches its share."""
-    manifests, trouble = peers.gather(_listed(peers, target, best[0].step if best else -1, say, jobs))[0]
+    manifests, trouble = peers.gather(_listed(peers, target, best[0].step if best else -1, say, jobs, store.signer))[0]
     for manifest in manifests:
         share = sorted(manifest.files)[peers.writers.index(peers.place) :: len(peers.writers)]
         part = manifest.with_here(share)
@@ -160,6 +168,7 @@ def _listed(
     after: int,
     say: Callable[[str], None],
     jobs: set[str | None] | set[str] | None,
+    signer: Signer | None,
 ) -> tuple[list[Manifest], str | None]:
     """Rank 0's word on what the target has that is newer, and what went wrong."""
     if peers.rank != 0:
@@ -171,7 +180,10 @@ def _listed(
             if step <= after or (jobs is not None and job not in jobs):
                 continue
             try:
-                manifests.append(read_manifest(target, name))
+                manifest = read_manifest(target, name)
+                if signer is not None and not signer.good(manifest):
+                    raise DamagedCheckpointError("it is not signed with the key of checkpoint.signing_key_file")
+                manifests.append(manifest)
             except DamagedCheckpointError as damage:
                 trouble = str(damage)
                 say(f"checkpoint {target.url}/{name} is damaged ({damage}) and is passed over")

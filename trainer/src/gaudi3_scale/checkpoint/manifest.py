@@ -82,6 +82,8 @@ class Manifest:
     """What else is known of the run."""
     job: Job | None = None
     """None: written by an earlier version, or by a saver that was told of no job."""
+    signature: str | None = None
+    """See `gaudi3_scale.checkpoint.signing`."""
 
     @property
     def size(self) -> int:
@@ -109,6 +111,8 @@ class Manifest:
         head: dict[str, Any] = {"format": FORMAT, "step": self.step, "run": self.run, "layout": self.layout}
         if self.job is not None:
             head["job"] = {"id": self.job.id, "key": self.job.key}
+        if self.signature is not None:
+            head["signature"] = self.signature
         return json.dumps({**self.about, **head, "files": files, "here": sorted(self.here)}, indent=1)
 
     @classmethod
@@ -126,6 +130,9 @@ class Manifest:
             here = tuple(str(name) for name in read.pop("here"))
             found, run, layout = int(read.pop("step")), str(read.pop("run")), read.pop("layout")
             job = Job.load(read.pop("job")) if "job" in read else None
+            signature = str(read.pop("signature")) if "signature" in read else None
+            if signature is not None and not signature.isascii():
+                raise DamagedCheckpointError("its signature is none")
             # A name is joined to a path: it must not lead out of the directory.
             plain = all(Path(name).name == name and name not in ("..", MANIFEST) for name in files)
             sound = plain and layout in ("replicated", "sharded") and bool(files) and set(here) <= set(files)
@@ -133,4 +140,4 @@ class Manifest:
                 raise DamagedCheckpointError("its manifest describes something else")
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise DamagedCheckpointError(f"its manifest cannot be read ({type(error).__name__})") from None
-        return cls(step, run, layout, files, here, read, job)
+        return cls(step, run, layout, files, here, read, job, signature)

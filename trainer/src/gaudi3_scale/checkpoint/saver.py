@@ -310,7 +310,8 @@ class Saver:
         self._raise_first(peers.gather(failure if known else self._sentence(job.step, failure)))
 
     def _manifest(self, job: _Save, files: dict[str, Entry]) -> Manifest:
-        return Manifest(job.step, self._run, job.layout, files, (), self._about, self._job)
+        manifest = Manifest(job.step, self._run, job.layout, files, (), self._about, self._job)
+        return manifest if self.store.signer is None else self.store.signer.sign(manifest)
 
     def _committed(self, job: _Save, checkpoint: Checkpoint, mine: set[str]) -> None:
         """Tell those who wait, upload, and delete what is superfluous now."""

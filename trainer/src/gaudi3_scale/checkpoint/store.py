@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_scale.checkpoint.manifest import MANIFEST, OLD_STATE, STATE, DamagedCheckpointError, Manifest
+from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.files import sync_directory, write_atomically
 
@@ -55,6 +56,8 @@ class CheckpointStore:
         self.directory = directory
         self.keep = keep
         self.keep_every = keep_every
+        self.signer: Signer | None = None
+        """With one, manifests are signed, and a job goes on from nothing that is not."""
         self.say = say
         self._damaged: set[int] = set()
         self._spared: set[int] = set()

@@ -44,6 +44,12 @@ class CheckpointConfig(Section):
         description="go on from checkpoints of another job, or of an earlier version, if there are none of this job",
     )
 
+    signing_key_file: Path | None = Field(
+        None,
+        description="file of mode 0600 with 32 random bytes or more, the same on all nodes: checkpoints are signed, "
+        "and none is taken that is not; null = none",
+    )
+
     @field_validator("target")
     @classmethod
     def _is_target(cls, value: str | None) -> str | None:
