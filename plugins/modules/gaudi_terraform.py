@@ -142,6 +142,7 @@ outputs:
 
 import os
 import shutil
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -221,7 +222,7 @@ def plan_the_end(module: AnsibleModule, project: Project) -> tuple[list[str], Pl
     return [], *project.plan(variables, module.tmpdir, True)
 
 
-def may_hold_something(kind: str, attributes: dict[str, Any]) -> bool:
+def may_hold_something(kind: str, attributes: Mapping[str, Any]) -> bool:
     """Whether a bucket has an object or a version of one; true where it cannot be looked into."""
     if kind != "aws_s3_bucket":
         return True

@@ -101,7 +101,7 @@ def test_down_keeps_the_checkpoints_their_key_and_what_guards_them(desk: Desk, b
 
 def test_the_next_up_finds_the_checkpoints_again(desk: Desk) -> None:
     said = desk.run("plan", "cluster")
-    assert "create 37: " in said
+    assert "create 38: " in said
     assert "destroy" not in said and "replace" not in said
     refused = desk.run("plan", "cluster", "--var", "region=us-west-2", code=2)
     assert "The checkpoints of deployment 'cluster' are kept in us-east-1, and region is us-west-2: give" in refused

@@ -62,9 +62,15 @@ class Context:
         terraform.init()
         return terraform
 
+    def kind(self, deployment: Deployment) -> estimate.InstanceType | None:
+        """What the catalogue says of its type of machine."""
+        catalogue = estimate.read_catalogue(self.terraform_dir / "catalogue" / "instances.json")
+        return catalogue.get(str(deployment.variables.get("instance_type", "")))
+
     def plan(self, deployment: Deployment, terraform: Terraform) -> Plan:
         """What `up` would do, with what an interrupted run left behind taken over."""
-        found = converge.take_over(deployment, terraform)
+        wanted = estimate.node_count(self.kind(deployment), deployment.variables)
+        found = converge.take_over(deployment, terraform, wanted)
         given = {"adopt": found} if found else {}
         return terraform.plan(deployment.variables_file, deployment.directory / "plan", given=given)
 
@@ -281,7 +287,11 @@ def down(
         planned = terraform.plan(deployment.variables_file, deployment.directory / "plan", destroy=True, only=only)
         tell_plan(settings.console, planned)
         if not yes:
-            _ask_for_name(name, planned, checkpoints)
+            more = " and every checkpoint" if checkpoints else ""
+            question = f"Type {name} to destroy these {planned.changes} resources{more}"
+            if typer.prompt(question, default="", show_default=False) != name:
+                planned.path.unlink(missing_ok=True)
+                raise UsageError("Nothing was destroyed: the name was not typed.")
         deployment.enter("destroying")
         converge.sweep(deployment, terraform, state)
         try:
@@ -306,26 +316,16 @@ def down(
     teller.say(f"deployment {name} is gone" + (", but for the storage of its checkpoints" if kept.addresses else ""))
 
 
-def _ask_for_name(name: str, planned: Plan, checkpoints: bool) -> None:
-    """Destroying is agreed to by the deployment's name."""
-    more = " and every checkpoint" if checkpoints else ""
-    question = f"Type {name} to destroy these {planned.changes} resources{more}"
-    if typer.prompt(question, default="", show_default=False) != name:
-        planned.path.unlink(missing_ok=True)
-        raise UsageError("Nothing was destroyed: the name was not typed.")
-
-
 def _price(settings: Context, deployment: Deployment, planned: Plan, given: float | None) -> float | None:
     """Tell the price of what there will be; of one node, if known."""
     if deployment.cloud == "onprem":
         return None
     variables = deployment.variables
-    catalogue = estimate.read_catalogue(settings.terraform_dir / "catalogue" / "instances.json")
-    kind = catalogue.get(str(variables.get("instance_type", "")))
+    kind = settings.kind(deployment)
     before = deployment.given_price if given is None else None
     region, market = str(variables.get("region", "")), estimate.market(variables)
     price = estimate.Price.of(kind, region, market, before if given is None else given, before is not None)
-    nodes = int(variables.get("cluster_size", 0)) // kind.cards if kind and kind.cards else 0
+    nodes = estimate.node_count(kind, variables)
     words = f"price: {price.words}"
     if price.usd_per_hour is not None and nodes:
         words += f"; {nodes} node(s): {nodes * price.usd_per_hour:.2f} USD per hour"

@@ -7,10 +7,11 @@ completes what it lacks, and makes what is not there.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gaudi3_deploy import orphans
-from gaudi3_deploy.errors import DeployError
+from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.leftover import Unchecked
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.state import IRREPLACEABLE, Resource, State
@@ -27,6 +28,11 @@ KEPT_ELSEWHERE = IRREPLACEABLE | {
 }
 #: Phases in which the last command ran to its end: there is nothing to take over.
 WHOLE = ("up", "site", "ready")
+#: Phases in which nothing but the checkpoints' storage can be this deployment's.
+BEFORE = ("new", "stored", "down")
+DURABLE = ("aws_kms_key.cluster", "aws_kms_alias.cluster", "aws_s3_bucket.checkpoints")
+MACHINES = ("aws_instance", "aws_autoscaling_group")
+NODE = re.compile(r'aws_instance\.node\[".*-(\d+)"\]')
 
 
 def region_of(deployment: Deployment) -> str:
@@ -34,8 +40,11 @@ def region_of(deployment: Deployment) -> str:
     return str(deployment.variables.get("region") or "us-west-2")
 
 
-def take_over(deployment: Deployment, terraform: Terraform) -> dict[str, str]:
-    """Untaint what is whole. The ids, by address in the module, of what exists and the state lacks."""
+def take_over(deployment: Deployment, terraform: Terraform, nodes: int = 0) -> dict[str, str]:
+    """Untaint what is whole. The ids, by address in the module, of what exists and the state lacks.
+
+    Of `nodes` nodes in all, if that is known: what is there beyond them no configuration has a place for.
+    """
     state = terraform.state()
     for resource in (each for each in state.resources if each.tainted):
         if _is_whole(resource, state, deployment):
@@ -51,13 +60,32 @@ def take_over(deployment: Deployment, terraform: Terraform) -> dict[str, str]:
             f"was not checked: {reason}"
         )
         return {}
+    found = _of_this_deployment(found, deployment, state, nodes)
     for address, identity in found.items():
         terraform.say(f"{address} ({identity}) is there without Terraform's knowledge, and is taken over")
     return found
 
 
+def _of_this_deployment(found: dict[str, str], deployment: Deployment, state: State, nodes: int) -> dict[str, str]:
+    """Without what may be another deployment's of the same name, from another record; running machines are refused."""
+    machines = {address: each for address, each in found.items() if address.split(".")[0] in MACHINES}
+    # A network comes before its machines: without one on record, these were never this deployment's.
+    if machines and state.named("aws_vpc.cluster") is None:
+        told = ", ".join(machines.values())
+        raise UsageError(
+            f"Machines of a cluster {deployment.name!r} run in {region_of(deployment)} ({told}), "
+            "of which this deployment's state knows nothing: take another name, or work on them where they were made."
+        )
+    if deployment.phase in BEFORE:
+        return {address: each for address, each in found.items() if address in DURABLE}
+    beyond = {address for address in found if nodes and (match := NODE.match(address)) and int(match.group(1)) > nodes}
+    return {address: each for address, each in found.items() if address not in beyond}
+
+
 def take_over_to_destroy(deployment: Deployment, terraform: Terraform) -> None:
     """Write down what the state lacks, so that it is destroyed with the rest, or kept as storage."""
+    if deployment.phase in BEFORE:
+        return
     for address, identity in take_over(deployment, terraform).items():
         try:
             terraform.take(deployment.variables_file, f"module.cluster.{address}", identity)

@@ -26,6 +26,11 @@ class InstanceType:
     """Each with `market`, `usd_per_hour`, `region`, `source` and `seen`, a date."""
 
 
+def node_count(kind: InstanceType | None, variables: Mapping[str, Any]) -> int:
+    """How many machines have so many cards; 0 where the catalogue does not know the type."""
+    return int(variables.get("cluster_size", 0)) // kind.cards if kind and kind.cards else 0
+
+
 @dataclass(frozen=True)
 class Price:
     """Of one node, per hour, without storage, traffic and taxes."""

@@ -159,7 +159,7 @@ class Gate:
         if "form-urlencoded" in environ.get("CONTENT_TYPE", ""):
             body = environ["wsgi.input"].read(length)
             environ["wsgi.input"] = io.BytesIO(body)
-            return urllib.parse.parse_qs(body.decode()).get("Action", ["?"])[0]
+            return str(urllib.parse.parse_qs(body.decode()).get("Action", ["?"])[0])
         method = environ["REQUEST_METHOD"].capitalize()
         about = environ.get("QUERY_STRING", "").partition("=")[0].partition("&")[0].capitalize() or "Bucket"
         return f"{method}{about}"

@@ -1,0 +1,79 @@
+"""What of an account is this deployment's to take over, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from gaudi3_deploy import converge
+from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.leftover import Unchecked
+from gaudi3_deploy.record import Deployment
+from gaudi3_deploy.state import Resource, State
+
+NETWORK = Resource("module.cluster.aws_vpc.cluster", "aws_vpc", False, {"id": "vpc-1"}, ())
+STORAGE = {"aws_kms_key.cluster": "k-1", "aws_s3_bucket.checkpoints": "demo-checkpoints-1"}
+MACHINE = {'aws_instance.node["demo-01"]': "i-1"}
+BEYOND = {'aws_instance.node["demo-03"]': "i-3"}
+SUBNET = {"aws_subnet.nodes": "subnet-1"}
+
+
+def taken(
+    monkeypatch: pytest.MonkeyPatch, phase: str, found: dict[str, str], *resources: Resource, nodes: int = 2
+) -> tuple[dict[str, str], list[str]]:
+    """What is taken over, and what is unmarked."""
+    monkeypatch.setattr(converge.orphans, "on_aws", lambda region, name, state: found)
+    unmarked: list[str] = []
+    terraform = SimpleNamespace(
+        state=lambda: State(resources, {}), adopts=True, say=lambda text: None, untaint=unmarked.append
+    )
+    deployment = Deployment("demo", Path("demo"), "aws", phase)
+    return converge.take_over(deployment, terraform, nodes), unmarked  # type: ignore[arg-type]
+
+
+def test_after_an_interrupted_run_all_that_has_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = STORAGE | MACHINE | SUBNET | BEYOND
+    assert taken(monkeypatch, "applying", found, NETWORK) == (STORAGE | MACHINE | SUBNET, [])
+    assert taken(monkeypatch, "applying", found, NETWORK, nodes=0)[0] == found
+
+
+@pytest.mark.parametrize("phase", ["new", "stored"])
+def test_before_the_first_run_the_storage_alone(monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
+    assert taken(monkeypatch, phase, STORAGE | SUBNET)[0] == STORAGE
+
+
+@pytest.mark.parametrize("phase", ["up", "site", "ready"])
+def test_after_a_run_that_came_to_its_end_nothing(monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
+    assert taken(monkeypatch, phase, STORAGE | SUBNET, NETWORK)[0] == {}
+
+
+@pytest.mark.parametrize("phase", ["new", "applying"])
+def test_another_s_machines_are_never_taken(monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
+    with pytest.raises(UsageError, match=r"Machines of a cluster 'demo' run in us-west-2 \(i-1\), of which this"):
+        taken(monkeypatch, phase, MACHINE | STORAGE)
+
+
+def test_an_account_that_cannot_be_asked_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(region: str, name: str, state: State) -> dict[str, str]:
+        raise Unchecked("AccessDenied")
+
+    monkeypatch.setattr(converge.orphans, "on_aws", refuse)
+    said: list[str] = []
+    terraform = SimpleNamespace(state=lambda: State((), {}), adopts=True, say=said.append)
+    assert converge.take_over(Deployment("demo", Path("demo"), "aws"), terraform) == {}  # type: ignore[arg-type]
+    assert said == [
+        "whether anything of cluster demo is in us-west-2 that Terraform's state lacks was not checked: AccessDenied"
+    ]
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_marks_are_taken_from_what_is_whole(monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
+    def marked(address: str) -> Resource:
+        return Resource(f"module.cluster.{address}", address.partition(".")[0], True, {"id": "x"}, ())
+
+    monkeypatch.setattr(converge, "_runs", lambda resource, region: runs)
+    kinds = ("aws_kms_key.cluster", "aws_security_group.nodes", "aws_nat_gateway.cluster", "aws_instance.monitor")
+    _found, unmarked = taken(monkeypatch, "applying", {}, *(marked(each) for each in kinds))
+    asked = ["module.cluster.aws_nat_gateway.cluster", "module.cluster.aws_instance.monitor"]
+    assert unmarked == ["module.cluster.aws_kms_key.cluster", *(asked if runs else [])]
