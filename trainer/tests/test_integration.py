@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ import torch
 from conftest import SOURCE, free_port
 from lightning.fabric.plugins import CheckpointIO, ClusterEnvironment
 from lightning.pytorch.accelerators import Accelerator, AcceleratorRegistry
-from lightning.pytorch.plugins.precision import Precision
+from lightning.pytorch.plugins.precision import MixedPrecision, Precision
 from lightning.pytorch.strategies import (
     DDPStrategy,
     ModelParallelStrategy,
@@ -301,3 +302,28 @@ def test_the_strategies_leave_sigterm_to_whoever_handles_it() -> None:
     trainer.fit(Line(), torch.utils.data.DataLoader(torch.rand(4, 2)))
     assert signal.getsignal(signal.SIGTERM) is before
     assert HabanaFSDPStrategy.strategy_name == "habana_fsdp"
+
+
+@pytest.mark.parametrize("lightning", ["lightning.pytorch", "pytorch_lightning"])
+@pytest.mark.parametrize("precision", ["16-mixed", "16-true", "64-true"])
+def test_a_precision_that_would_train_in_another_is_refused(lightning: str, precision: str) -> None:
+    """Lightning's own plugins autocast for CUDA, scale for CUDA, or are of a dtype that no card has."""
+    theirs = importlib.import_module(lightning)
+    for strategy in ("gaudi_single", "habana_ddp", "habana_fsdp"):
+        with pytest.raises(ConfigError) as refused:
+            theirs.Trainer(accelerator=GaudiAccelerator("cpu"), strategy=strategy, precision=precision, **QUIET)
+        assert str(refused.value) == f"precision is '{precision}': give one of 32-true, bf16-mixed, bf16-true."
+
+
+class Widened(MixedPrecision):
+    """A user's plugin, of which nobody knows what it does."""
+
+    def __init__(self) -> None:
+        super().__init__("bf16-mixed", "cpu")
+
+
+@pytest.mark.parametrize("trainer", [pl.Trainer, GaudiTrainer])
+def test_a_plugin_that_is_not_ours_is_refused_by_name(trainer: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^precision is 'Widened': give one of 32-true, bf16-mixed, bf16-true\.$"):
+        trainer(accelerator=GaudiAccelerator("cpu"), strategy="habana_ddp", plugins=[Widened()], **QUIET)
+    trainer(accelerator=GaudiAccelerator("cpu"), strategy="habana_ddp", plugins=[Precision()], **QUIET)

@@ -22,6 +22,17 @@ PRECISIONS = ("32-true", "bf16-mixed", "bf16-true")
 log = logging.getLogger(__name__)
 
 
+def refusal(precision: str) -> str:
+    """The sentence about one that is not offered."""
+    return f"precision is {precision!r}: give one of {', '.join(PRECISIONS)}."
+
+
+def lightnings(plugin: Any) -> str | None:
+    """The class's name of a plugin that is Lightning's, in either of its distributions; that of 32 bit is Precision."""
+    kind = type(plugin)
+    return kind.__name__ if kind.__module__.split(".")[0] in ("lightning", "pytorch_lightning") else None
+
+
 class GaudiMixedPrecision(Precision):
     """Precision of a run, for `Trainer(plugins=[GaudiMixedPrecision()])`, with options that each do something.
 
@@ -48,7 +59,7 @@ class GaudiMixedPrecision(Precision):
         device: str | None = None,
     ) -> None:
         if precision not in PRECISIONS:
-            raise ConfigError(f"precision is {precision!r}: give one of {', '.join(PRECISIONS)}.")
+            raise ConfigError(refusal(precision))
         self.precision = precision
         self.optimize_bmm = optimize_bmm
         self.use_fused_rope = use_fused_rope

@@ -16,7 +16,7 @@ from gaudi3_scale.device import Device, check_all_reduce, prepare
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.integration.sharding import shard
 from gaudi3_scale.interruption.handlers import own_signals
-from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision
+from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision, lightnings, refusal
 
 
 class GaudiStrategy:
@@ -28,13 +28,16 @@ class GaudiStrategy:
 
     @property
     def precision_plugin(self) -> Any:
-        """Never Lightning's own mixed precision, which would autocast for CUDA on a device it does not know."""
+        """Ours, or plain 32 bit; Lightning's mixed precision would autocast for CUDA on a device it does not know."""
         return super().precision_plugin  # type: ignore[misc]
 
     @precision_plugin.setter
     def precision_plugin(self, plugin: Any) -> None:
-        name = str(getattr(plugin, "precision", "32-true"))
-        if not isinstance(plugin, GaudiMixedPrecision) and name.startswith("bf16") and name in PRECISIONS:
+        if plugin is not None and not isinstance(plugin, GaudiMixedPrecision) and lightnings(plugin) != "Precision":
+            known = lightnings(plugin) in ("MixedPrecision", "HalfPrecision", "DoublePrecision")  # of `precision=`
+            name = plugin.precision if known else type(plugin).__name__
+            if name not in PRECISIONS:
+                raise ConfigError(refusal(name))
             # The options of GaudiMixedPrecision are for whoever names it: `precision=` asks for the dtype only.
             plugin = GaudiMixedPrecision(name, use_fused_rope=False, use_flash_attention_v2=False)
         self._precision_plugin = plugin

@@ -15,7 +15,7 @@ from gaudi3_scale.device import available, first_available
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.integration.accelerator import CLASSES, GaudiAccelerator
 from gaudi3_scale.integration.twins import check_module
-from gaudi3_scale.precision import PRECISIONS
+from gaudi3_scale.precision import PRECISIONS, refusal
 
 STRATEGIES = ("gaudi_single", "habana_ddp", "habana_fsdp")
 
@@ -52,7 +52,7 @@ class GaudiTrainer(pl.Trainer):
         accelerator = _accelerator(accelerator)
         plugins = list(plugins) if isinstance(plugins, Iterable) else [] if plugins is None else [plugins]
         if precision is not None and precision not in PRECISIONS:
-            raise ConfigError(f"precision is {precision!r}: give one of {', '.join(PRECISIONS)}.")
+            raise ConfigError(refusal(precision))
         if devices == "auto":
             single = strategy == "gaudi_single"
             devices = int(os.environ.get("LOCAL_WORLD_SIZE") or 0) or (1 if single else available(accelerator.kind))
