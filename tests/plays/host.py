@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import ansible
+
 from ansible_collections.gaudi3.scale.plugins.module_utils import apt_node
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_packages import preferences
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import Source
@@ -56,6 +57,9 @@ class Host:
         self.name = name
         self.folder = folder
         self.root = folder / "root"
+
+    #: Fingerprint of the key that the host trusts for the vendor's packages.
+    key = fingerprints(_KEY)[0]
 
     @property
     def interpreter(self) -> Path:

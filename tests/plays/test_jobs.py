@@ -21,7 +21,7 @@ UNIT_FILE = f"/etc/systemd/system/{UNIT}"
 
 def train(cluster: Cluster, *arguments: str, **variables: Any) -> PlaybookRun:
     """The job's part of the trainer's role, with looks in quick succession."""
-    given = {"trainer_poll_interval": 0.1, "trainer_user": "nobody", "trainer_job_name": "demo"}
+    given = {"trainer_poll_interval": 0.1, "trainer_user": "nobody"}
     return cluster.role(
         "trainer",
         "--tags",
@@ -134,14 +134,29 @@ def test_a_unit_that_does_not_start_is_named(cluster: Cluster) -> None:
     assert run.messages() == [f"Unit {UNIT} did not start: Job for {UNIT} failed because the test wants it."]
 
 
-def test_a_running_job_is_stopped_and_its_stop_remembered(cluster: Cluster) -> None:
-    nodes(cluster, 1)
+@pytest.fixture(scope="module")
+def stopped(new_cluster: Callable[[], Cluster]) -> tuple[Cluster, PlaybookRun]:
+    """A job that ran on one node and was stopped."""
+    cluster = nodes(new_cluster(), 1)
     assert train(cluster, trainer_state="started").returncode == 0
-    run = train(cluster, trainer_state="stopped")
+    return cluster, train(cluster, trainer_state="stopped")
+
+
+def test_a_running_job_is_stopped_and_its_stop_remembered(stopped: tuple[Cluster, PlaybookRun]) -> None:
+    cluster, run = stopped
     assert run.returncode == 0 and len(run.changed()) == 1, run.messages()
     host = cluster["gaudi-1"]
     assert host.acts()[0] == f"systemctl stop {UNIT}"
     assert json.loads(host.path(f"{CONTROL}/job.json").read_text())["stopped_at"]
+
+
+@pytest.mark.xfail(strict=True, reason="a run with the defaults starts a job again that an operator stopped")
+def test_a_stopped_job_stays_stopped(stopped: tuple[Cluster, PlaybookRun]) -> None:
+    """Nobody names the job: a site is played again, for whatever reason."""
+    cluster, _run = stopped
+    cluster["gaudi-1"].give(courses={UNIT: ["finished"]})
+    assert train(cluster).returncode == 0
+    assert starts(cluster) == {"gaudi-1": 0}
 
 
 def test_more_processes_than_cards_are_refused_by_the_job_itself(cluster: Cluster) -> None:

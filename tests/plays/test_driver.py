@@ -1,0 +1,76 @@
+"""The driver's role on a node whose driver is to come, and on one that asks a repository for another release."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from pathlib import Path
+
+from .cluster import Cluster
+from .host import PACKAGES, RELEASE, Host
+
+DEVICE = "/sys/class/accel/accel0/device/status"
+_MODPROBE = """#!/bin/sh
+# The card is there two seconds after its module.
+mkdir -p '{root}/sys/module/'"$1"
+(sleep 2; echo Operational > '{status}') > /dev/null 2>&1 &
+"""
+_GPGV = """#!/bin/sh
+# Every signature is good, and of the trusted key.
+for last; do :; done
+while [ "$1" != --output ]; do shift; done
+cp "$last" "$2"
+echo '[GNUPG:] GOODSIG {key} vendor'
+echo '[GNUPG:] VALIDSIG {key} 2026-01-01 0 0 4 0 22 8 01 {key}'
+"""
+
+
+def program(host: Host, name: str, text: str) -> None:
+    """Put a program on the host's path."""
+    path = host.folder / "bin" / name
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def test_the_driver_waits_for_its_cards(cluster: Cluster) -> None:
+    """A module of the driver is loaded, and the card behind it takes its time."""
+    cluster.gaudi(1, cards=1)
+    host = cluster["gaudi-1"]
+    module = host.path("/sys/module/habanalabs_ib")
+    for each in sorted(module.rglob("*"), reverse=True):
+        each.unlink() if not each.is_dir() else each.rmdir()
+    module.rmdir()
+    host.write(DEVICE, "In device creation\n")
+    program(host, "modprobe", _MODPROBE.format(root=host.root, status=host.path(DEVICE)))
+    run = cluster.role("synapseai", "--tags", "synapseai_load")
+    assert run.returncode == 0, run.messages()
+    loaded = run.result("gaudi-1", "Load the driver, bring its ports up and read both back")
+    assert [card["status"] for card in loaded["cards"]] == ["Operational"] and loaded["loaded"] == ["habanalabs_ib"]
+
+
+def test_a_release_that_is_not_on_offer_is_refused(cluster: Cluster) -> None:
+    cluster.gaudi(1, cards=1)
+    url, key = _repository(cluster.folder / "repository"), cluster["gaudi-1"].key
+    program(cluster["gaudi-1"], "gpgv", _GPGV.format(key=key))
+    run = cluster.role(
+        "synapseai", "--check", "--tags", "synapseai_install",
+        synapseai_release="1.24.0-1007", synapseai_repository_url=url,
+    )  # fmt: skip
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        f"The repository has no 1.24.0-1007; it has {RELEASE}: set synapseai_release to one of these."
+    ]
+
+
+def _repository(folder: Path) -> str:
+    """A repository of one release, in files."""
+    text = "\n".join(f"Package: {name}\nVersion: {RELEASE}\nArchitecture: all\n" for name in PACKAGES)
+    packed = gzip.compress(text.encode())
+    index = folder / "dists/jammy/main/binary-amd64/Packages.gz"
+    index.parent.mkdir(parents=True)
+    index.write_bytes(packed)
+    digest = hashlib.sha256(packed).hexdigest()
+    (folder / "dists/jammy/InRelease").write_text(
+        f"Suite: jammy\nSHA256:\n {digest} {len(packed)} main/binary-amd64/Packages.gz\n"
+    )
+    return folder.as_uri()
