@@ -73,16 +73,14 @@ def clusters(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def changes(project: Project, *arguments: str) -> dict[str, list[str]]:
     """What a plan would do, by action."""
-    plan = project.folder / "plan"
-    done = project.change("plan", f"-out={plan}", *arguments)
+    done = project.change("plan", "-json", *arguments)
     assert done.code == 0, done.output[-3000:]
-    shown = json.loads(project.run("show", "-json", str(plan)).output)
     found: dict[str, list[str]] = {}
-    for each in shown.get("resource_changes", []):
-        action = "+".join(each["change"]["actions"])
-        if action not in ("no-op", "read"):
-            found.setdefault(action, []).append(each["address"])
-    return found
+    for line in done.output.splitlines():
+        event = json.loads(line) if line.startswith("{") else {}
+        if event.get("type") == "planned_change" and event["change"]["action"] not in ("noop", "read"):
+            found.setdefault(event["change"]["action"], []).append(event["change"]["resource"]["addr"])
+    return {action: sorted(addresses) for action, addresses in found.items()}
 
 
 def listed(project: Project, tmp_path: Path, executable: str = "terraform") -> subprocess.CompletedProcess[str]:

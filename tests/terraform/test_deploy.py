@@ -107,6 +107,14 @@ def test_the_next_up_finds_the_checkpoints_again(desk: Desk) -> None:
     assert "The checkpoints of deployment 'cluster' are kept in us-east-1, and region is us-west-2: give" in refused
 
 
+def test_terraform_destroy_by_hand_stops_at_the_bucket_and_leaves_the_key(desk: Desk) -> None:
+    variables = desk.folder / "deployments/cluster/variables.tfvars.json"
+    said = desk.terraform("destroy", "-auto-approve", "-no-color", f"-var-file={variables}", code=1)
+    assert "BucketNotEmpty" in said
+    assert [each["KeyState"] for each in desk.keys_made()] == ["Enabled"]
+    assert "create 43: " in desk.run("plan", "cluster")  # Its guards come back with the next up.
+
+
 def test_what_terraform_does_not_know_is_named_and_then_nothing_is_left(desk: Desk, before: dict[str, int]) -> None:
     # A machine with a name that no configuration gives: nothing can take it over.
     tags = [{"Key": "Cluster", "Value": "cluster"}, {"Key": "ManagedBy", "Value": "terraform"}]

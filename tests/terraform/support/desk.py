@@ -62,7 +62,7 @@ class Desk:
         assert result.returncode == code, result.stdout
         return result.stdout
 
-    def terraform(self, *arguments: str) -> str:
+    def terraform(self, *arguments: str, code: int = 0) -> str:
         """Run terraform in the deployment's workspace."""
         result = subprocess.run(
             ["terraform", *arguments],
@@ -75,7 +75,7 @@ class Desk:
             timeout=120,
             check=False,
         )
-        assert result.returncode == 0, result.stdout
+        assert result.returncode == code, result.stdout
         return result.stdout
 
     def cut_off(self, instant: Instant, *arguments: str) -> bool:
