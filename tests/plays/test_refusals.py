@@ -11,11 +11,13 @@ import pytest
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
 
+#: Hosts, the variables of each, and what they are refused for.
+Cases = dict[str, tuple[dict[str, Any], str]]
 HPU_INTERVALS = (
     "hpu_exporter_interval is 3 and hpu_exporter_details_interval is 30: give 5 seconds or more for each, since hl-smi "
     "itself takes seconds."
 )
-PROMETHEUS = {
+PROMETHEUS: Cases = {
     "redhat": (
         {},
         "redhat runs RedHat, and the role prometheus installs from Debian's or Ubuntu's packages only: put a Debian or "
@@ -43,7 +45,7 @@ PROMETHEUS = {
         'prometheus_listen_address is "localhost"; give the host\'s address on the cluster network.',
     ),
 }
-ALERTMANAGER = {
+ALERTMANAGER: Cases = {
     "alert-port": ({"alertmanager_port": 0}, "alertmanager_port is 0; give a port from 1 to 65535."),
     "alert-everywhere": (
         {"alertmanager_listen_address": "::"},
@@ -55,7 +57,7 @@ ALERTMANAGER = {
         "correct the name.",
     ),
 }
-GRAFANA = {
+GRAFANA: Cases = {
     "grafana-port": ({"grafana_port": -1}, "grafana_port is -1; give a port from 1 to 65535."),
     "grafana-everywhere": (
         {"grafana_listen_address": "0.0.0.0"},
@@ -67,7 +69,7 @@ GRAFANA = {
         "without spaces.",
     ),
 }
-TRAINER: dict[str, tuple[dict[str, Any], str]] = {
+TRAINER: Cases = {
     "name": (
         {"trainer_job_name": "-first"},
         "trainer_job_name is -first: take lower-case letters, digits, - and _, beginning and ending with a letter or "
