@@ -13,7 +13,8 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status test lint hpu unit trainer-test terraform-test kill-matrix system molecule sanity artifact build bench clean help
+.PHONY: demo up down status prepare test lint hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
+	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants system molecule-test molecule sanity artifact build bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -52,7 +53,13 @@ $(TOOLS)/usr/bin/promtool:
 	cd $(TOOLS) && { apt-get -qq download prometheus || { apt-get -qq update && apt-get -qq download prometheus; }; }
 	cd $(TOOLS) && dpkg -x prometheus_*.deb .
 
-test: lint unit trainer-test terraform-test system
+# What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready hpu
+	gaudi3-simulator prepare
+
+# Every part below, two at a time, and what each one cost; it ends with the sum of what passed and failed.
+test: prepare
+	$(BIN)/python tests/suite/run.py --make "$(MAKE)"
 
 lint: $(VENV)/.dev
 	ruff check .
@@ -76,18 +83,50 @@ $(HPU)/.built: $(HPU_SOURCES) $(VENV)/.dev
 	mv $(HPU).new $(HPU)
 	@touch $@
 
-unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool hpu
-	pytest -q tests/unit tests/monitoring
-	cd simulator && pytest -q
+# Under coverage, into .cache/coverage/AREA.
+covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/coverage/$(1) && \
+	GAUDI3_ROOT=$(CURDIR) GAUDI3_COVERAGE=$(CURDIR)/.cache/coverage/$(1)/data \
+	coverage run --rcfile=$(CURDIR)/tests/suite/coveragerc -m pytest -q
+
+unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
+	$(call covered,plugins) tests/unit tests/monitoring tests/suite
+
+# The real playbooks and roles over local connections: no root, no containers.
+plays: $(VENV)/.dev
+	pytest -q tests/plays
+
+simulator-test: $(VENV)/.dev
+	cd simulator && $(call covered,simulator)
+
+device-test: $(VENV)/.dev hpu
 	cd simulator/torch && pytest -q
-	cd deploy && pytest -q
+
+deploy-test: $(VENV)/.dev
+	cd deploy && $(call covered,deploy)
 
 trainer-test: $(VENV)/.dev hpu
-	cd trainer && pytest -q
+	cd trainer && $(call covered,trainer)
 
-# Every signal, to every process, in every phase of a job; about five minutes. The table goes into the documentation.
-kill-matrix: $(VENV)/.dev
-	cd trainer && KILL_MATRIX_TABLE=$(CURDIR)/docs/kill-matrix.md pytest -v -m "matrix or not matrix" tests/test_kill_matrix.py
+# The coverage that the parts above reached, against its floors.
+coverage: $(VENV)/.dev
+	$(BIN)/python tests/suite/floors.py check
+
+coverage-raise: $(VENV)/.dev
+	$(BIN)/python tests/suite/floors.py raise
+
+# Proofs: what takes too long for `make test`, which runs a sample of each. A proof that was interrupted goes on where it
+# was; once whole, it writes its table into docs/proofs/.
+# Every signal, to every process, in every phase of a job; about ten minutes.
+proof-kill-matrix: $(VENV)/.dev
+	cd trainer && GAUDI3_PROOF=kill-matrix pytest -v -m "proof or not proof" tests/test_kill_matrix.py
+
+# gaudi3-deploy up, killed at many instants and run again.
+proof-deploy-kills: $(VENV)/.dev
+	GAUDI3_PROOF=deploy-kills pytest -v -m "proof or not proof" tests/terraform/test_deploy_kills.py
+
+# One line changed at a time, each of which a test must notice.
+proof-mutants: $(VENV)/.dev
+	GAUDI3_PROOF=mutants pytest -v -m "proof or not proof" tests/suite/test_mutants.py
 
 # The Terraform tree with the real terraform, AWS played by moto; skipped, by name, where terraform is missing.
 terraform-test: $(VENV)/.dev .cache/checkov/ready
@@ -100,10 +139,15 @@ terraform-test: $(VENV)/.dev .cache/checkov/ready
 	.cache/checkov/bin/python -m pip install --quiet -r requirements/checkov.txt
 	@touch $@
 
-# Simulated nodes, the whole site, molecule, the built artifact, ansible-test: the last summary is theirs.
+# Simulated nodes and the whole site.
 system: $(VENV)/.dev
 	gaudi3-simulator prepare
-	pytest tests/system
+	pytest tests/system --ignore tests/system/test_molecule.py --ignore tests/system/test_sanity.py --ignore tests/system/test_artifact.py
+
+# Every molecule scenario, as tests.
+molecule-test: $(VENV)/.dev
+	gaudi3-simulator prepare
+	pytest tests/system/test_molecule.py
 
 molecule: $(VENV)/.dev
 	gaudi3-simulator prepare

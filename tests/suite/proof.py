@@ -1,0 +1,118 @@
+"""Proofs: series of cases that take too long for every run of the tests.
+
+`make proof-NAME` runs all cases and writes a table into the documentation. A case that held is on record, so that an
+interrupted proof goes on where it was; the record is void once the sources change. `make test` runs a sample of the
+cases, drawn by the proof's seed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import platform
+import random
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED = 20261122
+
+
+class Proof:
+    """The cases of proof ``name`` by stratum. The sample has one of each; the result depends on ``sources``."""
+
+    def __init__(
+        self, name: str, strata: Mapping[str, Sequence[str]], sources: Sequence[str], seed: int = SEED
+    ) -> None:
+        self.name = name
+        self.cases = [case for cases in strata.values() for case in cases]
+        self.seed = seed
+        draw = random.Random(f"{name}-{seed}")
+        self.sample = {draw.choice(list(cases)) for cases in strata.values()}
+        self.sources = sources
+        self.record = ROOT / ".cache" / "proofs" / f"{name}.json"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the whole proof is asked for, not its sample."""
+        return os.environ.get("GAUDI3_PROOF") == self.name
+
+    def parameters(self, items: Mapping[str, Any]) -> list[Any]:
+        """Test parameters by case; those beyond the sample are marked `proof`, which `make test` leaves out."""
+        assert sorted(items) == sorted(self.cases)
+        return [
+            pytest.param(item, id=case, marks=() if case in self.sample else pytest.mark.proof)
+            for case, item in items.items()
+        ]
+
+    def key(self) -> str:
+        """Digest of the sources."""
+        digest = hashlib.sha256(str(self.seed).encode())
+        for folder in self.sources:
+            top = ROOT / folder
+            for path in [top] if top.is_file() else sorted(top.rglob("*")):
+                hidden = any(part.startswith(".") or part == "__pycache__" for part in path.relative_to(ROOT).parts)
+                if path.is_file() and not hidden:
+                    digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+        return digest.hexdigest()
+
+    def held(self) -> dict[str, dict[str, Any]]:
+        """The row of each case that held with these sources."""
+        try:
+            kept = json.loads(self.record.read_text())
+        except (OSError, ValueError):
+            return {}
+        return dict(kept["rows"]) if kept["key"] == self.key() else {}
+
+    def skip_if_held(self, case: str) -> None:
+        """In a proof, do not run again what held."""
+        if self.is_running and case in self.held():
+            pytest.skip("held before, with the same sources")
+
+    def note(self, case: str, row: dict[str, Any]) -> None:
+        """Put down that ``case`` held; with the last of them the proof is whole."""
+        rows = {**self.held(), case: row}
+        self.record.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.record.with_suffix(".new")
+        draft.write_text(json.dumps({"key": self.key(), "rows": rows}, indent=1) + "\n")
+        draft.replace(self.record)
+
+    def write_table(self, title: str, text: str, columns: Sequence[str]) -> None:
+        """Write `docs/proofs/NAME.md`, once every case has held: the rows in the order of the cases."""
+        rows = self.held()
+        if not self.is_running or set(rows) != set(self.cases):
+            return
+        page = ROOT / "docs" / "proofs" / f"{self.name}.md"
+        today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"
+        lines = [
+            f"# {title}",
+            "",
+            f"Written by `make proof-{self.name}` on {today}, commit {commit()}, seed {self.seed},",
+            f"with Python {platform.python_version()} on {os.cpu_count()} CPU cores: all {len(rows)} cases held.",
+            "",
+            text.strip(),
+            "",
+            "| case | " + " | ".join(columns) + " |",
+            "|---" * (len(columns) + 1) + "|",
+        ]
+        for case in self.cases:
+            lines.append(f"| {case} | " + " | ".join(str(rows[case][column]) for column in columns) + " |")
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text("\n".join(lines) + "\n")
+
+
+def commit() -> str:
+    """The commit that is checked out, and whether files differ from it."""
+    head = subprocess.run(
+        ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    dirty = subprocess.run(
+        ["git", "status", "--porcelain", "--untracked-files=no"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return (head.stdout.strip() or "unknown") + (" with changes" if dirty.stdout.strip() else "")

@@ -1,0 +1,115 @@
+"""The way the tests are run: costs and counts, proofs that go on where they were, floors that only rise."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.suite import floors, proof, run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_counts_of_several_runs_are_summed_up() -> None:
+    text = (
+        "3 passed, 1 skipped in 0.12s\nsome words about 7 failed things\n"
+        "=== 1 failed, 2 passed, 1 error in 61.00s (0:01:01) ===\n"
+    )
+    assert run.count(text) == {"passed": 5, "skipped": 1, "failed": 2}
+
+
+def test_every_part_is_a_target_of_the_makefile() -> None:
+    targets = {line.split(":")[0] for line in (ROOT / "Makefile").read_text().splitlines() if ":" in line}
+    assert {name for lane in run.LANES for name in lane} <= targets
+
+
+def test_a_failed_part_is_shown_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "LOGS", tmp_path)
+    make = tmp_path / "make"
+    make.write_text(
+        "#!/bin/sh\ncase $2 in good) echo '4 passed in 0.10s';; *) echo a reason; exit 3;; esac\n", encoding="utf-8"
+    )
+    make.chmod(0o755)
+    suite = run.Suite([["good"], ["bad"]], str(make))
+    suite.run()
+    assert [(part.name, part.code) for part in suite.parts()] == [("good", 0), ("bad", 3)]
+    assert suite.summary() == "4 passed, 1 failed"
+    assert "exit code 3" in suite.table()
+
+
+def test_the_cpu_time_of_a_part_is_that_of_its_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "LOGS", tmp_path)
+    busy = "import time; end = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
+    make = tmp_path / "make"
+    make.write_text(f"#!/bin/sh\n{sys.executable} -c '{busy}'\n")
+    make.chmod(0o755)
+    suite = run.Suite([["busy"]], str(make))
+    suite.run()
+    assert 0.5 <= suite.parts()[0].cpu < 2
+
+
+@pytest.fixture
+def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> proof.Proof:
+    """A proof of four cases in two strata over one source file."""
+    monkeypatch.setattr(proof, "ROOT", tmp_path)
+    monkeypatch.setenv("GAUDI3_PROOF", "short")
+    (tmp_path / "source").write_text("one")
+    return proof.Proof("short", {"a": ["a1", "a2"], "b": ["b1", "b2"]}, ["source"])
+
+
+def test_the_sample_has_a_case_of_each_stratum(short: proof.Proof) -> None:
+    assert sorted(case[0] for case in short.sample) == ["a", "b"]
+    again = proof.Proof("short", {"a": ["a1", "a2"], "b": ["b1", "b2"]}, ["source"])
+    assert again.sample == short.sample
+    marked = {each.id for each in short.parameters(dict.fromkeys(short.cases)) if each.marks}
+    assert marked == set(short.cases) - short.sample
+
+
+def test_a_proof_goes_on_where_it_was_until_the_sources_change(short: proof.Proof, tmp_path: Path) -> None:
+    short.note("a1", {"seconds": 1})
+    with pytest.raises(pytest.skip.Exception):
+        short.skip_if_held("a1")
+    short.skip_if_held("a2")
+    (tmp_path / "source").write_text("two")
+    short.skip_if_held("a1")
+    assert short.held() == {}
+
+
+def test_the_table_is_written_when_every_case_held(short: proof.Proof, tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "proofs" / "short.md"
+    for case in short.cases:
+        short.write_table("Short", "What it shows.", ["seconds"])
+        assert not page.exists()
+        short.note(case, {"seconds": len(case)})
+    short.write_table("Short", "What it shows.", ["seconds"])
+    text = page.read_text()
+    assert f"seed {proof.SEED}" in text and "all 4 cases held" in text
+    assert text.endswith("| a1 | 2 |\n| a2 | 2 |\n| b1 | 2 |\n| b2 | 2 |\n")
+
+
+def test_an_area_below_its_floor_is_named() -> None:
+    assert floors.failures({"plugins": 90.0, "deploy": 50.0}, {"plugins": 90.0, "deploy": 50.1}) == [
+        "The coverage of deploy is 50.0 %, below its floor of 50.1 %: test what was added."
+    ]
+
+
+def test_raising_lowers_no_floor() -> None:
+    text = "# why\nplugins = 91.0\ndeploy = 50.0\n"
+    assert floors.raised(text, {"plugins": 80.0, "deploy": 72.36}) == "# why\nplugins = 91.0\ndeploy = 71.8\n"
+
+
+def test_no_floor_is_lower_than_it_ever_was() -> None:
+    now = floors.read_floors(floors.FLOORS.read_text())
+    name = floors.FLOORS.relative_to(ROOT).as_posix()
+    log = subprocess.run(
+        ["git", "log", "--format=%H", "--", name], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    for commit in log.stdout.split():
+        shown = subprocess.run(
+            ["git", "show", f"{commit}:{name}"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        then = floors.read_floors(shown.stdout) if shown.returncode == 0 else {}
+        assert {area: floor for area, floor in then.items() if floor > now.get(area, 0.0)} == {}, commit
