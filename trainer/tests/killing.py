@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import signal
 import time
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -188,31 +185,22 @@ def _wait(condition: Any, seconds: float, started: Started | None = None) -> Non
         time.sleep(0.01)
 
 
-@dataclass(frozen=True)
-class Row:
-    """A case that held."""
+def row(case: Case, seen: Outcome, resumed: int) -> dict[str, str]:
+    """A case that held, for the table."""
+    ending = f"exit {seen.code}" if seen.code >= 0 else "killed"
+    return {
+        "phase": case.phase,
+        "signal": case.number.name,
+        "to": case.target,
+        "ending": f"{ending}, `{seen.status['state']}`",
+        "before": str(max(seen.before, default=0)),
+        "resumed": str(resumed),
+        "seconds": f"{seen.seconds:.1f}",
+    }
 
-    case: Case
-    seen: Outcome
-    resumed: int
 
-    def __str__(self) -> str:
-        ending = f"exit {self.seen.code}" if self.seen.code >= 0 else "killed"
-        cells = [self.case.phase, self.case.number.name, self.case.target, f"{ending}, `{self.seen.status['state']}`"]
-        cells += [str(max(self.seen.before, default=0)), str(self.resumed), f"{self.seen.seconds:.1f}"]
-        return f"| {' | '.join(cells)} |"
-
-
-def page(rows: list[Row]) -> str:
-    """The table with what is needed to read it."""
-    import lightning
-    import torch
-
-    text = f"""# The kill matrix
-
-Written by `make kill-matrix` on {date.today()} with Python {platform.python_version()}, torch {torch.__version__} and
-lightning {lightning.__version__} on {os.cpu_count()} CPU cores: {len(rows)} of {len(CASES)} cases held.
-
+COLUMNS = ("phase", "signal", "to", "ending", "before", "resumed", "seconds")
+TEXT = f"""
 A job of two processes (gloo, CPU) under `gaudi3_scale.launch` trains {STEPS} steps of two micro-batches, saves every
 {EVERY} steps and evaluates every {EVALUATE}. One or both processes are held in the named phase, the signal is sent,
 the phase goes on. Then the job is started again and runs to its end.
@@ -227,8 +215,4 @@ every evaluation were equal, bit for bit, to those of a job to which nothing hap
   run began.
 - *seconds*: from the signal to the end of the last process, on a machine that was busy with other work besides: a
   bound, no figure to compare.
-
-| phase | signal | to | ending | before | resumed | seconds |
-|---|---|---|---|---|---|---|
 """
-    return text + "".join(f"{row}\n" for row in rows)

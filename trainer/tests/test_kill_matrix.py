@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import assert_same
-from killing import CASES, EVALUATE, EVERY, PAUSE_STEP, STEPS, Case, KilledJob, Row, page
+from killing import CASES, COLUMNS, EVALUATE, EVERY, PAUSE_STEP, STEPS, TEXT, Case, KilledJob, row
 from zygote import Client
 
-FAST = {
-    "SIGTERM-one-rank-forward",
-    "SIGKILL-launcher-backward",
-    "SIGTERM-launcher-evaluation",
-    "SIGUSR1-all-ranks-save",
-    "SIGKILL-one-rank-upload",
-    "SIGTERM-one-rank-warm-up",
-    "SIGUSR1-launcher-data",
-    "SIGKILL-all-ranks-optimizer",
-}
-PARAMETERS = [pytest.param(c, id=c.name, marks=() if c.name in FAST else pytest.mark.matrix) for c in CASES]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.suite.proof import Proof  # the same for every proof of the repository
+
+PROOF = Proof(
+    "kill-matrix",
+    {phase: [case.name for case in CASES if case.phase == phase] for phase in PAUSE_STEP},
+    sources=["trainer/src", "trainer/tests"],
+)
 
 
 @pytest.fixture(scope="session")
@@ -41,19 +38,11 @@ def uninterrupted(client: Client, text: Path, tmp_path_factory: pytest.TempPathF
     return job
 
 
-@pytest.fixture(scope="session")
-def table() -> Iterator[list[Row]]:
-    """The cases that held; with the environment variable KILL_MATRIX_TABLE they are written into that file."""
-    rows: list[Row] = []
-    yield rows
-    if "KILL_MATRIX_TABLE" in os.environ:
-        Path(os.environ["KILL_MATRIX_TABLE"]).write_text(page(rows))
-
-
-@pytest.mark.parametrize("case", PARAMETERS)
+@pytest.mark.parametrize("case", PROOF.parameters({case.name: case for case in CASES}))
 def test_a_killed_job_ends_in_time_and_then_as_an_uninterrupted_one(
-    case: Case, client: Client, uninterrupted: KilledJob, text: Path, tmp_path: Path, table: list[Row]
+    case: Case, client: Client, uninterrupted: KilledJob, text: Path, tmp_path: Path
 ) -> None:
+    PROOF.skip_if_held(case.name)
     target = (f"checkpoint.target={tmp_path}/job/target",) if case.phase == "upload" else ()
     job = KilledJob(client, tmp_path / "job", text, *target)
     seen = job.strike(case)
@@ -76,4 +65,5 @@ def test_a_killed_job_ends_in_time_and_then_as_an_uninterrupted_one(
     assert [step for step, _ in job.lines("evaluation")] == list(range(EVALUATE, STEPS, EVALUATE))
     assert_same(job.state(), uninterrupted.state())
     assert not target or job.uploaded()[-1] == STEPS
-    table.append(Row(case, seen, kept))
+    PROOF.note(case.name, row(case, seen, kept))
+    PROOF.write_table("The kill matrix", TEXT, COLUMNS)
