@@ -1,16 +1,19 @@
-"""Simulated clusters for the system tests, and site.yml runs whose result is data."""
+"""Simulated clusters for the system tests, bare or from a saved stage, and site.yml runs whose result is data."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.ansible_run import CALLBACK, PlaybookRun
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,36 +37,15 @@ def run(
     )
 
 
-@dataclass
-class SiteRun:
-    """Result of one ansible-playbook run."""
-
-    returncode: int
-    output: str
-    report: dict[str, Any]
-
-    def results(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """(host, task name, result) of everything that ran."""
-        for play in self.report["plays"]:
-            for task in play["tasks"]:
-                for host, result in task["hosts"].items():
-                    yield host, task["task"]["name"], result
-
-    def changed(self) -> set[tuple[str, str]]:
-        """(host, task name) of every change, made or predicted."""
-        return {(host, name) for host, name, result in self.results() if result.get("changed")}
-
-    def messages(self) -> list[str]:
-        """Messages of what failed."""
-        return [
-            str(result.get("msg", ""))
-            for _host, _name, result in self.results()
-            if result.get("failed") or result.get("unreachable")
-        ]
-
-    def count(self, host: str) -> int:
-        """Tasks that cost ``host`` something: all but the skipped."""
-        return sum(1 for each, _name, result in self.results() if each == host and not result.get("skipped"))
+STAGES: dict[str, tuple[str | None, list[str]]] = {
+    "drivers": (None, ["--tags", "preflight,drivers,tuning,fabric"]),
+    "monitored": ("drivers", ["--tags", "preflight,monitoring"]),
+    "trained": ("monitored", []),
+}
+"""Of each stage the one before it (None: bare nodes), and what site.yml is run with to get there."""
+STAGE_NODES = 2
+STAGE_SUBNET = "10.89.77.0/24"
+"""A stage brings its addresses along; no other cluster is given these."""
 
 
 class Site:
@@ -72,29 +54,29 @@ class Site:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def up(self, nodes: int) -> None:
-        result = run("gaudi3-simulator", "up", "--name", self.name, "--nodes", str(nodes))
+    def up(self, nodes: int, *arguments: str) -> None:
+        result = run("gaudi3-simulator", "up", "--name", self.name, "--nodes", str(nodes), *arguments)
+        assert result.returncode == 0, result.stderr
+
+    def save(self, stage: str) -> None:
+        """Keep the cluster as ``stage``; its nodes are restarted."""
+        result = run("gaudi3-simulator", "save", stage, "--name", self.name)
         assert result.returncode == 0, result.stderr
 
     def down(self) -> None:
         run("gaudi3-simulator", "down", "--name", self.name)
 
-    def play(self, *arguments: str, playbook: str = "site.yml", timeout: float = 1800) -> SiteRun:
+    def play(self, *arguments: str, playbook: str = "site.yml", timeout: float = 1800) -> PlaybookRun:
         """Run ``ansible-playbook PLAYBOOK ARGUMENTS`` on the cluster."""
         return self.play_in({"GAUDI3_SIMULATOR_CLUSTER": self.name}, *arguments, playbook=playbook, timeout=timeout)
 
-    def play_in(self, environment: dict[str, str], *arguments: str, playbook: str, timeout: float) -> SiteRun:
+    def play_in(self, environment: dict[str, str], *arguments: str, playbook: str, timeout: float) -> PlaybookRun:
         """Run ``ansible-playbook PLAYBOOK ARGUMENTS`` in ``environment``."""
         result = run(
             "ansible-playbook", playbook, *arguments,
-            timeout=timeout, given=environment, ANSIBLE_STDOUT_CALLBACK="ansible.posix.json",
+            timeout=timeout, given=environment, ANSIBLE_STDOUT_CALLBACK=CALLBACK,
         )  # fmt: skip
-        start = result.stdout.find("{\n")
-        try:
-            report, _end = json.JSONDecoder().raw_decode(result.stdout[start:])
-        except ValueError:
-            report = {"plays": [], "stats": {}}
-        return SiteRun(result.returncode, result.stdout[:start] + result.stderr, report)
+        return PlaybookRun.read(result.returncode, result.stdout, result.stderr)
 
     def restart(self, node: str) -> None:
         """Switch ``node`` off and on, whatever state its network is in."""
@@ -119,11 +101,69 @@ class Site:
         return run("ansible", host, "-m", "ansible.builtin.raw", "-a", command, GAUDI3_SIMULATOR_CLUSTER=self.name)
 
 
+def ensure_stage(stage: str) -> None:
+    """Have ``stage`` saved from the sources as they are: made from the stage before it where it is missing or old."""
+    known = json.loads(run("gaudi3-simulator", "stages", "--json").stdout)
+    if any(row["stage"] == stage and row["current"] for row in known):
+        return
+    before, arguments = STAGES[stage]
+    with cluster_from(before, f"stage-{stage}") as cluster:
+        made = cluster.play(*arguments)
+        assert made.returncode == 0, made.messages() or made.output
+        cluster.save(stage)
+
+
+@contextmanager
+def cluster_from(stage: str | None, name: str) -> Iterator[Site]:
+    """Two Gaudi nodes and a monitoring host, as ``stage`` left them or bare, taken down in the end."""
+    cluster = Site(name)
+    cluster.down()
+    if stage is not None:
+        ensure_stage(stage)
+    try:
+        cluster.up(STAGE_NODES, *(["--stage", stage] if stage else ["--subnet", STAGE_SUBNET]))
+        yield cluster
+    finally:
+        cluster.down()
+
+
+def _name(request: pytest.FixtureRequest) -> str:
+    return "test-" + request.module.__name__.rsplit("test_", 1)[-1].replace("_", "-")
+
+
 @pytest.fixture(scope="module")
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
-    """An empty cluster of two Gaudi nodes and a monitoring host, for one module's tests."""
-    cluster = Site("test-" + request.module.__name__.rsplit("test_", 1)[-1].replace("_", "-"))
-    cluster.down()
-    cluster.up(2)
-    yield cluster
-    cluster.down()
+    """Two bare Gaudi nodes and a monitoring host, for one module's tests."""
+    with cluster_from(None, _name(request)) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def drivers(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """The same with driver, tuning and fabric in place."""
+    with cluster_from("drivers", _name(request)) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def trained(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """The same after all of site.yml: monitored, and the inventory's job finished."""
+    with cluster_from("trained", _name(request)) as cluster:
+        yield cluster
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 240) -> None:
+    """Until ``condition`` holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {what}"
+        time.sleep(2)
+
+
+def refused(site: Site, sentence: str, *arguments: str) -> None:
+    """Assert that site.yml with ``arguments`` fails, says ``sentence``, and changes nothing."""
+    result = site.play(*arguments)
+    assert result.returncode != 0
+    messages = " | ".join(result.messages())
+    assert sentence in messages, messages or result.output
+    assert result.changed() == set()

@@ -19,10 +19,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.ansible_run import PlaybookRun
 from tests.terraform.support.account import Account, moto_account
 from tests.terraform.support.tool import copied, user_environment
 
-from .conftest import ROOT, Site, SiteRun, run
+from .conftest import ROOT, Site, run
 
 NETWORK = "10.42.0.0/16"  # the default of network_cidr
 STEPS = 2000  # so many that the announcement comes before the last one
@@ -103,7 +104,7 @@ class Chain(Site):
         # Strings that a plugin gives are no templates, and ansible-inventory marks them so.
         return dict(json.loads(result.stdout, object_hook=lambda read: read.get("__ansible_unsafe", read)))
 
-    def play(self, *arguments: str, playbook: str = "site.yml", timeout: float = 1800) -> SiteRun:
+    def play(self, *arguments: str, playbook: str = "site.yml", timeout: float = 1800) -> PlaybookRun:
         """site.yml as it is, on the inventory that the plugin gives."""
         return self.play_in(self.environment(), *arguments, playbook=playbook, timeout=timeout)
 
@@ -155,7 +156,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
 
 
 @pytest.fixture(scope="module")
-def first(chain: Chain) -> SiteRun:
+def first(chain: Chain) -> PlaybookRun:
     return chain.play()
 
 
@@ -169,7 +170,7 @@ def test_the_inventory_names_the_machines_that_terraform_made(chain: Chain) -> N
     assert all(address.startswith("10.42.") for address in told.values())
 
 
-def test_site_yml_trains_on_them(chain: Chain, first: SiteRun) -> None:
+def test_site_yml_trains_on_them(chain: Chain, first: PlaybookRun) -> None:
     assert first.returncode == 0, first.messages() or first.output
     for node in HOSTS[:2]:
         status = chain.status(node, "chain")
@@ -177,7 +178,7 @@ def test_site_yml_trains_on_them(chain: Chain, first: SiteRun) -> None:
     assert chain.ssh("chain-01", "id -un").stdout.count("root") == 1  # by way of sudo: ssh goes in as ubuntu
 
 
-def test_a_node_more_is_the_only_one_configured(chain: Chain, first: SiteRun) -> None:
+def test_a_node_more_is_the_only_one_configured(chain: Chain, first: PlaybookRun) -> None:
     before = chain.addresses()
     chain.terraform("apply", "-auto-approve", "-input=false", *chain.variables(24))
     chain.carry()
@@ -193,7 +194,7 @@ def test_a_node_more_is_the_only_one_configured(chain: Chain, first: SiteRun) ->
     assert (again.returncode, again.changed()) == (0, set())
 
 
-def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: SiteRun) -> None:
+def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: PlaybookRun) -> None:
     nodes = ["chain-01", "chain-02", "chain-03"]
     for node in nodes:
         chain.stand_in_metadata(node)
@@ -241,7 +242,7 @@ def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: S
     assert len(elsewhere) == 2, elsewhere
 
 
-def test_in_the_end_nothing_is_left(chain: Chain, first: SiteRun) -> None:
+def test_in_the_end_nothing_is_left(chain: Chain, first: PlaybookRun) -> None:
     chain.terraform("destroy", "-auto-approve", "-input=false", *chain.variables(24))
     assert chain.terraform("state", "list") == ""
     assert chain.account.everything() == chain.before

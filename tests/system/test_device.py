@@ -15,12 +15,12 @@ JOB = {
 }
 
 
-def test_a_plugin_that_cannot_be_imported_fails_the_play_and_is_quoted(site: Site) -> None:
+def test_a_plugin_that_cannot_be_imported_fails_the_play_and_is_quoted(drivers: Site) -> None:
     for node in ("gaudi-1", "gaudi-2"):
-        broken = site.ssh(node, f"""test -f {PLUGIN} && echo 'raise ImportError("{REASON}")' > {PLUGIN}""")
+        broken = drivers.ssh(node, f"""test -f {PLUGIN} && echo 'raise ImportError("{REASON}")' > {PLUGIN}""")
         assert broken.returncode == 0, broken.stdout
-    result = site.play("--tags", "preflight,drivers,train,verify", "-e", json.dumps(JOB))
+    result = drivers.play("--tags", "preflight,drivers,train,verify", "-e", json.dumps(JOB))
     assert result.returncode == 2, result.output
     told = [message for message in result.messages() if f"(ImportError: {REASON})" in message]
     assert told and "torch cannot load the plugin of this node's cards" in told[0], result.messages()
-    assert site.status("gaudi-1", "broken")["state"] == "failed"
+    assert drivers.status("gaudi-1", "broken")["state"] == "failed"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -36,13 +35,10 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Site]:
+def cluster(drivers: Site) -> Site:
     """Three Gaudi nodes, of which one waits."""
-    made = Site("test-spare")
-    made.down()
-    made.up(3)
-    yield made
-    made.down()
+    drivers.up(3)
+    return drivers
 
 
 def test_the_spare_node_finishes_what_a_lost_one_began(cluster: Site) -> None:

@@ -1,0 +1,83 @@
+"""What is done to a site that is in order: a part of it again, a failure in it, a node more.
+
+The tests build on each other, in the order of this file, on one cluster.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from .conftest import Site, refused, wait_for
+
+
+def test_tags_limit_and_start_at_task(trained: Site) -> None:
+    tuned = trained.play("--tags", "tuning", "--limit", "gaudi-2")
+    assert tuned.returncode == 0, tuned.messages()
+    assert {host for host, _name, _result in tuned.results()} == {"gaudi-2"}
+    names = {name for _host, name, _result in tuned.results()}
+    assert any("huge pages" in name.lower() or "kernel settings" in name.lower() for name in names), names
+    assert not any("prometheus" in name.lower() for name in names)
+    late = trained.play("--start-at-task", "Read the cards back")
+    assert late.returncode == 0, late.messages()
+    assert {name for _host, name, _result in late.results()} <= {
+        "Gathering Facts", "Read the cards back", "Read the training job back", "Sum up",
+        "Require that the job trained on the cards",
+    }  # fmt: skip
+
+
+def test_killed_on_one_node_it_resumes_from_its_checkpoint(trained: Site) -> None:
+    config = {"train": {"max_steps": 150, "log_every": 5}, "checkpoint": {"every": 10}}
+    job = ("-e", json.dumps({"trainer_job_name": "killed", "trainer_config": config}))
+    started = trained.play("--tags", "train", "-e", "trainer_state=started", *job)
+    assert started.returncode == 0, started.messages()
+    wait_for(lambda: (trained.status("gaudi-2", "killed").get("checkpoint_step") or 0) >= 20, "a checkpoint at step 20")
+    assert trained.ssh("gaudi-2", "pkill -9 -x gaudi3-train").returncode == 0
+    unit = "systemctl is-active gaudi-train-killed.service"
+    wait_for(lambda: "failed" in trained.ssh("gaudi-1", unit).stdout, "the unit of gaudi-1 to fail")
+    wait_for(lambda: "failed" in trained.ssh("gaudi-2", unit).stdout, "the unit of gaudi-2 to fail")
+    again = trained.play(*job)
+    assert again.returncode == 0, again.messages()
+    for node in ("gaudi-1", "gaudi-2"):
+        status = trained.status(node, "killed")
+        assert (status["state"], status["step"]) == ("finished", 150)
+        assert status["resumed_from_step"] >= 20
+    # One line per logged step, as if nothing had happened.
+    log = trained.ssh("gaudi-1", "cat /var/lib/gaudi3-scale/jobs/killed/metrics.jsonl").stdout
+    steps = [json.loads(line)["step"] for line in log.splitlines() if line.startswith("{")]
+    assert steps == sorted(set(steps))
+    assert steps[-1] == 150
+
+
+@pytest.fixture
+def garbage(trained: Site) -> Iterator[None]:
+    trained.fault("gaudi-1", "hl-smi-garbage")
+    yield
+    trained.fault("gaudi-1", "hl-smi-garbage", "--clear")
+
+
+def test_hl_smi_printing_garbage(trained: Site, garbage: None) -> None:
+    refused(trained, "hl-smi", "--tags", "verify")
+
+
+def test_a_job_that_runs_under_another_specification(trained: Site) -> None:
+    base = ("--tags", "train", "-e", "trainer_state=started", "-e", "trainer_job_name=long")
+    long = json.dumps({"trainer_config": {"train": {"max_steps": 100000}}})
+    started = trained.play(*base, "-e", long)
+    assert started.returncode == 0, started.messages()
+    other = json.dumps({"trainer_config": {"train": {"max_steps": 99}}})
+    refused(trained, "Job long is already running on this node under another specification", *base, "-e", other)
+    stopped = trained.play("--tags", "train", "-e", "trainer_state=stopped", "-e", "trainer_job_name=long", "-e", long)
+    assert stopped.returncode == 0, stopped.messages()
+
+
+def test_a_third_node_touches_only_itself_and_the_targets(trained: Site) -> None:
+    trained.up(3)
+    grown = trained.play()
+    assert grown.returncode == 0, grown.messages()
+    elsewhere = {(host, name) for host, name in grown.changed() if host != "gaudi-3"}
+    assert {host for host, _name in elsewhere} == {"monitor-1"}
+    assert len(elsewhere) == 1 and "target" in next(iter(elsewhere))[1].lower(), elsewhere
+    assert any(host == "gaudi-3" for host, _name in grown.changed())
