@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 FILE = "job-id"
 # Lists of what counts, so that a key that is added to the configuration later does not change the digest.
-MODEL = ("name", "config", "hidden_size", "layers", "heads", "kv_heads", "intermediate_size", "vocab_size")
-MODEL += ("sequence_length", "lora")
-DATA = ("source", "format", "field", "tokenizer", "end_of_text", "validation_fraction")
-TRAIN = ("seed", "learning_rate", "schedule", "warmup_steps", "final_learning_rate", "decay_fraction", "betas")
-TRAIN += ("epsilon", "weight_decay", "gradient_clip", "precision")
+MODEL = ["name", "config", "hidden_size", "layers", "heads", "kv_heads", "intermediate_size", "vocab_size"]
+MODEL += ["sequence_length", "lora"]
+DATA = ["source", "format", "field", "tokenizer", "end_of_text", "validation_fraction"]
+TRAIN = ["seed", "learning_rate", "schedule", "warmup_steps", "final_learning_rate", "decay_fraction", "betas"]
+TRAIN += ["epsilon", "weight_decay", "gradient_clip", "precision"]
 
 
 def key_of(config: Config) -> str:
@@ -95,9 +95,9 @@ def _known(folder: Path, store: CheckpointStore) -> tuple[Job, int] | None:
             manifests.append(store.read(step))
         except (DamagedCheckpointError, TrainerError):  # said when a checkpoint is chosen
             continue
+    job: Job | None
     try:
-        values = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        job = Job.load(values)
+        job = Job.load(json.loads((folder / FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         job = next((manifest.job for manifest in reversed(manifests) if manifest.job is not None), None)
     if job is None:

@@ -122,7 +122,7 @@ def read_stored(file: IO[bytes], start: int, length: int, dtype: torch.dtype, si
         if len(header) != HEADER or begin + wanted > length:
             raise DamagedCheckpointError("a tensor ends outside of its place")
         file.seek(start + begin)
-        if wanted and _fill(file, memoryview(tensor.reshape(-1).view(torch.uint8).numpy())) != wanted:
+        if wanted and _fill(file, tensor.reshape(-1).view(torch.uint8).numpy().data) != wanted:
             raise DamagedCheckpointError("a tensor's bytes end too early")
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, RuntimeError, OSError) as error:
         raise DamagedCheckpointError(f"a tensor's bytes cannot be read ({type(error).__name__})") from None

@@ -139,10 +139,10 @@ class Saver:
         if failures:
             if self.peers.writer:
                 self.store.abandon(self.store.building(step, self._run))
-            lasting = [theirs for theirs in failures if not isinstance(theirs, SaveFailedError)]
-            if last or lasting:
-                raise (lasting or failures)[0]
-            self._failed(failures[0])
+            first = next((theirs for theirs in failures if not isinstance(theirs, SaveFailedError)), failures[0])
+            if last or not isinstance(first, SaveFailedError):
+                raise first
+            self._failed(first)
             return
         self.last_step = step
         if layout == "sharded" or self.peers.writer:
@@ -306,8 +306,10 @@ class Saver:
 
     def _agree(self, job: _Save, peers: Peers, failure: BaseException | None) -> None:
         """Go on only if nobody failed."""
-        known = failure is None or isinstance(failure, TrainerError)
-        self._raise_first(peers.gather(failure if known else self._sentence(job.step, failure)))
+        mine: TrainerError | None = None
+        if failure is not None:
+            mine = failure if isinstance(failure, TrainerError) else self._sentence(job.step, failure)
+        self._raise_first(peers.gather(mine))
 
     def _manifest(self, job: _Save, files: dict[str, Entry]) -> Manifest:
         manifest = Manifest(job.step, self._run, job.layout, files, (), self._about, self._job)
