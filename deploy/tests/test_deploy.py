@@ -94,7 +94,7 @@ def test_a_plan_that_ends_a_machine_is_known_as_such(tmp_path: Path) -> None:
     assert (plan.replace, plan.delete, plan.update, plan.create, plan.adopt) == (
         ["aws_instance.node"],
         ["aws_s3_bucket.b"],
-        ["aws_vpc.v", "aws_subnet.s"],
+        ["aws_subnet.s", "aws_vpc.v"],
         ["aws_iam_role.r"],
         ["aws_eip.e", "aws_subnet.s"],
     )

@@ -282,7 +282,7 @@ def down(
     going = sorted({each.configured for each in state.resources if each.address not in kept.addresses})
     if kept.sentence:
         teller.say(kept.sentence)
-    if going or not kept.addresses:
+    if going:
         only = going if kept.addresses else ()
         planned = terraform.plan(deployment.variables_file, deployment.directory / "plan", destroy=True, only=only)
         tell_plan(settings.console, planned)

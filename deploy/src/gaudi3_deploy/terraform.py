@@ -235,9 +235,9 @@ def read_plan(events: Sequence[Mapping[str, Any]], path: Path, before: state.Sta
     for event in events:
         if event.get("type") == "outputs":
             plan.outputs_change = any(each.get("action", "noop") != "noop" for each in event["outputs"].values())
-        if event.get("type") != "planned_change":
-            continue
-        change = event["change"]
+    # Terraform tells them in any order.
+    changes = [event["change"] for event in events if event.get("type") == "planned_change"]
+    for change in sorted(changes, key=lambda each: str(each["resource"]["addr"])):
         action, address, kind = change["action"], change["resource"]["addr"], change["resource"]["resource_type"]
         if change.get("importing"):
             plan.adopt.append(address)
