@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import ranks
 import torch
+from conftest import SMALL
 from torch import nn
 from training import Training, saver
 
@@ -24,8 +25,11 @@ from gaudi3_scale.checkpoint.manifest import STATE
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.reading import VerifiedReader
 from gaudi3_scale.checkpoint.restore import TrainingState
+from gaudi3_scale.config import load
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.fit import fit
 from gaudi3_scale.resume import agree
+from gaudi3_scale.status import StatusFile
 
 TENSORS = "__0_0.distcp"
 
@@ -216,6 +220,33 @@ def test_a_full_disk_costs_a_sentence_and_the_one_before_stays(
         with pytest.raises(TrainerError, match="The checkpoint of step 5 could not be written"):
             writer.save(5, last=True)
     assert writer.store.verify(3).step == 3
+
+
+def test_a_job_whose_disk_is_full_for_a_while_goes_on_and_says_so(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    errors: list[str | None] = []
+    write, writes = storage.HashingFile.write, StatusFile.write
+
+    def full(file: Any, data: Any) -> int:
+        if "00000004" in str(file._file.name):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, data)
+
+    def noting(file: Any, state: Any, progress: Any, *error: Any) -> None:
+        errors.append(progress.checkpoint_error)
+        writes(file, state, progress, *error)
+
+    monkeypatch.setattr(storage.HashingFile, "write", full)
+    monkeypatch.setattr(StatusFile, "write", noting)
+    short = ("train.max_steps=6", "checkpoint.every=2", "model.layers=1", "train.micro_batch_size=2")
+    fit(load(None, [*SMALL, *short, f"data.source={text}", f"output_dir={tmp_path}", "checkpoint.asynchronous=false"]))
+    status = StatusFile(tmp_path / "status.json").read()
+    assert (status["state"], status["step"], status["checkpoint_step"]) == ("finished", 6, 6)
+    assert status["checkpoint_error"] is None
+    assert any(error is not None and "The checkpoint of step 4 could not be written" in error for error in errors)
+    assert CheckpointStore(tmp_path / "checkpoints", 2).steps() == [2, 6]
+    assert "started again, the job resumes from step 2. Training goes on." in "".join(capsys.readouterr())
 
 
 def settled(step: int) -> None:

@@ -51,6 +51,7 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
         "simulated",
         "checkpoint",
         "checkpoint_step",
+        "checkpoint_error",
         "uploaded_step",
         "upload_error",
         "resumed_from_step",

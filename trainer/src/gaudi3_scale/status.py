@@ -44,6 +44,7 @@ class Progress:
     goodput: dict[str, Any] | None = None
     checkpoint: Path | None = None
     checkpoint_step: int | None = None
+    checkpoint_error: str | None = None
     uploaded_step: int | None = None
     upload_error: str | None = None
     resumed_from_step: int | None = None
@@ -116,6 +117,7 @@ class StatusFile:
             "simulated": progress.simulated,
             "checkpoint": str(progress.checkpoint) if progress.checkpoint else None,
             "checkpoint_step": progress.checkpoint_step,
+            "checkpoint_error": progress.checkpoint_error,
             "uploaded_step": progress.uploaded_step,
             "upload_error": progress.upload_error,
             "resumed_from_step": progress.resumed_from_step,

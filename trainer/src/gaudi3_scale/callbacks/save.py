@@ -128,13 +128,15 @@ class Save(pl.Callback):
         self.wait()
 
     def note(self) -> None:
-        """Tell of a checkpoint that was committed, and of an upload that ended, since the last call."""
+        """Tell of checkpoints that were committed or could not be, and of uploads that ended, since the last call."""
         committed, uploader, progress = self._saver.committed, self._saver.uploader, self._progress
         news = committed is not None and committed.step != progress.checkpoint_step
         if committed is not None and news:
             progress.checkpoint, progress.checkpoint_step = committed.path, committed.step
             if self._metrics is not None:
                 self._metrics.checkpointed(self._saver.last_duration or 0.0)
+        if self._saver.error != progress.checkpoint_error:
+            progress.checkpoint_error, news = self._saver.error, True
         if uploader is not None and (uploader.uploaded, uploader.failures) != self._uploads:
             self._uploads = uploader.uploaded, uploader.failures
             progress.uploaded_step, progress.upload_error = uploader.uploaded, uploader.error
