@@ -17,6 +17,8 @@ from . import host as hosts
 from .host import CHECKOUT, Host
 
 NOBODY = 65534
+#: Settings of the one who runs the tests; without bytecode every start of ansible compiles itself again.
+_NOT_PASSED = ("ANSIBLE_", "PYTHONDONTWRITEBYTECODE")
 _SUDO = """#!/bin/sh
 # Who runs a playbook may not be root, nor become it: this says so, and that it was asked.
 echo "$*" >> '{log}'
@@ -122,7 +124,7 @@ class Cluster:
             ],
             cwd=self.folder,
             env={
-                **{key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")},
+                **{key: value for key, value in os.environ.items() if not key.startswith(_NOT_PASSED)},
                 "ANSIBLE_CONFIG": str(self.folder / "ansible.cfg"),
                 "ANSIBLE_STDOUT_CALLBACK": CALLBACK,
                 "ANSIBLE_NOCOLOR": "1",
