@@ -5,11 +5,13 @@ Set by environment variables, and installed by the tests' own entry point: nothi
     POISON=loss POISON_STEPS=7,8 POISON_RANK=1     the loss and its gradients are NaN in these optimizer steps
     POISON=report ...                              the loss is NaN, its gradients are as they should be
     POISON=weights ...                             a weight is NaN after the step, loss and gradients were finite
+    POISON_LEAVE=10                                besides, the process is told to leave after this step
 """
 
 from __future__ import annotations
 
 import os
+import signal
 from typing import Any
 
 
@@ -28,6 +30,8 @@ def install() -> None:
     def stepped(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         nonlocal done
         done += 1
+        if done == int(os.environ.get("POISON_LEAVE", 0)):
+            os.kill(os.getpid(), signal.SIGTERM)
         if kind == "weights" and done in steps:
             with torch.no_grad():
                 weight = optimizer.param_groups[0]["params"][0]

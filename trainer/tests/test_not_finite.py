@@ -17,6 +17,7 @@ from zygote import Client
 
 from gaudi3_scale.checkpoint import GaudiCheckpoint
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.finite import FiniteSteps, gradient_norm, is_state_finite
 
 DIVERGES = ("train.learning_rate=1e30", "train.gradient_clip=0", "train.max_steps=20", "train.log_every=10")
 
@@ -85,6 +86,15 @@ def test_all_ranks_stop_at_what_one_has(kind: str, strategy: str, warm: Client, 
     assert_finite(job)
 
 
+@pytest.mark.parametrize("kind", ["loss", "weights"])
+def test_a_job_that_is_told_to_leave_saves_no_bad_state(kind: str, warm: Client, text: Path, tmp_path: Path) -> None:
+    job = ForkedJob(warm, tmp_path / "job", text)
+    environment = {**poison(kind, 8), "POISON_LEAVE": "9"}
+    job.fit("train.max_steps=500", "train.log_every=500", "checkpoint.every=500", code=1, environment=environment)
+    assert job.status()["state"] == "failed" and "not finite" in job.status()["error"]
+    assert job.steps() == []
+
+
 def lines(job: ForkedJob) -> list[dict[str, Any]]:
     """Of metrics.jsonl."""
     return [json.loads(line) for line in (job.node() / "metrics.jsonl").read_text().splitlines()]
@@ -125,6 +135,31 @@ def test_the_gradient_norm_is_published(warm: Client, text: Path, tmp_path: Path
     assert len(norms) == 3 and all(norm > 0 for norm in norms)
     assert norms == pytest.approx([line["gradient_norm"] for line in lines(free)])
     assert clipped.status()["gradient_norm"] == norms[-1]
+
+
+def test_noting_a_step_reads_nothing_from_the_device() -> None:
+    """A tensor on `meta` has no value to be read: `item()` and conditions on it raise."""
+    device = torch.device("meta")
+    parameter = nn.Parameter(torch.empty(4, 4, device=device))
+    parameter.grad = torch.empty(4, 4, device=device)
+    steps = FiniteSteps(device)
+    for clip in (0.0, 1.0):
+        steps.note(gradient_norm([parameter], clip))
+    with pytest.raises(RuntimeError, match="meta"):
+        steps.finite.item()
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf"])
+@pytest.mark.parametrize("where", ["weight", "state"])
+def test_a_large_state_is_finite_and_an_infinite_one_is_not(where: str, bad: str) -> None:
+    weight = nn.Parameter(torch.full((4,), 1e30))  # whose sum of squares is not
+    optimizer = torch.optim.AdamW([weight])
+    assert is_state_finite([optimizer]) == 1, "before the first step"
+    weight.grad = torch.ones(4)
+    optimizer.step()
+    assert is_state_finite([optimizer]) == 1 and is_state_finite([]) == 1
+    (weight.data if where == "weight" else optimizer.state[weight]["exp_avg"])[2] = float(bad)
+    assert is_state_finite([optimizer]) == 0
 
 
 class Diverges(pl.LightningModule):
