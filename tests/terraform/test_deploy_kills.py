@@ -1,16 +1,12 @@
 """`gaudi3-deploy up` cut off at seeded instants, on AWS as moto plays it: run again, it converges.
 
-An instant is a count of what was done at the service, not a time, so that a busy machine changes nothing. The sample
-runs with the other tests, the rest as a proof (`make proof-deploy-kills`): results are kept in
-`.cache/proofs/deploy-kills.json` and not made again for the same commit and seed.
+An instant is a count of what was done at the service, not a time, so that a busy machine changes nothing. One of them
+is tried with the other tests, all by `make proof-deploy-kills`.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from .conftest import ROOT
+from ..suite.proof import SEED, Proof
 from .support.account import moto_account
 from .support.desk import SETTINGS, UP, Desk, Instant, cpu_seconds
 
-SEED = int(os.environ.get("GAUDI3_SEED", "20261122"))
 #: An uninterrupted `up` changes something 56 times.
 CHANGES = 55
 #: Where a key, a machine and the one thing with a fixed name are made: each is there and not written down, or marked.
@@ -32,10 +27,6 @@ ALWAYS = (
     Instant("CreatePlacementGroup", 1, "power"),
     Instant("RunInstances", 3, "ctrl-c"),
 )
-#: Whether results are kept, and not made again.
-PROVING = os.environ.get("GAUDI3_PROOF") == "deploy-kills"
-RECORD = ROOT / ".cache/proofs/deploy-kills.json"
-TABLE = ROOT / "docs/proofs/deploy-kills.md"
 
 
 def instants(seed: int, drawn: int = 6) -> list[Instant]:
@@ -46,8 +37,16 @@ def instants(seed: int, drawn: int = 6) -> list[Instant]:
     return [*ALWAYS, *(Instant("*", count, chance.choice(("power", "ctrl-c", "alone"))) for count in counts)]
 
 
-INSTANTS = instants(SEED)
-SAMPLE = random.Random(SEED).sample(INSTANTS, 1)
+INSTANTS = {str(each): each for each in instants(SEED)}
+PROOF = Proof("deploy-kills", {"up": list(INSTANTS)}, ["terraform", "deploy/src", "tests/terraform/support"])
+TEXT = """
+AWS is played by moto. `gaudi3-deploy up` of two nodes and a monitor is cut off at an instant that is counted at the
+service, then run again without `--allow-replace`. Each time it converged: three machines, one key that was ever made,
+one of everything else, the next plan empty.
+
+`power`: everything is killed at once, with a request done and not yet answered. `ctrl-c`: as a terminal does it.
+`alone`: `gaudi3-deploy` is killed and Terraform goes on. `change 9` is the ninth call that changed something.
+"""
 
 
 @pytest.fixture
@@ -83,79 +82,19 @@ def converge(desk: Desk, instant: Instant) -> dict[str, Any]:
         "profiles": 2, "logs": 1, "budgets": 0,
     }  # fmt: skip
     return {
-        "instant": str(instant),
-        "written": written,
-        "tainted": tainted,
-        "cpu_seconds": round(first + second, 1),
+        "in the state by then": written,
+        "marked as half made": ", ".join(tainted) or "nothing",
+        "CPU seconds": round(first + second),
         "seconds": round(time.monotonic() - began),
     }
 
 
-@pytest.mark.parametrize(
-    "instant",
-    [pytest.param(each, id=str(each), marks=() if each in SAMPLE else pytest.mark.proof) for each in INSTANTS],
-)
+@pytest.mark.parametrize("instant", PROOF.parameters(INSTANTS))
 def test_cut_off_and_run_again_it_converges_and_makes_no_second_key(desk: Desk, instant: Instant) -> None:
     print(f"seed {SEED}: {instant}")
-    if PROVING and str(instant) in read_record()["rows"]:
-        return
+    PROOF.skip_if_held(str(instant))
     row = converge(desk, instant)
-    assert "nothing to change" in desk.run("plan", "cluster")
-    if PROVING:
-        write_row(row)
-
-
-def commit() -> str:
-    """The commit that last changed what is tried, and whether the tree differs from it there."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", *arguments, "--", "terraform", "deploy/src"]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-
-    return git("log", "-1", "--format=%h") + ("-dirty" if git("status", "--porcelain") else "")
-
-
-def read_record() -> dict[str, Any]:
-    """The results of this commit and seed that there are."""
-    try:
-        found: dict[str, Any] = json.loads(RECORD.read_text())
-    except (OSError, ValueError):
-        found = {}
-    same = (found.get("commit"), found.get("seed")) == (commit(), SEED)
-    return found if same else {"commit": commit(), "seed": SEED, "rows": {}}
-
-
-def write_row(row: dict[str, Any]) -> None:
-    """Keep a result, and write the table when all are there."""
-    record = read_record()
-    record["rows"][row["instant"]] = row
-    RECORD.parent.mkdir(parents=True, exist_ok=True)
-    RECORD.write_text(json.dumps(record, indent=2) + "\n")
-    if all(str(each) in record["rows"] for each in INSTANTS):
-        TABLE.parent.mkdir(parents=True, exist_ok=True)
-        TABLE.write_text(table(record))
-
-
-def table(record: dict[str, Any]) -> str:
-    """The results as a page of the documentation."""
-    lines = [
-        "# `gaudi3-deploy up`, cut off and run again",
-        "",
-        f"Made by `make proof-deploy-kills` on {time.strftime('%Y-%m-%d')}, commit {record['commit']}, seed "
-        f"{record['seed']}, with AWS played by moto. Each `up` of two nodes and a monitor is cut off at an instant "
-        "that is counted at the service, then run again without `--allow-replace`. Each time it converged: three "
-        "machines, one key that was ever made, the next plan empty.",
-        "",
-        "`power`: everything is killed at once, with a request done and not yet answered. `ctrl-c`: as a terminal does "
-        "it. `alone`: `gaudi3-deploy` is killed and Terraform goes on.",
-        "",
-        "| instant | resources written down by then | marked as half made | CPU seconds | seconds |",
-        "|---|---|---|---|---|",
-    ]
-    rows = [record["rows"][str(each)] for each in INSTANTS]
-    lines += [
-        f"| {row['instant'].replace('*', 'change')} | {row['written']} | {', '.join(row['tainted']) or 'none'} "
-        f"| {row['cpu_seconds']:.0f} | {row['seconds']} |"
-        for row in rows
-    ]
-    return "\n".join(lines) + "\n"
+    if PROOF.is_running:
+        assert "nothing to change" in desk.run("plan", "cluster")
+        PROOF.note(str(instant), row)
+        PROOF.write_table("`gaudi3-deploy up`, cut off and run again", TEXT, list(row))

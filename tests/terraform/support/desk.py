@@ -33,7 +33,7 @@ class Instant:
     how: str
 
     def __str__(self) -> str:
-        return f"{self.how} after {self.action} {self.count}"
+        return f"{self.how} after {self.action.replace('*', 'change')} {self.count}"
 
 
 class Desk:
