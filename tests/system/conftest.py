@@ -128,7 +128,8 @@ def cluster_from(stage: str | None, name: str) -> Iterator[Site]:
 
 
 def _name(request: pytest.FixtureRequest) -> str:
-    return "test-" + request.module.__name__.rsplit("test_", 1)[-1].replace("_", "-")
+    module = str(request.module.__name__)
+    return "test-" + module.rsplit("test_", 1)[-1].replace("_", "-")
 
 
 @pytest.fixture(scope="module")
