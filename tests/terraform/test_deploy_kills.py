@@ -42,7 +42,8 @@ PROOF = Proof("deploy-kills", {"up": list(INSTANTS)}, ["terraform", "deploy/src"
 TEXT = """
 AWS is played by moto. `gaudi3-deploy up` of two nodes and a monitor is cut off at an instant that is counted at the
 service, then run again without `--allow-replace`. Each time it converged: three machines, one key that was ever made,
-one of everything else, the next plan empty.
+the next plan empty. Of the rest there was one of each, but for a key pair or a security group, of which one may be left
+without use until `gaudi3-deploy down` deletes it.
 
 `power`: everything is killed at once, with a request done and not yet answered. `ctrl-c`: as a terminal does it.
 `alone`: `gaudi3-deploy` is killed and Terraform goes on. `change 9` is the ninth call that changed something.
