@@ -43,7 +43,7 @@ def sweep(region: str, cluster: str, state: State) -> list[str]:
         ec2 = boto3.Session(region_name=region).client("ec2")
         for pair in ec2.describe_key_pairs(Filters=filters)["KeyPairs"]:
             if pair["KeyPairId"] not in known:
-                ec2.delete_key_pair(KeyPairId=pair["KeyPairId"])
+                ec2.delete_key_pair(KeyName=pair["KeyName"])
                 gone.append(pair["KeyPairId"])
         for group in ec2.describe_security_groups(Filters=filters)["SecurityGroups"]:
             if group["GroupId"] not in known and group["GroupName"] != "default":
