@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -17,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from zygote import Client
+    from zygote import Client, Started
+
+    Process = subprocess.Popen[str] | Started
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 SMALL = (
@@ -38,22 +41,42 @@ SMALL = (
 )
 
 
-class Job:
-    """A job with its output directories, one per node."""
+def zygote() -> Client:
+    """What starts processes that have imported everything already; one for all tests."""
+    from zygote import Client
 
-    def __init__(self, folder: Path, text: Path, nodes: int = 1, processes: int = 1, restarts: int = 0) -> None:
+    if not _ZYGOTES:
+        _ZYGOTES.append(Client())
+        atexit.register(_ZYGOTES[0].close)
+    return _ZYGOTES[0]
+
+
+_ZYGOTES: list[Client] = []
+
+
+class Job:
+    """A job with its output directories, one per node.
+
+    Its processes are forked from a warm one. With ``fresh`` each is a new interpreter, as a user's are.
+    """
+
+    def __init__(
+        self, folder: Path, text: Path, nodes: int = 1, processes: int = 1, restarts: int = 0, fresh: bool = False
+    ) -> None:
+        self.fresh = fresh
         self.folder = folder
         self.text = text
         self.nodes = nodes
         self.processes = processes
         self.restarts = restarts
+        self._starts = 0
         folder.mkdir(parents=True)
 
     def node(self, number: int = 0) -> Path:
         """The output directory of a node."""
         return self.folder / f"node{number}"
 
-    def start(self, *overrides: str) -> list[subprocess.Popen[str]]:
+    def start(self, *overrides: str) -> list[Process]:
         """Start the job's launchers, each in a process group of its own."""
         port = free_port()
         return [self._start(number, port, overrides) for number in range(self.nodes)]
@@ -66,7 +89,7 @@ class Job:
         return outputs[0]
 
     @contextmanager
-    def running(self, *overrides: str, lines: int, saved: int = 0) -> Iterator[list[subprocess.Popen[str]]]:
+    def running(self, *overrides: str, lines: int, saved: int = 0) -> Iterator[list[Process]]:
         """The job once every node has so many logged lines and this step's checkpoint; killed with -9 on leaving."""
         launchers = self.start(*overrides)
         try:
@@ -108,16 +131,21 @@ class Job:
 
         return read_all(self.node(node) / "checkpoints" / f"step-{step:08d}")
 
-    def _start(self, node: int, port: int, overrides: tuple[str, ...]) -> subprocess.Popen[str]:
-        output = f"output_dir={self.node(node)}"
-        command = [sys.executable]
-        if self.nodes * self.processes > 1:
-            command += ["-m", "torch.distributed.run", f"--nnodes={self.nodes}", f"--nproc-per-node={self.processes}"]
-            command += ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=test"]
-            command += [f"--max-restarts={self.restarts}", "--log-dir", str(self.folder)]
-        command += ["-m", "gaudi3_scale", "fit", *SMALL, f"data.source={self.text}", output, *overrides]
+    def _start(self, node: int, port: int, overrides: tuple[str, ...]) -> Process:
+        settings = ["fit", *SMALL, f"data.source={self.text}", f"output_dir={self.node(node)}", *overrides]
+        torchrun = [f"--nnodes={self.nodes}", f"--nproc-per-node={self.processes}", "--rdzv-backend=c10d"]
+        torchrun += [f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=test", f"--max-restarts={self.restarts}"]
+        torchrun += ["--log-dir", str(self.folder), "-m", "gaudi3_scale"]
+        alone = self.nodes * self.processes == 1
+        if not self.fresh:
+            self._starts += 1
+            log = self.folder / f"output-{node}-{self._starts}"
+            if alone:
+                return zygote().start("worker", settings, {}, log)
+            return zygote().start("torchrun", [*torchrun, *settings], {}, log)
+        command = ["-m", "gaudi3_scale"] if alone else ["-m", "torch.distributed.run", *torchrun]
         return subprocess.Popen(
-            command,
+            [sys.executable, *command, *settings],
             env={**os.environ, "PYTHONPATH": str(SOURCE)},
             text=True,
             stdout=subprocess.PIPE,
@@ -178,13 +206,9 @@ def assert_same(one: Any, other: Any, where: str = "state") -> None:
 
 
 @pytest.fixture(scope="session")
-def warm() -> Iterator[Client]:
+def warm() -> Client:
     """What starts processes that have imported everything already."""
-    from zygote import Client
-
-    client = Client()
-    yield client
-    client.close()
+    return zygote()
 
 
 @pytest.fixture(scope="session")
@@ -199,5 +223,5 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def reference(tmp_path_factory: pytest.TempPathFactory, text: Path) -> tuple[Job, str]:
     """An uninterrupted job of one process, and what it printed."""
-    job = Job(tmp_path_factory.mktemp("reference") / "job", text)
+    job = Job(tmp_path_factory.mktemp("reference") / "job", text, fresh=True)
     return job, job.run()

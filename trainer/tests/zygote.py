@@ -39,7 +39,7 @@ class Client:
         threading.Thread(target=self._read, daemon=True).start()
 
     def start(self, kind: str, arguments: Sequence[str], environment: dict[str, str], log: Path) -> Started:
-        """Start a `launch` or a single `worker`."""
+        """Start a `launch` by gaudi3_scale, a `torchrun`, or a single `worker`."""
         number = len(self._answers)
         self._answers[number] = {}
         request = {
@@ -89,6 +89,16 @@ class Started:
         with self._changed:
             assert self._changed.wait_for(lambda: "code" in self._answer, seconds), f"still runs after {seconds} s"
         return self._answer["code"]
+
+    @property
+    def returncode(self) -> int | None:
+        """As `Popen.returncode`."""
+        return self.poll()
+
+    def communicate(self, timeout: float = 120) -> tuple[str, None]:
+        """As `Popen.communicate`."""
+        self.wait(timeout)
+        return self.output(), None
 
     def output(self) -> str:
         """What it and its workers wrote."""
@@ -165,18 +175,32 @@ def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gau
 
 
 def launch(arguments: Sequence[str], environment: dict[str, str]) -> NoReturn:
-    """Be the launcher."""
+    """Be the launcher of `gaudi3_scale`."""
+    fork_workers(environment, lambda args: (args[0], args[1:]))
+    from gaudi3_scale import launch as launcher
+
+    launcher.main(arguments)
+
+
+def torchrun(arguments: Sequence[str], environment: dict[str, str]) -> None:
+    """Be torchrun, of which the arguments end with `-m gaudi3_scale` and its own."""
+    fork_workers(environment, lambda args: ("gaudi3-train", args[args.index("gaudi3_scale") + 1 :]))
+    from torch.distributed import run
+
+    run.main(list(arguments))
+
+
+def fork_workers(environment: dict[str, str], parse: Callable[[Sequence[str]], tuple[str, Sequence[str]]]) -> None:
+    """Have torchrun's agent fork its workers where it would start a new interpreter."""
     os.environ.clear()
     os.environ.update(environment)
     from torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler import SubprocessHandler
 
-    from gaudi3_scale import launch as launcher
-
     def fork(handler: Any, args: Sequence[str], env: dict[str, str]) -> Forked:
-        return Forked(lambda: work(args[1:], env, args[0]))
+        name, settings = parse(args)
+        return Forked(lambda: work(settings, env, name))
 
     SubprocessHandler._popen = fork  # type: ignore[method-assign, assignment]
-    launcher.main(arguments)
 
 
 def main() -> None:
@@ -203,7 +227,7 @@ def main() -> None:
         *lines, buffer = buffer.split(b"\n")
         for line in lines:
             request = json.loads(line)
-            action = launch if request["kind"] == "launch" else work
+            action = {"launch": launch, "torchrun": torchrun, "worker": work}[request["kind"]]
             environment = {**os.environ, **request["environment"]}
             running[request["id"]] = started = Forked(
                 lambda action=action, r=request, e=environment: action(r["arguments"], e),
