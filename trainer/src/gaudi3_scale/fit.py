@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import math
-import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +28,7 @@ from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team, Topology
 from gaudi3_scale.elastic import batch, same_batch
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.failures import explain, is_lost_contact
 from gaudi3_scale.files import Outage
 from gaudi3_scale.finite import NotFiniteError
 from gaudi3_scale.interruption import Interrupted, Notices
@@ -39,8 +38,6 @@ from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger, process_age, use
 from gaudi3_scale.throughput.meter import meter_for
 from gaudi3_scale.throughput.watch import Watch
-
-FULL = (errno.ENOSPC, errno.EDQUOT)
 
 HYPERPARAMETERS = (
     "learning_rate",
@@ -102,8 +99,8 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     except Interrupted:
         raise
     except Exception as error:
-        failure = _explain(error, topology, progress, config)
-        if interruption is not None and interruption.leaving and _lost(error):
+        failure = explain(error, topology, progress, config)
+        if interruption is not None and interruption.leaving and is_lost_contact(error):
             # Another process was quicker to leave: all had agreed to.
             raise Interrupted(str(failure)) from error
         if leader if team is None else team.writer:
@@ -113,34 +110,6 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         # Whoever listened before goes on: the launcher's SIGTERM comes to those who leave a moment later than another.
         if notices is None:
             listening.stop()
-
-
-def _lost(error: Exception) -> bool:
-    """Is it what happens when another process dies?"""
-    text = str(error)
-    lost = any(word in text.lower() for word in ("gloo", "connection", "pair closure"))
-    return (lost or isinstance(error, torch.distributed.DistError)) and not isinstance(error, TrainerError)
-
-
-def _explain(error: Exception, topology: Topology, progress: Progress, config: Config) -> Exception:
-    """Say in one sentence what is known to happen when another process dies, or a disk is full."""
-    if isinstance(error, OSError) and error.errno in FULL:
-        return TrainerError(
-            f"{error.filename or config.output_dir} cannot be written ({error.strerror}): give the disk room, or "
-            "output_dir another place; started again, the job resumes from its newest checkpoint."
-        )
-    if topology.world_size > 1 and _lost(error):
-        return TrainerError(
-            f"Rank {topology.rank} lost contact with another process after step {progress.step} "
-            f"({_short(str(error))}): look for the first failure in the other processes' logs; started again, "
-            "the job resumes from its newest checkpoint."
-        )
-    return error
-
-
-def _short(text: str) -> str:
-    """The gist of a message from gloo: without its source file and its advice."""
-    return re.sub(r"^\[[^]]*\] *", "", text.splitlines()[0]).split(". ")[0][:200]
 
 
 class _Job:
