@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -53,6 +54,32 @@ def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(depl
     assert deploy.state() == {}
     assert deploy.record()["phase"] == "down"
     assert not (inventory / "hosts.yml").exists()
+
+
+def test_terraform_is_initialised_again_only_where_something_has_changed(deploy: Deploy) -> None:
+    def initialised() -> bool:
+        (log,) = [*logs.glob("*-init.log")] or [None]
+        if log:
+            log.unlink()
+        return log is not None
+
+    logs = deploy.deployments / "demo" / "logs"
+    root = deploy.folder / "terraform" / "aws"
+    deploy.run("plan", *NEW[1:])
+    assert initialised()
+    deploy.run("plan", "demo")
+    assert not initialised()
+    (root / "more.tf").write_text('module "more" { source = "./more" }\n')
+    (root / "more").mkdir()
+    (root / "more" / "main.tf").write_text("")
+    deploy.run("plan", "demo")
+    assert initialised()
+    shutil.rmtree(root / ".terraform" / "modules")
+    deploy.run("plan", "demo")
+    assert initialised()
+    deploy.run("plan", "other", *NEW[2:])
+    assert not list(logs.parent.parent.glob("other/logs/*-init.log"))
+    assert list(logs.parent.parent.glob("other/logs/*-workspace.log"))
 
 
 def test_nothing_is_made_without_consent(deploy: Deploy) -> None:

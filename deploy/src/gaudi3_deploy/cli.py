@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gaudi3_deploy import __version__, converge, estimate, leftover, record, site, storage
+from gaudi3_deploy import __version__, converge, estimate, leftover, nodes, record, site, storage
 from gaudi3_deploy.console import Teller, tell_plan
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment
@@ -58,7 +58,7 @@ class Context:
         terraform = Terraform(
             self.terraform_dir / deployment.cloud, deployment.name, deployment.logs, teller, self.terraform
         )
-        teller.say(f"terraform init in {terraform.directory}, workspace {deployment.name}")
+        teller.say(f"terraform in {terraform.directory}, workspace {deployment.name}")
         terraform.init()
         return terraform
 
@@ -181,7 +181,7 @@ def up(
         planned.path.unlink(missing_ok=True)
     outputs = terraform.outputs()
     site.write_inventory(deployment, outputs)
-    machines = [node for node in _nodes(outputs) if node.get("role") != "monitor"]
+    machines = [node for node in nodes.machines(outputs) if node.get("role") != "monitor"]
     own = price is not None or deployment.given_price is not None
     deployment.count(len(machines), str(deployment.variables.get("instance_type", "")), known, given=own)
     deployment.enter("up")
@@ -226,16 +226,17 @@ def status(
     found = [settings.find(name)] if name else list(record.every(settings.deployments))
     table = Table("deployment", "cloud", "phase", "nodes", "type", "answering", "master", box=None, pad_edge=False)
     for deployment in found:
-        nodes = _endpoints(deployment)
-        answers = site.reachable([_address(node) for node in nodes])
+        outputs = nodes.on_record(deployment)
+        machines = nodes.machines(outputs)
+        answers = site.reachable([nodes.address(each) for each in machines])
         table.add_row(
             deployment.name,
             deployment.cloud,
             deployment.phase,
-            str(len(nodes)),
+            str(len(machines)),
             str(deployment.variables.get("instance_type", "")),
-            f"{sum(answers)}/{len(nodes)}",
-            str(_outputs(deployment).get("master_ip") or ""),
+            f"{sum(answers)}/{len(machines)}",
+            str(outputs.get("master_ip") or ""),
         )
     settings.console.print(table if found else f"no deployments in {settings.deployments}")
 
@@ -325,10 +326,10 @@ def _price(settings: Context, deployment: Deployment, planned: Plan, given: floa
     before = deployment.given_price if given is None else None
     region, market = str(variables.get("region", "")), estimate.market(variables)
     price = estimate.Price.of(kind, region, market, before if given is None else given, before is not None)
-    nodes = estimate.node_count(kind, variables)
+    count = estimate.node_count(kind, variables)
     words = f"price: {price.words}"
-    if price.usd_per_hour is not None and nodes:
-        words += f"; {nodes} node(s): {nodes * price.usd_per_hour:.2f} USD per hour"
+    if price.usd_per_hour is not None and count:
+        words += f"; {count} node(s): {count * price.usd_per_hour:.2f} USD per hour"
     settings.console.print(words, highlight=False, markup=False, soft_wrap=True)
     return price.usd_per_hour
 
@@ -348,32 +349,9 @@ def _run_site(settings: Context, deployment: Deployment, arguments: list[str]) -
     return code
 
 
-def _outputs(deployment: Deployment) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(deployment.outputs.read_text())
-        return found
-    except (OSError, ValueError):
-        return {}
-
-
-def _endpoints(deployment: Deployment) -> list[dict[str, Any]]:
-    return _nodes(_outputs(deployment))
-
-
-def _nodes(outputs: dict[str, Any]) -> list[dict[str, Any]]:
-    found = outputs.get("cluster_endpoints") or {}
-    if isinstance(found, dict):
-        return [{"name": name, **about} for name, about in sorted(found.items())]
-    return list(found)
-
-
-def _address(node: dict[str, Any]) -> tuple[str, int]:
-    return str(node.get("public_ip") or node.get("private_ip") or node["name"]), int(node.get("ssh_port") or 22)
-
-
 def _tell_nodes(console: Console, deployment: Deployment, outputs: dict[str, Any]) -> None:
-    for node in _nodes(outputs):
-        console.print(f"{node['name']}  {_address(node)[0]}", highlight=False, markup=False)
+    for each in nodes.machines(outputs):
+        console.print(f"{each['name']}  {nodes.address(each)[0]}", highlight=False, markup=False)
     console.print(f"inventory: {deployment.inventory}", highlight=False, markup=False, soft_wrap=True)
 
 

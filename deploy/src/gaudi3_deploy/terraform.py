@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from gaudi3_deploy import state
 from gaudi3_deploy.advice import advice
 from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.prepared import Prepared
 from gaudi3_deploy.process import run
 
 LOCK_TIMEOUT = "900s"
@@ -88,11 +89,17 @@ class Terraform:
         self._progress = progress
         self._environment = {**os.environ, "TF_IN_AUTOMATION": "1", "TF_INPUT": "0", "CHECKPOINT_DISABLE": "1"}
         self._environment.pop("TF_WORKSPACE", None)
+        self._prepared = Prepared(directory, found, self._environment)
 
     def init(self) -> None:
-        """Providers, and the workspace."""
-        self._logged("init", ["init", "-input=false", "-no-color"], lambda line: None)
-        self._logged("workspace", ["workspace", "select", "-or-create", "-no-color", self.workspace], lambda line: None)
+        """Providers, and the workspace; neither where it would do nothing."""
+        there = self._prepared.workspaces()
+        if there is None:
+            self._logged("init", ["init", "-input=false", "-no-color"], lambda line: None)
+        if there is None or self.workspace not in there:
+            choose = ["workspace", "select", "-or-create", "-no-color", self.workspace]
+            self._logged("workspace", choose, lambda line: None)
+            self._prepared.note({self.workspace, *(there or ())})
         self._environment["TF_WORKSPACE"] = self.workspace
 
     def plan(
@@ -164,6 +171,7 @@ class Terraform:
 
     def forget(self) -> None:
         """Remove the empty workspace."""
+        self._prepared.void()
         environment = dict(self._environment)
         environment.pop("TF_WORKSPACE", None)
         for arguments in (["workspace", "select", "default"], ["workspace", "delete", self.workspace]):
@@ -208,6 +216,7 @@ class Terraform:
 
         code = run([self._executable, *arguments], log, self._environment, listen, interrupted, self.directory)
         if code:
+            self._prepared.void()
             reason = "; ".join(dict.fromkeys(errors)) or _tail(log)
             raise DeployError(
                 f"terraform {verb} failed (exit code {code}): {reason}{advice(reason)} (whole output: {log})"
@@ -224,6 +233,7 @@ class Terraform:
             timeout=300,
         )
         if result.returncode not in allowed:
+            self._prepared.void()
             raise DeployError(f"terraform {arguments[0]} failed: {result.stderr.strip() or result.stdout.strip()}")
         return result.stdout
 
