@@ -26,6 +26,7 @@ class Account:
     log: Path
     region: str
     environment: dict[str, str] = field(init=False)
+    _clients: dict[str, Any] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.environment = {
@@ -43,14 +44,16 @@ class Account:
         return f"moto cannot do this: {found.group(1)}" if found else None
 
     def client(self, service: str) -> Any:
-        """A client of boto3."""
-        return boto3.client(
-            service,
-            endpoint_url=self.url,
-            region_name=self.region,
-            aws_access_key_id="testing",
-            aws_secret_access_key="testing",
-        )
+        """A client of boto3; one of each, as its making reads megabytes."""
+        if service not in self._clients:
+            self._clients[service] = boto3.client(
+                service,
+                endpoint_url=self.url,
+                region_name=self.region,
+                aws_access_key_id="testing",
+                aws_secret_access_key="testing",
+            )
+        return self._clients[service]
 
     def machines(self) -> dict[str, dict[str, Any]]:
         """Machines that run, by name."""

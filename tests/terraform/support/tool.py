@@ -54,8 +54,8 @@ def clean_environment() -> dict[str, str]:
     config = clean.get("TF_CLI_CONFIG_FILE")
     if config and not Path(config).is_file():
         del clean["TF_CLI_CONFIG_FILE"]  # It would only be warned about, at each call.
-    # Reading the schema of a provider is most of what a call costs; a lazier garbage collector saves a quarter of it.
-    return {**clean, "CHECKPOINT_DISABLE": "1", "GOGC": "400"}
+    # Reading the schema of a provider is most of what a call costs; without garbage collection, a quarter less.
+    return {**clean, "CHECKPOINT_DISABLE": "1", "GOGC": "off", "GOMEMLIMIT": "1GiB"}
 
 
 def user_environment(account: dict[str, str]) -> dict[str, str]:
