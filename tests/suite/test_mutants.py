@@ -71,5 +71,6 @@ def test_a_changed_line_is_noticed(name: str, copy: Path) -> None:
     finally:
         path.write_text(before)
     assert failed, f"no test of {mutant['tests']} notices the change"
-    PROOF.note(name, {"file": f"`{mutant['file']}`", "noticed by": f"`{failed[0].partition("::")[2]}`"})
+    test = failed[0].partition("::")[2]
+    PROOF.note(name, {"file": f"`{mutant['file']}`", "noticed by": f"`{test}`"})
     PROOF.write_table("Changes that a test notices", TEXT, ("file", "noticed by"))
