@@ -27,8 +27,8 @@ requirements:
 options:
   directory:
     description:
-      - The folder. On the controller one below an inventory source is refused, since Ansible reads every file there as an
-        inventory, and would take the passwords for names of hosts.
+      - The folder. On the controller one below an inventory source is refused, since Ansible reads every file there as
+        an inventory, and would take the passwords for names of hosts.
     type: path
     required: true
   passwords:
