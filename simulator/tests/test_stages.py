@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gaudi3_simulator import SimulatorError, cli, network, stages
+from gaudi3_simulator import SimulatorError, cli, stages
 from gaudi3_simulator.home import Cluster, Node
 
 
@@ -20,9 +20,6 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """A stage `drivers` of two nodes and a monitoring host, as `save` leaves it; no container is behind it."""
     monkeypatch.setenv("GAUDI3_SIMULATOR_HOME", str(tmp_path))
     monkeypatch.setattr(stages, "input_key", lambda: "one")
-    routes = tmp_path / "routes"
-    routes.write_text("Iface Destination Mask\n")
-    monkeypatch.setattr(network, "_ROUTES", routes)
     cluster = Cluster(
         "first", "10.89.77.0/24", [Node("gaudi-1", "10.89.77.11", 8), Node("gaudi-2", "10.89.77.12", 8)],
         Node("monitor-1", "10.89.77.3"), images={"gaudi-1": "localhost/gaudi3-stage/drivers:gaudi-1"},
