@@ -76,36 +76,42 @@ class Desk:
         return list(json.loads(done.stdout)["gaudi"]["hosts"])
 
 
-@pytest.fixture
-def desk(terraform: str, tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+@pytest.fixture(scope="module")
+def lab(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """Where machines are made; the two tests that use it build on each other."""
+    return Desk(tmp_path_factory.mktemp("lab"))
 
 
-def test_check_tells_what_the_run_then_does_and_the_second_run_does_nothing(desk: Desk) -> None:
-    predicted = desk.play("--check", "--diff")
-    assert not (desk.folder / "deployments").exists()
-    assert not list((desk.folder / "terraform/onprem").glob("terraform.tfstate*/*/terraform.tfstate"))
+@pytest.fixture(scope="module")
+def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """Where nothing is ever made."""
+    return Desk(tmp_path_factory.mktemp("desk"))
+
+
+def test_check_tells_what_the_run_then_does_and_the_second_run_does_nothing(lab: Desk) -> None:
+    predicted = lab.play("--check", "--diff")
+    assert not (lab.folder / "deployments").exists()
+    assert not list((lab.folder / "terraform/onprem").glob("terraform.tfstate*/*/terraform.tfstate"))
     diff = predicted[PLAYED]["diff"]
     assert (diff["before"], diff["after"].splitlines()[0]) == ("", "module.cluster.terraform_data.intent")
     made = [PLAYED, "Make the inventory's folder", "Write the inventory source"]
     assert [name for name, result in predicted.items() if result.get("changed")] == made
-    assert desk.changed() == made
-    assert desk.hosts() == ["rack-11", "rack-12"]
-    assert desk.changed() == []
-    assert desk.changed("--check", "--diff") == []
+    assert lab.changed() == made
+    assert lab.hosts() == ["rack-11", "rack-12"]
+    assert lab.changed() == []
+    assert lab.changed("--check", "--diff") == []
 
 
-def test_growing_and_the_end(desk: Desk) -> None:
-    desk.changed()
-    assert desk.changed(provision_size=24) == [PLAYED]
-    assert desk.hosts() == ["rack-11", "rack-12", "rack-13"]
+def test_growing_and_the_end(lab: Desk) -> None:
+    assert lab.changed(provision_size=24) == [PLAYED]
+    assert lab.hosts() == ["rack-11", "rack-12", "rack-13"]
     gone = {"provision_size": 24, "provision_state": "absent", "provision_destroy": "lab"}
-    assert desk.changed("--check", **gone) == [PLAYED, "Remove the inventory source"]
-    assert desk.source.exists()
-    assert desk.changed(**gone) == [PLAYED, "Remove the inventory source"]
-    assert not desk.source.exists()
-    assert list((desk.folder / "terraform/onprem/terraform.tfstate.d").iterdir()) == []
-    assert desk.changed(**gone) == []
+    assert lab.changed("--check", **gone) == [PLAYED, "Remove the inventory source"]
+    assert lab.source.exists()
+    assert lab.changed(**gone) == [PLAYED, "Remove the inventory source"]
+    assert not lab.source.exists()
+    assert list((lab.folder / "terraform/onprem/terraform.tfstate.d").iterdir()) == []
+    assert lab.changed(**gone) == []
 
 
 @pytest.mark.parametrize(
