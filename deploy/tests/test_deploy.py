@@ -235,6 +235,8 @@ def test_terraform_s_own_error_is_told_with_its_log(deploy: Deploy) -> None:
     said = deploy.run("up", "demo", "--cloud", "aws", "--size", "16", "--yes", code=1)
     assert "gaudi3-deploy: terraform plan failed (exit code 1): " in said
     assert "the root module input variable" in said.lower() and "-plan.log)" in said
+    # What failed may be amiss in what init left behind: it runs again.
+    assert not (deploy.folder / "terraform/aws/.terraform/gaudi3-deploy.json").exists()
 
 
 def test_costs_are_summed_over_the_periods_whose_price_is_known(tmp_path: Path) -> None:
