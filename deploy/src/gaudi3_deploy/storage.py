@@ -12,8 +12,6 @@ from gaudi3_deploy.state import IRREPLACEABLE, Resource, State
 from gaudi3_deploy.terraform import Terraform
 
 BUCKETS = ("aws_s3_bucket", "azurerm_storage_account", "google_storage_bucket", "ibm_cos_bucket")
-#: List prices of us-east-1, as AWS's pages on S3 and KMS gave them in 2026.
-AWS_COST = "S3 costs about 0.023 USD per GB and month, the key 1 USD per month"
 
 
 @dataclass
@@ -41,11 +39,10 @@ def kept(deployment: Deployment, state: State) -> Kept:
     guards = [each for each in state.resources if each.address in addresses]
     keys = [each.id for each in guards if each.type == "aws_kms_key"]
     words = f"{reason}: it stays" + (f" with its key {keys[0]}" if keys else "") + " and all that guards it"
-    cost = f" ({AWS_COST})" if deployment.cloud == "aws" else ", and costs what it holds"
     return Kept(
         addresses,
         {each.id for each in guards},
-        f"{words}{cost}; `gaudi3-deploy up {deployment.name}` uses it again, "
+        f"{words}, and goes on costing money; `gaudi3-deploy up {deployment.name}` uses it again, "
         f"`gaudi3-deploy down {deployment.name} --checkpoints` deletes it with every checkpoint in it",
     )
 
