@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+testinfra_hosts = ["ansible://gaudi"]
+
 
 def external_ports(host: Any) -> dict[str, dict[int, str]]:
     """Link states of the external ports by card, asked as a person would."""

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+testinfra_hosts = ["ansible://gaudi"]
+
 UNIT = "gaudi-hpu-exporter"
 
 

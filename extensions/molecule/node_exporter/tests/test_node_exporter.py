@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+testinfra_hosts = ["ansible://gaudi"]
+
 SERVICE = "prometheus-node-exporter"
 
 

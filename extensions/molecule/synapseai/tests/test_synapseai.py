@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+testinfra_hosts = ["ansible://gaudi"]
+
 RELEASE = "1.23.0-695"
 SET = (
     "habanalabs-dkms",

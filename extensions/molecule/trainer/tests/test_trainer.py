@@ -6,6 +6,8 @@ import json
 import time
 from typing import Any
 
+testinfra_hosts = ["ansible://gaudi"]
+
 JOB = "/var/lib/gaudi3-scale/jobs/tiny"
 CONTROL = "/var/lib/gaudi3-scale/jobs/.control/tiny"
 UNIT = "gaudi-train-tiny"

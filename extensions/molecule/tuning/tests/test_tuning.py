@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+testinfra_hosts = ["ansible://gaudi"]
+
 
 def test_settings_are_live_and_set_again_at_boot(host: Any) -> None:
     assert host.sysctl("vm.nr_hugepages") == 15000
