@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from .conftest import ROOT, STAGE_SUBNET, Site, cluster_from, run
+from .conftest import ROOT, Site, cluster_from, run
 
 FOLDER = ROOT / "extensions" / "molecule"
 SCENARIOS = sorted(path.parent.name for path in FOLDER.glob("*/molecule.yml"))
@@ -36,7 +36,7 @@ def cluster() -> Iterator[Site]:
     site = Site("test-roles")
     site.down()
     try:
-        site.up(1, "--subnet", STAGE_SUBNET)
+        site.up(1)
         yield site
     finally:
         site.down()
