@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from . import SimulatorError, __version__, cluster, stages
 from .home import Cluster, clusters
@@ -109,7 +110,7 @@ def _read(path: str, option: str) -> str:
 
 
 def _stages(as_json: bool) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"stage": each.name, "nodes": [node.name for node in each.cluster.all_nodes()], "current": each.is_current}
         for each in stages.stages()
     ]
@@ -118,9 +119,9 @@ def _stages(as_json: bool) -> None:
     elif not rows:
         print("no stage is saved")
     else:
-        for each in stages.stages():
-            state = "current" if each.is_current else "made from other sources"
-            print(f"{each.name:<16} {', '.join(node.name for node in each.cluster.all_nodes())}  {state}")
+        for row in rows:
+            state = "current" if row["current"] else "made from other sources"
+            print(f"{row['stage']:<16} {', '.join(row['nodes'])}  {state}")
 
 
 def _up(arguments: argparse.Namespace) -> Cluster:

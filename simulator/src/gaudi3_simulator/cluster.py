@@ -350,12 +350,18 @@ def clean() -> None:
     shutil.rmtree(home())
 
 
-def _find(name: str, node: str) -> tuple[Cluster, Node]:
+def find_cluster(name: str) -> Cluster:
+    """The cluster called ``name``, which must be there."""
     cluster = load_cluster(name)
     if cluster is None:
         raise SimulatorError(
             f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'."
         )
+    return cluster
+
+
+def _find(name: str, node: str) -> tuple[Cluster, Node]:
+    cluster = find_cluster(name)
     known = {each.name: each for each in cluster.all_nodes()}
     if node not in known:
         raise SimulatorError(f"Cluster {name} has no node {node}: it has {', '.join(known)}.")

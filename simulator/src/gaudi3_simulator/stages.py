@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import SimulatorError
-from .cluster import Say, bring_up, container, label, lock, preflight, wait_until_booted
-from .home import Cluster, Node, clusters, home, load_cluster, read_cluster, write_atomically
+from .cluster import Say, bring_up, container, find_cluster, label, lock, preflight, wait_until_booted
+from .home import Cluster, Node, clusters, home, read_cluster, write_atomically
 from .image import image_name
 from .network import check_same_subnet, new_subnet
 from .podman import Podman
@@ -77,12 +77,7 @@ def save(cluster_name: str, stage_name: str, say: Say) -> Stage:
     preflight()
     with lock():
         podman = Podman()
-        cluster = load_cluster(cluster_name)
-        if cluster is None:
-            raise SimulatorError(
-                f"There is no cluster called {cluster_name}: bring it up with 'gaudi3-simulator up --name "
-                f"{cluster_name}'."
-            )
+        cluster = find_cluster(cluster_name)
         running = podman.names(label(cluster.name), running=True)
         off = [node.name for node in cluster.all_nodes() if container(cluster, node.name) not in running]
         if off:
@@ -112,14 +107,19 @@ def _write(record: Cluster, name: str, key: str, source: Path) -> None:
     """The stage's folder; stage.json comes last, so that a stage is either whole or not there."""
     folder = home() / "stages" / name
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for each in _KEPT:
-        if (source / each).is_dir():
-            shutil.copytree(source / each, folder / each)
-        elif (source / each).exists():
-            shutil.copy2(source / each, folder / each)
+    _copy_identity(source, folder)
     write_atomically(folder / "cluster.json", record.to_json())
     write_atomically(folder / "stage.json", json.dumps({"key": key}) + "\n")
+
+
+def _copy_identity(source: Path, target: Path) -> None:
+    """What nodes know their cluster by, and people get in with."""
+    target.mkdir(parents=True, exist_ok=True)
+    for each in _KEPT:
+        if (source / each).is_dir():
+            shutil.copytree(source / each, target / each, dirs_exist_ok=True)
+        elif (source / each).exists():
+            shutil.copy2(source / each, target / each)
 
 
 def up_from(
@@ -147,12 +147,7 @@ def up_from(
         kept: list[Node] = saved.nodes[:nodes]
         made = Cluster(**{**vars(saved), "name": name, "subnet": new_subnet(saved.subnet), "nodes": kept})
         made.monitor = saved.monitor if monitor else None
-        made.folder.mkdir(parents=True, exist_ok=True)
-        for each in _KEPT:
-            if (stage.folder / each).is_dir():
-                shutil.copytree(stage.folder / each, made.folder / each, dirs_exist_ok=True)
-            elif (stage.folder / each).exists():
-                shutil.copy2(stage.folder / each, made.folder / each)
+        _copy_identity(stage.folder, made.folder)
         return made
 
     return bring_up(name, wanted, say), stage
