@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare test lint hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants system molecule-test molecule sanity artifact build bench clean help
+	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants proof-strictness strictness system molecule-test molecule sanity artifact build bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -127,6 +127,14 @@ proof-deploy-kills: $(VENV)/.dev
 # One line changed at a time, each of which a test must notice.
 proof-mutants: $(VENV)/.dev
 	GAUDI3_PROOF=mutants pytest -v -m "proof or not proof" tests/suite/test_mutants.py
+
+# One rule of simulator/strictness.yml turned round at a time, each of which a test must notice.
+proof-strictness: $(VENV)/.dev hpu
+	GAUDI3_PROOF=strictness pytest -v -m "proof or not proof" tests/suite/test_strictness.py
+
+# Hand the rules of simulator/strictness.yml to the simulated node and the simulated device.
+strictness: $(VENV)/.dev
+	$(BIN)/python tests/suite/strictness.py
 
 # The Terraform tree with the real terraform, AWS played by moto; skipped, by name, where terraform is missing.
 terraform-test: $(VENV)/.dev .cache/checkov/ready
