@@ -10,6 +10,8 @@
 #include <limits>
 #include <mutex>
 
+#include "cards.h"
+#include "host_memory.h"
 #include "runtime.h"
 
 namespace gaudi3_hpu {
@@ -22,45 +24,73 @@ struct alignas(64) Header {
 };
 static_assert(sizeof(Header) == c10::gAlignment, "the header has to keep torch's alignment");
 
+// How far use may grow before the host is asked again what it has left: asking reads files of /proc.
+constexpr int64_t kHostStep = 64 << 20;
+
 struct Ledger {
   std::mutex mutex;
   Statistics now{std::numeric_limits<int64_t>::max(), 0, 0, 0, 0, 0, 0};
+  bool heeds_host = true;
+  int64_t host_checked = 0;  // use up to which the host was found to have room
 };
 
-Ledger& ledger(c10::DeviceIndex index) {
-  static Ledger* ledgers = new Ledger[kMaxDevices];
-  return ledgers[index];
+Ledger& ledger() {
+  static Ledger* instance = new Ledger();
+  return *instance;
 }
 
 thread_local c10::DeviceIndex charged = -1;
 
+// The text of a Gaudi node's error, by which programs recognise it.
+[[noreturn]] void out_of_memory(int64_t bytes, const std::string& more) {
+  TORCH_CHECK(
+      false, "[Rank:", rank(), "] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::", bytes, " (",
+      bytes >> 20, ")MB", more);
+}
+
+void check_host(Ledger& account, int64_t bytes) {
+  const int64_t wanted = account.now.in_use + bytes;
+  if (!account.heeds_host || wanted <= account.host_checked) {
+    return;
+  }
+  const auto room = host_room(account.now.in_use);
+  if (bytes > room) {
+    out_of_memory(
+        bytes, "\ngaudi3-hpu-simulator: the host that lends the card its memory has " +
+                   std::to_string(std::max<int64_t>(0, room) >> 20) + " MiB left.");
+  }
+  account.host_checked = std::min(wanted + kHostStep, account.now.in_use + room);
+}
+
 void charge(c10::DeviceIndex index, int64_t bytes) {
   use(index);
-  Ledger& account = ledger(index);
+  Ledger& account = ledger();
   std::lock_guard<std::mutex> lock(account.mutex);
   Statistics& now = account.now;
-  // The text of a Gaudi node's error, by which programs recognise it.
-  TORCH_CHECK(
-      bytes <= now.limit - now.in_use, "[Rank:", rank(), "] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::",
-      bytes, " (", bytes >> 20, ")MB");
+  if (bytes > now.limit - now.in_use) {
+    out_of_memory(bytes, "");
+  }
+  check_host(account, bytes);
   now.in_use += bytes;
   now.max_in_use = std::max(now.max_in_use, now.in_use);
   now.max_allocation = std::max(now.max_allocation, bytes);
   ++now.allocations;
   ++now.active;
+  tell_in_use(now.in_use);
 }
 
-void discharge(c10::DeviceIndex index, int64_t bytes) {
-  Ledger& account = ledger(index);
+void discharge(int64_t bytes) {
+  Ledger& account = ledger();
   std::lock_guard<std::mutex> lock(account.mutex);
   account.now.in_use -= bytes;
   ++account.now.frees;
   --account.now.active;
+  tell_in_use(account.now.in_use);
 }
 
 void report(void* data, int64_t bytes, c10::DeviceIndex index) {
   if (c10::memoryProfilingEnabled()) {
-    const auto now = statistics(index);
+    const auto now = statistics();
     c10::reportMemoryUsageToProfiler(
         data, bytes, now.in_use, now.limit, c10::Device(c10::DeviceType::HPU, index));
   }
@@ -72,7 +102,7 @@ void free_block(void* data) {
   }
   auto* header = reinterpret_cast<Header*>(static_cast<char*>(data) - sizeof(Header));
   if (header->index >= 0) {
-    discharge(header->index, header->bytes);
+    discharge(header->bytes);
     report(data, -header->bytes, header->index);
   } else {
     c10::profiledCPUMemoryReporter().Delete(header);
@@ -97,7 +127,8 @@ void* allocate_block(size_t bytes, c10::DeviceIndex index) {
     return data;
   } catch (...) {
     if (index >= 0) {
-      discharge(index, static_cast<int64_t>(bytes));
+      discharge(static_cast<int64_t>(bytes));
+      out_of_memory(static_cast<int64_t>(bytes), "\ngaudi3-hpu-simulator: the host gives no more memory.");
     }
     throw;
   }
@@ -123,7 +154,7 @@ struct ChargingHostAllocator final : c10::Allocator {
 
 struct CardAllocator final : c10::DeviceAllocator {
   c10::DataPtr allocate(size_t bytes) override {
-    const auto index = current_device();
+    constexpr c10::DeviceIndex index = 0;
     use(index);
     const c10::Device device(c10::DeviceType::HPU, index);
     if (bytes == 0) {
@@ -144,7 +175,8 @@ struct CardAllocator final : c10::DeviceAllocator {
   void emptyCache(c10::MempoolId_t) override {}
   void recordStream(const c10::DataPtr&, c10::Stream) override {}
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
-    const auto now = statistics(index);
+    checked(index);
+    const auto now = statistics();
     c10::CachingDeviceAllocator::DeviceStats stats;
     for (auto* bytes : {&stats.allocated_bytes, &stats.requested_bytes, &stats.active_bytes, &stats.reserved_bytes}) {
       (*bytes)[0].current = now.in_use;
@@ -158,13 +190,16 @@ struct CardAllocator final : c10::DeviceAllocator {
     return stats;
   }
   void resetAccumulatedStats(c10::DeviceIndex index) override {
-    reset_accumulated(index);
+    checked(index);
+    reset_accumulated();
   }
   void resetPeakStats(c10::DeviceIndex index) override {
-    reset_peak(index);
+    checked(index);
+    reset_peak();
   }
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
-    const auto now = statistics(index);
+    checked(index);
+    const auto now = statistics();
     return {static_cast<size_t>(now.limit - now.in_use), static_cast<size_t>(now.limit)};
   }
 };
@@ -176,26 +211,30 @@ c10::Allocator* device_allocator() {
   return instance;
 }
 
-Statistics statistics(c10::DeviceIndex index) {
-  TORCH_CHECK(index >= 0 && index < kMaxDevices, "hpu:", static_cast<int>(index), " does not exist.");
-  std::lock_guard<std::mutex> lock(ledger(index).mutex);
-  return ledger(index).now;
+Statistics statistics() {
+  std::lock_guard<std::mutex> lock(ledger().mutex);
+  return ledger().now;
 }
 
-void set_limit(c10::DeviceIndex index, int64_t bytes) {
+void set_limit(int64_t bytes) {
   TORCH_CHECK(bytes >= 0, "The memory of a card cannot be negative: ", bytes, " bytes.");
-  std::lock_guard<std::mutex> lock(ledger(index).mutex);
-  ledger(index).now.limit = bytes;
+  std::lock_guard<std::mutex> lock(ledger().mutex);
+  ledger().now.limit = bytes;
 }
 
-void reset_peak(c10::DeviceIndex index) {
-  std::lock_guard<std::mutex> lock(ledger(index).mutex);
-  ledger(index).now.max_in_use = ledger(index).now.in_use;
+void heed_host(bool heed) {
+  std::lock_guard<std::mutex> lock(ledger().mutex);
+  ledger().heeds_host = heed;
 }
 
-void reset_accumulated(c10::DeviceIndex index) {
-  std::lock_guard<std::mutex> lock(ledger(index).mutex);
-  Statistics& now = ledger(index).now;
+void reset_peak() {
+  std::lock_guard<std::mutex> lock(ledger().mutex);
+  ledger().now.max_in_use = ledger().now.in_use;
+}
+
+void reset_accumulated() {
+  std::lock_guard<std::mutex> lock(ledger().mutex);
+  Statistics& now = ledger().now;
   now.allocations = now.frees = now.max_allocation = 0;
 }
 

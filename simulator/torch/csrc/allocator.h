@@ -1,4 +1,4 @@
-// Memory of the simulated cards: host memory, counted per card against a limit.
+// Memory of the card: host memory, counted against the limits of the card and of the host.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -21,10 +21,11 @@ struct Statistics {
 
 c10::Allocator* device_allocator();
 
-Statistics statistics(c10::DeviceIndex index);
-void set_limit(c10::DeviceIndex index, int64_t bytes);
-void reset_peak(c10::DeviceIndex index);
-void reset_accumulated(c10::DeviceIndex index);
+Statistics statistics();
+void set_limit(int64_t bytes);
+void heed_host(bool heed);
+void reset_peak();
+void reset_accumulated();
 
 // While it lives, what CPU kernels allocate on this thread is charged to the card they work for.
 class ChargeTo {

@@ -75,6 +75,7 @@ void delegate(const c10::OperatorHandle& op, c10::Stack* stack) {
   refuse_mixture(op, aliases);
   const auto index = resolve(aliases.device()).index();
   use(index);
+  check_kernels();
   std::optional<DrawFrom> draw;
   if (op.hasTag(at::Tag::nondeterministic_seeded) && !fill_generator(op, *stack, index)) {
     draw.emplace(index);

@@ -1,9 +1,5 @@
 #include "generator.h"
 
-#include <array>
-
-#include "runtime.h"
-
 namespace gaudi3_hpu {
 namespace {
 
@@ -57,20 +53,13 @@ HpuGenerator* HpuGenerator::clone_impl() const {
   return new HpuGenerator(device().index(), host_.clone());
 }
 
-at::Generator new_generator(c10::DeviceIndex index) {
-  const auto card = index < 0 ? current_device() : index;
-  return at::make_generator<HpuGenerator>(card, at::detail::createCPUGenerator());
+at::Generator new_generator(c10::DeviceIndex) {
+  return at::make_generator<HpuGenerator>(c10::DeviceIndex{0}, at::detail::createCPUGenerator());
 }
 
-const at::Generator& default_generator(c10::DeviceIndex index) {
-  static auto* generators = [] {
-    auto* all = new std::array<at::Generator, kMaxDevices>();
-    for (int card = 0; card < kMaxDevices; ++card) {
-      (*all)[card] = new_generator(static_cast<c10::DeviceIndex>(card));
-    }
-    return all;
-  }();
-  return (*generators)[index < 0 ? current_device() : index];
+const at::Generator& default_generator(c10::DeviceIndex) {
+  static auto* generator = new at::Generator(new_generator(0));
+  return *generator;
 }
 
 const at::Generator& host_of(const at::Generator& generator) {

@@ -1,4 +1,4 @@
-// Random numbers of the simulated cards: each card has a Mersenne Twister of its own, the one that CPU kernels draw from.
+// Random numbers of the card: it has a Mersenne Twister of its own, the one that CPU kernels draw from.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -5,7 +5,6 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -22,7 +21,7 @@ using c10::DeviceIndex;
 using c10::DeviceType;
 using c10::Stream;
 
-thread_local std::array<c10::StreamId, kMaxDevices> current_streams{};
+thread_local c10::StreamId current_stream = 0;
 
 Stream stream_of(Device device, c10::StreamId id) {
   return Stream(Stream::UNSAFE, resolve(device), id);
@@ -33,19 +32,17 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return DeviceType::HPU;
   }
   Device exchangeDevice(Device device) const override {
-    return Device(DeviceType::HPU, exchange_device(device.index()));
+    return Device(DeviceType::HPU, checked(device.index()));
   }
   Device getDevice() const override {
-    return Device(DeviceType::HPU, current_device());
+    return Device(DeviceType::HPU, 0);
   }
   void setDevice(Device device) const override {
-    exchange_device(device.index());
+    checked(device.index());
   }
-  void uncheckedSetDevice(Device device) const noexcept override {
-    set_device_unchecked(device.index());
-  }
+  void uncheckedSetDevice(Device) const noexcept override {}
   Stream getStream(Device device) const override {
-    return stream_of(device, current_streams[resolve(device).index()]);
+    return stream_of(device, current_stream);
   }
   Stream getDefaultStream(Device device) const override {
     return stream_of(device, 0);
@@ -58,9 +55,8 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return stream_of(device, ++last);
   }
   Stream exchangeStream(Stream stream) const override {
-    const auto index = stream.device_index();
-    const auto previous = current_streams[index];
-    current_streams[index] = stream.id();
+    const auto previous = current_stream;
+    current_stream = stream.id();
     return stream_of(stream.device(), previous);
   }
   DeviceIndex deviceCount() const noexcept override {
@@ -69,7 +65,10 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceCapability getDeviceCapability(Device) const override {
     return c10::DeviceCapability();
   }
-  void record(void** event, const Stream&, DeviceIndex, c10::EventFlag) const override {
+  void record(void** event, const Stream& stream, DeviceIndex index, c10::EventFlag) const override {
+    TORCH_CHECK(
+        index == -1 || index == stream.device_index(), "An event of hpu:", static_cast<int>(index),
+        " cannot be recorded in a stream of ", stream.device(), ".");
     static char recorded;
     *event = &recorded;
   }
@@ -155,16 +154,16 @@ struct HPUHooks final : at::HPUHooksInterface {
     return device_count();
   }
   void setCurrentDevice(DeviceIndex index) const override {
-    exchange_device(index);
+    checked(index);
   }
   DeviceIndex getCurrentDevice() const override {
-    return current_device();
+    return 0;
   }
   DeviceIndex exchangeDevice(DeviceIndex index) const override {
-    return exchange_device(index);
+    return checked(index);
   }
   DeviceIndex maybeExchangeDevice(DeviceIndex index) const override {
-    return exchange_device(index);
+    return checked(index);
   }
   Device getDeviceFromPtr(void*) const override {
     TORCH_CHECK(false, "The simulated HPU's memory is host memory: a pointer does not tell its card.");
@@ -177,10 +176,10 @@ struct HPUHooks final : at::HPUHooksInterface {
     return instance;
   }
   const at::Generator& getDefaultGenerator(DeviceIndex index) const override {
-    return default_generator(index);
+    return default_generator(checked(index));
   }
   at::Generator getNewGenerator(DeviceIndex index) const override {
-    return new_generator(index);
+    return new_generator(checked(index));
   }
 };
 

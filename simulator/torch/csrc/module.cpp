@@ -1,7 +1,11 @@
 // The extension's Python face, used by the habana_frameworks tree.
 #include <torch/csrc/utils/pybind.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
 
 #include "allocator.h"
+#include "cards.h"
 #include "delegate.h"
 #include "generator.h"
 #include "hccl.h"
@@ -11,26 +15,43 @@ namespace gaudi3_hpu {
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.doc() = "The simulated hpu device of torch.";
-  m.def("load", [](int count, int64_t limit, std::vector<std::string> device_files, std::string absent) {
-    install_allocators();
-    register_cpu_kernels();
-    for (int index = 0; index < kMaxDevices; ++index) {
-      set_limit(static_cast<c10::DeviceIndex>(index), limit);
-    }
-    configure(count, std::move(device_files), std::move(absent));
-  });
-  m.def("device_count", [] { return static_cast<int>(device_count()); });
-  m.def("current_device", [] { return static_cast<int>(current_device()); });
-  m.def("exchange_device", [](int index) {
-    return static_cast<int>(exchange_device(static_cast<c10::DeviceIndex>(index)));
+  pybind11::class_<Card>(m, "Card")
+      .def(
+          pybind11::init<int, int, std::string, std::string, std::string>(), pybind11::arg("index"),
+          pybind11::arg("module"), pybind11::arg("file"), pybind11::arg("device_file"), pybind11::arg("status_file"));
+  pybind11::class_<Machine>(m, "Machine")
+      .def(pybind11::init<>())
+      .def_readwrite("cards", &Machine::cards)
+      .def_readwrite("absent", &Machine::absent)
+      .def_readwrite("folder", &Machine::folder)
+      .def_readwrite("one_holder", &Machine::one_holder)
+      .def_readwrite("modules_choose", &Machine::modules_choose)
+      .def_readwrite("operational_only", &Machine::operational_only)
+      .def_readwrite("resets", &Machine::resets)
+      .def_readwrite("reset_seconds", &Machine::reset_seconds);
+  m.def(
+      "load",
+      [](Machine machine, int64_t limit, bool heeds_host, bool one_index, bool kernel_path) {
+        install_allocators();
+        register_cpu_kernels();
+        set_limit(limit);
+        heed_host(heeds_host);
+        set_rules({one_index, kernel_path});
+        set_machine(std::move(machine));
+      },
+      pybind11::arg("machine"), pybind11::arg("limit"), pybind11::kw_only(), pybind11::arg("heeds_host"),
+      pybind11::arg("one_index"), pybind11::arg("kernel_path"));
+  m.def("visible_cards", &visible_cards);
+  m.def("checked", [](int index) {
+    return static_cast<int>(checked(static_cast<c10::DeviceIndex>(std::clamp(index, -1, 127))));
   });
   m.def("used", &used);
-  m.def("use", [](int index) { use(static_cast<c10::DeviceIndex>(index)); });
-  m.def("set_limit", [](int index, int64_t bytes) { set_limit(static_cast<c10::DeviceIndex>(index), bytes); });
-  m.def("reset_peak", [](int index) { reset_peak(static_cast<c10::DeviceIndex>(index)); });
-  m.def("reset_accumulated", [](int index) { reset_accumulated(static_cast<c10::DeviceIndex>(index)); });
-  m.def("statistics", [](int index) {
-    const auto now = statistics(static_cast<c10::DeviceIndex>(index));
+  m.def("use", [] { use(0); });
+  m.def("set_limit", &set_limit);
+  m.def("reset_peak", &reset_peak);
+  m.def("reset_accumulated", &reset_accumulated);
+  m.def("statistics", [] {
+    const auto now = statistics();
     pybind11::dict result;
     result["limit"] = now.limit;
     result["in_use"] = now.in_use;
@@ -41,7 +62,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
     result["max_allocation"] = now.max_allocation;
     return result;
   });
-  m.def("default_generator", [](int index) { return default_generator(static_cast<c10::DeviceIndex>(index)); });
+  m.def("default_generator", [] { return default_generator(0); });
   m.def(
       "make_hccl", &make_hccl, pybind11::arg("gloo"), pybind11::arg("store"), pybind11::arg("rank"),
       pybind11::arg("size"));

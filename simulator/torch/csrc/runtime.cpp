@@ -1,108 +1,73 @@
 #include "runtime.h"
 
 #include <c10/util/Exception.h>
-#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
-#include <mutex>
+
+#include "cards.h"
 
 namespace gaudi3_hpu {
 namespace {
 
-struct State {
-  std::atomic<int> count{0};
-  std::atomic<bool> used[kMaxDevices];
-  std::atomic<bool> any_used{false};
-  std::mutex mutex;
-  std::vector<std::string> device_files;
-  std::string absent = "the simulated device is not loaded";
-};
+Rules rules;
 
-// Never destroyed: tensors are freed after static destructors have run.
-State& state() {
-  static State* instance = new State();
-  return *instance;
-}
-
-thread_local c10::DeviceIndex current = 0;
-
-void check_exists(c10::DeviceIndex index) {
-  const int count = state().count;
-  TORCH_CHECK(count > 0, "There is no HPU here: ", state().absent, ".");
-  TORCH_CHECK(
-      index >= 0 && index < count,
-      "hpu:", static_cast<int>(index), " does not exist: this machine has ", count, " simulated HPU(s), hpu:0 to hpu:",
-      count - 1, ".");
-}
-
-void first_use(c10::DeviceIndex index) {
-  std::lock_guard<std::mutex> lock(state().mutex);
-  if (state().used[index]) {
-    return;
-  }
-  if (!state().any_used) {
-    std::fputs(
-        "gaudi3-hpu-simulator: 'hpu' is simulated on this machine's CPU; nothing it takes in time is a Gaudi's.\n",
-        stderr);
-  }
-  if (static_cast<size_t>(index) < state().device_files.size()) {
-    // Held to the end of the process, as a card is: the node's tools see who uses it and refuse to unload its driver.
-    (void)open(state().device_files[index].c_str(), O_RDONLY | O_CLOEXEC);
-  }
-  state().any_used = true;
-  state().used[index] = true;
+bool readable_file(const char* path) {
+  struct stat seen{};
+  return path != nullptr && stat(path, &seen) == 0 && S_ISREG(seen.st_mode) && access(path, R_OK) == 0;
 }
 
 }  // namespace
 
-void configure(int count, std::vector<std::string> device_files, std::string absent) {
-  TORCH_CHECK(count >= 0 && count <= kMaxDevices, "0 to ", kMaxDevices, " HPUs can be simulated, not ", count, ".");
-  std::lock_guard<std::mutex> lock(state().mutex);
-  state().device_files = std::move(device_files);
-  state().absent = std::move(absent);
-  state().count = count;
+void set_rules(Rules chosen) {
+  rules = chosen;
 }
 
 c10::DeviceIndex device_count() noexcept {
-  return static_cast<c10::DeviceIndex>(state().count.load());
+  return visible_cards() > 0 ? 1 : 0;
 }
 
-c10::DeviceIndex current_device() noexcept {
-  return current;
-}
-
-c10::DeviceIndex exchange_device(c10::DeviceIndex index) {
-  const auto previous = current;
-  if (index >= 0) {
-    check_exists(index);
-    current = index;
+c10::DeviceIndex checked(c10::DeviceIndex index) {
+  if (index > 0) {
+    // The bridge's words. Release 1.19 of it says so of a device guard, and only warns of a tensor's index
+    // (gaudi-pytorch-bridge, backend/habana_device/HPUGuardImpl.h and habana_eager/ops/empty.cpp).
+    TORCH_CHECK(!rules.one_index, "habana active device: ", static_cast<int>(index), " != 0");
+    TORCH_WARN_ONCE("A process has one HPU, whose index is 0: hpu:", static_cast<int>(index), " is taken for it.");
   }
-  return previous;
-}
-
-void set_device_unchecked(c10::DeviceIndex index) noexcept {
-  if (index >= 0) {
-    current = index;
-  }
+  return 0;
 }
 
 c10::Device resolve(std::optional<c10::Device> device) {
-  const auto index = device.has_value() && device->has_index() ? device->index() : current;
-  return c10::Device(c10::DeviceType::HPU, index);
+  return c10::Device(c10::DeviceType::HPU, checked(device.has_value() ? device->index() : c10::DeviceIndex{0}));
 }
 
 void use(c10::DeviceIndex index) {
-  if (index >= 0 && index < kMaxDevices && state().used[index]) {
+  if (index == 0 && acquired()) {
     return;
   }
-  check_exists(index);
-  first_use(index);
+  checked(index);
+  acquire();
 }
 
 bool used() noexcept {
-  return state().any_used;
+  return acquired();
+}
+
+void check_kernels() {
+  static std::atomic<bool> found{false};
+  if (found.load(std::memory_order_relaxed)) {
+    return;
+  }
+  if (rules.kernel_path) {
+    const char* path = std::getenv("GC_KERNEL_PATH");
+    TORCH_CHECK(
+        readable_file(path), "Graph compile failed. synStatus=26 [Generic failure].\ngaudi3-hpu-simulator: GC_KERNEL_PATH ",
+        path == nullptr ? "is not set" : "is '" + std::string(path) + "', which is no file that can be read",
+        ": source the runtime's profile (/etc/profile.d/habanalabs.sh) before the program starts.");
+  }
+  found = true;
 }
 
 std::string rank() {

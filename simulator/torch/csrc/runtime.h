@@ -1,34 +1,36 @@
-// The simulated cards of this process: how many there are, which one a thread uses, and the word that they are simulated.
+// The one card of this process: its index, its first use, and what must be there before it computes.
 #pragma once
 
 #include <c10/core/Device.h>
 
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace gaudi3_hpu {
 
-// A host has 8 cards; more only make sense in tests.
-constexpr int kMaxDevices = 64;
+// What a node needs before its graph compiler works.
+struct Rules {
+  bool one_index = true;
+  bool kernel_path = false;
+};
 
-// Sets the number of cards, and the device files to hold open while a card is in use (none outside a simulated node).
-// `absent` says why there is no card; it is shown to whoever asks for one.
-void configure(int count, std::vector<std::string> device_files, std::string absent);
+void set_rules(Rules rules);
 
+// 1 where there is any card: a process has no more.
 c10::DeviceIndex device_count() noexcept;
-c10::DeviceIndex current_device() noexcept;
 
-// Returns the previous index; -1 changes nothing. Throws when there is no such card.
-c10::DeviceIndex exchange_device(c10::DeviceIndex index);
-void set_device_unchecked(c10::DeviceIndex index) noexcept;
+// Throws for any index but 0 and -1, which stands for the current card; returns 0.
+c10::DeviceIndex checked(c10::DeviceIndex index);
 
-// The card meant by an optional device of an operation: hpu without an index is the current one.
+// The card meant by an optional device of an operation.
 c10::Device resolve(std::optional<c10::Device> device);
 
-// To be called before a card is used: checks that it exists; the first use in a process says on stderr what it is.
+// To be called before a card is used: takes it; the first use in a process says on stderr what it is.
 void use(c10::DeviceIndex index);
 bool used() noexcept;
+
+// To be called before a card computes: its graph compiler needs its kernels.
+void check_kernels();
 
 // "0" unless a launcher set RANK.
 std::string rank();

@@ -128,16 +128,25 @@ def test_rotary_embeddings_turn_by_halves_and_by_pairs(clean: None) -> None:
 
 
 def test_distributed_environment_of_both_launchers(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
     from habana_frameworks.torch.distributed.hccl import initialize_distributed_hpu
 
-    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "HLS_MODULE_ID", "MASTER_PORT", "MASTER_ADDR"):
+    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "HLS_MODULE_ID", "MASTER_PORT", "MASTER_ADDR", "ID"):
         monkeypatch.setenv(name, "")  # put back at the end
         monkeypatch.delenv(name)
+    monkeypatch.delenv("HABANA_VISIBLE_MODULES", raising=False)
     assert initialize_distributed_hpu() == (1, -1, -1)
+    assert "HLS_MODULE_ID" not in os.environ and "ID" not in os.environ
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "16")
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "11")
     monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", "3")
     assert initialize_distributed_hpu() == (16, 11, 3)
-    import os
-
-    assert (os.environ["HLS_MODULE_ID"], os.environ["MASTER_PORT"]) == ("3", "12345")
+    assert (os.environ["HLS_MODULE_ID"], os.environ["MASTER_PORT"], os.environ["ID"]) == ("3", "12345", "11")
+    assert initialize_distributed_hpu(8, 5, 1) == (8, 5, 1)
+    assert os.environ["HLS_MODULE_ID"] == "3", "what is set stays"
+    for visible, local, module in (("2,3", 1, "3"), ("5,7,4,6", 2, "4")):
+        monkeypatch.delenv("HLS_MODULE_ID")
+        monkeypatch.setenv("HABANA_VISIBLE_MODULES", visible)
+        assert initialize_distributed_hpu(8, 5, local) == (8, 5, local)
+        assert os.environ["HLS_MODULE_ID"] == module

@@ -20,8 +20,8 @@ import habana_frameworks.torch.core as htcore  # before torch, as sorted imports
 import sys, torch
 assert torch.hpu.device_count() == 3 and torch.randn(2).sum() is not None
 print("loaded", file=sys.stderr)
-for index in (0, 1):
-    torch.ones(1, device=f"hpu:{index}")
+for device in ("hpu", "hpu:0"):
+    torch.ones(1, device=device)
 htcore.mark_step(); htcore.mark_step()
 print(htcore.is_lazy(), htcore.marked_steps(), torch.hpu.mem_get_info())
 """
@@ -42,6 +42,7 @@ torch.ones(1, device="hpu")
 """
     done = run(code, **{cards.DEVICES: "0"})
     assert done.returncode == 1
+    assert "RuntimeError: synStatus=8 [Device not found] Device acquire failed. No devices found." in done.stderr
     assert f"There is no HPU here: {cards.DEVICES} is 0." in done.stderr
     assert NOTICE not in done.stderr
 
@@ -80,14 +81,26 @@ def test_settings_that_are_no_sensible_number(name: str, value: str, monkeypatch
 
 
 def test_a_simulated_nodes_cards_are_its_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cards, "NODE_STATE", tmp_path / "state.json")
-    monkeypatch.setattr(cards, "DEVICE_FILES", tmp_path / "accel")
+    monkeypatch.setenv("GAUDI3_SIMULATOR_ROOT", str(tmp_path))
     monkeypatch.setenv(cards.DEVICES, "5")
     assert cards.find().count == 5
-    (tmp_path / "state.json").write_text("{}")
+    assert [card.module for card in cards.find().cards] == list(range(5))
+    (tmp_path / "var/lib/gaudi3-simulator").mkdir(parents=True)
+    (tmp_path / "var/lib/gaudi3-simulator/state.json").write_text("{}")
     assert (cards.find().count, "habalanabs" in cards.find().absent) == (0, False)
     assert "driver (habanalabs) is not loaded" in cards.find().absent
-    (tmp_path / "accel").mkdir()
+    (tmp_path / "dev/accel").mkdir(parents=True)
     for name in ("accel10", "accel2", "accel_controlD2", "accel0"):
-        (tmp_path / "accel" / name).touch()
-    assert [Path(path).name for path in cards.find().device_files] == ["accel0", "accel2", "accel10"]
+        (tmp_path / "dev/accel" / name).touch()
+    (tmp_path / "sys/class/accel/accel2/device").mkdir(parents=True)
+    (tmp_path / "sys/class/accel/accel2/device/module_id").write_text("7\n")
+    found = cards.find()
+    assert [(card.index, card.module) for card in found.cards] == [(0, 0), (2, 7), (10, 10)]
+    assert found.folder == "", "the node's driver makes the card files"
+    assert found.cards[1] == cards.Card(
+        2,
+        7,
+        f"{tmp_path}/run/gaudi3-simulator/cards/accel2",
+        f"{tmp_path}/dev/accel/accel2",
+        f"{tmp_path}/sys/class/accel/accel2/device/status",
+    )

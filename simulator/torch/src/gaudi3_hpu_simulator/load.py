@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gaudi3_hpu_simulator.strictness import is_on
+
 REAL_DISTRIBUTION = "habana-torch-plugin"
 OWN_DISTRIBUTION = "gaudi3-hpu-simulator"
 
@@ -46,8 +48,26 @@ def extension() -> Any:
 
     core: Any = importlib.import_module("gaudi3_hpu_simulator._C")
     found = cards.find()
-    core.load(found.count, found.memory, list(found.device_files), found.absent)
+    machine = core.Machine()
+    machine.cards = [core.Card(**vars(card)) for card in found.cards]
+    machine.absent, machine.folder, machine.reset_seconds = found.absent, found.folder, found.reset_seconds
+    machine.one_holder = is_on("card-has-one-holder")
+    machine.modules_choose = is_on("module-chooses-card")
+    machine.operational_only = is_on("card-must-be-operational")
+    machine.resets = is_on("card-resets-after-unclean-death")
+    core.load(
+        machine,
+        found.memory,
+        heeds_host=is_on("host-memory-bounds-card"),
+        one_index=is_on("index-is-zero"),
+        kernel_path=_needs_kernels(cards.on_node()),
+    )
     return core
+
+
+def _needs_kernels(on_node: bool) -> bool:
+    """Whether the first operation asks for GC_KERNEL_PATH: on a node, and wherever the variable is set."""
+    return is_on("operations-need-kernel-path") and (on_node or "GC_KERNEL_PATH" in os.environ)
 
 
 @cache
@@ -78,17 +98,23 @@ def _let_autograd_end() -> None:
 
 
 def _seed_with_torch(torch: Any, module: Any) -> None:
-    """torch.manual_seed seeds "all devices", but its list of them ends before hpu."""
+    """torch.manual_seed and torch.seed seed "all devices", but their list of them ends before hpu."""
     original = torch.random.manual_seed
+    original_seed = torch.random.seed
 
     def manual_seed(seed: int) -> Any:
         generator = original(seed)
         module.manual_seed_all(int(seed))
         return generator
 
-    manual_seed.__doc__ = original.__doc__
-    torch.random.manual_seed = manual_seed
-    torch.manual_seed = manual_seed
+    def seed() -> int:
+        chosen: int = original_seed()
+        module.manual_seed_all(chosen)
+        return chosen
+
+    manual_seed.__doc__, seed.__doc__ = original.__doc__, original_seed.__doc__
+    torch.random.manual_seed = torch.manual_seed = manual_seed
+    torch.random.seed = torch.seed = seed
 
 
 def _refuse_inductor(torch: Any) -> None:

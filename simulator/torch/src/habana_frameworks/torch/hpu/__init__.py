@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,13 +11,23 @@ import torch
 
 from gaudi3_hpu_simulator.load import extension
 from habana_frameworks.torch.hpu import random
+from habana_frameworks.torch.hpu._utils import (
+    HABANA_VISIBLE_MODULES_VAR,
+    HLS_MODULE_ID_VAR,
+    _get_device_index,
+    available_modules,
+    one_card,
+    valid,
+)
 from habana_frameworks.torch.hpu.graphs import HPUGraph, ModuleCacher, wrap_in_hpu_graph
 from habana_frameworks.torch.hpu.memory import (
     empty_cache,
     max_memory_allocated,
+    max_memory_cached,
     max_memory_reserved,
     mem_get_info,
     memory_allocated,
+    memory_cached,
     memory_reserved,
     memory_stats,
     memory_summary,
@@ -47,11 +58,15 @@ from habana_frameworks.torch.hpu.streams import (
 )
 
 __all__ = [
+    "HABANA_VISIBLE_MODULES_VAR",
+    "HLS_MODULE_ID_VAR",
     "Event",
     "HPUGraph",
     "ModuleCacher",
     "Stream",
     "StreamContext",
+    "_get_device_index",
+    "can_device_access_peer",
     "current_device",
     "current_stream",
     "default_stream",
@@ -64,10 +79,12 @@ __all__ = [
     "exchange_device",
     "getDeterministic",
     "get_amp_supported_dtype",
+    "get_arch_list",
     "get_autocast_hpu_dtype",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_gencode_flags",
     "get_rng_state",
     "get_rng_state_all",
     "init",
@@ -79,9 +96,11 @@ __all__ = [
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
+    "max_memory_cached",
     "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
+    "memory_cached",
     "memory_reserved",
     "memory_stats",
     "memory_summary",
@@ -108,15 +127,8 @@ NAME = "GAUDI3"
 
 
 def _index(device: Any = None) -> int:
-    """The index of a card given as a number, "hpu:1", a torch.device, or nothing for the current one."""
-    if device is None:
-        return current_device()
-    if isinstance(device, int):
-        return current_device() if device < 0 else device
-    found = torch.device(device)
-    if found.type != "hpu":
-        raise ValueError(f"Expected an hpu device, but got {found}.")
-    return current_device() if found.index is None else int(found.index)
+    """The index of the card given as a number, "hpu:0", a torch.device, or nothing: 0, or an error."""
+    return one_card(device)
 
 
 def is_available() -> bool:
@@ -125,33 +137,36 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Number of cards in this machine."""
-    count: int = extension().device_count()
+    """Number of cards that this process may choose its one from: those of HABANA_VISIBLE_MODULES, where that is set."""
+    count: int = extension().visible_cards()
     return count
 
 
 def current_device() -> int:
-    """Index of the card that this thread uses."""
-    index: int = extension().current_device()
-    return index
+    """Index of this process's card: 0. Asking takes the card into use."""
+    init()
+    return 0
 
 
 def set_device(device: Any) -> None:
-    """Use this card from now on in this thread."""
-    extension().exchange_device(_index(device))
+    """Use this card, which has to be the one with the index 0: a process has no other."""
+    index = _get_device_index(device, optional=True)
+    one_card(index)
+    # Where index-is-zero is off: as release 1.19 of Habana's bridge, by whose hpu/__init__.py it is the module's place.
+    if index > 0 and not is_initialized() and HLS_MODULE_ID_VAR not in os.environ:
+        os.environ[HLS_MODULE_ID_VAR] = str(available_modules()[index])
 
 
 def exchange_device(device: int) -> int:
-    """Use this card from now on in this thread, unless the index is negative; returns the previous one's index."""
-    previous: int = extension().exchange_device(device)
-    return previous
+    """As `set_device`, but a negative index changes nothing; returns the previous index."""
+    return one_card(max(device, 0))
 
 
 class device(contextlib.ContextDecorator):
-    """Use a card inside a `with`."""
+    """Use a card inside a `with`: the one with the index 0."""
 
     def __init__(self, device: Any) -> None:
-        self.idx = -1 if device is None else _index(device)
+        self.idx = -1 if device is None else max(_get_device_index(device, optional=True), -1)
         self.prev_idx = -1
 
     def __enter__(self) -> device:
@@ -171,16 +186,16 @@ class device_of(device):
 
 def get_device_name(device: Any = None) -> str:
     """Name of the card's generation."""
-    _check(device)
+    valid(device)
     return NAME
 
 
 class _Properties:
     """What is known of a card without hardware."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self) -> None:
         self.name = NAME
-        self.total_memory = mem_get_info(index)[1]
+        self.total_memory = mem_get_info()[1]
         self.type = "hpu"
         self.multi_processor_count = 0
 
@@ -189,31 +204,48 @@ class _Properties:
 
 
 def get_device_properties(device: Any = None) -> _Properties:
-    """Name and memory of a card."""
-    return _Properties(_check(device))
+    """Name and memory of the card."""
+    valid(device)
+    return _Properties()
 
 
 def get_device_capability(device: Any = None) -> str:
     """The card's software version; the simulator has none, and says so."""
-    _check(device)
+    valid(device)
     return "simulated"
 
 
-def _check(device: Any) -> int:
-    index = _index(device)
-    if not 0 <= index < device_count():
-        raise RuntimeError(f"hpu:{index} does not exist: this machine has {device_count()} simulated HPU(s).")
-    return index
+def get_arch_list() -> list[str]:
+    """The generation of the card, in a list."""
+    return [get_device_name()]
+
+
+def get_gencode_flags() -> str:
+    """Flags of code generation: none."""
+    return ""
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether two cards of the machine reach each other, which all do."""
+    init()
+    pair = [_get_device_index(one, optional=True) for one in (device, peer_device)]
+    for index in pair:
+        if not 0 <= index < device_count():
+            raise AssertionError(f"Invalid device id: {index}, this machine has {device_count()} cards.")
+    if pair[0] == pair[1]:
+        raise AssertionError(f"Both device ids are {pair[0]}.")
+    return True
 
 
 def synchronize(device: Any = None) -> None:
     """Wait for the card: operations have run when they return."""
-    _check(device)
+    init()
+    one_card(device)
 
 
 def init() -> None:
-    """Take the current card into use."""
-    extension().use(current_device())
+    """Take the card into use."""
+    extension().use()
 
 
 def _lazy_init() -> None:

@@ -1,24 +1,25 @@
-"""Memory of the cards in bytes, under Habana's own names.
+"""Memory of the card in bytes, under Habana's own names; asking for it takes the card into use.
 
 Tensors are counted with exactly their bytes: no rounding, no pool, no workspace of graphs or collectives.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from gaudi3_hpu_simulator.load import extension
+from habana_frameworks.torch.hpu._utils import valid
 
 
 def _statistics(device: Any) -> dict[str, int]:
-    from habana_frameworks.torch.hpu import _index
-
-    statistics: dict[str, int] = extension().statistics(_index(device))
+    valid(device)
+    statistics: dict[str, int] = extension().statistics()
     return statistics
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """Limit, use and counts of a card. System allocations are the same as allocations: there is no pool here."""
+    """Limit, use and counts of the card. System allocations are the same as allocations: there is no pool here."""
     now = _statistics(device)
     return {
         "Limit": now["limit"],
@@ -60,10 +61,21 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
     return now["limit"] - now["in_use"], now["limit"]
 
 
+def memory_cached(device: Any = None) -> int:
+    """The old name of `memory_reserved`."""
+    warnings.warn("torch.hpu.memory_cached is now torch.hpu.memory_reserved.", FutureWarning, stacklevel=2)
+    return memory_reserved(device)
+
+
+def max_memory_cached(device: Any = None) -> int:
+    """The old name of `max_memory_reserved`."""
+    warnings.warn("torch.hpu.max_memory_cached is now torch.hpu.max_memory_reserved.", FutureWarning, stacklevel=2)
+    return max_memory_reserved(device)
+
+
 def memory_usage(device: Any = None) -> int:
-    """Percentage of the card's memory in use."""
-    now = _statistics(device)
-    return 100 * now["in_use"] // now["limit"] if now["limit"] else 0
+    """Bytes in use, as `memory_allocated`."""
+    return _statistics(device)["in_use"]
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
@@ -73,9 +85,8 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Start `max_memory_allocated` from the present use."""
-    from habana_frameworks.torch.hpu import _index
-
-    extension().reset_peak(_index(device))
+    valid(device)
+    extension().reset_peak()
 
 
 def reset_max_memory_allocated(device: Any = None) -> None:
@@ -85,9 +96,8 @@ def reset_max_memory_allocated(device: Any = None) -> None:
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """Start the counts of allocations and frees from zero."""
-    from habana_frameworks.torch.hpu import _index
-
-    extension().reset_accumulated(_index(device))
+    valid(device)
+    extension().reset_accumulated()
 
 
 def empty_cache() -> None:

@@ -1,70 +1,72 @@
-"""Random numbers of the cards. Each has a generator of its own; they are seeded by torch.manual_seed, too."""
+"""Random numbers of the card. It has a generator of its own, which torch.manual_seed and torch.seed seed, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from gaudi3_hpu_simulator.load import extension
+from habana_frameworks.torch.hpu._utils import one_card
 
+__all__ = [
+    "get_rng_state",
+    "get_rng_state_all",
+    "initial_seed",
+    "manual_seed",
+    "manual_seed_all",
+    "seed",
+    "seed_all",
+    "set_rng_state",
+    "set_rng_state_all",
+]
 
-def _generator(device: Any = "hpu") -> torch.Generator:
-    from habana_frameworks.torch.hpu import _index
-
-    generator: torch.Generator = extension().default_generator(_index(device))
-    return generator
-
-
-def _count() -> int:
-    count: int = extension().device_count()
-    return count
+default_generators: list[torch.Generator] = [extension().default_generator()]
 
 
 def get_rng_state(device: Any = "hpu") -> torch.Tensor:
-    """State of a card's generator: a byte tensor on the CPU."""
-    return _generator(device).get_state()
+    """State of the card's generator: a byte tensor on the CPU."""
+    return default_generators[one_card(device)].get_state()
 
 
 def set_rng_state(new_state: torch.Tensor, device: Any = "hpu") -> None:
     """Go back to a state from `get_rng_state`."""
-    _generator(device).set_state(new_state)
+    default_generators[one_card(device)].set_state(new_state)
 
 
 def get_rng_state_all() -> list[torch.Tensor]:
-    """States of all cards' generators."""
-    return [get_rng_state(index) for index in range(_count())]
+    """The state of the one generator, in a list."""
+    return [get_rng_state(0)]
 
 
-def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
-    """Go back to states from `get_rng_state_all`."""
-    for index, state in enumerate(new_states):
-        set_rng_state(state, index)
+def set_rng_state_all(new_states: Sequence[torch.Tensor]) -> None:
+    """Go back to a state from `get_rng_state_all`."""
+    if len(new_states) != 1:
+        raise RuntimeError(f"A process has one HPU, but {len(new_states)} random states were given.")
+    set_rng_state(new_states[0], 0)
 
 
-def manual_seed(seed: int) -> None:
-    """Seed the current card's generator."""
-    _generator().manual_seed(seed)
+def manual_seed(seed: int) -> torch.Generator:
+    """Seed the card's generator."""
+    return default_generators[0].manual_seed(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed all cards' generators."""
-    for index in range(_count()):
-        _generator(index).manual_seed(seed)
+    """As `manual_seed`: there is one card."""
+    manual_seed(seed)
 
 
-def seed() -> None:
-    """Seed the current card's generator with something that was not there before."""
-    _generator().seed()
+def seed() -> int:
+    """Seed the card's generator with something that was not there before, and return it."""
+    return default_generators[0].seed()
 
 
 def seed_all() -> None:
-    """Seed all cards' generators with the same number, which was not there before."""
-    if _count():
-        manual_seed_all(_generator(0).seed())
+    """As `seed`: there is one card."""
+    seed()
 
 
 def initial_seed() -> int:
-    """The seed of the current card's generator."""
-    return _generator().initial_seed()
+    """The seed of the card's generator."""
+    return default_generators[0].initial_seed()

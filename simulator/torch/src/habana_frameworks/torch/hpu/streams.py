@@ -7,21 +7,28 @@ from typing import Any, NoReturn
 import torch
 
 from gaudi3_hpu_simulator.errors import refuse
+from gaudi3_hpu_simulator.load import extension
+from habana_frameworks.torch.hpu._utils import one_card
 
 
 def _device(device: Any = None) -> torch.device:
-    from habana_frameworks.torch.hpu import _index
-
-    return torch.device("hpu", _index(device))
+    return torch.device("hpu", one_card(device))
 
 
 class Stream(torch.Stream):
     """A queue of work on one card."""
 
     def __new__(cls, device: Any = None, priority: int = 0, **names: int) -> Stream:
+        extension().use()
         if names:
             return super().__new__(cls, **names)
         return super().__new__(cls, device=_device(device), priority=priority)
+
+    def record_event(self, event: Any = None) -> Any:
+        """Mark this place of the queue, with a new event if none is given."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
 
 
 class Event(torch.Event):

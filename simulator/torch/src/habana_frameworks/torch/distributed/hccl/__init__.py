@@ -1,4 +1,7 @@
-"""Importing this registers the process-group backend `hccl` for hpu: gloo, without ReduceOp.AVG."""
+"""Importing this registers the process-group backend `hccl` for hpu: gloo, without ReduceOp.AVG.
+
+It also chooses the card of a launched process, as Habana's package does: HLS_MODULE_ID is set from the local rank.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,16 @@ import torch.distributed as dist
 
 import habana_frameworks.torch  # noqa: F401
 from gaudi3_hpu_simulator.load import extension
+from habana_frameworks.torch.hpu import HABANA_VISIBLE_MODULES_VAR, HLS_MODULE_ID_VAR
 
 __all__ = ["initialize_distributed_hpu"]
 
-# (environment variable of OpenMPI, of torchrun)
-_WORLD = ("OMPI_COMM_WORLD_SIZE", "WORLD_SIZE")
-_RANK = ("OMPI_COMM_WORLD_RANK", "RANK")
-_LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "LOCAL_RANK")
+# What torchrun sets, and OpenMPI's name of it.
+_LAUNCHER = {
+    "WORLD_SIZE": "OMPI_COMM_WORLD_SIZE",
+    "RANK": "OMPI_COMM_WORLD_RANK",
+    "LOCAL_RANK": "OMPI_COMM_WORLD_LOCAL_RANK",
+}
 
 
 def _create(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
@@ -33,26 +39,40 @@ def _register() -> None:
 def initialize_distributed_hpu(
     world_size: int | None = None, rank: int | None = None, local_rank: int | None = None
 ) -> tuple[int, int, int]:
-    """Take the world's size, rank and local rank from the arguments or the launcher's environment, and tell torch.
+    """Take the world's size, rank and local rank from the arguments, if all are given, or from the launcher's
+    environment; returns them, -1 for an unknown rank.
 
-    Returns `(world_size, rank, local_rank)`. HLS_MODULE_ID is set from the local rank, and MASTER_ADDR and MASTER_PORT
-    to localhost and 12345 where a world of several is given none.
+    In a world of several, HLS_MODULE_ID is set unless it is there: to the module in the local rank's place of
+    HABANA_VISIBLE_MODULES, or to the local rank. MASTER_ADDR and MASTER_PORT become localhost and 12345 where torchrun
+    set nothing, and ID becomes the rank.
     """
-    size = _known(world_size, _WORLD, 1)
-    number = _known(rank, _RANK, -1)
-    local = _known(local_rank, _LOCAL_RANK, -1)
-    if size > 1:
+    if world_size is not None and rank is not None and local_rank is not None:
+        os.environ.update(WORLD_SIZE=str(world_size), RANK=str(rank), LOCAL_RANK=str(local_rank))
+    elif not all(name in os.environ for name in _LAUNCHER):
+        if all(name in os.environ for name in _LAUNCHER.values()):
+            os.environ.update({name: os.environ[given] for name, given in _LAUNCHER.items()})
         os.environ.setdefault("MASTER_ADDR", "localhost")
         os.environ.setdefault("MASTER_PORT", "12345")
-        os.environ.update(WORLD_SIZE=str(size), RANK=str(number), LOCAL_RANK=str(local))
-        os.environ.setdefault("HLS_MODULE_ID", str(local))
+    size, number, local = (int(os.environ.get(*known)) for known in zip(_LAUNCHER, ("1", "-1", "-1"), strict=True))
+    if local != -1 and size != 1 and HLS_MODULE_ID_VAR not in os.environ:
+        os.environ[HLS_MODULE_ID_VAR] = _module(local)
+    if number != -1:
+        os.environ["ID"] = str(number)
     return size, number, local
 
 
-def _known(given: int | None, names: tuple[str, ...], default: int) -> int:
-    if given is not None:
-        return given
-    return next((int(os.environ[name]) for name in names if name in os.environ), default)
+def _module(local_rank: int) -> str:
+    """The module id of a local rank."""
+    if HABANA_VISIBLE_MODULES_VAR not in os.environ:
+        return str(local_rank)
+    modules = os.environ[HABANA_VISIBLE_MODULES_VAR].split(",")
+    if local_rank >= len(modules):
+        raise AssertionError(
+            f"{HABANA_VISIBLE_MODULES_VAR} lists {len(modules)} module(s), but the local rank is {local_rank}: "
+            "list one for each process, or start fewer."
+        )
+    return modules[local_rank]
 
 
+initialize_distributed_hpu()
 _register()

@@ -1,0 +1,94 @@
+#include "host_memory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+
+namespace gaudi3_hpu {
+namespace {
+
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+// The number after a word in a file of such lines; -1 where there is none.
+int64_t after(const std::string& path, const std::string& word) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    std::istringstream parts(line);
+    std::string first;
+    int64_t value = 0;
+    if (parts >> first >> value && first == word) {
+      return value;
+    }
+  }
+  return -1;
+}
+
+int64_t number_in(const std::string& path) {
+  std::ifstream file(path);
+  int64_t value = 0;
+  return file >> value ? value : -1;  // "max" is no number
+}
+
+// What a control group leaves: its limit without what it uses, but page cache can go.
+int64_t group_room(const std::string& folder, const char* limit, const char* usage, const char* cache) {
+  const auto most = number_in(folder + "/" + limit);
+  const auto now = number_in(folder + "/" + usage);
+  if (most < 0 || now < 0) {
+    return kNoLimit;
+  }
+  return std::max<int64_t>(0, most - now + std::max<int64_t>(0, after(folder + "/memory.stat", cache)));
+}
+
+// The least that this process's groups leave, from its own up to the root that is seen from here.
+int64_t groups_room() {
+  int64_t room = kNoLimit;
+  std::ifstream groups("/proc/self/cgroup");
+  std::string line;
+  while (std::getline(groups, line)) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) {
+      continue;
+    }
+    const auto controllers = line.substr(first + 1, second - first - 1);
+    const bool unified = controllers.empty();
+    if (!unified && controllers != "memory") {
+      continue;
+    }
+    const std::string root = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
+      room = std::min(
+          room,
+          unified ? group_room(root + path, "memory.max", "memory.current", "inactive_file")
+                  : group_room(root + path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"));
+      if (path.find('/') == std::string::npos) {
+        break;
+      }
+    }
+  }
+  return room;
+}
+
+int64_t resident() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total = 0;
+  int64_t pages = 0;
+  return file >> total >> pages ? pages * sysconf(_SC_PAGESIZE) : 0;
+}
+
+}  // namespace
+
+int64_t host_room(int64_t in_use) {
+  static const int64_t before = resident();  // libraries and what was there before the first check
+  const auto free = after("/proc/meminfo", "MemAvailable:");
+  const auto room = std::min(free < 0 ? kNoLimit : free * 1024, groups_room());
+  const auto unwritten = in_use - std::max<int64_t>(0, resident() - before);
+  return room - std::max<int64_t>(0, unwritten);
+}
+
+}  // namespace gaudi3_hpu
