@@ -21,8 +21,10 @@ from .image import ensure_image
 from .network import check_same_subnet, free_subnet, new_subnet
 from .node.launchers import image_files
 from .podman import PACKAGES, Podman, missing_packages
+from .systems import PRESENTATIONS, choose, distribution
 from .terraform import Machines, subnet_of
 from .vendor import build_repository
+from .vendor.rpm import build_rpm_repository
 
 _NODE_PACKAGE = Path(__file__).resolve().parent / "node"
 _NODE_TARGET = "/usr/lib/gaudi3-simulator/gaudi3_simulator_node"
@@ -99,19 +101,31 @@ def _wanted(cluster: Cluster, nodes: int, cards: int, monitor: bool) -> Cluster:
     return cluster
 
 
-def up(name: str, nodes: int, cards: int, monitor: bool, say: Say, subnet: str | None = None) -> Cluster:
-    """Bring cluster ``name`` to at least ``nodes`` Gaudi nodes; nodes that run already are left alone."""
+def up(
+    name: str, nodes: int, cards: int, monitor: bool, say: Say, subnet: str | None = None,
+    system: str = "", present_as: str = "",
+) -> Cluster:  # fmt: skip
+    """Bring cluster ``name`` to at least ``nodes`` Gaudi nodes; nodes that run already are left alone.
+
+    New clusters run ``system``, one of ``systems.SYSTEMS``, and present themselves as ``present_as``.
+    """
     if not 1 <= nodes <= _MAX_NODES:
         raise SimulatorError(f"--nodes was {nodes}: give 1 to {_MAX_NODES}.")
     if not 1 <= cards <= 8:
         raise SimulatorError(f"--cards was {cards}: a Gaudi 3 node has 1 to 8 cards.")
+    choose(system, present_as)
 
     def wanted(known: Cluster | None) -> Cluster:
         if known is None:
-            return _wanted(Cluster(name, new_subnet(subnet) if subnet else free_subnet(name)), nodes, cards, monitor)
+            network = new_subnet(subnet) if subnet else free_subnet(name)
+            made = Cluster(name, network, system=choose(system, present_as).name, present_as=present_as)
+            return _wanted(made, nodes, cards, monitor)
         if known.like:
             raise SimulatorError(f"Cluster {name} was made with --like: give --like again, or another --name.")
         check_same_subnet(known, subnet)
+        for option, wish, have in (("--system", system, known.system), ("--present-as", present_as, known.present_as)):
+            if wish and wish != (have or "debian-12"):
+                raise SimulatorError(f"Cluster {name} has {option} {have or 'of the default'}: give another --name.")
         return _wanted(known, nodes, cards, monitor)
 
     return bring_up(name, wanted, say)
@@ -139,10 +153,14 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
     preflight()
     with lock():
         podman = Podman()
-        image = ensure_image(podman, say)
-        build_repository(home() / "vendor")
         known = load_cluster(name)
         cluster = wanted(load_cluster(name))
+        presented = PRESENTATIONS.get(cluster.present_as)
+        dnf = presented is not None and presented.family == "rhel"
+        image = ensure_image(podman, say, choose(cluster.system, cluster.present_as), dnf=dnf)
+        build_repository(home() / "vendor")
+        if dnf:
+            build_rpm_repository(podman, image, home() / "vendor")
         # Before the record says otherwise: killed in between, the next run would take the old ones for the new.
         podman.remove([container(cluster, node) for node in _replaced(known, cluster)] if known else [])
         cluster.folder.mkdir(parents=True, exist_ok=True)
@@ -164,6 +182,8 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
             _start_node(podman, cluster, node, image)
     for node in fresh:
         wait_until_booted(podman, cluster, node)
+        if presented and node.name not in cluster.images and (script := distribution.install_script(presented)):
+            podman.run("exec", container(cluster, node.name), "sh", "-c", script)
         _let_in(podman, cluster, node)
     _record_host_keys(podman, cluster)
     return cluster
@@ -240,6 +260,11 @@ def _start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> Non
         (root / "root/.ssh").chmod(0o700)
         if node.cards:
             _add_cards(root, node)
+        if cluster.present_as:
+            for path, content in distribution.files(PRESENTATIONS[cluster.present_as]).items():
+                target = root / path.lstrip("/")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
         podman.run("cp", f"{root}/.", f"{name}:/")
     podman.run("start", name)
 
