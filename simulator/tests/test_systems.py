@@ -8,7 +8,7 @@ import pytest
 
 from gaudi3_simulator import SimulatorError, cluster, systems
 from gaudi3_simulator.home import Cluster
-from gaudi3_simulator.image import image_name
+from gaudi3_simulator.image import has_torch, image_name
 from gaudi3_simulator.systems import distribution
 from gaudi3_simulator.vendor import catalogue, rpm
 
@@ -21,18 +21,18 @@ def os_release(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("present_as", "id_", "version", "base"),
+    ("present_as", "id_", "version"),
     [
-        ("ubuntu-22.04", "ubuntu", "22.04", "debian-12"),
-        ("ubuntu-24.04", "ubuntu", "24.04", "debian-13"),
-        ("rhel-9.4", "rhel", "9.4", "debian-12"),
-        ("rhel-9.6", "rhel", "9.6", "debian-12"),
+        ("ubuntu-22.04", "ubuntu", "22.04"),
+        ("ubuntu-24.04", "ubuntu", "24.04"),
+        ("rhel-9.4", "rhel", "9.4"),
+        ("rhel-9.6", "rhel", "9.6"),
     ],
 )
-def test_a_node_bears_the_name_of_a_supported_system(present_as: str, id_: str, version: str, base: str) -> None:
+def test_a_node_bears_the_name_of_a_supported_system(present_as: str, id_: str, version: str) -> None:
     found = os_release(present_as)
     assert (found["ID"], found["VERSION_ID"]) == (id_, version)
-    assert systems.choose("", present_as).name == base
+    assert systems.choose("", present_as).name == "debian-12"
     assert systems.choose("debian-13", present_as).name == "debian-13"
 
 
@@ -62,8 +62,14 @@ def test_each_system_has_an_image_of_its_own_and_only_those_that_train_depend_on
     assert names["debian-12"].startswith("localhost/gaudi3-node:")
     assert image_name(systems.SYSTEMS["debian-12"], dnf=True).startswith("localhost/gaudi3-node-dnf:")
     monkeypatch.setattr("gaudi3_simulator.image.hpu.source_files", list)
+    monkeypatch.setattr("gaudi3_simulator.image.torch_index_arguments", lambda: ["--extra-index-url", "https://cpu"])
     assert image_name(systems.SYSTEMS["debian-11"]) == names["debian-11"]
-    assert image_name(systems.SYSTEMS["debian-13"]) != names["debian-13"]
+    assert image_name(systems.SYSTEMS["debian-12"]) != names["debian-12"]
+    assert has_torch(systems.SYSTEMS["debian-13"])
+    with_torch = image_name(systems.SYSTEMS["debian-13"])
+    monkeypatch.setattr("gaudi3_simulator.image.torch_index_arguments", list)
+    assert not has_torch(systems.SYSTEMS["debian-13"]), "the package index has its torch with CUDA only"
+    assert image_name(systems.SYSTEMS["debian-13"]) != with_torch
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TextIO
 
@@ -41,6 +42,15 @@ def requirements_file() -> Path:
     return checkout if checkout.exists() else _HERE / "trainer.txt"
 
 
+def has_torch(system: System) -> bool:
+    """Whether the image carries torch: for Pythons other than the default's only where the CPU index answers.
+
+    The package index has torch with CUDA, which is gigabytes that no node needs.
+    """
+    return system.can_train and (system.name == DEFAULT or bool(torch_index_arguments()))
+
+
+@cache
 def torch_index_arguments() -> list[str]:
     """pip options for a CPU-only torch: PyTorch's CPU index where it answers, else the configured indexes."""
     try:
@@ -54,7 +64,7 @@ def image_name(system: System = SYSTEMS[DEFAULT], *, dnf: bool = False) -> str:
     """Name of the image of a Debian, by the hash of its inputs."""
     digest = hashlib.sha256()
     inputs = sorted(path for path in _HERE.iterdir() if path.is_file())
-    if system.can_train:
+    if has_torch(system):
         inputs += [requirements_file(), *hpu.source_files()]
     for path in inputs:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -72,13 +82,13 @@ def ensure_image(
     if podman.ok("image", "exists", name):
         return name
     log = home() / f"image-{name.rsplit('/', 1)[1].replace(':', '-').removeprefix('gaudi3-node-')}.txt"
-    content = "torch for CPU" if system.can_train else "without torch"
+    content = "torch for CPU" if has_torch(system) else "without torch"
     say(f"building the node image once ({system.title}, {content}); log: {log}")
     work = Path(tempfile.mkdtemp(dir=home(), prefix="image-"))
     try:
         with log.open("w") as output:
             _debian(work / "root", system, _DEBIAN + (f",{_DNF}" if dnf else ""), output, say)
-            if system.can_train:
+            if has_torch(system):
                 _python(work / "root" / system.packages_folder, system, output, say)
                 _hpu_device(work / "root" / system.packages_folder, system, work, output, say)
             # Empty, and old: Ansible's apt module then knows that it has to update first.

@@ -22,7 +22,7 @@ class System:
     python: str
     """Version of its ``python3``."""
     can_train: bool
-    """Whether the pinned torch and the trainer run on that Python."""
+    """Whether the trainer runs on that Python."""
 
     @property
     def title(self) -> str:
@@ -47,19 +47,16 @@ class Presentation:
     """A supported system, as a node's files name it."""
 
     name: str
-    base: str
-    """The Debian that is nearest to it."""
     family: str
     """``ubuntu`` or ``rhel``."""
     version: str
     files: dict[str, str] = field(default_factory=dict)
 
 
-def _ubuntu(version: str, point: str, codename: str, name: str, base: str) -> Presentation:
+def _ubuntu(version: str, point: str, codename: str, name: str) -> Presentation:
     title = f"Ubuntu {version}.{point} LTS"
     return Presentation(
         f"ubuntu-{version}",
-        base,
         "ubuntu",
         version,
         {
@@ -76,7 +73,6 @@ def _rhel(version: str) -> Presentation:
     title = f"Red Hat Enterprise Linux {version} (Plow)"
     return Presentation(
         f"rhel-{version}",
-        "debian-12",
         "rhel",
         version,
         {
@@ -91,8 +87,8 @@ def _rhel(version: str) -> Presentation:
 PRESENTATIONS = {
     each.name: each
     for each in (
-        _ubuntu("22.04", "5", "jammy", "Jammy Jellyfish", "debian-12"),
-        _ubuntu("24.04", "2", "noble", "Noble Numbat", "debian-13"),
+        _ubuntu("22.04", "5", "jammy", "Jammy Jellyfish"),
+        _ubuntu("24.04", "2", "noble", "Noble Numbat"),
         _rhel("9.4"),
         _rhel("9.6"),
     )
@@ -103,11 +99,8 @@ def choose(system: str, present_as: str) -> System:
     """The Debian of a node; SimulatorError where a name is unknown or the two do not go together."""
     if system and system not in SYSTEMS:
         raise SimulatorError(f"--system was {system}: give one of {', '.join(SYSTEMS)}.")
-    if not present_as:
-        return SYSTEMS[system or DEFAULT]
-    if present_as not in PRESENTATIONS:
+    if present_as and present_as not in PRESENTATIONS:
         raise SimulatorError(f"--present-as was {present_as}: give one of {', '.join(PRESENTATIONS)}.")
-    presented = PRESENTATIONS[present_as]
-    if presented.family == "rhel" and system == "debian-11":
+    if present_as and PRESENTATIONS[present_as].family == "rhel" and system == "debian-11":
         raise SimulatorError(f"--present-as {present_as} needs dnf of Debian 12 or 13: leave out --system.")
-    return SYSTEMS[system or presented.base]
+    return SYSTEMS[system or DEFAULT]
