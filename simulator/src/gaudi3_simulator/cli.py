@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import SimulatorError, __version__, cluster, stages, systems
+from . import SimulatorError, __version__, cluster, nodes, stages, systems
 from .home import Cluster, clusters
 from .node import faults
 from .podman import Podman, missing_packages
@@ -90,14 +90,14 @@ def _status(as_json: bool) -> None:
     podman = None if missing_packages() else Podman()
     rows = []
     for each in clusters():
-        running = podman.names(cluster.label(each.name), running=True) if podman else []
+        running = podman.names(nodes.label(each.name), running=True) if podman else []
         rows += [
             {
                 "cluster": each.name,
                 "node": node.name,
                 "address": node.address,
                 "cards": node.cards,
-                "running": cluster.container(each, node.name) in running,
+                "running": nodes.container(each, node.name) in running,
             }
             for node in each.all_nodes()
         ]
