@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -139,10 +140,16 @@ class Machine:
         """End a process."""
         _remove(self.path(f"/proc/{pid}"))
 
-    def csv(self, fields: str, *more: str) -> list[list[str]]:
-        """Rows of ``hl-smi -Q`` without header and units."""
-        result = self.ok("hl-smi", "-Q", fields, "-f", "csv,noheader,nounits", *more)
-        return [line.split(", ") for line in result.lines]
+    def csv(self, fields: str, *more: str, release: str = RELEASE) -> list[list[str]]:
+        """Rows of ``hl-smi -Q`` without header and units, by index: the tool itself does not sort them."""
+        result = self.ok("hl-smi", "-Q", f"index,{fields}", "-f", "csv,noheader,nounits", *more, release=release)
+        rows = [line.split(", ") for line in result.lines]
+        return [cells[1:] for cells in sorted(rows, key=lambda cells: int(cells[0]))]
+
+    def state(self) -> dict[str, Any]:
+        """The node's state: cards and faults."""
+        content: dict[str, Any] = json.loads(self.read("/var/lib/gaudi3-simulator/state.json"))
+        return content
 
 
 def _remove(folder: Path) -> None:

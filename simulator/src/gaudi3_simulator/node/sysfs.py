@@ -11,7 +11,7 @@ import os
 import shutil
 import stat
 
-from . import board, faults, node, paths, releases
+from . import board, faults, modules, node, paths, releases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,17 +164,8 @@ def _module_attributes(simulated: node.Node, module: str) -> dict[str, str]:
 
 def users(simulated: node.Node, module: str) -> list[str]:
     """Loaded modules that hold this one."""
-    holds = {
-        "ib_core": ("ib_uverbs", node.RDMA),
-        "ib_uverbs": (node.RDMA,),
-    }
-    if simulated.loaded(releases.COMPAT):
-        # With the compat module the documented unload order is ib, en, cn, habanalabs, compat; without it the
-        # order starts with habanalabs itself, so nothing can hold it there.
-        holds[releases.COMPAT] = releases.MODULES
-        holds[node.DRIVER] = (node.NIC,)
-        holds[node.NIC] = (node.ETHERNET, node.RDMA)
-    return [name for name in simulated.runtime["modules"] if name in holds.get(module, ())]
+    held_by = modules.holders(module, simulated.loaded(releases.COMPAT))
+    return [name for name in simulated.runtime["modules"] if name in held_by]
 
 
 def reference_count(simulated: node.Node, module: str) -> int:
@@ -187,8 +178,8 @@ def proc_modules(simulated: node.Node) -> Iterator[str]:
     """The lines of ``/proc/modules`` for the simulated modules, newest first."""
     for module in reversed(list(simulated.runtime["modules"])):
         held_by = "".join(name + "," for name in users(simulated, module)) or "-"
-        size = 16384 * (1 + len(module) % 7) * (60 if module == node.DRIVER else 4)
-        yield f"{module} {size} {reference_count(simulated, module)} {held_by} Live 0x0000000000000000 (OE)"
+        count = reference_count(simulated, module)
+        yield f"{module} {modules.SIZES[module]} {count} {held_by} Live 0x0000000000000000 (OE)"
 
 
 def _show_modules(simulated: node.Node) -> None:

@@ -11,12 +11,20 @@ from ..node import launchers, releases
 from .deb import File, Package
 
 _QUAL = "/opt/habanalabs/qual/gaudi3/bin"
+# The nine variables and their values are those of the vendor's page "Driver Installation" and of a public manual for
+# 1.23.0; which of the two files sets which is UNCONFIRMED.
 _ENVIRONMENT = """\
 export GC_KERNEL_PATH=/usr/lib/habanalabs/libtpc_kernels.so
 export HABANA_LOGS=/var/log/habana_logs/
 export HABANA_SCAL_BIN_PATH=/opt/habanalabs/engines_fw
-export HABANA_PLUGINS_LIB_PATH=/opt/habanalabs/habana_plugins
+export HABANA_PLUGINS_LIB_PATH=/usr/lib/habanatools/habana_plugins
+export HABANALABS_HLTHUNK_TESTS_BIN_PATH=/opt/habanalabs/src/hl-thunk/tests/
+export DATA_LOADER_AEON_LIB_PATH=/usr/lib/habanalabs/libaeon.so
+export __python_cmd=python3
+"""
+_RDMA_ENVIRONMENT = """\
 export RDMA_CORE_ROOT=/opt/habanalabs/rdma-core/src
+export RDMA_CORE_LIB=/opt/habanalabs/rdma-core/src/build/lib
 """
 
 
@@ -62,7 +70,12 @@ def packages(release: str) -> list[Package]:
             files={"/usr/bin/hl-fw-loader": tool("hl-fw-loader")},
         ),
         make("thunk", "User library of the driver (no code here).", "all"),
-        make("rdma-core", "The vendor's rdma-core (no code here).", "all"),
+        make(
+            "rdma-core",
+            "The vendor's rdma-core (no code here).",
+            "all",
+            files={"/etc/profile.d/habanalabs-rdma-core.sh": File(_RDMA_ENVIRONMENT)},
+        ),
         make(
             "graph",
             "Graph compiler and runtime (no code here).",
