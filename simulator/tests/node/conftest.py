@@ -25,9 +25,10 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Machine]]:
 
 
 def _maker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Machine]:
-    def make(name: str = "gaudi-1", cards: int = 8) -> Machine:
+    def make(name: str = "gaudi-1", cards: int = 8, **more: str) -> Machine:
         made = Machine(folder / name, monkeypatch)
-        made.ok("node", "init", "--node", name, "--cards", str(cards))
+        options = [word for option, value in more.items() for word in (f"--{option}", value)]
+        made.ok("node", "init", "--node", name, "--cards", str(cards), *options)
         made.ok("node", "boot")
         return made
 

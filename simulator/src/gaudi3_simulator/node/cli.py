@@ -36,6 +36,9 @@ def build_parser() -> argparse.ArgumentParser:
     command = commands.add_parser("init", help="create the cards (nothing happens when they exist)")
     command.add_argument("--node", required=True, help="name of the node: the same name gives the same cards")
     command.add_argument("--cards", type=int, default=8, help=f"number of cards, 1 to {board.MAX_CARDS}")
+    command.add_argument("--board", default=board.DEFAULT_BOARD, help=f"kind of card: {', '.join(board.BOARDS)}")
+    places = "; ".join(f"{name}: {profile.description}" for name, profile in board.PROFILES.items())
+    command.add_argument("--profile", default=board.DEFAULT_PROFILE, help=f"where the cards stand ({places})")
     command.add_argument("--spi-release", default="1.23.0", help="release of the cards' flashed preboot firmware")
     command.add_argument("--force", action="store_true", help="replace existing cards and faults")
     command.set_defaults(run=_init)
@@ -58,7 +61,9 @@ def build_parser() -> argparse.ArgumentParser:
 def _init(options: argparse.Namespace) -> int:
     with store.Lock():
         if options.force or paths.read_text(paths.STATE) is None:
-            store.save_state(store.new_state(options.node, options.cards, options.spi_release))
+            store.save_state(
+                store.new_state(options.node, options.cards, options.spi_release, options.board, options.profile)
+            )
     return 0
 
 
@@ -78,6 +83,8 @@ def describe(simulated: node.Node) -> dict[str, Any]:
     return {
         "simulator": True,
         "node": simulated.state["node"],
+        "board": simulated.board.product,
+        "profile": simulated.state.get("profile", board.DEFAULT_PROFILE),
         "driver_up": simulated.driver_up,
         "driver_version": simulated.driver_version,
         "nic_driver_version": simulated.nic_driver_version,
@@ -93,8 +100,8 @@ def describe(simulated: node.Node) -> dict[str, Any]:
                 "status": simulated.status(card),
                 "temperature_c": measured[card.index].temperature_c,
                 "utilization_percent": measured[card.index].utilization,
-                "ports_up": [port for port in board.EXTERNAL_PORTS if simulated.port_up(card, port)],
-                "ports_down": [port for port in board.EXTERNAL_PORTS if not simulated.port_up(card, port)],
+                "ports_up": [port for port in simulated.board.external_ports if simulated.port_up(card, port)],
+                "ports_down": [port for port in simulated.board.external_ports if not simulated.port_up(card, port)],
             }
             for card in simulated.cards
         ],
@@ -113,7 +120,9 @@ def _fault(options: argparse.Namespace) -> int:
             kinds = {fault["kind"] for fault in simulated.state["faults"]}
             simulated.state["faults"] = []
         else:
-            fault = faults.make(options.kind, options.card, options.port, len(simulated.all_cards))
+            fault = faults.make(
+                options.kind, options.card, options.port, len(simulated.all_cards), simulated.board.external_ports
+            )
             kinds = {options.kind}
             if options.clear:
                 _clear(simulated, options)
