@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare test lint hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants proof-strictness proof-torch-versions strictness system molecule-test molecule sanity artifact build bench clean help
+	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants proof-strictness proof-torch-versions strictness contract system molecule-test molecule sanity artifact build bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -100,6 +100,7 @@ simulator-test: $(VENV)/.dev
 
 device-test: $(VENV)/.dev hpu
 	cd simulator/torch && pytest -q
+	$(BIN)/python -m pytest -q tests/contract
 
 deploy-test: $(VENV)/.dev
 	cd deploy && $(call covered,deploy)
@@ -141,6 +142,22 @@ proof-torch-versions: $(VENV)/.dev
 			--python-version=3.12 --platform=manylinux_2_28_aarch64 --dest=$(TORCH_WHEELS) torch==$$version || exit 1; \
 	done
 	cd trainer && GAUDI3_PROOF=torch-versions pytest -v -m "proof or not proof" tests/test_torch_versions.py
+
+# Programs of other people on the simulated device and node, and docs/contract.md. Repositories are read from the folder
+# CONTRACT_SOURCES, laid out as OWNER/NAME. ROWS= runs some rows alone. A row that held with the same sources is not run again.
+contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/optimum/.ready
+	$(BIN)/python -m tests.contract.run $(ROWS)
+
+.cache/contract/frameworks/.ready: requirements/contract.txt
+.cache/contract/optimum/.ready: requirements/contract-optimum.txt
+# Over the checkout's environment, which has torch; what is pinned here comes first.
+.cache/contract/%/.ready: | $(VENV)/.dev
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text("import site; site.addsitedir(\"" + "$(CURDIR)/$(VENV)/lib/" + pathlib.Path(sysconfig.get_path("purelib")).parent.name + "/site-packages\")\n")'
+	$(@D)/bin/python -m pip install --quiet wheel
+	DS_BUILD_OPS=0 $(@D)/bin/python -m pip install --quiet --no-deps --no-build-isolation -r $(filter requirements/%,$^)
+	@touch $@
 
 # Hand the rules of simulator/strictness.yml to the simulated node and the simulated device.
 strictness: $(VENV)/.dev
