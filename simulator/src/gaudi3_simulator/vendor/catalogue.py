@@ -8,6 +8,7 @@ be installed; outside packages (dkms, kernel headers, compilers) are left out, s
 from __future__ import annotations
 
 from ..node import launchers, releases
+from . import hlml
 from .deb import File, Package
 
 _QUAL = "/opt/habanalabs/qual/gaudi3/bin"
@@ -63,7 +64,12 @@ def packages(release: str) -> list[Package]:
             "Boot images, which the driver loads at each probe.",
             files={"/lib/firmware/habanalabs/gaudi3/gaudi3-boot-fit.itb": boot_image},
         ),
-        make("firmware-tools", "hl-smi.", needs=("thunk",), files={"/usr/bin/hl-smi": tool("hl-smi")}),
+        make(
+            "firmware-tools",
+            "hl-smi, and libhlml.so for programs.",
+            needs=("thunk",),
+            files={"/usr/bin/hl-smi": tool("hl-smi"), hlml.LIBRARY: File(hlml.library(release).read_bytes())},
+        ),
         make(
             "firmware-odm",
             "SPI image and hl-fw-loader.",

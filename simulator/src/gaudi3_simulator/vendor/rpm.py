@@ -33,7 +33,7 @@ gpg --batch --quiet --import /tmp/gnupg/key.asc
 for spec in specs/*.spec; do
   rpmbuild -bb --quiet --define '_topdir /tmp/rpm' --define "_sourcedir /work/trees/$(basename "$spec" .spec)" \
     --define '_dbpath /tmp/rpmdb' --define '_build_id_links none' --define '__os_install_post %{nil}' \
-    --define 'source_date_epoch_from_changelog 0' "$spec"
+    --define 'debug_package %{nil}' --define 'source_date_epoch_from_changelog 0' "$spec"
 done
 mkdir -p repository
 find /tmp/rpm/RPMS -name '*.rpm' -exec mv {} repository/ \;
@@ -89,7 +89,7 @@ def _lay_out(work: Path, every: Sequence[Package]) -> None:
         for path, file in package.files.items():
             target = tree / path.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(file.text)
+            target.write_bytes(file.data)
             target.chmod(file.mode)
 
 
