@@ -7,7 +7,20 @@ import re
 import shutil
 import subprocess
 
-from . import faults, kernel, kernel_log, kmod_tools, node, paths, readings, releases, store, sysfs, sysfs_pci
+from . import (
+    faults,
+    kernel,
+    kernel_log,
+    kmod_tools,
+    node,
+    paths,
+    readings,
+    releases,
+    store,
+    strictness,
+    sysfs,
+    sysfs_pci,
+)
 
 SHADOW = paths.RUN
 _COPY_LIMIT = 4096
@@ -21,6 +34,7 @@ def boot() -> node.Node:
         simulated = node.Node(state, store.load_runtime() if again else store.new_runtime())
         if not again:
             simulated.runtime["boot_options"] = _boot_options()
+            simulated.clear_fault(faults.DEVICE_ACQUIRED)  # no process outlives a reboot
         if not paths.root():
             _mount_shadows(simulated.runtime["boot_options"])
         if not again:
@@ -35,10 +49,11 @@ def boot() -> node.Node:
 
 
 def autoload(simulated: node.Node) -> None:
-    """Load what udev and systemd-modules-load would: the driver of the cards, and names in modules-load.d."""
+    """Load what systemd-modules-load would, and with a lenient kernel the driver, which has no alias to be found by."""
     kept_out = kmod_tools.blacklisted()
-    wanted = [*kernel.CORE, *releases.MODULES] if node.DRIVER not in kept_out else []
-    wanted += _modules_load()
+    lenient = [] if strictness.is_on("modules-load-d") else releases.MODULES
+    wanted = [*kernel.CORE, *lenient] if node.DRIVER not in kept_out else []
+    wanted += [name for name in _modules_load() if name not in kept_out]
     for name in wanted:
         installed = name in kernel.CORE or paths.read_text(kernel.module_path(name)) is not None
         if installed and (name not in kernel.CORE or _installed(node.RDMA)):

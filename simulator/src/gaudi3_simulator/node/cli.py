@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from . import board, boot, faults, kernel, launchers, node, paths, readings, store, sysfs
+from . import board, boot, faults, kernel, launchers, leftover, node, paths, readings, store, sysfs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
             raise store.StateError("changing the simulated node needs root: run this with sudo")
         code: int = options.run(options)
         return code
-    except (store.StateError, faults.FaultError, kernel.KernelError) as error:
+    except (store.StateError, faults.FaultError, kernel.KernelError, leftover.Refused) as error:
         sys.stderr.write(f"gaudi3-simulator-node: {error}\n")
         return 1
 
@@ -89,7 +89,7 @@ def describe(simulated: node.Node) -> dict[str, Any]:
         "driver_version": simulated.driver_version,
         "nic_driver_version": simulated.nic_driver_version,
         "modules": list(simulated.runtime["modules"]),
-        "faults": simulated.state["faults"],
+        "faults": simulated.active_faults,
         "cards": [
             {
                 "index": card.index,
@@ -116,6 +116,7 @@ def _fault(options: argparse.Namespace) -> int:
         raise faults.FaultError(f"no fault named: give one of {', '.join(faults.REGISTRY)}")
     with store.Lock():
         simulated = node.Node.load()
+        before = [fault for fault in simulated.state["faults"] if fault["kind"] == faults.DEVICE_ACQUIRED]
         if options.clear_all:
             kinds = {fault["kind"] for fault in simulated.state["faults"]}
             simulated.state["faults"] = []
@@ -126,10 +127,23 @@ def _fault(options: argparse.Namespace) -> int:
             kinds = {options.kind}
             if options.clear:
                 _clear(simulated, options)
+            elif options.kind == faults.DEVICE_ACQUIRED:
+                _acquire(simulated, fault)
             elif fault not in simulated.state["faults"]:
                 simulated.state["faults"].append(fault)
+        for fault in before:
+            if fault not in simulated.state["faults"]:
+                leftover.stop(fault["card"], fault["pid"])
         _take_effect(simulated, kinds)
     return 0
+
+
+def _acquire(simulated: node.Node, fault: dict[str, Any]) -> None:
+    """Start the process that this fault is, unless it is there."""
+    if not simulated.has_fault(faults.DEVICE_ACQUIRED, fault["card"]):
+        simulated.clear_fault(faults.DEVICE_ACQUIRED, fault["card"])
+        fault["pid"] = leftover.start(fault["card"])
+        simulated.state["faults"].append(fault)
 
 
 def _clear(simulated: node.Node, options: argparse.Namespace) -> None:

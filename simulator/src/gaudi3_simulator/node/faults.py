@@ -47,7 +47,7 @@ REGISTRY: dict[str, Kind] = {
     CARD_IN_RESET: Kind(CARD, "the card's status is 'In reset' and it has no readings", "hl-smi -r -i BDF"),
     TEMPERATURE_ZERO: Kind(CARD, "the card reports 0 C, as one that did not initialise does"),
     PORT_DOWN: Kind(PORT, "the external port stays DOWN whatever the host does, as with a pulled cable"),
-    DEVICE_ACQUIRED: Kind(CARD, "a leftover process holds the card: memory in use, modules cannot be unloaded"),
+    DEVICE_ACQUIRED: Kind(CARD, "a leftover process holds the card: memory in use, modules cannot be unloaded", "kill"),
     VERSION_SKEW: Kind(
         NODE,
         "the running driver is one release older than the installed packages",

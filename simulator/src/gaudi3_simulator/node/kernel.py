@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from . import board, driver_log, faults, kernel_log, node, paths, processes, releases, sysfs
+from . import board, driver_log, faults, kernel_log, node, paths, processes, releases, strictness, sysfs
 
 FIRMWARE = "/lib/firmware/habanalabs/gaudi3"
 SERVED = (releases.COMPAT, *releases.MODULES)
@@ -40,6 +40,8 @@ def module_info(name: str) -> dict[str, str]:
     text = paths.read_text(module_path(name))
     if text is None:
         raise NotFound(f"Module {name} not found in directory /lib/modules/{paths.kernel_release()}")
+    if not text and strictness.is_on("empty-module"):
+        raise KernelError(f"could not insert '{name}': Invalid argument")
     fields = {"version": "", "depends": ""}
     for line in text.splitlines():
         key, separator, value = line.partition(":")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import board, faults, releases, store, strictness
+from . import board, cards, faults, releases, store, strictness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,8 +64,15 @@ class Node:
     def faults(self, kind: str, card: int | None = None) -> Iterator[dict[str, Any]]:
         """Active faults of a kind, of one card when given."""
         for fault in self.state["faults"]:
-            if fault["kind"] == kind and (card is None or fault.get("card") == card):
+            if fault["kind"] == kind and (card is None or fault.get("card") == card) and self._lasts(fault):
                 yield fault
+
+    def _lasts(self, fault: dict[str, Any]) -> bool:
+        """Whether the fault is still there: the one that is a process ends with that process."""
+        if fault["kind"] != faults.DEVICE_ACQUIRED:
+            return True
+        held = cards.holder(fault["card"])
+        return held is not None and held.pid == fault["pid"]
 
     def has_fault(self, kind: str, card: int | None = None) -> bool:
         """Whether such a fault is active."""
@@ -73,8 +80,16 @@ class Node:
 
     def clear_fault(self, kind: str, card: int | None = None) -> None:
         """Drop matching faults."""
-        gone = list(self.faults(kind, card))
-        self.state["faults"] = [fault for fault in self.state["faults"] if fault not in gone]
+        self.state["faults"] = [
+            fault
+            for fault in self.state["faults"]
+            if fault["kind"] != kind or (card is not None and fault.get("card") != card)
+        ]
+
+    @property
+    def active_faults(self) -> list[dict[str, Any]]:
+        """Every fault that is still there."""
+        return [fault for fault in self.state["faults"] if self._lasts(fault)]
 
     @property
     def board(self) -> Board:

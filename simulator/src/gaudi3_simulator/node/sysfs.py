@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from . import faults, modules, node, paths, releases, store, sysfs_accel, sysfs_network, sysfs_pci, tree
+from . import cards, modules, node, paths, releases, store, sysfs_accel, sysfs_network, sysfs_pci, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _ROOTS = (
     sysfs_network.RDMA,
     sysfs_network.NET,
     sysfs_network.DEV,
-    sysfs_accel.CARDS,
+    cards.FOLDER,
     MODULE,
     "/sys/class",
     "/dev",
@@ -97,7 +97,7 @@ def users(simulated: node.Node, module: str) -> list[str]:
 
 def reference_count(simulated: node.Node, module: str) -> int:
     """How often a module is held: by modules, and the driver also by processes that hold cards."""
-    held = len(list(simulated.faults(faults.DEVICE_ACQUIRED))) if module == node.DRIVER else 0
+    held = len(cards.holders()) if module == node.DRIVER else 0
     return len(users(simulated, module)) + held
 
 

@@ -6,7 +6,7 @@ gives ``soft_reset`` and ``soft_reset_cnt`` only to cards for inference. Version
 
 from __future__ import annotations
 
-from . import faults, node, strictness
+from . import cards, faults, node, strictness
 from .sysfs_pci import DEVICES
 from .tree import CardFile, Device, Link, Text
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 ACCEL = "/sys/class/accel"
 HWMON = "/sys/class/hwmon"
 DEV = "/dev/accel"
-CARDS = "/run/gaudi3-simulator/cards"
 
 _MAJOR = 261  # ACCEL_MAJOR of the kernel
 _FIRST_HWMON = 16  # above the host's own sensors, which the node shows too
@@ -38,7 +37,7 @@ def entries(simulated: node.Node, card: node.Card) -> dict[str, Entry]:
     owner = ("render", 0o660) if strictness.is_on("device-files-render") else ("root", 0o666)
     files[f"{DEV}/accel{card.index}"] = Device(*owner)
     files[f"{DEV}/accel_controlD{card.index}"] = Device(*owner)
-    files[f"{CARDS}/accel{card.index}"] = CardFile(*owner)
+    files[f"{cards.FOLDER}/accel{card.index}"] = CardFile(*owner)
     return files
 
 

@@ -12,10 +12,9 @@ import os
 import shutil
 import stat
 
-from . import paths
+from . import cards, paths
 
-CARD_FORMAT = 1
-CARD_BYTES = 64
+_CARD_BYTES = 64
 _DEVICE_NUMBER = (1, 7)
 
 
@@ -93,7 +92,7 @@ class CardFile(Device):
         if not os.path.exists(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(target + ".new", "wb") as file:
-                file.write(CARD_FORMAT.to_bytes(8, "little") + bytes(CARD_BYTES - 8))
+                file.write(cards.FORMAT.to_bytes(8, "little") + bytes(_CARD_BYTES - 8))
             self.own(target + ".new")
             os.rename(target + ".new", target)
 
