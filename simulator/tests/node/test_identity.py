@@ -98,7 +98,6 @@ def test_launchers_run_as_installed(machine: Machine, tmp_path: Path) -> None:
         "/usr/local/sbin/modprobe": ["-n", "-v", "habanalabs"],
         "/usr/local/bin/lsmod": [],
         "/usr/local/bin/dmesg": ["-t"],
-        "/usr/local/bin/lspci": ["-d", "1da3:"],
         "/usr/local/sbin/gaudi3-simulator-node": ["status"],
     }.items():
         mode, text = files[path]
@@ -111,7 +110,6 @@ def test_launchers_run_as_installed(machine: Machine, tmp_path: Path) -> None:
         outputs[path] = result.stdout
     assert outputs["/hl-smi"].startswith("Habanalabs hl-smi/hlml version hl-1.23.0-fw-62.2.1.1 (")
     assert outputs["/usr/local/bin/lsmod"].splitlines()[0] == "Module                  Size  Used by"
-    assert len(outputs["/usr/local/bin/lspci"].splitlines()) == 8
     assert json.loads(outputs["/usr/local/sbin/gaudi3-simulator-node"])["driver_up"] is True
 
 

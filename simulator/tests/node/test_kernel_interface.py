@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 import struct
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,51 +15,35 @@ from simulated_machine import Machine
 from gaudi3_simulator.node import tree
 
 PCI = "/sys/bus/pci/devices"
-LSPCI = shutil.which("lspci", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-
-needs_lspci = pytest.mark.skipif(LSPCI is None, reason="lspci is missing: apt-get install pciutils")
 
 
 def bus_ids(machine: Machine) -> list[str]:
     return machine.names(PCI)
 
 
-def lspci(machine: Machine, *arguments: str) -> str:
-    """What the real lspci says of this machine."""
-    assert LSPCI
-    command = [LSPCI, "-O", f"sysfs.path={machine.path('/sys/bus/pci')}", *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    # This machine's own kernel may have no list of modules, which has nothing to do with the cards.
-    said = [line for line in result.stderr.splitlines() if "libkmod" not in line]
-    assert (result.returncode, said) == (0, [])
-    return result.stdout
-
-
-@needs_lspci
 @pytest.mark.parametrize(("board", "device", "speed"), [("HL-325L", "1060", "32GT/s"), ("HL-225", "1020", "16GT/s")])
 def test_the_real_lspci_reads_the_cards(bare: Callable[..., Machine], board: str, device: str, speed: str) -> None:
     machine = bare("gaudi-2", 5, board=board)
-    assert len(lspci(machine).splitlines()) == 5
-    numeric = lspci(machine, "-n").splitlines()
+    assert len(machine.lspci().splitlines()) == 5
+    numeric = machine.lspci("-n").splitlines()
     assert [line.split()[1:] for line in numeric] == [["1200:", f"1da3:{device}", "(rev", "01)"]] * 5
-    assert lspci(machine, "-n", "-d", "1da3:") == lspci(machine, "-n")
-    assert lspci(machine, "-d", "10de:") == ""
-    detailed = lspci(machine, "-vvv")
+    assert machine.lspci("-n", "-d", "1da3:") == machine.lspci("-n")
+    assert machine.lspci("-d", "10de:") == ""
+    detailed = machine.lspci("-vvv")
     assert len(re.findall(rf"LnkCap:\s+Port #0, Speed {speed}, Width x16", detailed)) == 5
     assert len(re.findall(rf"LnkSta:\s+Speed {speed}[^,]*, Width x16", detailed)) == 5
     assert "Kernel driver in use" not in detailed
 
 
-@needs_lspci
 def test_lspci_shows_the_driver_and_a_narrow_link(machine: Machine) -> None:
     machine.ok("node", "fault", "pcie-width", "--card", "3")
     narrow = machine.csv("bus_id")[3][0]
-    shown = lspci(machine, "-vvv", "-s", narrow)
+    shown = machine.lspci("-vvv", "-s", narrow)
     assert re.search(r"LnkSta:\s+Speed 32GT/s[^,]*, Width x8 \(downgraded\)", shown)
-    assert "(downgraded)" not in lspci(machine, "-vvv", "-s", machine.csv("bus_id")[2][0])
-    assert lspci(machine, "-k").count("Kernel driver in use: habanalabs\n") == 8
+    assert "(downgraded)" not in machine.lspci("-vvv", "-s", machine.csv("bus_id")[2][0])
+    assert machine.lspci("-k").count("Kernel driver in use: habanalabs\n") == 8
     machine.ok("node", "fault", "card-missing", "--card", "3")
-    assert len(lspci(machine, "-n").splitlines()) == 7
+    assert len(machine.lspci("-n").splitlines()) == 7
 
 
 @pytest.mark.parametrize("cards", [1, 8])

@@ -27,7 +27,6 @@ Tool                      Function                                    Installed 
 ``rmmod``                 ``kmod_tools.rmmod(arguments)``             the node image
 ``lsmod``                 ``kmod_tools.lsmod(arguments)``             the node image
 ``modinfo``               ``kmod_tools.modinfo(arguments)``           the node image
-``lspci``                 ``lspci.main(arguments)``                   the node image
 ``dmesg``                 ``dmesg.main(arguments)``                   the node image
 ``hl-smi``                ``hl_smi.main(arguments, release)``         vendor package firmware-tools
 ``hl-fw-loader``          ``hl_fw_loader.main(arguments, release)``   vendor package firmware-odm
