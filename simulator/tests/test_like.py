@@ -119,6 +119,7 @@ def test_a_machine_that_terraform_replaced_is_replaced_here(tmp_path: Path) -> N
     assert hosts.read_text().splitlines() == [
         "127.0.0.1 localhost",
         "10.42.0.2 vault",
+        "10.42.0.2 vault-storage",
         "10.42.16.5 b",
         "192.0.2.1 registry.example.com",
         "",

@@ -12,14 +12,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import SimulatorError
+from . import SimulatorError, prepared
 from .home import Cluster, Node, home, write_atomically
+from .node import strictness
 from .node.launchers import image_files
 from .podman import Podman
 from .systems import PRESENTATIONS, distribution
 
 _NODE_PACKAGE = Path(__file__).resolve().parent / "node"
 _NODE_TARGET = "/usr/lib/gaudi3-simulator/gaudi3_simulator_node"
+_VAULT = Path(__file__).resolve().parent / "vault.py"
 _CAPABILITIES = "NET_ADMIN,SYS_ADMIN,SYS_PTRACE,SYS_NICE,IPC_LOCK"
 
 
@@ -56,12 +58,17 @@ def _vault_address(cluster: Cluster) -> str:
     return str(list(ipaddress.ip_network(cluster.subnet))[2])
 
 
+def storage_host() -> str:
+    """Name of the host that packages come from, a second one of the vault's; nothing where that is the index's own."""
+    return "vault-storage" if strictness.is_on("package-redirect") else ""
+
+
 def start_vault(podman: Podman, cluster: Cluster, image: str) -> None:
     podman.run(
         "run", "-d", "--replace", "--restart=always", "--name", container(cluster, "vault"), "--hostname", "vault",
         "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", _vault_address(cluster),
-        "--read-only", "-v", f"{home() / 'vendor'}:/srv:ro", image,
-        "/usr/bin/python3", "-m", "http.server", "80", "--directory", "/srv",
+        "--read-only", "-v", f"{home() / 'vendor'}:/srv:ro", "-v", f"{_VAULT}:/usr/local/lib/vault.py:ro", image,
+        "/usr/bin/python3", "/usr/local/lib/vault.py", "80", "/srv", storage_host(),
     )  # fmt: skip
 
 
@@ -88,6 +95,7 @@ def start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> None
         (root / "root/.ssh").chmod(0o700)
         if node.cards:
             _add_cards(root, node)
+            lay_out(root, prepared.files())
         if cluster.present_as:
             for path, content in distribution.files(PRESENTATIONS[cluster.present_as]).items():
                 target = root / path.lstrip("/")
@@ -106,6 +114,17 @@ def _write(path: Path, mode: int, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(mode)
+
+
+def lay_out(root: Path, files: dict[str, prepared.File]) -> None:
+    """Put files of a node below ``root``."""
+    for path, file in files.items():
+        target = root / path.lstrip("/")
+        if file.target:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.symlink_to(file.target)
+        else:
+            _write(target, file.mode, file.text)
 
 
 def _add_cards(root: Path, node: Node) -> None:
@@ -148,10 +167,13 @@ def update_hosts(cluster: Cluster) -> None:
 
     Each node's /etc/hosts is a file of its own outside of it: podman would write the container's anew at each start.
     """
-    lines = ["127.0.0.1 localhost", f"{_vault_address(cluster)} vault"]
-    lines += [f"{node.address} {node.name}" for node in cluster.all_nodes()]
-    addresses = {node.name: node.address for node in cluster.all_nodes()}
+    vaults = ["vault", storage_host()] if storage_host() else ["vault"]
     for node in cluster.all_nodes():
+        addresses = {other.name: other.address for other in cluster.all_nodes()}
+        if strictness.is_on("own-name-on-loopback"):
+            addresses[node.name] = "127.0.1.1"  # as the installers of Debian and Ubuntu write it
+        lines = ["127.0.0.1 localhost", *(f"{_vault_address(cluster)} {name}" for name in vaults)]
+        lines += [f"{address} {name}" for name, address in addresses.items()]
         hosts = cluster.folder / f"hosts-{node.name}"
         before = hosts.read_text().splitlines() if hosts.exists() else []
         # A name that is another machine's by now would be found at its old address first.

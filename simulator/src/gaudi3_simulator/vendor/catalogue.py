@@ -14,6 +14,7 @@ from .deb import File, Package
 _QUAL = "/opt/habanalabs/qual/gaudi3/bin"
 # The nine variables and their values are those of the vendor's page "Driver Installation" and of a public manual for
 # 1.23.0; which of the two files sets which is UNCONFIRMED.
+MODULES_LOAD = "/etc/modules-load.d/habanalabs.conf"
 _ENVIRONMENT = """\
 export GC_KERNEL_PATH=/usr/lib/habanalabs/libtpc_kernels.so
 export HABANA_LOGS=/var/log/habana_logs/
@@ -102,11 +103,20 @@ def packages(release: str) -> list[Package]:
     ]
 
 
+def modules_load(release: str) -> str:
+    """What systemd loads at boot: not the driver itself, as seen on two machines with 1.24.1.
+
+    Which package the file belongs to is UNCONFIRMED.
+    """
+    return "".join(f"{name}\n" for name in releases.module_names(release) if name != "habanalabs")
+
+
 def _dkms(release: str) -> tuple[dict[str, File], dict[str, str]]:
     """Files and scripts of the driver package: texts that the simulated kernel reads as modules."""
     source = f"/usr/src/habanalabs-{release}"
     names = releases.module_names(release)
     files = {f"{source}/{name}.ko": File(releases.module_text(name, release)) for name in names}
+    files[MODULES_LOAD] = File(modules_load(release))
     target = '/lib/modules/"$(uname -r)"/updates/dkms'
     copies = "".join(f'cp -p {source}/{name}.ko "$folder"/{name}.ko\n' for name in names)
     removals = "".join(f'rm -f "$folder"/{name}.ko\n' for name in names)

@@ -3,6 +3,12 @@
 # Written by `make strictness`; edit simulator/strictness.yml instead.
 
 RULES: dict[str, bool] = {
+    "hl-smi-numbers-in-reset": True,
+    "hl-smi-odd-cells": False,
+    "hl-smi-power-54v": True,
+    "hl-smi-rows-unsorted": True,
+    "hl-smi-holds-devices": True,
+    "hl-smi-takes-time": True,
     "hlml-needs-driver": True,
     "hlml-index-is-minor": True,
     "hlml-pcie-link-unsupported": True,
@@ -11,4 +17,10 @@ RULES: dict[str, bool] = {
     "uncabled-ports-stay-down": True,
     "no-port-devices-fail": True,
     "nic-counters": True,
+    "own-name-on-loopback": False,
+    "vendor-sources-file": False,
+    "venv-in-closed-home": True,
+    "package-redirect": True,
+    "modules-load-d": False,
+    "empty-module": True,
 }
