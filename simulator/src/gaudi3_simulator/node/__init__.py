@@ -31,6 +31,7 @@ Tool                      Function                                    Installed 
 ``hl-smi``                ``hl_smi.main(arguments, release)``         vendor package firmware-tools
 ``hl-fw-loader``          ``hl_fw_loader.main(arguments, release)``   vendor package firmware-odm
 ``manage_network_ifs.sh``  ``manage_network_ifs.main(arguments, ...)``  vendor package qual
+``libhlml.so``            ``hlml.main(release)``, started by it       vendor package firmware-tools
 ========================  ==========================================  ============================
 
 ``launchers`` holds the text of all of them, and ``releases`` what each release's packages contain.

@@ -9,6 +9,7 @@ import subprocess
 
 from . import (
     faults,
+    hlml_energy,
     kernel,
     kernel_log,
     kmod_tools,
@@ -40,6 +41,7 @@ def boot() -> node.Node:
         if not again:
             kernel_log.clear()
             readings.create_sensors()
+            hlml_energy.create()
             kernel_log.write(simulated.runtime["booted_at"], "gaudi3-simulator: simulated node, no Gaudi card is real")
         simulated.save()
         sysfs.apply(simulated)
@@ -110,6 +112,9 @@ def _mount_shadows(boot_options: str) -> None:
         if tree not in mounted:
             shadow = f"{SHADOW}{tree}"
             os.makedirs(shadow, exist_ok=True) if tree in empty else _copy(tree, shadow)
+            if tree == "/sys/class":
+                for name in ("accel", "hwmon"):  # the host's own cards and sensors are not the node's
+                    shutil.rmtree(f"{shadow}/{name}", ignore_errors=True)
             _mount(shadow, tree)
     if "/proc/cmdline" not in mounted:
         host = (paths.read_text("/proc/cmdline") or "").rstrip("\n")

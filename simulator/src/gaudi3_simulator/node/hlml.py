@@ -20,17 +20,22 @@ LENGTH = 65536
 
 
 def main(release: str) -> int:
-    """Answer questions until the library closes the socket; returns the exit code."""
+    """Answer the library that started this process; returns the exit code."""
     _let_go()
-    info = releases.release_info(release)
+    serve(0, releases.release_info(release))
+    return 0
+
+
+def serve(socket: int, info: releases.Release) -> None:
+    """Answer questions until the library closes its end."""
     waiting = b""
     while True:
-        received = os.read(0, LENGTH)
+        received = os.read(socket, LENGTH)
         if not received:
-            return 0
+            return
         *questions, waiting = (waiting + received).split(b"\n")
         for question in questions:
-            _write(answer(question.decode(errors="replace"), info))
+            _write(socket, answer(question.decode(errors="replace"), info))
 
 
 def answer(question: str, info: releases.Release) -> str:
@@ -41,7 +46,7 @@ def answer(question: str, info: releases.Release) -> str:
         code, fields = hlml_values.SUCCESS, hlml_values.value(node.Node.load(), info, name, words)
     except hlml_values.Refused as refused:
         code, fields = refused.code, []
-    except (store.StateError, OSError, KeyError, ValueError):
+    except (store.StateError, OSError, LookupError, ValueError):
         code, fields = hlml_values.UNKNOWN, []
     return "\t".join(str(field) for field in (code, *fields)) + "\n"
 
@@ -57,7 +62,7 @@ def _let_go() -> None:
                 continue  # the listing's own descriptor
 
 
-def _write(text: str) -> None:
+def _write(socket: int, text: str) -> None:
     rest = text.encode()
     while rest:
-        rest = rest[os.write(0, rest) :]
+        rest = rest[os.write(socket, rest) :]

@@ -32,7 +32,7 @@ def millijoules(simulated: node.Node, card: node.Card, shown: Shown) -> int:
     try:
         file = os.open(paths.at(METERS), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError:
-        # A node whose boot has made no meters: as if the card had always drawn what it draws now.
+        # Without a file that this user may write: as if the card had always drawn what it draws now.
         return int(max(0.0, now - loaded_at) * int(text or 0) * 1000)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
