@@ -38,6 +38,11 @@ class Device:
     mark_step: Callable[[], None] | None = None
     """Ends the graph that lazy HPU mode collects; None wherever operations run as they are issued."""
 
+    @property
+    def heeds_timeouts(self) -> bool:
+        """Whether its collectives end when a process does not answer; those of HCCL take no timeout."""
+        return self.backend != "hccl"
+
     def step_boundary(self) -> None:
         """To be called after backward and after the optimizer's step."""
         if self.mark_step is not None:

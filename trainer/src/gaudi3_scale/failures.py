@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
+import sys
+from typing import NoReturn
 
 import torch
 
@@ -11,7 +14,7 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.device import is_out_of_memory
 from gaudi3_scale.distributed import Topology
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.status import Progress
+from gaudi3_scale.status import Progress, StatusFile
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -72,11 +75,26 @@ def explain(error: Exception, topology: Topology, progress: Progress, config: Co
     if is_card_failure(error):
         said = str(error).splitlines()[0].rstrip(". ")[:200]
         return TrainerError(
-            f"The card of rank {topology.rank} failed after step {progress.step} ({said}): look at hl-smi and the kernel's "
-            "log of this node, and whether another process has the card; started again, the job resumes from its "
-            "newest checkpoint."
+            f"The card of rank {topology.rank} failed after step {progress.step} ({said}): look at hl-smi and the "
+            "kernel's log of this node, and whether another process has the card; started again, the job resumes from "
+            "its newest checkpoint."
         )
     return error
+
+
+def leave_hung(seconds: float, topology: Topology, progress: Progress, status: StatusFile | None) -> NoReturn:
+    """End this process, from any thread, as it waits for others for good; `status` is of the node's first process."""
+    words = (
+        f"Rank {topology.rank} got no further for {seconds:.0f} s after step {progress.step}: another process or a "
+        "card hangs; look for the rank that says nothing in the nodes' logs, and at hl-smi; started again, the job "
+        "resumes from its newest checkpoint."
+    )
+    try:
+        print(f"gaudi3-train: {words}", file=sys.stderr, flush=True)
+        if status is not None:
+            status.write("failed", progress, words)
+    finally:
+        os._exit(1)
 
 
 def _gist(text: str) -> str:
