@@ -6,7 +6,7 @@ What hl-smi shows too comes from ``hlml_shown``. The rest has no place in hl-smi
 
 from __future__ import annotations
 
-from . import board, hl_smi, hlml_energy, node, paths, releases
+from . import hl_smi, hlml_energy, node, paths, releases
 from .hlml_shown import Shown
 from .strictness import is_on
 
@@ -260,13 +260,13 @@ def _milliwatts(watts: str) -> int:
 
 
 def _limit_range(asked: Question) -> list[Field]:
-    return [watts * 1000 for watts in board.POWER_CAP_RANGE_W]
+    return [watts * 1000 for watts in asked.simulated.board.power_cap_range_w]
 
 
 def _set_limit(asked: Question) -> list[Field]:
     if not paths.is_root():
         raise Refused(NOT_SUPPORTED)  # guess: the header has no code for a missing permission
-    low, high = board.POWER_CAP_RANGE_W
+    low, high = asked.simulated.board.power_cap_range_w
     watts = _number(asked.choices[0]) // 1000
     if not low <= watts <= high:
         raise Refused(INVALID_ARGUMENT)
