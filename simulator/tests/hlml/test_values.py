@@ -270,6 +270,19 @@ def test_ports_links_and_addresses(machine: Machine, open_library: LibraryMaker)
         assert [mac.id for mac in addresses[: count.value]] == [22, 23, 24]
 
 
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0)])
+def test_port_masks_of_one_word_each_are_whole(
+    machine: Machine, open_library: LibraryMaker, first: int, second: int
+) -> None:
+    """The vendor's metric exporter gives one word for each mask, and they may lie side by side."""
+    library = open_library(machine)
+    whole, side_by_side = ((ctypes.c_uint64 * 2)(), (ctypes.c_uint64 * 2)()), (ctypes.c_uint64 * 3)()
+    library.call("hlml_get_mac_addr_info", library.card(0), *whole)
+    places = [ctypes.byref(side_by_side, 8 * place) for place in (first, second)]
+    library.call("hlml_get_mac_addr_info", library.card(0), *places)
+    assert (side_by_side[first], side_by_side[second]) == (whole[0][0], whole[1][0])
+
+
 @pytest.mark.parametrize("port", [0, 7, 23])
 def test_counters_of_a_port(machine: Machine, open_library: LibraryMaker, port: int) -> None:
     library = open_library(machine)
