@@ -2,4 +2,9 @@
 
 # Written by `make strictness`; edit simulator/strictness.yml instead.
 
-RULES: dict[str, bool] = {}
+RULES: dict[str, bool] = {
+    "compile-eager-only": True,
+    "graphs-lazy-only": True,
+    "graphs-read-nothing": True,
+    "lazy-no-sharding": True,
+}
