@@ -8,8 +8,8 @@ from torch.utils.cpp_extension import BuildExtension, CppExtension
 
 HERE = Path(__file__).parent
 
-# Libraries read the release of Intel's software from the metadata of habana-torch-plugin (optimum-habana from `pip list`,
-# vllm-gaudi from importlib.metadata). The public part is the build of the collection's default release; the local label
+# Libraries read the release of Intel's software from the metadata of habana-torch-plugin (optimum-habana from
+# `pip list`, vllm-gaudi from importlib.metadata). The public part is the build of the collection's default release; the local label
 # says whose metadata they are, and `load.refuse_beside_real` goes by it.
 PLUGIN = "1.23.0.695+gaudi3.simulator"
 METADATA = f"""\
@@ -29,6 +29,7 @@ class BuildWithPluginMetadata(build_py):
         folder = Path(self.build_lib) / f"habana_torch_plugin-{PLUGIN}.egg-info"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "PKG-INFO").write_text(METADATA)
+
 
 setup(
     ext_modules=[

@@ -55,7 +55,7 @@ def test_hpu_backend_is_listed_before_anything_is_compiled(run: Run) -> None:
 def test_an_option_that_does_not_exist_is_an_error() -> None:
     torch._dynamo.reset()
     linear = nn.Linear(2, 2).to("hpu")
-    with pytest.raises(Exception, match="compile_backend.config.keep_inputs does not exist"):
+    with pytest.raises(Exception, match=r"compile_backend.config.keep_inputs does not exist"):
         torch.compile(linear, backend="hpu_backend", options={"keep_inputs": True})(torch.ones(1, 2, device="hpu"))
     torch._dynamo.reset()
 

@@ -35,7 +35,8 @@ for value in (3.0, 5.0):
     assert doubled.data_ptr() == address
 again = ht.hpu.HPUGraph()
 again.capture_begin()
-for action, sentence in ((ht.hpu.HPUGraph().capture_begin, "already in progress"), (again.replay, "Capture in progress")):
+other = ht.hpu.HPUGraph()
+for action, sentence in ((other.capture_begin, "already in progress"), (again.replay, "Capture in progress")):
     try:
         action()
     except RuntimeError as error:
@@ -112,7 +113,7 @@ def test_there_are_no_graphs_in_eager_mode() -> None:
         lambda: torch.hpu.make_graphed_callables(nn.Linear(2, 2), (torch.ones(2),)),
     )
     for attempt in attempts:
-        with pytest.raises(NotImplementedError, match="no HPU graphs in eager mode.*set PT_HPU_LAZY_MODE=1"):
+        with pytest.raises(NotImplementedError, match=r"no HPU graphs in eager mode.*set PT_HPU_LAZY_MODE=1"):
             attempt()
     # ModuleCacher takes no graphs outside lazy mode, and trains all the same.
     model = nn.Linear(2, 2).to("hpu")

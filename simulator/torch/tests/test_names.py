@@ -48,5 +48,5 @@ def test_a_name_that_nobody_has_is_not_there() -> None:
 
 
 def test_gpu_migration_says_at_its_import_what_to_do() -> None:
-    with pytest.raises(NotSimulated, match="GPU migration .*write 'hpu' for 'cuda'"):
+    with pytest.raises(NotSimulated, match=r"GPU migration .*write 'hpu' for 'cuda'"):
         importlib.import_module("habana_frameworks.torch.gpu_migration")

@@ -1,4 +1,4 @@
-"""What a Gaudi compiles or records runs uncompiled here, and says so once, or is refused: GAUDI3_HPU_SIMULATOR_GRAPHS."""
+"""What a Gaudi compiles or records: run uncompiled, and said so once, or refused (GAUDI3_HPU_SIMULATOR_GRAPHS)."""
 
 from __future__ import annotations
 

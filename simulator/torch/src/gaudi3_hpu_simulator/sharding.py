@@ -1,4 +1,4 @@
-"""Sharded tensors in lazy mode, which Gaudi does not have (docs.habana.ai, "Using DistributedTensor with Intel Gaudi")."""
+"""Sharded tensors in lazy mode: refused (docs.habana.ai, "Using DistributedTensor with Intel Gaudi")."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ def refuse_sharding() -> None:
             raise refuse("sharded tensors (DTensor) in lazy mode, nor has Gaudi", "set PT_HPU_LAZY_MODE=0")
         return original(cls, local_tensor, spec, *arguments, **options)
 
-    DTensor.__new__ = __new__  # type: ignore[method-assign, assignment]
+    DTensor.__new__ = __new__  # type: ignore[method-assign]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import habana_frameworks.torch
 import habana_frameworks.torch.utils.debug as htdebug
 import habana_frameworks.torch.utils.experimental as htexp
 from gaudi3_hpu_simulator.errors import refusing

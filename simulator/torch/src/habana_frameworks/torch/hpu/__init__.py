@@ -58,6 +58,7 @@ from habana_frameworks.torch.hpu.streams import (
     stream,
 )
 from habana_frameworks.torch.hpu.switches import *  # noqa: F403
+from habana_frameworks.torch.hpu.switches import disable_dynamic_shape, enable_dynamic_shape, sdp_kernel
 from habana_frameworks.torch.hpu.tensors import *  # noqa: F403
 
 __all__ = [
@@ -68,6 +69,9 @@ __all__ = [
     "ModuleCacher",
     "Stream",
     "StreamContext",
+    "TensorPacker",
+    "_get_device_index",
+    "copy_to",
     "current_device",
     "current_stream",
     "default_stream",
@@ -86,12 +90,16 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
     "init",
     "initial_seed",
+    "input_hash",
     "is_autocast_hpu_enabled",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -102,6 +110,10 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "memory_usage",
+    "metric_global",
+    "metric_localcontext",
+    "metrics",
+    "metrics_dump",
     "random",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
@@ -117,19 +129,8 @@ __all__ = [
     "stream",
     "synchronize",
     "utilization",
-    "TensorPacker",
-    "copy_to",
-    "graph",
-    "input_hash",
-    "is_current_stream_capturing",
-    "make_graphed_callables",
-    "metric_global",
-    "metric_localcontext",
-    "metrics",
-    "metrics_dump",
-    "wrap_in_hpu_graph_func",
-    "_get_device_index",
     "wrap_in_hpu_graph",
+    "wrap_in_hpu_graph_func",
 ]
 
 NAME = "GAUDI3"

@@ -1,4 +1,4 @@
-"""Indices of devices, and the variables that say which card a process takes. Signatures: [bridge] 1.19, `hpu/_utils.py`."""
+"""Indices of devices, and the variables that say which card a process takes ([bridge] 1.19, `hpu/_utils.py`)."""
 
 from __future__ import annotations
 

@@ -24,8 +24,14 @@ __all__ = [
 _current: HPUGraph | None = None
 
 
+def _hpu() -> Any:
+    from habana_frameworks.torch import hpu
+
+    return hpu
+
+
 class HPUGraph:
-    """A sequence of operations, from `capture_begin` to `capture_end`, that `replay` runs again into the same tensors."""
+    """Operations from `capture_begin` to `capture_end`, which `replay` runs again into the same tensors."""
 
     def __init__(self) -> None:
         self._recording: Any = None
@@ -42,7 +48,7 @@ class HPUGraph:
         from gaudi3_hpu_simulator.recording import Recording
 
         _current, self._capturing = self, True
-        self._stream = torch.hpu.current_stream()
+        self._stream = _hpu().current_stream()
         self._recording = Recording()
         self._recording.__enter__()
 
@@ -53,7 +59,7 @@ class HPUGraph:
             return
         self._recording.__exit__(None, None, None)
         _current, self._capturing = None, False
-        if torch.hpu.current_stream() != self._stream:
+        if _hpu().current_stream() != self._stream:
             raise RuntimeError("GRAPH:: Capture must end on the same stream it began on.")
 
     def replay(self, asynchronous: bool = False) -> None:
@@ -100,10 +106,10 @@ class graph:
     def __init__(self, hpu_graph: HPUGraph, stream: Any = None, dry_run: bool = False) -> None:
         if stream is None:
             if graph.default_capture_stream is None:
-                graph.default_capture_stream = torch.hpu.Stream()
+                graph.default_capture_stream = _hpu().Stream()
             stream = graph.default_capture_stream
         self.capture_stream = stream
-        self.stream_ctx = torch.hpu.stream(stream)
+        self.stream_ctx = _hpu().stream(stream)
         self.hpu_graph = hpu_graph
         self.dry_run = dry_run
 

@@ -17,12 +17,13 @@ from habana_frameworks.torch.hpu._utils import _get_device_index
 from habana_frameworks.torch.internal import bridge_config
 
 __all__ = [
-    "can_device_access_peer", "disable_const_section_serialization", "disable_dynamic_shape", "disable_inference_mode",
-    "disable_matmul3d_2d_reshape", "disable_optim_output_sif", "disable_quantization",
+    "can_device_access_peer", "disable_const_section_serialization", "disable_dynamic_shape",
+    "disable_inference_mode", "disable_matmul3d_2d_reshape", "disable_optim_output_sif", "disable_quantization",
     "enable_const_section_serialization", "enable_dynamic_shape", "enable_inference_mode",
     "enable_matmul3d_2d_reshape", "enable_optim_output_sif", "enable_quantization", "enable_recompute_sdp",
-    "get_arch_list", "get_dynamic_shape_status", "get_gencode_flags", "get_stream_info", "get_sync_debug_mode", "recompute_sdp_enabled",
-    "sdp_kernel", "set_autocast_hpu_dtype", "set_autocast_hpu_enabled", "set_sync_debug_mode",
+    "get_arch_list", "get_dynamic_shape_status", "get_gencode_flags", "get_stream_info", "get_sync_debug_mode",
+    "recompute_sdp_enabled", "sdp_kernel", "set_autocast_hpu_dtype", "set_autocast_hpu_enabled",
+    "set_sync_debug_mode",
 ]  # fmt: skip
 
 _INFERENCE = "PT_HPU_INFERENCE_MODE"

@@ -11,7 +11,7 @@ _TYPES = {
     "DoubleTensor": torch.float64, "FloatTensor": torch.float32, "HalfTensor": torch.float16,
     "IntTensor": torch.int32, "LongTensor": torch.int64, "ShortTensor": torch.int16,
 }  # fmt: skip
-__all__ = list(_TYPES)  # noqa: PLE0605
+__all__ = list(_TYPES)
 
 
 def _type(name: str, dtype: torch.dtype) -> type[torch.Tensor]:

@@ -36,7 +36,9 @@ def make_graphed_callables(
         if isinstance(each, torch.nn.Module):
             hooks = (each._backward_hooks, each._forward_hooks, each._forward_pre_hooks)
             assert not any(hooks), "A module has to be graphed before hooks are registered on it."
-            assert not any(buffer.requires_grad for buffer in each.buffers()), "Buffers of a graphed module cannot train."
+            assert not any(buffer.requires_grad for buffer in each.buffers()), (
+                "Buffers of a graphed module cannot train."
+            )
         assert all(isinstance(argument, torch.Tensor) for argument in arguments), "sample_args have to be tensors."
     return callables
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from habana_frameworks.torch import mode
@@ -16,7 +16,7 @@ from habana_frameworks.torch.internal.bridge_flags import DEFAULTS, SETTABLE
 _set: dict[str, bool | int | str] = {}
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(name: str) -> Any:
     verb, _, variable = name.upper().partition("_")
     if verb == "GET" and variable in DEFAULTS:
         return lambda: _get(variable)

@@ -8,7 +8,7 @@ import torch
 
 
 def fuse(model: Any) -> Any:
-    """The model with each pair folded; models that torch.fx cannot trace, and those in training, come back as they are."""
+    """The model with each pair folded; one that torch.fx cannot trace, or in training, comes back as it is."""
     if not isinstance(model, torch.nn.Module) or model.training:
         return model
     if not any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in model.modules()):

@@ -43,7 +43,7 @@ reassign_full_copy = _flag("PT_HPU_REASSIGN_FULL_COPY", "1")
 reassign_copy_ = _flag("PT_HPU_REASSIGN_COPY_", "1")
 use_boxed_input = _flag("PT_HPU_USE_BOXED_INPUT", "1")
 
-install_config_module(sys.modules[__name__])  # type: ignore[no-untyped-call]
+install_config_module(sys.modules[__name__])
 
 
 class _ByName:

@@ -60,7 +60,9 @@ class FusedSDPA:
         backward = torch.is_grad_enabled() and any(part.requires_grad for part in (q, k, v))
         recompute = _recompute() if recompute_mode is None else recompute_mode
         if recompute and backward and softmax_mode.lower() == "fast":
-            assert is_causal, "In training, FusedSDPA with recomputation has the fast softmax for causal attention only."
+            assert is_causal, (
+                "In training, FusedSDPA with recomputation has the fast softmax for causal attention only."
+            )
         if return_dropout_mask or return_attn_probs:
             raise refuse("dropout mask or probabilities of FusedSDPA", "ask for neither, or run on hardware")
         if valid_seq_len is not None:

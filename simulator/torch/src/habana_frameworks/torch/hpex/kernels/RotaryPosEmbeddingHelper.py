@@ -23,7 +23,7 @@ class RotaryPosEmbeddingMode(Enum):
 _DEFAULTS = (None, 0, RotaryPosEmbeddingMode.BLOCKWISE)
 
 
-def apply_rotary_pos_emb(p: torch.Tensor, *args: Any) -> torch.Tensor:
+def apply_rotary_pos_emb(p: torch.Tensor, *args: Any) -> Any:
     """Turn `p` (..., n) by angles given as (cos, sin[, position_ids[, offset[, mode]]]) or as one rope_cache.
 
     With position_ids (batch, sequence) their rows of the tables are taken, for a `p` of (batch, heads, sequence, n);
@@ -58,7 +58,7 @@ class RotaryPosEmbeddingHelperV1:
     """By halves, with tables from column `offset`."""
 
     @staticmethod
-    def apply(p: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, offset: int, /) -> torch.Tensor:
+    def apply(p: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, offset: int, /) -> Any:
         """See `apply_rotary_pos_emb`."""
         return apply_rotary_pos_emb(p, cos, sin, None, offset)
 
@@ -67,9 +67,7 @@ class RotaryPosEmbeddingHelperV2:
     """By halves, with the rows of `position_ids`."""
 
     @staticmethod
-    def apply(
-        p: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, position_ids: torch.Tensor | None, /
-    ) -> torch.Tensor:
+    def apply(p: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, position_ids: torch.Tensor | None, /) -> Any:
         """See `apply_rotary_pos_emb`."""
         return apply_rotary_pos_emb(p, cos, sin, position_ids)
 
@@ -78,7 +76,7 @@ class RotaryPosEmbeddingHelperV3:
     """By pairs of neighbours, with ChatGLM's cache of angles."""
 
     @staticmethod
-    def apply(p: torch.Tensor, rope_cache: torch.Tensor, /) -> torch.Tensor:
+    def apply(p: torch.Tensor, rope_cache: torch.Tensor, /) -> Any:
         """Turn the first columns of `p` (sequence, batch, heads, n), twice as many as `rope_cache` has pairs.
 
         `rope_cache` is (positions, [batch,] pairs, 2) with cosine and sine in its last dimension; the columns behind

@@ -37,7 +37,13 @@ class FusedAdamW(torch.optim.Optimizer):
     ) -> None:
         check(lr, betas, eps)
         self.moments_dtype = checked_types(moments_dtype)
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "bias_correction": bias_correction}
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "bias_correction": bias_correction,
+        }
         super().__init__(params, defaults)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
@@ -113,7 +119,10 @@ def update(
     eps: float,
     kept: float,
 ) -> None:
-    """One parameter's step; `kept` is what weight decay leaves of the weight. The update uses the moments before they are rounded to the type they are kept in."""
+    """One parameter's step; `kept` is what weight decay leaves of the weight.
+
+    The update uses the moments before they are rounded to the type they are kept in.
+    """
     if gradient.is_sparse:
         raise RuntimeError("FusedAdamW takes no sparse gradients: use torch.optim.SparseAdam.")
     kind = torch.promote_types(p.dtype, state["exp_avg"].dtype)

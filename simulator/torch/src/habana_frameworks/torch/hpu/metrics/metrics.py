@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from datetime import datetime
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ _STATISTICS: dict[str, dict[str, Any]] = {
 _CACHE: dict[str, Any] = {"TotalHit": 0, "RecipeHit": {}, "TotalMiss": 0, "RecipeMiss": {}}
 
 
-class MetricDumpFormat(str, Enum):
+class MetricDumpFormat(StrEnum):
     """Formats of `metrics_dump`."""
 
     json = "json"
@@ -79,23 +79,18 @@ def metrics_dump(file_name: str, format: MetricDumpFormat | str = MetricDumpForm
     """Write all metrics of the process to a file that does not exist yet."""
     if format not in ("json", "text"):
         raise InvalidMetricDumpFileFormat(f"The format is {format!r}, but it has to be 'json' or 'text'.")
-    rows = [
-        {
-            "metric_name": metric.name(),
-            "triggered_by": "user",
-            "generated_on": datetime.now().isoformat(),
-            "statistics": dict(metric.stats()),
-        }
-        for metric in _metrics().values()
-    ]
+    now = datetime.now().isoformat()
     if format == "json":
+        rows = [
+            {"metric_name": each.name(), "triggered_by": "user", "generated_on": now, "statistics": dict(each.stats())}
+            for each in _metrics().values()
+        ]
         text = json.dumps(rows) + "\n"
     else:
-        text = "".join(
-            f"Metric name: {row['metric_name']}\nTriggered by: user\nGenerated on: {row['generated_on']}\nStatistics:\n"
-            + "".join(f"\t{name}: {value}\n" for name, value in dict(row["statistics"]).items())  # type: ignore[call-overload]
-            + "\n"
-            for row in rows
-        )
+        text = ""
+        for each in _metrics().values():
+            counts = "".join(f"\t{name}: {value}\n" for name, value in each.stats())
+            head = f"Metric name: {each.name()}\nTriggered by: user\nGenerated on: {now}\nStatistics:\n"
+            text += f"{head}{counts}\n"
     with Path(file_name).open("x", encoding="utf-8") as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""Switches and dumps of the bridge's compiler and memory. Names and signatures: [bridge] 1.19, `utils/debug/__init__.py`.
+"""Switches and dumps of the bridge's compiler and memory ([bridge] 1.19, `utils/debug/__init__.py`).
 
 Nothing is compiled or pooled here: switches do nothing, counts are 0, and what would print a report is refused.
 """

@@ -55,7 +55,9 @@ class FusedAdamW:
         """One update of the parameters whose gradient is not None; gradients in the parameters' order."""
         params = self.param_group["params"]
         if len(params) != len(gradients):
-            raise ValueError(f"There are {len(params)} parameters and {len(gradients)} gradients, but one is due for each.")
+            raise ValueError(
+                f"There are {len(params)} parameters and {len(gradients)} gradients, but one is due for each."
+            )
         given = [(p, gradient) for p, gradient in zip(params, gradients, strict=True) if gradient is not None]
         for p, _ in given:
             refuse_sharded(p)
