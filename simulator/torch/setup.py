@@ -9,8 +9,8 @@ from torch.utils.cpp_extension import BuildExtension, CppExtension
 HERE = Path(__file__).parent
 
 # Libraries read the release of Intel's software from the metadata of habana-torch-plugin (optimum-habana from
-# `pip list`, vllm-gaudi from importlib.metadata). The public part is the build of the collection's default release; the local label
-# says whose metadata they are, and `load.refuse_beside_real` goes by it.
+# `pip list`, vllm-gaudi from importlib.metadata). The public part is the build of the collection's default release.
+# The local label says whose metadata they are: `load.refuse_beside_real` goes by it.
 PLUGIN = "1.23.0.695+gaudi3.simulator"
 METADATA = f"""\
 Metadata-Version: 2.1

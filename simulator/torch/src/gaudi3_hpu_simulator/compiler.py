@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from gaudi3_hpu_simulator.errors import refuse
@@ -44,12 +45,12 @@ def hpu_backend(graph: Any, inputs: Any, **arguments: Any) -> Any:
     from gaudi3_hpu_simulator.passing import run_uncompiled
     from gaudi3_hpu_simulator.strictness import is_on
     from habana_frameworks.torch import mode
-    from habana_frameworks.torch.dynamo.compile_backend import config
 
     register()
     if mode.LAZY and is_on("compile-eager-only"):
         raise refuse("torch.compile in lazy mode, which Gaudi does not have either", "set PT_HPU_LAZY_MODE=0")
     run_uncompiled("graph compiler (hpu_backend)", "hpu_backend runs as aot_eager, nothing was compiled")
+    config: Any = import_module("habana_frameworks.torch.dynamo.compile_backend.config")
     with config.patch(arguments.get("options") or {}):  # an option that does not exist is an error, as on a Gaudi
         return lookup_backend("aot_eager")(graph, inputs)
 

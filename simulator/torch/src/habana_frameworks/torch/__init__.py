@@ -21,7 +21,7 @@ import habana_frameworks.torch.internal.bridge_config as bc  # noqa: E402
 
 __all__ = ["bc", "torch"]
 
-if bc.get_pt_hpu_gpu_migration():
+if bc.value("PT_HPU_GPU_MIGRATION"):
     import habana_frameworks.torch.gpu_migration  # noqa: F401
 if _os.environ.get("PT_HPU_LAZY_MODE", "0") != "0":
     from gaudi3_hpu_simulator.sharding import refuse_sharding as _refuse_sharding

@@ -19,13 +19,14 @@ _set: dict[str, bool | int | str] = {}
 def __getattr__(name: str) -> Any:
     verb, _, variable = name.upper().partition("_")
     if verb == "GET" and variable in DEFAULTS:
-        return lambda: _get(variable)
+        return lambda: value(variable)
     if verb == "SET" and variable in SETTABLE:
         return lambda value: _set.__setitem__(variable, value)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _get(variable: str) -> bool | int | str:
+def value(variable: str) -> bool | int | str:
+    """What the getter of a variable gives."""
     if variable == "PT_HPU_LAZY_MODE":  # read once, and by default eager here
         return int(mode.LAZY)
     default = DEFAULTS[variable]
@@ -43,7 +44,7 @@ def _get(variable: str) -> bool | int | str:
 def env_setting(var: str, val: Any) -> Iterator[None]:
     """Give a variable this value inside a `with`; only those with a setter have one to give."""
     setter = __getattr__(f"set_{var.lower()}")
-    before = _get(var.upper())
+    before = value(var.upper())
     setter(val)
     try:
         yield

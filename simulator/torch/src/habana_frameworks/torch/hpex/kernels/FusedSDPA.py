@@ -23,9 +23,13 @@ def gqa_input_reshape_fwd(
     """(batch, heads, ...) as (batch, groups, heads of a group, ...); keys and values have one head per group."""
     groups, heads = k.shape[1], q.shape[1]
     if attention_mask is not None:
-        mask = attention_mask.unflatten(1, (groups, -1)) if attention_mask.shape[1] == heads else None
-        attention_mask = attention_mask.unsqueeze(1) if mask is None else mask
-    return q.unflatten(1, (groups, -1)), k.unsqueeze(2), v.unsqueeze(2), attention_mask
+        shared = attention_mask.shape[1] != heads
+        attention_mask = attention_mask.unsqueeze(1) if shared else _grouped(attention_mask, groups)
+    return _grouped(q, groups), k.unsqueeze(2), v.unsqueeze(2), attention_mask
+
+
+def _grouped(tensor: torch.Tensor, groups: int) -> torch.Tensor:
+    return tensor.reshape(tensor.shape[0], groups, -1, *tensor.shape[2:])
 
 
 def gqa_output_reshape(tensor: torch.Tensor) -> torch.Tensor:

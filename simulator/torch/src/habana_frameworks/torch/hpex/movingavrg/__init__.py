@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import deepcopy
+from typing import Any
 
 import torch
 from torch import nn
@@ -21,8 +22,9 @@ class FusedEMA:
         if not decay >= 0:
             raise ValueError(f"decay is {decay}, but it has to be 0 or more.")
         parallel = isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel))
-        self.ema: nn.Module = deepcopy(model.module if parallel else model).eval()
-        self.decay = lambda count: decay * (1 - math.exp(-count / 2000))
+        single: Any = model.module if parallel else model
+        self.ema: nn.Module = deepcopy(single).eval()
+        self._decay = decay
         self.updates = updates
 
     @torch.no_grad()
@@ -30,7 +32,7 @@ class FusedEMA:
         """Follow the model's present weights."""
         _mark_step_if_lazy()
         self.updates += 1
-        share = self.decay(self.updates)
+        share = self._decay * (1 - math.exp(-self.updates / 2000))
         for average, value in zip(self.ema.state_dict().values(), model.state_dict().values(), strict=True):
             average.copy_(average * share + (1 - share) * value)
         _mark_step_if_lazy()

@@ -46,7 +46,7 @@ class FusedAdamW(torch.optim.Optimizer):
         }
         super().__init__(params, defaults)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update of all parameters; the closure's result, if one is given."""
         loss = closure() if closure is not None else None
         for group in self.param_groups:

@@ -84,7 +84,7 @@ def _is_enabled_synapse_layout_handling() -> bool:
 def _is_enabled_lazy_collectives() -> bool:
     from habana_frameworks.torch.internal import bridge_config
 
-    return bool(bridge_config.get_pt_hpu_enable_lazy_collectives())
+    return bool(bridge_config.value("PT_HPU_ENABLE_LAZY_COLLECTIVES"))
 
 
 def _hb_print(msg: str) -> None:
