@@ -50,3 +50,19 @@ def test_a_name_that_nobody_has_is_not_there() -> None:
 def test_gpu_migration_says_at_its_import_what_to_do() -> None:
     with pytest.raises(NotSimulated, match=r"GPU migration .*write 'hpu' for 'cuda'"):
         importlib.import_module("habana_frameworks.torch.gpu_migration")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "HabanaDataLoader",
+        "habana_dataset.ImageFolderWithManifest",
+        "aeon_config.get_aeon_config",
+        "aeon_transformers.HabanaAeonTransforms",
+        "aeon_manifest.generate_aeon_manifest",
+        "habana_dl_app.HabanaAcceleratedPytorchDL",
+    ],
+)
+def test_the_loader_of_images_is_there_and_refuses(name: str) -> None:
+    with pytest.raises(NotSimulated, match="or run on hardware"):
+        resolved(f"habana_dataloader.{name}")()
