@@ -437,7 +437,8 @@ hlml_return_t hlml_get_mac_addr_info(hlml_device_t device, uint64_t *mask, uint6
 	unsigned long long values[2 * PORT_WORDS];
 	hlml_return_t result = numbers_into(mask && external ? mask : NULL, device, "ports", values, 2 * PORT_WORDS);
 
-	for (unsigned int word = 0; result == HLML_SUCCESS && word < PORT_WORDS; word++) {
+	/* The last word first: the vendor's metric exporter has room for one word each, side by side. */
+	for (unsigned int word = PORT_WORDS; result == HLML_SUCCESS && word-- > 0;) {
 		mask[word] = values[word];
 		external[word] = values[PORT_WORDS + word];
 	}

@@ -181,11 +181,13 @@ def test_handles_by_address_and_by_uuid_are_those_by_index(machine: Machine, ope
 
 
 def test_a_load_shows(machine: Machine, open_library: LibraryMaker) -> None:
-    for module in range(8):
-        machine.process(4000 + module, {"LOCAL_RANK": str(module)})
-    machine.at(machine.now + 40)
+    machine.hold(2, 5, mib=70_001)
+    machine.hold(7, mib=300, share=0.5)
+    machine.at(machine.now + 60)
     library = open_library(machine)
-    for index, (draw, load, used) in enumerate(machine.csv("power.draw,utilization.aip,memory.used")):
+    shown = machine.csv("power.draw,utilization.aip,memory.used")
+    assert [index for index, row in enumerate(shown) if int(row[1])] == [2, 5, 7]
+    for index, (draw, load, used) in enumerate(shown):
         card = library.card(index)
         assert library.number("hlml_device_get_power_usage", card) == int(draw) * 1000
         assert library.structure("hlml_device_get_memory_info", Memory, card).used == int(used) * MIB
@@ -268,6 +270,19 @@ def test_ports_links_and_addresses(machine: Machine, open_library: LibraryMaker)
         ]
         library.call("hlml_device_get_mac_info", card, addresses, 4, 22, ctypes.byref(count))
         assert [mac.id for mac in addresses[: count.value]] == [22, 23, 24]
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0)])
+def test_port_masks_of_one_word_each_are_whole(
+    machine: Machine, open_library: LibraryMaker, first: int, second: int
+) -> None:
+    """The vendor's metric exporter gives one word for each mask, and they may lie side by side."""
+    library = open_library(machine)
+    whole, side_by_side = ((ctypes.c_uint64 * 2)(), (ctypes.c_uint64 * 2)()), (ctypes.c_uint64 * 3)()
+    library.call("hlml_get_mac_addr_info", library.card(0), *whole)
+    places = [ctypes.byref(side_by_side, 8 * place) for place in (first, second)]
+    library.call("hlml_get_mac_addr_info", library.card(0), *places)
+    assert (side_by_side[first], side_by_side[second]) == (whole[0][0], whole[1][0])
 
 
 @pytest.mark.parametrize("port", [0, 7, 23])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from simulated_machine import Machine
 
-from gaudi3_simulator.node import board
+from gaudi3_simulator.node import board, releases
 
 NONE_DETECTED = "Warning: no habanalabs network interfaces were detected\n"
 
@@ -83,3 +83,22 @@ def test_without_the_driver_there_is_no_port_device_either(bare: Callable[..., M
         f"accel{index} doesn't exist" for index in range(3)
     ]
     assert machine.run("manage_network_ifs.sh", "--up").out == NONE_DETECTED
+
+
+def test_a_gaudi_2_needs_the_firmware_of_a_gaudi_2(bare: Callable[..., Machine]) -> None:
+    machine = bare("gaudi-1", 2, board="HL-225")
+    machine.install(firmware=False)
+    for path, text in releases.firmware_files("1.23.0-695").items():
+        if "gaudi3/" in path:
+            machine.write(path, text)
+    machine.load()
+    assert machine.names("/dev/accel") == []
+    machine.install()
+    for name in ("habanalabs_ib", "habanalabs_en", "habanalabs_cn", "habanalabs"):
+        machine.ok("modprobe", "-r", name)
+    machine.load()
+    assert machine.read("/sys/class/accel/accel1/device/device_type") == "GAUDI2"
+    assert machine.csv("name,memory.total,memory.used") == [["HL-225", "98304", "768"]] * 2
+    machine.ok("manage_network_ifs.sh", "--up")
+    assert machine.ok("manage_network_ifs.sh", "--status").lines[1] == "3 ports up (8, 22, 23)"
+    assert machine.read("/sys/class/net/" + machine.names("/sys/class/net")[0] + "/speed") == "100000"

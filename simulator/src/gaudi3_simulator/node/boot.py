@@ -38,6 +38,7 @@ def boot() -> node.Node:
             simulated.clear_fault(faults.DEVICE_ACQUIRED)  # no process outlives a reboot
         if not paths.root():
             _mount_shadows(simulated.runtime["boot_options"])
+            _make_group("render")
         if not again:
             kernel_log.clear()
             readings.create_sensors()
@@ -146,6 +147,12 @@ def _copy(source: str, target: str) -> None:
                 pass
             with open(place, "wb") as file:
                 file.write(content)
+
+
+def _make_group(name: str) -> None:
+    """The group of device files, which udev brings on a whole system."""
+    if not any(line.startswith(f"{name}:") for line in _lines("/etc/group")):
+        subprocess.run(["/usr/sbin/groupadd", "--system", name], check=True)
 
 
 def _mount(source: str, target: str) -> None:

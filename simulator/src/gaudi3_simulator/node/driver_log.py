@@ -1,6 +1,6 @@
 """What the driver writes to the kernel log, by release.
 
-Each text is in a public transcript or in the driver's source; ``simulator/printed.yml`` names them. The driver's own name
+Each text is in a public transcript or in the driver's source, which ``simulator/printed.yml`` names. The driver's name
 for a card in these lines was ``accel accelN`` in 1.18 and ``habanalabs BDF`` in 1.23: where it changed is UNCONFIRMED.
 """
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from . import board, driver_log, faults, kernel_log, node, paths, processes, releases, strictness, sysfs
+from . import driver_log, faults, kernel_log, node, paths, processes, releases, strictness, sysfs
 
-FIRMWARE = "/lib/firmware/habanalabs/gaudi3"
+FIRMWARE = "/lib/firmware/habanalabs"
 SERVED = (releases.COMPAT, *releases.MODULES)
 # Modules of the kernel package that the RDMA module builds on.
 CORE = {"ib_core": (), "ib_uverbs": ("ib_core",)}
@@ -112,13 +112,13 @@ def probe(simulated: node.Node) -> None:
     firmware = _firmware(simulated)
     simulated.runtime["firmware"] = firmware
     simulated.runtime["devices_up"] = firmware is not None
-    version = simulated.driver_version
+    version, kind = simulated.driver_version, simulated.board
     for card in simulated.cards:
-        _log(simulated, driver_log.found(card, board.PCI_DEVICE))
+        _log(simulated, driver_log.found(card, kind.pci_device))
         if firmware is None:
             _log(simulated, *driver_log.no_firmware(card, version), level=kernel_log.ERROR)
         else:
-            _log(simulated, *driver_log.added(card, version, firmware, "GAUDI3", board.MEMORY_TOTAL_MIB))
+            _log(simulated, *driver_log.added(card, version, firmware, kind.device_type, kind.memory_total_mib))
     if firmware is not None and simulated.loaded(node.RDMA):
         _log_rdma(simulated)
 
@@ -132,12 +132,13 @@ def _firmware(simulated: node.Node) -> str | None:
     """Version of the installed firmware, or nothing when there is none."""
     if simulated.has_fault(faults.NO_FIRMWARE):
         return None
+    folder = f"{FIRMWARE}/{simulated.board.generation}"
     try:
-        images = sorted(os.listdir(paths.at(FIRMWARE)))
+        images = sorted(os.listdir(paths.at(folder)))
     except OSError:
         return None
     for image in images:
-        for line in (paths.read_text(f"{FIRMWARE}/{image}") or "").splitlines():
+        for line in (paths.read_text(f"{folder}/{image}") or "").splitlines():
             if line.startswith("version:"):
                 return line.partition(":")[2].strip()
     if not images:

@@ -19,7 +19,6 @@ HWMON = "/sys/class/hwmon"
 DEV = "/dev/accel"
 
 _MAJOR = 261  # ACCEL_MAJOR of the kernel
-_FIRST_HWMON = 16  # above the host's own sensors, which the node shows too
 _EEPROM_BYTES = 4096
 
 
@@ -80,7 +79,7 @@ def _readings(simulated: node.Node, card: node.Card, pci: str) -> dict[str, Entr
         f"{pci}/eeprom": Text(bytes(_EEPROM_BYTES)),
     }
     # Which sensors a Gaudi 3 has is UNCONFIRMED. The values are those of an idle card: a file cannot follow a job.
-    number = _FIRST_HWMON + card.index
+    number = card.index + 1
     hwmon = f"{pci}/hwmon/hwmon{number}"
     celsius = 0 if simulated.has_fault(faults.TEMPERATURE_ZERO, card.index) else kind.temperature_idle_c
     for name, text in {
