@@ -3,6 +3,10 @@
 # Written by `make strictness`; edit simulator/strictness.yml instead.
 
 RULES: dict[str, bool] = {
+    "compile-eager-only": True,
+    "graphs-lazy-only": True,
+    "graphs-read-nothing": True,
+    "lazy-no-sharding": True,
     "hl-smi-numbers-in-reset": True,
     "hl-smi-odd-cells": False,
     "hl-smi-power-54v": True,
