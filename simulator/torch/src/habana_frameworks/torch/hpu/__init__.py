@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from gaudi3_hpu_simulator.load import extension
-from habana_frameworks.torch.hpu import random
+from habana_frameworks.torch.hpu import metrics, random
 from habana_frameworks.torch.hpu._utils import (
     HABANA_VISIBLE_MODULES_VAR,
     HLS_MODULE_ID_VAR,
+    _get_available_modules_from_environ,
     _get_device_index,
-    available_modules,
     one_card,
     valid,
 )
-from habana_frameworks.torch.hpu.graphs import HPUGraph, ModuleCacher, wrap_in_hpu_graph
+from habana_frameworks.torch.hpu.graphs import (
+    HPUGraph,
+    ModuleCacher,
+    TensorPacker,
+    copy_to,
+    graph,
+    input_hash,
+    is_current_stream_capturing,
+    make_graphed_callables,
+    wrap_in_hpu_graph,
+    wrap_in_hpu_graph_func,
+)
 from habana_frameworks.torch.hpu.memory import (
     empty_cache,
     max_memory_allocated,
@@ -36,6 +46,7 @@ from habana_frameworks.torch.hpu.memory import (
     reset_max_memory_allocated,
     reset_peak_memory_stats,
 )
+from habana_frameworks.torch.hpu.metrics import metric_global, metric_localcontext, metrics_dump
 from habana_frameworks.torch.hpu.random import (
     get_rng_state,
     get_rng_state_all,
@@ -56,6 +67,9 @@ from habana_frameworks.torch.hpu.streams import (
     set_stream,
     stream,
 )
+from habana_frameworks.torch.hpu.switches import *  # noqa: F403
+from habana_frameworks.torch.hpu.switches import disable_dynamic_shape, enable_dynamic_shape, sdp_kernel
+from habana_frameworks.torch.hpu.tensors import *  # noqa: F403
 
 __all__ = [
     "HABANA_VISIBLE_MODULES_VAR",
@@ -65,8 +79,9 @@ __all__ = [
     "ModuleCacher",
     "Stream",
     "StreamContext",
+    "TensorPacker",
     "_get_device_index",
-    "can_device_access_peer",
+    "copy_to",
     "current_device",
     "current_stream",
     "default_stream",
@@ -79,20 +94,22 @@ __all__ = [
     "exchange_device",
     "getDeterministic",
     "get_amp_supported_dtype",
-    "get_arch_list",
     "get_autocast_hpu_dtype",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
-    "get_gencode_flags",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
     "init",
     "initial_seed",
+    "input_hash",
     "is_autocast_hpu_enabled",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -105,6 +122,10 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "memory_usage",
+    "metric_global",
+    "metric_localcontext",
+    "metrics",
+    "metrics_dump",
     "random",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
@@ -121,6 +142,7 @@ __all__ = [
     "synchronize",
     "utilization",
     "wrap_in_hpu_graph",
+    "wrap_in_hpu_graph_func",
 ]
 
 NAME = "GAUDI3"
@@ -154,7 +176,7 @@ def set_device(device: Any) -> None:
     one_card(index)
     # Where index-is-zero is off: as release 1.19 of Habana's bridge, by whose hpu/__init__.py it is the module's place.
     if index > 0 and not is_initialized() and HLS_MODULE_ID_VAR not in os.environ:
-        os.environ[HLS_MODULE_ID_VAR] = str(available_modules()[index])
+        os.environ[HLS_MODULE_ID_VAR] = str(_get_available_modules_from_environ()[index])
 
 
 def exchange_device(device: int) -> int:
@@ -215,28 +237,6 @@ def get_device_capability(device: Any = None) -> str:
     return "simulated"
 
 
-def get_arch_list() -> list[str]:
-    """The generation of the card, in a list."""
-    return [get_device_name()]
-
-
-def get_gencode_flags() -> str:
-    """Flags of code generation: none."""
-    return ""
-
-
-def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether two cards of the machine reach each other, which all do."""
-    init()
-    pair = [_get_device_index(one, optional=True) for one in (device, peer_device)]
-    for index in pair:
-        if not 0 <= index < device_count():
-            raise AssertionError(f"Invalid device id: {index}, this machine has {device_count()} cards.")
-    if pair[0] == pair[1]:
-        raise AssertionError(f"Both device ids are {pair[0]}.")
-    return True
-
-
 def synchronize(device: Any = None) -> None:
     """Wait for the card: operations have run when they return."""
     init()
@@ -289,14 +289,6 @@ def get_autocast_hpu_dtype() -> torch.dtype:
     return torch.get_autocast_dtype("hpu")
 
 
-def enable_dynamic_shape() -> None:
-    """Nothing is compiled here, so shapes may always change."""
-
-
-def disable_dynamic_shape() -> None:
-    """Nothing is compiled here, so shapes may always change."""
-
-
 _deterministic = False
 
 
@@ -316,9 +308,3 @@ def utilization(device: Any = None) -> int:
     from gaudi3_hpu_simulator.errors import refuse
 
     raise refuse("utilisation", "measure on hardware")
-
-
-@contextlib.contextmanager
-def sdp_kernel(enable_recompute: bool = False, **options: Any) -> Iterator[None]:
-    """Options of FusedSDPA, which has one kernel here."""
-    yield

@@ -1,4 +1,4 @@
-"""Indexes of cards, and the modules that the environment names."""
+"""Indexes of cards, and the variables that say which card a process takes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def valid(device: Any = None) -> int:
     raise AssertionError(f"Invalid device id: {index} is negative.")
 
 
-def available_modules() -> list[int]:
-    """The module ids of HABANA_VISIBLE_MODULES, those of a whole server where it is unset or empty."""
-    text = os.environ.get(HABANA_VISIBLE_MODULES_VAR, "")
-    return [int(module) for module in text.split(",")] if text else list(range(8))
+def _get_module_id_from_environ() -> int:
+    return int(os.environ.get(HLS_MODULE_ID_VAR) or -1)
+
+
+def _get_available_modules_from_environ() -> list[int]:
+    return [int(module) for module in (os.environ.get(HABANA_VISIBLE_MODULES_VAR) or "0,1,2,3,4,5,6,7").split(",")]
