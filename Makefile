@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare test lint hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants proof-strictness strictness system molecule-test molecule sanity artifact build bench clean help
+	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants proof-strictness proof-torch-versions strictness contract system molecule-test molecule sanity artifact build bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -100,6 +100,7 @@ simulator-test: $(VENV)/.dev
 
 device-test: $(VENV)/.dev hpu
 	cd simulator/torch && pytest -q
+	$(BIN)/python -m pytest -q tests/contract
 
 deploy-test: $(VENV)/.dev
 	cd deploy && $(call covered,deploy)
@@ -131,6 +132,32 @@ proof-mutants: $(VENV)/.dev
 # One rule of simulator/strictness.yml turned round at a time, each of which a test must notice.
 proof-strictness: $(VENV)/.dev hpu
 	GAUDI3_PROOF=strictness pytest -v -m "proof or not proof" tests/suite/test_strictness.py
+
+# The launcher over the torchrun of each torch that Intel's releases ship, from wheels of which only the Python files are
+# used; those for arm64 are the smallest. Four minutes, most of them waiting.
+TORCH_WHEELS := .cache/torch-wheels
+proof-torch-versions: $(VENV)/.dev
+	for version in 2.9.1 2.10.0 2.11.0; do \
+		ls $(TORCH_WHEELS)/torch-$$version-*.whl >/dev/null 2>&1 || pip download --quiet --no-deps --only-binary=:all: \
+			--python-version=3.12 --platform=manylinux_2_28_aarch64 --dest=$(TORCH_WHEELS) torch==$$version || exit 1; \
+	done
+	cd trainer && GAUDI3_PROOF=torch-versions pytest -v -m "proof or not proof" tests/test_torch_versions.py
+
+# Programs of other people on the simulated device and node, and docs/contract.md. Repositories are read from the folder
+# CONTRACT_SOURCES, laid out as OWNER/NAME. ROWS= runs some rows alone. A row that held with the same sources is not run again.
+contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/optimum/.ready
+	$(BIN)/python -m tests.contract.run $(ROWS)
+
+.cache/contract/frameworks/.ready: requirements/contract.txt
+.cache/contract/optimum/.ready: requirements/contract-optimum.txt
+# Over the checkout's environment, which has torch; what is pinned here comes first.
+.cache/contract/%/.ready: | $(VENV)/.dev
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text("import site; site.addsitedir(\"" + "$(CURDIR)/$(VENV)/lib/" + pathlib.Path(sysconfig.get_path("purelib")).parent.name + "/site-packages\")\n")'
+	$(@D)/bin/python -m pip install --quiet wheel
+	DS_BUILD_OPS=0 $(@D)/bin/python -m pip install --quiet --no-deps --no-build-isolation -r $(filter requirements/%,$^)
+	@touch $@
 
 # Hand the rules of simulator/strictness.yml to the simulated node and the simulated device.
 strictness: $(VENV)/.dev

@@ -96,11 +96,11 @@ def test_the_hpu_device_is_built_once_for_its_sources_and_its_torch(
         with zipfile.ZipFile(Path(command[1]) / "out" / "device.whl", "w") as wheel:
             wheel.writestr("habana_frameworks/__init__.py", "")
 
-    def add(number: int) -> Path:
+    def add(number: int, python: str = "3.11") -> Path:
         packages = tmp_path / str(number) / "packages"
         packages.mkdir(parents=True)
         (packages / "torch.py").touch()
-        hpu.add_device(packages, tmp_path / str(number), requirements, lambda root, wanted: root.mkdir(), run)
+        hpu.add_device(packages, tmp_path / str(number), requirements, python, lambda root, _: root.mkdir(), run)
         assert sorted(path.name for path in packages.parent.iterdir()) == ["packages"], "the compiler does not stay"
         return packages
 
@@ -111,3 +111,5 @@ def test_the_hpu_device_is_built_once_for_its_sources_and_its_torch(
     add(3)
     assert len(commands) == 2
     assert len(list(tmp_path.glob("hpu-*.whl"))) == 1, "the older one is of no more use"
+    add(4, python="3.13")
+    assert len(list(tmp_path.glob("hpu-*.whl"))) == 2, "each Python has its own"

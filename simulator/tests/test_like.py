@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gaudi3_simulator import SimulatorError, cli, cluster, network
+from gaudi3_simulator import SimulatorError, cli, cluster, network, nodes
 from gaudi3_simulator.home import Cluster, Node, load_cluster
 from gaudi3_simulator.inventory import inventory
 from gaudi3_simulator.terraform import Machines, read_machines, subnet_of
@@ -110,15 +110,16 @@ def test_a_machine_that_terraform_replaced_is_replaced_here(tmp_path: Path) -> N
     assert cluster._replaced(before, after) == ["a", "b"]
     assert cluster._replaced(after, after) == []
     before.folder.mkdir(parents=True)
-    cluster._update_hosts(before)
+    nodes.update_hosts(before)
     hosts = before.folder / "hosts-a"
     with hosts.open("a") as stream:
         stream.write("192.0.2.1 registry.example.com\n\n# of a role\n")
     inode = hosts.stat().st_ino
-    cluster._update_hosts(after)
+    nodes.update_hosts(after)
     assert hosts.read_text().splitlines() == [
         "127.0.0.1 localhost",
         "10.42.0.2 vault",
+        "10.42.0.2 vault-storage",
         "10.42.16.5 b",
         "192.0.2.1 registry.example.com",
         "",

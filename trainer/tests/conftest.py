@@ -5,10 +5,12 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from zygote import Client, Started
 
     Process = subprocess.Popen[str] | Started
+
+# The simulated cards of this run of the tests are not those of another one, which may hold all of them.
+os.environ["GAUDI3_HPU_SIMULATOR_CARDS"] = tempfile.mkdtemp(prefix="gaudi3-cards-")
+atexit.register(shutil.rmtree, os.environ["GAUDI3_HPU_SIMULATOR_CARDS"], ignore_errors=True)
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 SMALL = (

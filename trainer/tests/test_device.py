@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -20,14 +21,14 @@ from gaudi3_scale.errors import ConfigError, TrainerError
 
 @pytest.fixture
 def habana(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """A stand-in for Intel's plugin on a node with two cards; the list collects its calls."""
+    """A stand-in for Intel's plugin on a node with eight cards; the list collects its calls."""
     calls: list[str] = []
     package = ModuleType("habana_frameworks")
     package.__path__ = []
     package.__spec__ = ModuleSpec("habana_frameworks", None)
     parts = {name: ModuleType(f"habana_frameworks.{name}") for name in MODULES}
     parts["torch.hpu"].is_available = lambda: True  # type: ignore[attr-defined]
-    parts["torch.hpu"].device_count = lambda: 2  # type: ignore[attr-defined]
+    parts["torch.hpu"].device_count = lambda: 8  # type: ignore[attr-defined]
     parts["torch.core"].mark_step = lambda: calls.append("mark_step")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "habana_frameworks", package)
     for name, module in parts.items():
@@ -84,10 +85,70 @@ def test_a_named_device_that_is_missing_is_never_replaced(wanted: str, sentence:
 
 def test_an_hpu_goes_first_with_hccl_and_needs_no_mark_step_in_eager_mode(habana: list[str]) -> None:
     device = resolve("auto", 1, 2)
-    assert (device.type, device.index, device.backend) == ("hpu", 1, "hccl")
-    assert device.torch_device() == torch.device("hpu", 1)
+    assert (device.type, device.index, device.backend) == ("hpu", 0, "hccl")
+    assert device.torch_device() == torch.device("hpu", 0)
     device.step_boundary()
     assert habana == []
+
+
+def only_index_0(given: Any = None) -> int:
+    """As Intel's bridge has it: a process has one card, and any other index is an error."""
+    if given not in (0, None, torch.device("hpu", 0)):
+        raise RuntimeError(f"habana active device: {given} != 0")
+    return 0
+
+
+@pytest.mark.parametrize("local_rank", [0, 1, 3, 7])
+def test_a_process_has_index_0_on_a_gaudi_whatever_its_local_rank(
+    local_rank: int, habana: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The card that it is follows from HLS_MODULE_ID, which Intel's plugin sets from the local rank."""
+    from gaudi3_scale.integration.accelerator import GaudiAccelerator
+
+    states: list[Any] = []
+    stand_in = SimpleNamespace(
+        mem_get_info=lambda device: (only_index_0(device), 2**30),
+        get_rng_state=lambda device: torch.full((1,), only_index_0(device)),
+        set_rng_state=lambda state, device: states.append((state, only_index_0(device))),
+        # It would set HLS_MODULE_ID, and with it choose a card, where the launcher left that to the driver.
+        set_device=lambda device: pytest.fail("set_device was called"),
+    )
+    monkeypatch.setattr(torch, "hpu", stand_in, raising=False)
+    monkeypatch.setattr(torch, "get_device_module", lambda device: stand_in)
+    device = resolve("hpu", local_rank, 8)
+    assert device.memory_limit() == 2**30
+    device.set_random_state(device.random_state())
+    accelerator = GaudiAccelerator("hpu")
+    root = accelerator.get_parallel_devices(accelerator.parse_devices(8))[local_rank]
+    accelerator.setup_device(root)
+    assert [root, device.torch_device()] == [torch.device("hpu", 0)] * 2
+    assert states == [(torch.tensor([0]), 0)]
+
+
+@pytest.mark.usefixtures("habana")
+@pytest.mark.parametrize("given", [[1], [2, 3], "4,5", [0, 1, 3]])
+def test_cards_are_not_named_by_an_index(given: Any) -> None:
+    """A job would run on other cards than those."""
+    from gaudi3_scale.integration.accelerator import GaudiAccelerator
+
+    with pytest.raises(ConfigError) as refused:
+        GaudiAccelerator("hpu").parse_devices(given)
+    listed = [int(part) for part in given.split(",")] if isinstance(given, str) else given
+    assert str(refused.value) == (
+        f"devices is {listed}, but a process cannot choose its Gaudi card by an index: give the number of cards "
+        f"({len(listed)}), and name their modules in HABANA_VISIBLE_MODULES."
+    )
+
+
+@pytest.mark.usefixtures("habana")
+def test_cards_are_given_by_their_number() -> None:
+    from gaudi3_scale.integration.accelerator import GaudiAccelerator
+
+    accelerator = GaudiAccelerator("hpu")
+    counts = [len(accelerator.parse_devices(given)) for given in (1, 4, "8", -1, [0], "0,1,2,3")]
+    assert counts == [1, 4, 8, 8, 1, 4]
+    with pytest.raises(ConfigError, match=r"^devices is \[0, 1, 2, 3, 4, 5, 6, 7, 8\], but this node has 8 hpu device"):
+        accelerator.parse_devices(9)
 
 
 def test_lazy_mode_marks_every_step_boundary(habana: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,8 +164,8 @@ def test_an_hpu_is_not_used_when_the_cpu_was_asked_for(habana: list[str]) -> Non
 
 
 def test_a_node_with_more_processes_than_cards_is_refused(habana: list[str]) -> None:
-    with pytest.raises(ConfigError, match=r"^3 processes were started on this node, which has 2 hpu device\(s\): "):
-        resolve("hpu", 0, 3)
+    with pytest.raises(ConfigError, match=r"^9 processes were started on this node, which has 8 hpu device\(s\): "):
+        resolve("hpu", 0, 9)
 
 
 @pytest.mark.usefixtures("no_cuda")

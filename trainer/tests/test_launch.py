@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import signal
+from pathlib import Path
 
+import pytest
+from conftest import free_port, kill, wait_for
+from old_launchers import VERSIONS
 from torch.distributed import run as torchrun
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
+from torch.distributed.elastic.multiprocessing.api import PContext, _terminate_process_handler
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 from torch.distributed.launcher import api
+from zygote import Client, Started
 
 from gaudi3_scale import launch
+from gaudi3_scale.errors import ConfigError
 
 
 def test_torchrun_is_as_the_launcher_takes_it_to_be() -> None:
@@ -24,8 +32,56 @@ def test_torchrun_is_as_the_launcher_takes_it_to_be() -> None:
     assert "redundancy_list" in inspect.getsource(dynamic_rendezvous._RendezvousState)
     shared = inspect.getsource(dynamic_rendezvous.DynamicRendezvousHandler.next_rendezvous)
     assert "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" in shared
+    assert list(inspect.signature(PContext.close).parameters) == ["self", "death_sig", "timeout"]
+    assert list(inspect.signature(_terminate_process_handler).parameters) == ["signum", "frame"]
 
 
 def test_the_signals_are_torchruns_and_sigusr1() -> None:
     default = torchrun.get_args_parser().get_default("signals_to_handle")
     assert f"{default},SIGUSR1" == launch.SIGNALS
+
+
+def start(warm: Client, folder: Path, version: str, patience: int, *seconds: float) -> Started:
+    """As many workers as there are numbers, under the launcher with the torchrun of that version."""
+    arguments = ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--rdzv-id=test"]
+    arguments += [f"--nproc-per-node={len(seconds)}", "--monitor-interval=0.1", "--no-python", "patient_worker"]
+    arguments += [str(folder), *map(str, seconds)]
+    environment = {"OLD_TORCH": version, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(patience)}
+    return warm.start("launch", arguments, environment, folder / "log")
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_signal_to_the_launcher_leaves_the_workers_their_time_on_every_torch(
+    version: str, number: signal.Signals, warm: Client, tmp_path: Path
+) -> None:
+    launcher = start(warm, tmp_path, version, 30, 2.0)
+    wait_for((tmp_path / "ready-0").exists, "worker", lambda: launcher.poll() is not None)
+    kill(launcher.pid, number)
+    assert launcher.wait(30) == 75, launcher.output()
+    assert (tmp_path / "saved-0").read_text() == number.name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_worker_that_leaves_first_leaves_the_others_their_time(version: str, warm: Client, tmp_path: Path) -> None:
+    launcher = start(warm, tmp_path, version, 30, -0.1, 2.0)
+    assert launcher.wait(30) == 75, launcher.output()
+    assert (tmp_path / "saved-1").read_text() == "SIGTERM"
+
+
+def test_a_worker_that_takes_longer_than_it_was_given_is_killed(warm: Client, tmp_path: Path) -> None:
+    launcher = start(warm, tmp_path, "2.11.0", 2, 20.0)
+    wait_for((tmp_path / "ready-0").exists, "worker", lambda: launcher.poll() is not None)
+    kill(launcher.pid, signal.SIGTERM)
+    assert 1.5 < wait_for(lambda: launcher.poll() is not None, "end", seconds=10) < 8
+    assert not (tmp_path / "saved-0").exists()
+
+
+@pytest.mark.parametrize("given", ["soon", "-1", "2.5"])
+def test_a_time_that_is_no_number_is_refused_in_a_sentence(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", given)
+    with pytest.raises(ConfigError) as refused:
+        launch._seconds(None)
+    sentence = f"TORCH_ELASTIC_SHUTDOWN_TIMEOUT is {given!r}: give a whole number of seconds, or unset it."
+    assert str(refused.value) == sentence
+    assert launch._seconds(45) == 45

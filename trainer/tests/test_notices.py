@@ -61,6 +61,36 @@ def test_a_signal_is_a_notice_with_the_time_its_sender_gives(number: signal.Sign
     assert process.returncode == 0
 
 
+def torch_of(folder: Path, knows: bool) -> str:
+    """A folder for PYTHONPATH with a torch whose launcher reads the variable, or does not."""
+    launcher = folder / "torch" / "distributed" / "launcher" / "api.py"
+    launcher.parent.mkdir(parents=True)
+    (folder / "torch" / "__init__.py").write_text("raise ImportError('nobody may import torch to find this out')")
+    launcher.write_text('shutdown = os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30")\n' if knows else "pass\n")
+    return f"{folder}:{SOURCE}"
+
+
+@pytest.mark.parametrize(
+    ("knows", "ours", "variable", "seconds"),
+    [
+        (True, False, "113", 110),
+        (False, False, "113", 27),  # it waits the 30 seconds that are written in its source, whatever one asks for
+        (False, False, "20", 27),
+        (False, True, "113", 110),  # the launcher of gaudi3_scale keeps to it on every torch
+        (True, True, "40", 37),
+        (True, False, None, 27),
+        (False, True, None, 27),
+    ],
+)
+def test_the_time_that_a_process_has_is_what_its_launcher_keeps_to(
+    knows: bool, ours: bool, variable: str | None, seconds: int, tmp_path: Path
+) -> None:
+    environment = {"GRACE": "0", "PYTHONPATH": torch_of(tmp_path, knows), "TORCHELASTIC_RUN_ID": "test"}
+    environment |= {"GAUDI3_LAUNCH_LEAVING": str(tmp_path / "leaving")} if ours else {}
+    environment |= {} if variable is None else {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": variable}
+    assert script("print(round(notices.grace()))", **environment).communicate(timeout=30)[0] == f"ready\n{seconds}\n"
+
+
 def test_two_signals_at_once_are_one_and_a_later_one_ends_a_process_that_is_stuck_in_c() -> None:
     process = script("import ctypes\nwhile True: ctypes.CDLL(None).sleep(60)  # each signal ends one sleep only")
     assert process.stdout is not None and process.stdout.readline() == "ready\n"

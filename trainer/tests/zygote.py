@@ -161,6 +161,10 @@ def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gau
 
         own_trainer.main(Path(arguments[0]), "plain" in arguments)
         sys.exit(0)
+    if name == "patient_worker":
+        import old_launchers
+
+        old_launchers.worker(Path(arguments[0]), [float(part) for part in arguments[1:]])
     import filling
     import pausing
     import poisoning
@@ -177,6 +181,10 @@ def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gau
 def launch(arguments: Sequence[str], environment: dict[str, str]) -> NoReturn:
     """Be the launcher of `gaudi3_scale`."""
     fork_workers(environment, lambda args: (args[0], args[1:]))
+    if "OLD_TORCH" in environment:
+        import old_launchers
+
+        old_launchers.install(environment["OLD_TORCH"])
     from gaudi3_scale import launch as launcher
 
     launcher.main(arguments)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import SimulatorError, __version__, cluster, stages
+from . import SimulatorError, __version__, cluster, nodes, stages, systems
 from .home import Cluster, clusters
 from .node import faults
 from .podman import Podman, missing_packages
@@ -52,6 +52,15 @@ def build_parser() -> argparse.ArgumentParser:
         "again with a newer one: adds and removes nodes accordingly",
     )
     up.add_argument("--authorized-key", metavar="FILE", help="with --like: public key that opens the nodes too")
+    up.add_argument(
+        "--system", choices=systems.SYSTEMS, default="", help="Debian of a new cluster's nodes (default: 12)"
+    )
+    up.add_argument(
+        "--present-as",
+        choices=systems.PRESENTATIONS,
+        default="",
+        help="supported system whose name a new cluster's nodes bear: the facts that roles look at, not its packages",
+    )
     up.add_argument("--stage", metavar="STAGE", help="a new cluster of the nodes that 'save' kept, as they were then")
     save = command("save", "keep a running cluster as a stage; its nodes are shut down for it, and started again")
     save.add_argument("stage", help="name of the stage, e.g. drivers")
@@ -81,14 +90,14 @@ def _status(as_json: bool) -> None:
     podman = None if missing_packages() else Podman()
     rows = []
     for each in clusters():
-        running = podman.names(cluster.label(each.name), running=True) if podman else []
+        running = podman.names(nodes.label(each.name), running=True) if podman else []
         rows += [
             {
                 "cluster": each.name,
                 "node": node.name,
                 "address": node.address,
                 "cards": node.cards,
-                "running": cluster.container(each, node.name) in running,
+                "running": nodes.container(each, node.name) in running,
             }
             for node in each.all_nodes()
         ]
@@ -126,8 +135,10 @@ def _stages(as_json: bool) -> None:
 
 def _up(arguments: argparse.Namespace) -> Cluster:
     if arguments.stage:
-        if arguments.like or arguments.authorized_key:
-            raise SimulatorError("--stage was given with --like or --authorized-key: give one of them.")
+        if arguments.like or arguments.authorized_key or arguments.system or arguments.present_as:
+            raise SimulatorError(
+                "--stage was given with --like, --authorized-key, --system or --present-as: give one of them."
+            )
         made, stage = stages.up_from(
             arguments.stage, arguments.name, arguments.nodes, not arguments.no_monitor, _say, arguments.subnet
         )
@@ -138,8 +149,11 @@ def _up(arguments: argparse.Namespace) -> Cluster:
         if arguments.authorized_key:
             raise SimulatorError("--authorized-key was given without --like: give both, or neither.")
         return cluster.up(
-            arguments.name, arguments.nodes, arguments.cards, not arguments.no_monitor, _say, arguments.subnet
-        )
+            arguments.name, arguments.nodes, arguments.cards, not arguments.no_monitor, _say, arguments.subnet,
+            arguments.system, arguments.present_as,
+        )  # fmt: skip
+    if arguments.system or arguments.present_as:
+        raise SimulatorError("--like was given with --system or --present-as: give one of them.")
     key = _read(arguments.authorized_key, "--authorized-key") if arguments.authorized_key else ""
     machines = read_machines(_read(arguments.like, "--like"))
     return cluster.up_like(arguments.name, machines, _say, arguments.subnet, key)

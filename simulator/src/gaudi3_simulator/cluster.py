@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
@@ -19,28 +15,17 @@ from . import SimulatorError
 from .home import Cluster, Node, clusters, home, load_cluster, write_atomically
 from .image import ensure_image
 from .network import check_same_subnet, free_subnet, new_subnet
-from .node.launchers import image_files
+from .nodes import container, label, let_in, record_host_keys, start_node, start_vault, update_hosts, wait_until_booted
 from .podman import PACKAGES, Podman, missing_packages
+from .systems import PRESENTATIONS, choose, distribution
 from .terraform import Machines, subnet_of
 from .vendor import build_repository
+from .vendor.rpm import build_rpm_repository
 
-_NODE_PACKAGE = Path(__file__).resolve().parent / "node"
-_NODE_TARGET = "/usr/lib/gaudi3-simulator/gaudi3_simulator_node"
-_CAPABILITIES = "NET_ADMIN,SYS_ADMIN,SYS_PTRACE,SYS_NICE,IPC_LOCK"
 _MAX_NODES = 64
 _INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 
 Say = Callable[[str], None]
-
-
-def label(cluster: str) -> str:
-    """Label on every container of ``cluster`` under this home folder."""
-    return f"gaudi3-simulator={hashlib.sha256(str(home()).encode()).hexdigest()[:8]}-{cluster}"
-
-
-def container(cluster: Cluster, node: str) -> str:
-    """Name of the container of ``node``."""
-    return f"gaudi3-{cluster.name}-{node}"
 
 
 @contextmanager
@@ -99,19 +84,31 @@ def _wanted(cluster: Cluster, nodes: int, cards: int, monitor: bool) -> Cluster:
     return cluster
 
 
-def up(name: str, nodes: int, cards: int, monitor: bool, say: Say, subnet: str | None = None) -> Cluster:
-    """Bring cluster ``name`` to at least ``nodes`` Gaudi nodes; nodes that run already are left alone."""
+def up(
+    name: str, nodes: int, cards: int, monitor: bool, say: Say, subnet: str | None = None,
+    system: str = "", present_as: str = "",
+) -> Cluster:  # fmt: skip
+    """Bring cluster ``name`` to at least ``nodes`` Gaudi nodes; nodes that run already are left alone.
+
+    New clusters run ``system``, one of ``systems.SYSTEMS``, and present themselves as ``present_as``.
+    """
     if not 1 <= nodes <= _MAX_NODES:
         raise SimulatorError(f"--nodes was {nodes}: give 1 to {_MAX_NODES}.")
     if not 1 <= cards <= 8:
         raise SimulatorError(f"--cards was {cards}: a Gaudi 3 node has 1 to 8 cards.")
+    choose(system, present_as)
 
     def wanted(known: Cluster | None) -> Cluster:
         if known is None:
-            return _wanted(Cluster(name, new_subnet(subnet) if subnet else free_subnet(name)), nodes, cards, monitor)
+            network = new_subnet(subnet) if subnet else free_subnet(name)
+            made = Cluster(name, network, system=choose(system, present_as).name, present_as=present_as)
+            return _wanted(made, nodes, cards, monitor)
         if known.like:
             raise SimulatorError(f"Cluster {name} was made with --like: give --like again, or another --name.")
         check_same_subnet(known, subnet)
+        for option, wish, have in (("--system", system, known.system), ("--present-as", present_as, known.present_as)):
+            if wish and wish != (have or "debian-12"):
+                raise SimulatorError(f"Cluster {name} has {option} {have or 'of the default'}: give another --name.")
         return _wanted(known, nodes, cards, monitor)
 
     return bring_up(name, wanted, say)
@@ -139,10 +136,14 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
     preflight()
     with lock():
         podman = Podman()
-        image = ensure_image(podman, say)
-        build_repository(home() / "vendor")
         known = load_cluster(name)
         cluster = wanted(load_cluster(name))
+        presented = PRESENTATIONS.get(cluster.present_as)
+        dnf = presented is not None and presented.family == "rhel"
+        image = ensure_image(podman, say, choose(cluster.system, cluster.present_as), dnf=dnf)
+        build_repository(home() / "vendor")
+        if dnf:
+            build_rpm_repository(podman, image, home() / "vendor")
         # Before the record says otherwise: killed in between, the next run would take the old ones for the new.
         podman.remove([container(cluster, node) for node in _replaced(known, cluster)] if known else [])
         cluster.folder.mkdir(parents=True, exist_ok=True)
@@ -156,16 +157,18 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
             podman.run("network", "create", "--disable-dns", "--subnet", cluster.subnet, network)
         running = set(podman.names(label(name), running=True))
         if container(cluster, "vault") not in running:
-            _start_vault(podman, cluster, image)
-        _update_hosts(cluster)
+            start_vault(podman, cluster, image)
+        update_hosts(cluster)
         fresh = [node for node in cluster.all_nodes() if container(cluster, node.name) not in running]
         for node in fresh:
             say(f"  {node.name} at {node.address}" + (f" with {node.cards} cards" if node.cards else ""))
-            _start_node(podman, cluster, node, image)
+            start_node(podman, cluster, node, image)
     for node in fresh:
         wait_until_booted(podman, cluster, node)
-        _let_in(podman, cluster, node)
-    _record_host_keys(podman, cluster)
+        if presented and node.name not in cluster.images and (script := distribution.install_script(presented)):
+            podman.run("exec", container(cluster, node.name), "sh", "-c", script)
+        let_in(podman, cluster, node)
+    record_host_keys(podman, cluster)
     return cluster
 
 
@@ -173,25 +176,6 @@ def _replaced(known: Cluster, wanted: Cluster) -> list[str]:
     """Nodes that are no longer wanted, or have another machine's address now."""
     there = {node.name: node for node in wanted.all_nodes()}
     return [node.name for node in known.all_nodes() if there.get(node.name) != node]
-
-
-def _let_in(podman: Podman, cluster: Cluster, node: Node) -> None:
-    """The image's first user, as cloud-init sets it up: a key, and sudo without a password."""
-    keys = cluster.key.with_suffix(".pub").read_text() + cluster.authorized_key
-    home_folder = "/root" if cluster.user == "root" else f"/home/{cluster.user}"
-    script = """set -eu
-if ! id -u "$1" >/dev/null 2>&1; then
-  useradd --create-home --shell /bin/bash "$1"
-  echo "$1 ALL=(ALL) NOPASSWD:ALL" > /etc/sudoers.d/90-cloud-init-users
-  chmod 0440 /etc/sudoers.d/90-cloud-init-users
-fi
-install -d -m 0700 -o "$1" "$2/.ssh"
-printf '%s\n' "$3" > "$2/.ssh/authorized_keys"
-chown "$1" "$2/.ssh/authorized_keys"
-chmod 0600 "$2/.ssh/authorized_keys"
-"""
-    name = container(cluster, node.name)
-    podman.run("exec", name, "bash", "-c", script, "let-in", cluster.user, home_folder, keys.strip())
 
 
 def _raise_inotify(nodes: int) -> None:
@@ -202,122 +186,6 @@ def _raise_inotify(nodes: int) -> None:
         if not kept.exists():
             write_atomically(kept, before)
         _INOTIFY.write_text(str(128 + 8 * nodes))
-
-
-def _vault_address(cluster: Cluster) -> str:
-    return str(list(ipaddress.ip_network(cluster.subnet))[2])
-
-
-def _start_vault(podman: Podman, cluster: Cluster, image: str) -> None:
-    podman.run(
-        "run", "-d", "--replace", "--restart=always", "--name", container(cluster, "vault"), "--hostname", "vault",
-        "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", _vault_address(cluster),
-        "--read-only", "-v", f"{home() / 'vendor'}:/srv:ro", image,
-        "/usr/bin/python3", "-m", "http.server", "80", "--directory", "/srv",
-    )  # fmt: skip
-
-
-def _start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> None:
-    name = container(cluster, node.name)
-    saved = cluster.images.get(node.name)
-    podman.run(
-        "create", "--replace", "--restart=always", "--name", name, "--hostname", node.name, "--systemd=always",
-        "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", node.address,
-        "--cap-add", _CAPABILITIES, "--security-opt", "unmask=/proc/sys",
-        "--mac-address", _mac_address(node),
-        "-v", f"{cluster.folder / f'hosts-{node.name}'}:/etc/hosts", saved or image,
-    )  # fmt: skip
-    if saved:
-        podman.run("start", name)
-        return
-    with tempfile.TemporaryDirectory(dir=cluster.folder) as folder:
-        root = Path(folder)
-        _write(root / "root/.ssh/authorized_keys", 0o600, cluster.key.with_suffix(".pub").read_text())
-        # Ansible warns where it has to make its folder itself.
-        (root / "root/.ansible/tmp").mkdir(parents=True)
-        (root / "root/.ansible/tmp").chmod(0o700)
-        (root / "root").chmod(0o700)
-        (root / "root/.ssh").chmod(0o700)
-        if node.cards:
-            _add_cards(root, node)
-        podman.run("cp", f"{root}/.", f"{name}:/")
-    podman.run("start", name)
-
-
-def _mac_address(node: Node) -> str:
-    """A locally administered address that stays: after a power cycle the peers' ARP caches still hold."""
-    return "02:00:" + ":".join(f"{int(part):02x}" for part in node.address.split("."))
-
-
-def _write(path: Path, mode: int, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(mode)
-
-
-def _add_cards(root: Path, node: Node) -> None:
-    """Lay out under ``root`` what makes a container a Gaudi node: the simulated hardware and kernel, and its state."""
-    package = root / _NODE_TARGET.lstrip("/")
-    shutil.copytree(_NODE_PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    for target, (mode, text) in image_files().items():
-        _write(root / target.lstrip("/"), mode, text)
-    wants = root / "etc/systemd/system/sysinit.target.wants/gaudi3-simulator.service"
-    wants.parent.mkdir(parents=True)
-    wants.symlink_to("/etc/systemd/system/gaudi3-simulator.service")
-    subprocess.run(
-        [sys.executable, "-m", "gaudi3_simulator_node", "init", "--node", node.name, "--cards", str(node.cards)],
-        env={**os.environ, "PYTHONPATH": str(package.parent), "GAUDI3_SIMULATOR_ROOT": str(root)}, check=True,
-    )  # fmt: skip
-
-
-def wait_until_booted(podman: Podman, cluster: Cluster, node: Node) -> None:
-    """Until systemd says that ``node`` runs; a unit that failed is an error."""
-    name = container(cluster, node.name)
-    deadline = time.monotonic() + 120
-    state = ""
-    while time.monotonic() < deadline:
-        state = podman.run("exec", name, "systemctl", "is-system-running", "--wait", check=False).stdout.strip()
-        if state == "running":
-            if node.cards:
-                # The tools are started often: without bytecode each start would compile them again.
-                podman.run("exec", name, "python3", "-m", "compileall", "-q", str(Path(_NODE_TARGET).parent))
-            return
-        if state == "degraded":
-            failed = podman.run("exec", name, "systemctl", "--failed", "--plain", "--no-legend").stdout
-            units = ", ".join(line.split()[0] for line in failed.splitlines() if line.strip())
-            raise SimulatorError(f"{node.name} booted, but these units failed: {units}.")
-        time.sleep(0.5)
-    raise SimulatorError(f"{node.name} did not finish booting in 120 s (systemd says: {state or 'nothing'}).")
-
-
-def _update_hosts(cluster: Cluster) -> None:
-    """Every node knows every other by name, nodes that came later included, also after a reboot.
-
-    Each node's /etc/hosts is a file of its own outside of it: podman would write the container's anew at each start.
-    """
-    lines = ["127.0.0.1 localhost", f"{_vault_address(cluster)} vault"]
-    lines += [f"{node.address} {node.name}" for node in cluster.all_nodes()]
-    addresses = {node.name: node.address for node in cluster.all_nodes()}
-    for node in cluster.all_nodes():
-        hosts = cluster.folder / f"hosts-{node.name}"
-        before = hosts.read_text().splitlines() if hosts.exists() else []
-        # A name that is another machine's by now would be found at its old address first.
-        kept = [line for line in before if addresses.get(line.partition(" ")[2], line.split(" ")[0]) in line.split(" ")]
-        after = kept + [line for line in lines if line not in kept]
-        if after != before:
-            # Written where it is: the node holds this very file.
-            with hosts.open("w") as stream:
-                stream.writelines(f"{line}\n" for line in after)
-
-
-def _record_host_keys(podman: Podman, cluster: Cluster) -> None:
-    """known_hosts from the nodes themselves, so that host key checking stays on."""
-    lines = []
-    for node in cluster.all_nodes():
-        key = podman.run("exec", container(cluster, node.name), "cat", "/etc/ssh/ssh_host_ed25519_key.pub").stdout
-        kind, public, *_ = key.split()
-        lines.append(f"{node.address} {kind} {public}")
-    write_atomically(cluster.folder / "known_hosts", "\n".join(lines) + "\n")
 
 
 def down(name: str) -> bool:

@@ -60,6 +60,7 @@ class Cluster:
 
     ``user`` goes in by ssh and may become root; ``authorized_key`` opens the nodes beside the cluster's own.
     ``images`` names the image of each node that started from a saved stage; the others start from the node image.
+    ``system`` is their Debian, ``present_as`` the supported system whose name they bear; empty: the default, none.
     """
 
     name: str
@@ -70,6 +71,8 @@ class Cluster:
     authorized_key: str = ""
     like: bool = False
     images: dict[str, str] = field(default_factory=dict)
+    system: str = ""
+    present_as: str = ""
 
     @property
     def folder(self) -> Path:
@@ -110,6 +113,8 @@ def read_cluster(path: Path) -> Cluster:
         authorized_key=record.get("authorized_key", ""),
         like=record.get("like", False),
         images=record.get("images", {}),
+        system=record.get("system", ""),
+        present_as=record.get("present_as", ""),
     )
 
 

@@ -27,6 +27,8 @@ PACKAGES = (
     "nftables",
     "uidmap",
     "gnupg",
+    "gcc",
+    "libc6-dev",
 )
 """Debian and Ubuntu packages that the simulator needs."""
 
@@ -56,11 +58,13 @@ def missing_packages() -> list[str]:
     """Packages of ``PACKAGES`` whose programs are not on this machine."""
     programs = {
         "podman": "podman", "runc": "runc", "mmdebstrap": "mmdebstrap", "openssh-client": "ssh-keygen",
-        "iptables": "iptables", "nftables": "nft", "uidmap": "newuidmap", "gnupg": "gpg",
+        "iptables": "iptables", "nftables": "nft", "uidmap": "newuidmap", "gnupg": "gpg", "gcc": "cc",
     }  # fmt: skip
     missing = [package for package, program in programs.items() if not shutil.which(program)]
     if not any(Path(folder, "netavark").exists() for folder in ("/usr/lib/podman", "/usr/libexec/podman")):
         missing.append("netavark")
+    if not Path("/usr/include/stdio.h").exists():
+        missing.append("libc6-dev")
     return missing
 
 

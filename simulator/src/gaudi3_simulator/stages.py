@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import SimulatorError
-from .cluster import Say, bring_up, container, find_cluster, label, lock, preflight, wait_until_booted
+from .cluster import Say, bring_up, find_cluster, lock, preflight
 from .home import Cluster, Node, clusters, home, read_cluster, write_atomically
 from .image import image_name
 from .network import check_same_subnet, new_subnet
+from .nodes import container, label, wait_until_booted
 from .podman import Podman
 
 _CHECKOUT = Path(__file__).resolve().parents[3]

@@ -21,13 +21,18 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Machine]]:
     # A node is a thousand small files: in memory, where the machine has that.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory, prefix="gaudi3-node-") as folder:
-        yield _maker(Path(folder), monkeypatch)
+        made: list[Machine] = []
+        yield _maker(Path(folder), monkeypatch, made)
+        for machine in made:
+            machine.close()
 
 
-def _maker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Machine]:
-    def make(name: str = "gaudi-1", cards: int = 8) -> Machine:
+def _maker(folder: Path, monkeypatch: pytest.MonkeyPatch, every: list[Machine]) -> Callable[..., Machine]:
+    def make(name: str = "gaudi-1", cards: int = 8, **more: str) -> Machine:
         made = Machine(folder / name, monkeypatch)
-        made.ok("node", "init", "--node", name, "--cards", str(cards))
+        every.append(made)
+        options = [word for option, value in more.items() for word in (f"--{option}", value)]
+        made.ok("node", "init", "--node", name, "--cards", str(cards), *options)
         made.ok("node", "boot")
         return made
 

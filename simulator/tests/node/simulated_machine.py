@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
+import shutil
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -25,10 +29,11 @@ TOOLS = {
     "rmmod": ("kmod_tools", "rmmod"),
     "lsmod": ("kmod_tools", "lsmod"),
     "modinfo": ("kmod_tools", "modinfo"),
-    "lspci": ("lspci", "main"),
     "dmesg": ("dmesg", "main"),
     "node": ("cli", "main"),
 }
+MIB = 1024 * 1024
+HOLDER = Path(__file__).with_name("card_holder.py")
 VENDOR_TOOLS = ("hl-smi", "hl-fw-loader", "manage_network_ifs.sh")
 
 
@@ -53,6 +58,7 @@ class Machine:
         self._monkeypatch = monkeypatch
         monkeypatch.setenv("GAUDI3_SIMULATOR_ROOT", str(root))
         monkeypatch.delenv("ENABLE_CONSOLE", raising=False)
+        self._held: dict[int, tuple[subprocess.Popen[str], float, float, str]] = {}
         self.at(START)
         self.write("/proc/stat", f"cpu 0\nbtime {KERNEL_STARTED}\n")
 
@@ -60,6 +66,8 @@ class Machine:
         """Set the clock."""
         self.now = moment
         self._monkeypatch.setenv("GAUDI3_SIMULATOR_NOW", str(moment))
+        for pid, (_, started, share, name) in self._held.items():
+            self._stat(pid, name, started, (moment - started) * share)
 
     def as_user(self, uid: int) -> None:
         """Run what follows as another user."""
@@ -99,6 +107,18 @@ class Machine:
         assert result.code == 0, result
         return result
 
+    def lspci(self, *arguments: str) -> str:
+        """What the real lspci says of this machine."""
+        program = shutil.which("lspci", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+        if program is None:
+            pytest.skip("lspci is missing: apt-get install pciutils")
+        command = [program, "-O", f"sysfs.path={self.path('/sys/bus/pci')}", *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        # This machine's own kernel may have no list of modules, which has nothing to do with the cards.
+        said = [line for line in result.stderr.splitlines() if "libkmod" not in line]
+        assert (result.returncode, said) == (0, [])
+        return result.stdout
+
     def install(self, release: str = RELEASE, firmware: bool = True) -> None:
         """What the vendor's packages put on the node."""
         folder = self.path(f"/lib/modules/{os.uname().release}/updates/dkms")
@@ -125,24 +145,75 @@ class Machine:
                 _remove(folder)
         self.ok("node", "boot")
 
-    def process(
-        self, pid: int, environment: dict[str, str], name: str = "gaudi3-train", parent: int = 1, age: float = 0.0
-    ) -> None:
-        """Start a process ``age`` seconds ago."""
-        ticks = int((self.now - age - KERNEL_STARTED) * os.sysconf("SC_CLK_TCK"))
-        fields = ["S", str(parent), *["0"] * 17, str(ticks), "0"]
-        self.write(f"/proc/{pid}/stat", f"{pid} ({name} (x)) {' '.join(fields)}\n")
-        self.write(f"/proc/{pid}/comm", f"{name}\n")
+    def process(self, pid: int, environment: dict[str, str], name: str = "gaudi3-train", age: float = 0.0) -> None:
+        """Start a process ``age`` seconds ago, which holds no card."""
+        self._stat(pid, name, self.now - age, age)
         self.write(f"/proc/{pid}/environ", "".join(f"{key}={value}\0" for key, value in environment.items()))
 
+    def hold(self, *cards: int, mib: int = 1024, name: str = "python3", share: float = 1.0, age: float = 0.0) -> int:
+        """A process that took cards ``age`` seconds ago and computes for a share of the time; returns its number."""
+        words = [word for card in cards for word in (str(self.card_file(card)), str(mib * MIB))]
+        process = subprocess.Popen(
+            [sys.executable, "-S", "-E", str(HOLDER), *words],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        self._held[process.pid] = (process, self.now - age, share, name)
+        self._stat(process.pid, name, self.now - age, age * share)
+        return process.pid
+
+    def card_file(self, card: int) -> Path:
+        """The file by which a card is held."""
+        return self.path(f"/run/gaudi3-simulator/cards/accel{card}")
+
+    def use(self, pid: int, mib: int) -> None:
+        """Let a holder use this much of its cards' memory."""
+        self._tell(pid, f"use {mib * MIB}")
+
+    def release(self, pid: int) -> None:
+        """End a holder in order."""
+        self._tell(pid, "release")
+        self.kill(pid)
+
     def kill(self, pid: int) -> None:
-        """End a process."""
+        """End a process; a holder in the middle of its work."""
+        if pid in self._held:
+            process = self._held.pop(pid)[0]
+            process.kill()
+            process.communicate()
         _remove(self.path(f"/proc/{pid}"))
 
-    def csv(self, fields: str, *more: str) -> list[list[str]]:
-        """Rows of ``hl-smi -Q`` without header and units."""
-        result = self.ok("hl-smi", "-Q", fields, "-f", "csv,noheader,nounits", *more)
-        return [line.split(", ") for line in result.lines]
+    def close(self) -> None:
+        """End every holder that is left."""
+        for pid in list(self._held):
+            self.kill(pid)
+
+    def _tell(self, pid: int, line: str) -> None:
+        process = self._held[pid][0]
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "done\n"
+
+    def _stat(self, pid: int, name: str, started: float, cpu: float) -> None:
+        second = os.sysconf("SC_CLK_TCK")
+        fields = ["S", "1", *["0"] * 9, str(int(cpu * second)), *["0"] * 7]
+        fields += [str(int((started - KERNEL_STARTED) * second)), "0"]
+        self.write(f"/proc/{pid}/stat", f"{pid} ({name} (x)) {' '.join(fields)}\n")
+        self.write(f"/proc/{pid}/comm", f"{name}\n")
+
+    def csv(self, fields: str, *more: str, release: str = RELEASE) -> list[list[str]]:
+        """Rows of ``hl-smi -Q`` without header and units, by index: the tool itself does not sort them."""
+        result = self.ok("hl-smi", "-Q", f"index,{fields}", "-f", "csv,noheader,nounits", *more, release=release)
+        rows = [line.split(", ") for line in result.lines]
+        return [cells[1:] for cells in sorted(rows, key=lambda cells: int(cells[0]))]
+
+    def state(self) -> dict[str, Any]:
+        """The node's state: cards and faults."""
+        content: dict[str, Any] = json.loads(self.read("/var/lib/gaudi3-simulator/state.json"))
+        return content
 
 
 def _remove(folder: Path) -> None:

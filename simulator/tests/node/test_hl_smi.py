@@ -81,7 +81,7 @@ def test_new_table_is_exact(machine: Machine) -> None:
         "+-----------------------------------------------------------------------------+",
         "| HL-SMI Version:                              hl-1.23.0-fw-62.2.1.1          |",
         "| Driver Version:                                     1.23.0-2eae87a          |",
-        "| Nic Driver Version:                                 1.23.0-dbbe280          |",
+        "| Nic Driver Version:                                 1.23.0-2eae87a          |",
         "|-------------------------------+----------------------+----------------------+",
         "| AIP  Name        Persistence-M| Bus-Id        Disp.A | Volatile Uncor-Events|",
         "| Fan  Temp  Perf  Pwr:Usage/Cap|         Memory-Usage | AIP-Util  Compute M. |",

@@ -85,7 +85,7 @@ def test_netdevs_follow_the_ports(machine: Machine) -> None:
     assert {machine.read(f"{folder}/{name}/operstate") for name in netdevs} == {"down"}
     machine.ok("manage_network_ifs.sh", "--up")
     assert {machine.read(f"{folder}/{name}/operstate") for name in netdevs} == {"up"}
-    assert machine.read(f"/sys/class/infiniband/hbl_0/ports/{external(machine)[0]}/state") == "4: ACTIVE"
+    assert machine.read(f"/sys/class/infiniband/hbl_0/ports/{external(machine)[0] + 1}/state") == "4: ACTIVE"
 
 
 def test_flow_control_is_set_shown_and_taken_back(machine: Machine) -> None:
@@ -120,5 +120,4 @@ def test_root_is_needed(machine: Machine) -> None:
 
 def test_the_driver_is_needed(bare: Callable[..., Machine]) -> None:
     result = bare().run("manage_network_ifs.sh", "--up")
-    assert result.code == 1
-    assert "load habanalabs, habanalabs_cn and habanalabs_en first" in result.err
+    assert (result.code, result.out) == (1, "Warning: no habanalabs network interfaces were detected\n")

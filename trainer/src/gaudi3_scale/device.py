@@ -32,10 +32,16 @@ class Device:
 
     type: str
     index: int
+    """As `index_of` gives it."""
     backend: str
     """Process-group backend, always named: torch's own default for `hpu` may be `fake`, which reduces nothing."""
     mark_step: Callable[[], None] | None = None
     """Ends the graph that lazy HPU mode collects; None wherever operations run as they are issued."""
+
+    @property
+    def heeds_timeouts(self) -> bool:
+        """Whether its collectives end when a process does not answer; those of HCCL take no timeout."""
+        return self.backend != "hccl"
 
     def step_boundary(self) -> None:
         """To be called after backward and after the optimizer's step."""
@@ -94,7 +100,17 @@ def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
             f"{local_world_size} processes were started on this node, which has {count} {kind} device(s): "
             "start one process per device, or set device to cpu."
         )
-    return prepare(kind, local_rank)
+    return prepare(kind, index_of(kind, local_rank))
+
+
+def index_of(kind: str, local_rank: int) -> int:
+    """Index of this process's device among those that the process can use.
+
+    A process owns one Gaudi card, and its index is 0 for whoever owns it: HPUGuardImpl.h of
+    HabanaAI/gaudi-pytorch-bridge refuses any other. Which card it is follows from HLS_MODULE_ID, which the import of
+    `habana_frameworks.torch.distributed.hccl` sets from LOCAL_RANK and HABANA_VISIBLE_MODULES.
+    """
+    return 0 if kind == "hpu" else local_rank
 
 
 def prepare(kind: str, index: int) -> Device:

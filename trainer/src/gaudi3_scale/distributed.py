@@ -1,7 +1,9 @@
 """Who the processes are and how they agree: topology from torchrun, process groups, object exchange.
 
 A process that stops answering is noticed within `collective_timeout` seconds (at once if its connection is reset),
-because that timeout is given to every group. Coordination runs over gloo on host memory whatever the device is.
+because that timeout is given to every group; until the first step is made it is `start_timeout`. The collectives of
+Gaudi cards take no timeout, so `watchdog` looks after those. Coordination runs over gloo on host memory whatever the
+device is.
 """
 
 from __future__ import annotations
@@ -87,6 +89,14 @@ def fresh_name(store: Any, rank: int, size: int, timeout: float) -> str:
     return name
 
 
+def lower_timeout(group: Any, seconds: int) -> None:
+    """Give a group another timeout, if this process is in it; groups of HCCL have none."""
+    import torch.distributed as dist
+
+    if group is not None and group != dist.GroupMember.NON_GROUP_MEMBER:
+        dist.distributed_c10d._set_pg_timeout(timedelta(seconds=seconds), group)
+
+
 class Team:
     """All processes of the job; a team of one needs no process group."""
 
@@ -116,6 +126,15 @@ class Team:
     def control(self) -> Any:
         """The gloo group of all ranks, for coordination on host memory; None for a rank that is alone."""
         return self._control
+
+    def lower_timeout(self, seconds: int) -> None:
+        """Wait for other processes only so long from here on: what takes long at first is done."""
+        if self._control is None:
+            return
+        import torch.distributed as dist
+
+        for group in (dist.group.WORLD, self._control, self._writers):
+            lower_timeout(group, seconds)
 
     @property
     def leader(self) -> bool:

@@ -98,7 +98,7 @@ INVENTED = {
     "PT_HPU_ENABLE_DYNAMIC_FUSION": None,
     "PT_HPU_ENABLE_FLASH_ATTENTION_V2": "memory.attention=flash, or habana_frameworks.torch.hpex.kernels.FusedSDPA",
     "PT_HPU_ENABLE_HABANA_COLLECTIVE": None,
-    "PT_HPU_COLLECTIVE_TIMEOUT": "train.collective_timeout, or init_process_group(timeout=)",
+    "PT_HPU_COLLECTIVE_TIMEOUT": "train.collective_timeout",
     "PT_HPU_EFA_BUFFER_SIZE": None,
     "PT_HPU_EFA_WINDOW_SIZE": None,
     "PT_HPU_ENABLE_INFERENCE_CACHE": None,

@@ -25,10 +25,10 @@ from gaudi3_scale.data import Corpus, RankBatches, Samples, identity
 from gaudi3_scale.data.job import open_samples, prepare
 from gaudi3_scale.data.prefetch import Prefetched
 from gaudi3_scale.device import Device
-from gaudi3_scale.distributed import Team, Topology
+from gaudi3_scale.distributed import Team, Topology, lower_timeout
 from gaudi3_scale.elastic import batch, same_batch
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.failures import explain, is_lost_contact
+from gaudi3_scale.failures import explain, is_lost_contact, leave_hung
 from gaudi3_scale.files import Outage
 from gaudi3_scale.finite import NotFiniteError
 from gaudi3_scale.interruption import Interrupted, Notices
@@ -38,6 +38,7 @@ from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger, process_age, use
 from gaudi3_scale.throughput.meter import meter_for
 from gaudi3_scale.throughput.watch import Watch
+from gaudi3_scale.watchdog import Watchdog
 
 HYPERPARAMETERS = (
     "learning_rate",
@@ -91,11 +92,19 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         progress.device, progress.hardware_name = device.type, devices.hardware_name(device.torch_device())
         progress.simulated = device.type == "hpu" and progress.hardware_name is None
         torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
-        team = Team(topology, device, config.train.collective_timeout)
+        watchdog = Watchdog(
+            config.train.first_timeout,
+            config.train.collective_timeout,
+            lambda seconds: leave_hung(seconds, topology, progress, status if leader else None),
+            enabled=topology.world_size > 1 and not device.heeds_timeouts,
+        )
+        with watchdog.watch():
+            team = Team(topology, device, config.train.first_timeout)
         team.elect_writers(config.output_dir)
         interruption = Interruption(listening, team, progress, status)
-        _Job(config, device, team, progress, console, status, interruption, ledger, outage).run()
-        team.close()
+        _Job(config, device, team, progress, console, status, interruption, ledger, outage, watchdog).run()
+        with watchdog.watch():
+            team.close()
     except Interrupted:
         raise
     except Exception as error:
@@ -126,6 +135,7 @@ class _Job:
         interruption: Interruption,
         ledger: Ledger,
         outage: Outage,
+        watchdog: Watchdog | None = None,
     ) -> None:
         self.config = config
         self.device = device
@@ -138,7 +148,9 @@ class _Job:
         self.outage = outage
         self._configured = batch(config)
         self.lines = MetricsFile(config.output_dir / "metrics.jsonl", outage)
-        self.peers = Peers.meet(config.output_dir, config.train.collective_timeout)
+        self.peers = Peers.meet(config.output_dir, config.train.first_timeout)
+        self.watchdog = watchdog or Watchdog.off()
+        self.watchdog.started = self._started
         self.store = CheckpointStore(
             config.output_dir / "checkpoints", config.checkpoint.keep, console.say, config.checkpoint.keep_every
         )
@@ -182,6 +194,11 @@ class _Job:
         if team.writer:
             self.status.write("finished", progress)
         self.console.summary(progress)
+
+    def _started(self) -> None:
+        """The first step is made: from here on, processes wait for each other as long as for any step."""
+        self.team.lower_timeout(self.config.train.collective_timeout)
+        lower_timeout(self.peers.group, self.config.train.collective_timeout)
 
     def _require_finite_losses(self) -> None:
         """A job is not finished whose model gives no number."""
@@ -290,6 +307,7 @@ class _Job:
         from gaudi3_scale.validation import validate
 
         config, team, progress, topology = self.config, self.team, self.progress, self.team.topology
+        watchdog = self.watchdog
         metrics = None
         if team.leader and config.metrics.enabled:
             metrics = TrainingMetrics(progress, topology.local_world_size)
@@ -313,13 +331,22 @@ class _Job:
             if uploader is not None and checkpoint is not None:
                 uploader.catch_up(self.peers, checkpoint)
             finite = FiniteCheck(config.train, team, progress, self.console)
-            report = Report(config, team, progress, self.console, self.status, self.lines, metrics, watch, finite)
-            save = Save(config, team, self.device, progress, saver, report, self.status, metrics, finite)
+            report = Report(
+                config, team, progress, self.console, self.status, self.lines, metrics, watch, finite, watchdog
+            )
+            save = Save(config, team, self.device, progress, saver, report, self.status, metrics, finite, watchdog)
             evaluations = MetricsFile(config.output_dir / "evaluation.jsonl", self.outage)
             interruption = self.interruption
 
             def held_out(module: LanguageModule, between: Callable[[], None]) -> float:
-                return validate(module.model, samples, config, self.device, team, between)
+                def gets_on() -> None:
+                    watchdog.beat()
+                    between()
+
+                with watchdog.anew():
+                    loss = validate(module.model, samples, config, self.device, team, gets_on)
+                    watchdog.seen()
+                return loss
 
             watch.meter, why = meter_for(
                 module.model,
@@ -338,7 +365,7 @@ class _Job:
                 Evaluate(config, team, progress, self.console, evaluations, report, interruption, save, held_out),
             ]
             if checkpoint is not None and state is not None:
-                callbacks.insert(0, Restore(checkpoint, saver, state))
+                callbacks.insert(0, Restore(checkpoint, saver, state, watchdog))
             quiet()
             trainer = build_trainer(
                 config, self.device, topology, config.train.max_steps - progress.step, list(callbacks)
@@ -353,7 +380,8 @@ class _Job:
             )
             prefetched = Prefetched(batches, config.data.prefetch, self.device.pin)
             try:
-                trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
+                with watchdog.watch():
+                    trainer.fit(module, train_dataloaders=self.ledger.waits(prefetched))
             except NotFiniteError:
                 with contextlib.suppress(TrainerError):  # what was begun is of finite steps, and is worth keeping
                     save.close()
@@ -364,9 +392,11 @@ class _Job:
             load(checkpoint, self.peers.patient, module.model, [], state)
 
         def last() -> None:
+            watchdog.beat()
             self.interruption.check("the last evaluation")
 
-        progress.validation_loss = validate(module.model, samples, config, self.device, team, last)
+        with watchdog.watch():
+            progress.validation_loss = validate(module.model, samples, config, self.device, team, last)
 
 
 def quiet() -> None:

@@ -2,7 +2,8 @@
 
 torchrun takes every exit code but 0 for a failure: it restarts a worker that left because its node is being reclaimed,
 and ends with 1 itself. Here 75 is what it says: try again later. Workers that leave with it are not restarted, and the
-launcher ends with 75 too. What else it does is torchrun's.
+launcher ends with 75 too. It gives workers the time that TORCH_ELASTIC_SHUTDOWN_TIMEOUT (or torchrun's own option) says
+with every torch from 2.9 on, and passes SIGUSR1 on with every one. What else it does is torchrun's.
 
     python -m gaudi3_scale.launch --nnodes=2 --nproc-per-node=8 ... --no-python gaudi3-train fit --config job.yml
     python -m gaudi3_scale.launch --replace --nnodes=2:3 ...     a node that has to leave is done without, or replaced
@@ -26,7 +27,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gaudi3_scale.interruption.notices import EXIT_CODE, LEAVING_FILE
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.interruption.notices import EXIT_CODE
+from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
 from gaudi3_scale.torch_import import without_plugins
 
 SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
@@ -50,12 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher import api
 
-    agents = _install(api, replace)
+    args, passes_signals = _parse(torchrun, arguments)
+    try:
+        seconds = _seconds(getattr(args, "shutdown_timeout", None))
+    except ConfigError as error:
+        print(f"gaudi3-launch: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    _wait_for_workers(seconds)
+    agents = _install(api, replace, () if passes_signals else (signal.SIGUSR1,))
     with tempfile.TemporaryDirectory(prefix="gaudi3-launch-") as folder:
         os.environ[LEAVING_FILE] = str(Path(folder) / "leaving")
-        args = torchrun.parse_args(  # type: ignore[no-untyped-call]
-            ["--signals-to-handle", SIGNALS, *arguments]
-        )
         code = 0
         try:
             torchrun.run(args)  # type: ignore[no-untyped-call]
@@ -86,11 +93,43 @@ def _say_spare(path: Path) -> None:
     write_atomically(path, json.dumps({"schema": SCHEMA, "state": "spare", "updated_at": time.time()}))
 
 
-def _install(api: Any, replace: bool) -> list[Any]:
-    """Have torchrun use an agent that knows 75; the agents it makes."""
+def _parse(torchrun: Any, arguments: Sequence[str]) -> tuple[Any, bool]:
+    """torchrun's arguments, and whether it passes all of SIGNALS on by itself: torch 2.9 has no option for it."""
+    knows = "--signals-to-handle" in torchrun.get_args_parser().format_help()
+    return torchrun.parse_args([*(["--signals-to-handle", SIGNALS] if knows else []), *arguments]), knows
+
+
+def _seconds(option: int | None) -> int:
+    """How long workers have between a signal and SIGKILL: torchrun's option where it has one, else the variable."""
+    if option is not None:
+        return option
+    given = os.environ.get(SHUTDOWN_TIMEOUT, str(DEFAULT))
+    if not given.isdecimal():
+        raise ConfigError(f"{SHUTDOWN_TIMEOUT} is {given!r}: give a whole number of seconds, or unset it.")
+    return int(given)
+
+
+def _wait_for_workers(seconds: int) -> None:
+    """Have torchrun wait so long before it kills a worker, whatever makes it end the worker, and tell the workers.
+
+    Only some versions can be told, and none of them when a worker failed or the nodes meet again: it is 30 s then.
+    """
+    from torch.distributed.elastic.multiprocessing.api import PContext
+
+    original = PContext.close
+
+    def close(self: PContext, death_sig: signal.Signals | None = None, timeout: int = seconds) -> None:
+        original(self, death_sig, seconds)
+
+    PContext.close = close  # type: ignore[method-assign]
+    os.environ[SHUTDOWN_TIMEOUT] = str(seconds)
+
+
+def _install(api: Any, replace: bool, unhandled: Sequence[signal.Signals]) -> list[Any]:
+    """Have torchrun use an agent that knows 75, and these signals besides torchrun's own; the agents it makes."""
     from torch.distributed.elastic.agent.server.api import DEFAULT_ROLE, RunResult, WorkerGroup, WorkerState
     from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
-    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.api import SignalException, _terminate_process_handler
     from torch.distributed.elastic.rendezvous import RendezvousConnectionError
 
     made: list[Any] = []
@@ -119,6 +158,8 @@ def _install(api: Any, replace: bool) -> list[Any]:
 
         def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
             self.worked = True
+            for number in unhandled:
+                signal.signal(number, _terminate_process_handler)
             Path(os.environ[LEAVING_FILE]).unlink(missing_ok=True)  # of workers that were stopped to start these
             started: dict[int, Any] = super()._start_workers(worker_group)
             return started

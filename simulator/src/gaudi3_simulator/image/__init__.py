@@ -1,7 +1,8 @@
-"""The node image: Debian 12 with systemd, sshd and, as in the vendor's image, torch with its device and what trains.
+"""The node images: Debian with systemd, sshd and, as in the vendor's image, torch with its device and what trains.
 
-Built once from packages and pinned wheels, and named by the hash of all that goes into it. It carries this
-machine's extra certificate authorities, so it is made here and never published.
+There is one for each Debian that nodes run, and one with dnf for nodes that present themselves as Red Hat's. Each is
+built once from packages and pinned wheels, and named by the hash of all that goes into it. It carries this machine's
+extra certificate authorities, so it is made here and never published.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TextIO
 
 from .. import SimulatorError
 from ..home import home
 from ..podman import Podman
+from ..systems import DEFAULT, SYSTEMS, System
 from . import hpu
 
 _HERE = Path(__file__).resolve().parent
@@ -29,8 +32,8 @@ _DEBIAN = (
     "systemd,systemd-sysv,dbus,libpam-systemd,python3,python3-apt,openssh-server,iproute2,procps,iputils-ping,kmod,"
     "sudo,ca-certificates,curl,gpgv,gpg,ethtool,pciutils,python3-venv"
 )
+_DNF = "dnf,python3-dnf,dnf-plugins-core,rpm,createrepo-c,gnupg,file"
 _CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-_DIST_PACKAGES = "usr/local/lib/python3.11/dist-packages"
 
 
 def requirements_file() -> Path:
@@ -39,6 +42,15 @@ def requirements_file() -> Path:
     return checkout if checkout.exists() else _HERE / "trainer.txt"
 
 
+def has_torch(system: System) -> bool:
+    """Whether the image carries torch: for Pythons other than the default's only where the CPU index answers.
+
+    The package index has torch with CUDA, which is gigabytes that no node needs.
+    """
+    return system.can_train and (system.name == DEFAULT or bool(torch_index_arguments()))
+
+
+@cache
 def torch_index_arguments() -> list[str]:
     """pip options for a CPU-only torch: PyTorch's CPU index where it answers, else the configured indexes."""
     try:
@@ -48,31 +60,37 @@ def torch_index_arguments() -> list[str]:
         return []
 
 
-def image_name() -> str:
-    """Name of the image, by the hash of its inputs."""
+def image_name(system: System = SYSTEMS[DEFAULT], *, dnf: bool = False) -> str:
+    """Name of the image of a Debian, by the hash of its inputs."""
     digest = hashlib.sha256()
-    inputs = [requirements_file(), *sorted(path for path in _HERE.iterdir() if path.is_file())]
-    inputs += hpu.source_files()
+    inputs = sorted(path for path in _HERE.iterdir() if path.is_file())
+    if has_torch(system):
+        inputs += [requirements_file(), *hpu.source_files()]
     for path in inputs:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     for path in sorted(Path("/usr/local/share/ca-certificates").glob("*.crt")):
         digest.update(path.read_bytes())
-    return f"localhost/gaudi3-node:{digest.hexdigest()[:16]}"
+    variant = ("" if system.name == DEFAULT else f"-{system.name}") + ("-dnf" if dnf else "")
+    return f"localhost/gaudi3-node{variant}:{digest.hexdigest()[:16]}"
 
 
-def ensure_image(podman: Podman, say: Callable[[str], None]) -> str:
-    """Build the image unless it is there; returns its name."""
-    name = image_name()
+def ensure_image(
+    podman: Podman, say: Callable[[str], None], system: System = SYSTEMS[DEFAULT], *, dnf: bool = False
+) -> str:
+    """Build the image of a Debian unless it is there; returns its name."""
+    name = image_name(system, dnf=dnf)
     if podman.ok("image", "exists", name):
         return name
-    log = home() / f"image-{name.rsplit(':', 1)[1]}.txt"
-    say(f"building the node image once (Debian 12, torch for CPU); log: {log}")
+    log = home() / f"image-{name.rsplit('/', 1)[1].replace(':', '-').removeprefix('gaudi3-node-')}.txt"
+    content = "torch for CPU" if has_torch(system) else "without torch"
+    say(f"building the node image once ({system.title}, {content}); log: {log}")
     work = Path(tempfile.mkdtemp(dir=home(), prefix="image-"))
     try:
         with log.open("w") as output:
-            _debian(work / "root", output, say)
-            _python(work / "root" / _DIST_PACKAGES, output, say)
-            _hpu_device(work / "root" / _DIST_PACKAGES, work, output, say)
+            _debian(work / "root", system, _DEBIAN + (f",{_DNF}" if dnf else ""), output, say)
+            if has_torch(system):
+                _python(work / "root" / system.packages_folder, system, output, say)
+                _hpu_device(work / "root" / system.packages_folder, system, work, output, say)
             # Empty, and old: Ansible's apt module then knows that it has to update first.
             os.utime(work / "root" / "var/lib/apt/lists", (0, 0))
             say("  importing it into podman")
@@ -96,25 +114,28 @@ def _run(command: list[str], output: TextIO, what: str) -> None:
         raise SimulatorError(f"{what} failed with exit code {result.returncode}; the log is {output.name}.")
 
 
-def _mirror() -> list[str]:
-    """The host's own Debian 12 sources where it is Debian 12, else Debian's address and key."""
+def _mirror(system: System) -> list[str]:
+    """The host's own sources where it runs the same Debian, else Debian's address and key."""
     release = Path("/etc/os-release").read_text()
-    if "VERSION_CODENAME=bookworm" in release:
+    if f"VERSION_CODENAME={system.codename}" in release:
         for source in ("/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"):
             if Path(source).exists():
                 return [source]
     key = "/usr/share/keyrings/debian-archive-keyring.gpg"
     if not Path(key).exists():
-        raise SimulatorError("The node image is Debian 12 and its key is missing: install debian-archive-keyring.")
+        raise SimulatorError(
+            f"The node image is {system.title} and its key is missing: install debian-archive-keyring."
+        )
     signed = f"[signed-by={key}]"
     return [
-        f"deb {signed} http://deb.debian.org/debian bookworm main",
-        f"deb {signed} http://deb.debian.org/debian-security bookworm-security main",
+        f"deb {signed} http://deb.debian.org/debian {system.codename} main",
+        f"deb {signed} http://deb.debian.org/debian {system.codename}-updates main",
+        f"deb {signed} http://deb.debian.org/debian-security {system.codename}-security main",
     ]
 
 
-def _debian(root: Path, output: TextIO, say: Callable[[str], None]) -> None:
-    say("  Debian 12 with systemd and sshd")
+def _debian(root: Path, system: System, packages: str, output: TextIO, say: Callable[[str], None]) -> None:
+    say(f"  {system.title} with systemd and sshd")
     certificates = "/usr/local/share/ca-certificates"
     hooks = [
         f"copy-in {_HERE}/node-shadow /usr/local/sbin",
@@ -126,27 +147,27 @@ def _debian(root: Path, output: TextIO, say: Callable[[str], None]) -> None:
         'chroot "$1" systemctl mask systemd-remount-fs.service getty.target apt-daily.timer apt-daily-upgrade.timer',
         ': > "$1/etc/machine-id"; mkdir -p "$1/root/.ssh"; chmod 700 "$1/root/.ssh"',
     ]
-    _bootstrap(root, _DEBIAN, hooks, output)
+    _bootstrap(root, system, packages, hooks, output)
 
 
-def _bootstrap(root: Path, packages: str, hooks: list[str], output: TextIO) -> None:
+def _bootstrap(root: Path, system: System, packages: str, hooks: list[str], output: TextIO) -> None:
     command = [
         "mmdebstrap", "--mode=root", "--variant=apt", "--format=directory", f"--include={packages}",
         "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
         "--dpkgopt=path-exclude=/usr/share/locale/*",
         '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"',
         *(f"--customize-hook={hook}" for hook in hooks),
-        "bookworm", str(root), *_mirror(),
+        system.codename, str(root), *_mirror(system),
     ]  # fmt: skip
-    _run(command, output, "Building Debian 12 with mmdebstrap")
+    _run(command, output, f"Building {system.title} with mmdebstrap")
 
 
-def _python(target: Path, output: TextIO, say: Callable[[str], None]) -> None:
+def _python(target: Path, system: System, output: TextIO, say: Callable[[str], None]) -> None:
     say("  torch, lightning and transformers")
     foreign: list[str] = []
-    if sys.version_info[:2] != (3, 11):
-        # The node's Python is Debian 12's, 3.11: take its wheels, whatever runs this program.
-        foreign = ["--python-version", "3.11", "--implementation", "cp", "--only-binary=:all:"]
+    if f"{sys.version_info[0]}.{sys.version_info[1]}" != system.python:
+        # Wheels are for the node's Python, whatever runs this program.
+        foreign = ["--python-version", system.python, "--implementation", "cp", "--only-binary=:all:"]
         for tag in ("manylinux_2_28", "manylinux_2_17", "manylinux2014"):
             foreign += ["--platform", f"{tag}_{platform.machine()}"]
     command = [
@@ -157,7 +178,7 @@ def _python(target: Path, output: TextIO, say: Callable[[str], None]) -> None:
     shutil.rmtree(target / "bin", ignore_errors=True)
 
 
-def _hpu_device(packages: Path, work: Path, output: TextIO, say: Callable[[str], None]) -> None:
+def _hpu_device(packages: Path, system: System, work: Path, output: TextIO, say: Callable[[str], None]) -> None:
     if hpu.source_folder() is None:
         say("  no hpu device: its sources (simulator/torch) are not here")
         return
@@ -166,7 +187,8 @@ def _hpu_device(packages: Path, work: Path, output: TextIO, say: Callable[[str],
         packages,
         work,
         requirements_file(),
-        lambda root, wanted: _bootstrap(root, wanted, [], output),
+        system.python,
+        lambda root, wanted: _bootstrap(root, system, wanted, [], output),
         lambda command, what: _run(command, output, what),
     )
 

@@ -39,18 +39,20 @@ def source_files() -> list[Path]:
     return sorted(kept)
 
 
-def add_device(packages: Path, work: Path, requirements: Path, debian: Callable[[Path, str], None], run: Run) -> None:
-    """Put the device into `packages`, the image's Python packages, which torch is in.
+def add_device(
+    packages: Path, work: Path, requirements: Path, python: str, debian: Callable[[Path, str], None], run: Run
+) -> None:
+    """Put the device into `packages`, the image's packages of that Python, which torch is in.
 
     `work` is a folder on the same file system; `debian` makes a Debian with some packages in a new folder.
     """
     digest = hashlib.sha256(requirements.read_bytes())
     for path in source_files():
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    kept = home() / f"hpu-{digest.hexdigest()[:16]}.whl"
+    kept = home() / f"hpu-python{python}-{digest.hexdigest()[:16]}.whl"
     if not kept.exists():
         _build(packages, work / "compiler", kept, debian, run)
-        for older in set(home().glob("hpu-*.whl")) - {kept}:
+        for older in set(home().glob(f"hpu-python{python}-*.whl")) - {kept}:
             older.unlink()
     with zipfile.ZipFile(kept) as wheel:
         wheel.extractall(packages)

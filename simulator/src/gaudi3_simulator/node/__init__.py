@@ -27,11 +27,11 @@ Tool                      Function                                    Installed 
 ``rmmod``                 ``kmod_tools.rmmod(arguments)``             the node image
 ``lsmod``                 ``kmod_tools.lsmod(arguments)``             the node image
 ``modinfo``               ``kmod_tools.modinfo(arguments)``           the node image
-``lspci``                 ``lspci.main(arguments)``                   the node image
 ``dmesg``                 ``dmesg.main(arguments)``                   the node image
 ``hl-smi``                ``hl_smi.main(arguments, release)``         vendor package firmware-tools
 ``hl-fw-loader``          ``hl_fw_loader.main(arguments, release)``   vendor package firmware-odm
 ``manage_network_ifs.sh``  ``manage_network_ifs.main(arguments, ...)``  vendor package qual
+``libhlml.so``            ``hlml.main(release)``, started by it       vendor package firmware-tools
 ========================  ==========================================  ============================
 
 ``launchers`` holds the text of all of them, and ``releases`` what each release's packages contain.

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 
-from . import faults, kernel, kernel_log, kmod_tools, node, paths, readings, releases, store, sysfs
+from . import (
+    faults,
+    hlml_energy,
+    kernel,
+    kernel_log,
+    kmod_tools,
+    node,
+    paths,
+    readings,
+    releases,
+    store,
+    strictness,
+    sysfs,
+    sysfs_pci,
+)
 
 SHADOW = paths.RUN
 _COPY_LIMIT = 4096
@@ -18,11 +33,16 @@ def boot() -> node.Node:
         again = paths.read_text(paths.RUNTIME) is not None
         state = store.load_state()
         simulated = node.Node(state, store.load_runtime() if again else store.new_runtime())
+        if not again:
+            simulated.runtime["boot_options"] = _boot_options()
+            simulated.clear_fault(faults.DEVICE_ACQUIRED)  # no process outlives a reboot
         if not paths.root():
-            _mount_shadows()
+            _mount_shadows(simulated.runtime["boot_options"])
+            _make_group("render")
         if not again:
             kernel_log.clear()
             readings.create_sensors()
+            hlml_energy.create()
             kernel_log.write(simulated.runtime["booted_at"], "gaudi3-simulator: simulated node, no Gaudi card is real")
         simulated.save()
         sysfs.apply(simulated)
@@ -32,10 +52,11 @@ def boot() -> node.Node:
 
 
 def autoload(simulated: node.Node) -> None:
-    """Load what udev and systemd-modules-load would: the driver of the cards, and names in modules-load.d."""
+    """Load what systemd-modules-load would, and with a lenient kernel the driver, which has no alias to be found by."""
     kept_out = kmod_tools.blacklisted()
-    wanted = [*kernel.CORE, *releases.MODULES] if node.DRIVER not in kept_out else []
-    wanted += _modules_load()
+    lenient = [] if strictness.is_on("modules-load-d") else releases.MODULES
+    wanted = [*kernel.CORE, *lenient] if node.DRIVER not in kept_out else []
+    wanted += [name for name in _modules_load() if name not in kept_out]
     for name in wanted:
         installed = name in kernel.CORE or paths.read_text(kernel.module_path(name)) is not None
         if installed and (name not in kernel.CORE or _installed(node.RDMA)):
@@ -64,20 +85,43 @@ def _lines(path: str) -> list[str]:
     return (paths.read_text(path) or "").splitlines()
 
 
-def _mount_shadows() -> None:
+def _boot_options() -> str:
+    """What a boot loader would hand to the kernel: the node's GRUB settings of this moment."""
+    found: dict[str, str] = {}
+    folder = "/etc/default/grub.d"
+    try:
+        more = sorted(f"{folder}/{name}" for name in os.listdir(paths.at(folder)) if name.endswith(".cfg"))
+    except OSError:
+        more = []
+    for path in ["/etc/default/grub", *more]:
+        for line in _lines(path):
+            match = re.match(r"\s*(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(['\"]?)(.*)\3\s*$", line)
+            if match:
+                name, added, _, text = match.groups()
+                text = re.sub(r"\$\{?(\w+)\}?", lambda use: found.get(use[1], ""), text)
+                found[name] = found.get(name, "") + text if added else text
+    return " ".join(f"{found.get('GRUB_CMDLINE_LINUX', '')} {found.get('GRUB_CMDLINE_LINUX_DEFAULT', '')}".split())
+
+
+def _mount_shadows(boot_options: str) -> None:
     """Put writable copies over the kernel's read-only trees, once."""
     mounted = {line.split()[4] for line in _lines("/proc/self/mountinfo")}
-    trees = [
-        "/sys/class",
-        "/sys/module",
-        "/sys/bus/pci/devices" if os.path.isdir("/sys/bus/pci/devices") else "/sys/bus",
-    ]
-    for tree in trees:
+    # The host's own PCI devices and their IOMMU groups are left out: none of them is the node's.
+    empty = [sysfs_pci.BUS] if os.path.isdir(sysfs_pci.BUS) else []
+    empty += [sysfs_pci.IOMMU] if os.path.isdir(sysfs_pci.IOMMU) else []
+    for tree in ["/sys/class", "/sys/module", *([] if sysfs_pci.BUS in empty else ["/sys/bus"]), *empty]:
         if tree not in mounted:
             shadow = f"{SHADOW}{tree}"
-            # The host's own PCI devices are left out: none of them is the node's.
-            _copy(tree, shadow) if tree != sysfs.PCI else os.makedirs(shadow, exist_ok=True)
+            os.makedirs(shadow, exist_ok=True) if tree in empty else _copy(tree, shadow)
+            if tree == "/sys/class":
+                for name in ("accel", "hwmon"):  # the host's own cards and sensors are not the node's
+                    shutil.rmtree(f"{shadow}/{name}", ignore_errors=True)
             _mount(shadow, tree)
+    if "/proc/cmdline" not in mounted:
+        host = (paths.read_text("/proc/cmdline") or "").rstrip("\n")
+        shadow = f"{SHADOW}/proc_cmdline"
+        paths.write_atomically(shadow, f"{host} {boot_options}".rstrip() + "\n")
+        _mount(shadow, "/proc/cmdline")
     if os.path.exists("/proc/modules") and "/proc/modules" not in mounted:
         text = paths.read_text("/proc/modules") or ""
         paths.write_atomically(paths.PROC_MODULES + ".host", text)
@@ -103,6 +147,12 @@ def _copy(source: str, target: str) -> None:
                 pass
             with open(place, "wb") as file:
                 file.write(content)
+
+
+def _make_group(name: str) -> None:
+    """The group of device files, which udev brings on a whole system."""
+    if not any(line.startswith(f"{name}:") for line in _lines("/etc/group")):
+        subprocess.run(["/usr/sbin/groupadd", "--system", name], check=True)
 
 
 def _mount(source: str, target: str) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from . import board, boot, faults, kernel, launchers, node, paths, readings, store, sysfs
+from . import board, boot, faults, kernel, launchers, leftover, node, paths, readings, store, sysfs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
             raise store.StateError("changing the simulated node needs root: run this with sudo")
         code: int = options.run(options)
         return code
-    except (store.StateError, faults.FaultError, kernel.KernelError) as error:
+    except (store.StateError, faults.FaultError, kernel.KernelError, leftover.Refused) as error:
         sys.stderr.write(f"gaudi3-simulator-node: {error}\n")
         return 1
 
@@ -36,6 +36,9 @@ def build_parser() -> argparse.ArgumentParser:
     command = commands.add_parser("init", help="create the cards (nothing happens when they exist)")
     command.add_argument("--node", required=True, help="name of the node: the same name gives the same cards")
     command.add_argument("--cards", type=int, default=8, help=f"number of cards, 1 to {board.MAX_CARDS}")
+    command.add_argument("--board", default=board.DEFAULT_BOARD, help=f"kind of card: {', '.join(board.BOARDS)}")
+    places = "; ".join(f"{name}: {profile.description}" for name, profile in board.PROFILES.items())
+    command.add_argument("--profile", default=board.DEFAULT_PROFILE, help=f"where the cards stand ({places})")
     command.add_argument("--spi-release", default="1.23.0", help="release of the cards' flashed preboot firmware")
     command.add_argument("--force", action="store_true", help="replace existing cards and faults")
     command.set_defaults(run=_init)
@@ -58,7 +61,9 @@ def build_parser() -> argparse.ArgumentParser:
 def _init(options: argparse.Namespace) -> int:
     with store.Lock():
         if options.force or paths.read_text(paths.STATE) is None:
-            store.save_state(store.new_state(options.node, options.cards, options.spi_release))
+            store.save_state(
+                store.new_state(options.node, options.cards, options.spi_release, options.board, options.profile)
+            )
     return 0
 
 
@@ -78,11 +83,13 @@ def describe(simulated: node.Node) -> dict[str, Any]:
     return {
         "simulator": True,
         "node": simulated.state["node"],
+        "board": simulated.board.product,
+        "profile": simulated.state.get("profile", board.DEFAULT_PROFILE),
         "driver_up": simulated.driver_up,
         "driver_version": simulated.driver_version,
         "nic_driver_version": simulated.nic_driver_version,
         "modules": list(simulated.runtime["modules"]),
-        "faults": simulated.state["faults"],
+        "faults": simulated.active_faults,
         "cards": [
             {
                 "index": card.index,
@@ -93,8 +100,8 @@ def describe(simulated: node.Node) -> dict[str, Any]:
                 "status": simulated.status(card),
                 "temperature_c": measured[card.index].temperature_c,
                 "utilization_percent": measured[card.index].utilization,
-                "ports_up": [port for port in board.EXTERNAL_PORTS if simulated.port_up(card, port)],
-                "ports_down": [port for port in board.EXTERNAL_PORTS if not simulated.port_up(card, port)],
+                "ports_up": [port for port in simulated.board.external_ports if simulated.port_up(card, port)],
+                "ports_down": [port for port in simulated.board.external_ports if not simulated.port_up(card, port)],
             }
             for card in simulated.cards
         ],
@@ -109,18 +116,34 @@ def _fault(options: argparse.Namespace) -> int:
         raise faults.FaultError(f"no fault named: give one of {', '.join(faults.REGISTRY)}")
     with store.Lock():
         simulated = node.Node.load()
+        before = [fault for fault in simulated.state["faults"] if fault["kind"] == faults.DEVICE_ACQUIRED]
         if options.clear_all:
             kinds = {fault["kind"] for fault in simulated.state["faults"]}
             simulated.state["faults"] = []
         else:
-            fault = faults.make(options.kind, options.card, options.port, len(simulated.all_cards))
+            fault = faults.make(
+                options.kind, options.card, options.port, len(simulated.all_cards), simulated.board.external_ports
+            )
             kinds = {options.kind}
             if options.clear:
                 _clear(simulated, options)
+            elif options.kind == faults.DEVICE_ACQUIRED:
+                _acquire(simulated, fault)
             elif fault not in simulated.state["faults"]:
                 simulated.state["faults"].append(fault)
+        for fault in before:
+            if fault not in simulated.state["faults"]:
+                leftover.stop(fault["card"], fault["pid"])
         _take_effect(simulated, kinds)
     return 0
+
+
+def _acquire(simulated: node.Node, fault: dict[str, Any]) -> None:
+    """Start the process that this fault is, unless it is there."""
+    if not simulated.has_fault(faults.DEVICE_ACQUIRED, fault["card"]):
+        simulated.clear_fault(faults.DEVICE_ACQUIRED, fault["card"])
+        fault["pid"] = leftover.start(fault["card"])
+        simulated.state["faults"].append(fault)
 
 
 def _clear(simulated: node.Node, options: argparse.Namespace) -> None:

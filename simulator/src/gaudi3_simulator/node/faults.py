@@ -47,7 +47,7 @@ REGISTRY: dict[str, Kind] = {
     CARD_IN_RESET: Kind(CARD, "the card's status is 'In reset' and it has no readings", "hl-smi -r -i BDF"),
     TEMPERATURE_ZERO: Kind(CARD, "the card reports 0 C, as one that did not initialise does"),
     PORT_DOWN: Kind(PORT, "the external port stays DOWN whatever the host does, as with a pulled cable"),
-    DEVICE_ACQUIRED: Kind(CARD, "a leftover process holds the card: memory in use, modules cannot be unloaded"),
+    DEVICE_ACQUIRED: Kind(CARD, "a leftover process holds the card: memory in use, modules cannot be unloaded", "kill"),
     VERSION_SKEW: Kind(
         NODE,
         "the running driver is one release older than the installed packages",
@@ -74,7 +74,13 @@ class FaultError(Exception):
     """The fault cannot be set as asked; the message says why."""
 
 
-def make(kind: str, card: int | None, port: int | None, cards: int) -> dict[str, Any]:
+def make(
+    kind: str,
+    card: int | None,
+    port: int | None,
+    cards: int,
+    external_ports: tuple[int, ...] = board.BOARDS[board.DEFAULT_BOARD].external_ports,
+) -> dict[str, Any]:
     """The fault as the state keeps it, checked; card 0 and the first external port when none is named."""
     if kind not in REGISTRY:
         raise FaultError(f"{kind} is no fault of this simulator: choose one of {', '.join(REGISTRY)}")
@@ -90,8 +96,8 @@ def make(kind: str, card: int | None, port: int | None, cards: int) -> dict[str,
         if port is not None:
             raise FaultError(f"{kind} concerns a whole card: leave out --port")
         return fault
-    fault["port"] = board.EXTERNAL_PORTS[0] if port is None else port
-    if not board.is_external(fault["port"]):
-        external = ", ".join(str(number) for number in board.EXTERNAL_PORTS)
+    fault["port"] = external_ports[0] if port is None else port
+    if fault["port"] not in external_ports:
+        external = ", ".join(str(number) for number in external_ports)
         raise FaultError(f"port {port} is not external: the external ports of this board are {external}")
     return fault

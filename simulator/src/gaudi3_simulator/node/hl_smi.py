@@ -143,7 +143,7 @@ def _run(options: dict[str, str], simulated: node.Node, info: Release) -> int:
         _out(_HELP)
         return 0
     if "version" in options:
-        _out(f"Habanalabs hl-smi/hlml version {info.tool} ({build_date(info)})\n")
+        _out(f"Habanalabs hl-smi/hlml version {info.tool} ({releases.build_date(info)})\n")
         return 0
     _view(options)  # a wrong option is told before a missing driver
     if not simulated.driver_up:
@@ -201,7 +201,7 @@ def _change(options: dict[str, str], cards: list[node.Card]) -> int:
         raise UsageError("changing a card needs root")
     if "device" not in options:
         raise UsageError("changing a card needs its PCI address, such as -i 0000:19:00.0")
-    from . import kernel_log, sysfs
+    from . import driver_log, kernel_log, sysfs
 
     key = str(cards[0].index)
     with store.Lock():
@@ -217,17 +217,11 @@ def _change(options: dict[str, str], cards: list[node.Card]) -> int:
             simulated.runtime["ports_up"].pop(key, None)
             kernel_log.write(
                 simulated.runtime["booted_at"],
-                f"accel accel{key}: Successfully finished resetting the device",
+                driver_log.reset(cards[0], simulated.driver_version),
             )
         simulated.save()
         sysfs.apply(simulated)
     return 0
-
-
-def build_date(info: Release) -> str:
-    """Build date of the release's tools: a simulator value."""
-    numbers = (*releases.version_key(info.release), 0, 0)
-    return f"Jan {1 + numbers[1] % 28:02d} 2025 - 12:{numbers[2] % 60:02d}:00"
 
 
 def _out(text: str) -> None:

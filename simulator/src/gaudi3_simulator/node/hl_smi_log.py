@@ -6,7 +6,7 @@ where the csv says MiB, for the same number.
 
 from __future__ import annotations
 
-from . import board, hl_smi_csv, node, readings
+from . import board, hl_smi_csv, node, readings, releases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,14 +54,12 @@ def firmware(simulated: node.Node, cards: list[node.Card], info: Release) -> str
 
 
 def _heading(simulated: node.Node, cards: list[node.Card], info: Release) -> list[str]:
-    from .hl_smi import build_date
-
     return [
         "================ HL-SMI LOG ================",
         "",
         _entry("Timestamp", hl_smi_csv.timestamp(), 0),
         _entry("Driver Version", simulated.driver_version, 0),
-        _entry("HL-SMI Version", f"{info.tool} ({build_date(info)})", 0),
+        _entry("HL-SMI Version", f"{info.tool} ({releases.build_date(info)})", 0),
         "",
         _entry("Attached AIPs", str(len(cards)), 0),
         "",
@@ -83,9 +81,9 @@ def firmware_lines(simulated: node.Node, card: node.Card) -> list[str]:
     running = simulated.firmware
     return [
         _entry("Firmware [FIT] Version", f"Linux gaudi3 5.10.18-{running}"),
-        _entry("Firmware [SPI] Version", f"Preboot version {card.spi} (simulated)"),
-        _entry("Firmware [UBOOT] Version", f"U-Boot 2021.04-{running} (simulated) build#: 0"),
-        _entry("Firmware [OS] Version", f"Zephyr 2.7.2-{running} (simulated)"),
+        _entry("Firmware [SPI] Version", f"Preboot version {card.spi} ({releases.firmware_date(card.spi, 'SPI')})"),
+        _entry("Firmware [UBOOT] Version", f"U-Boot 2021.04-{running} ({releases.NEVER_BUILT} +0000) build#: 0"),
+        _entry("Firmware [OS] Version", f"Zephyr 2.7.2-{running} ({releases.firmware_date(running, 'OS')})"),
         _entry("CPLD Version", f"Version: 0x{board.CPLD_VERSION:x}, Timestamp(epoch): 0x{board.CPLD_TIMESTAMP:x}"),
     ]
 

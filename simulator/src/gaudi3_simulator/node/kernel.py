@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from . import board, faults, kernel_log, node, paths, processes, releases, sysfs
+from . import driver_log, faults, kernel_log, node, paths, processes, releases, strictness, sysfs
 
-FIRMWARE = "/lib/firmware/habanalabs/gaudi3"
-IMAGE = "habanalabs/gaudi3/gaudi3-boot-fit.itb"
+FIRMWARE = "/lib/firmware/habanalabs"
 SERVED = (releases.COMPAT, *releases.MODULES)
 # Modules of the kernel package that the RDMA module builds on.
 CORE = {"ib_core": (), "ib_uverbs": ("ib_core",)}
@@ -19,6 +18,14 @@ class KernelError(Exception):
 
 class NotFound(KernelError):
     """There is no such module in this kernel's folder."""
+
+
+class InUse(KernelError):
+    """Something holds the module: other modules, or processes alone."""
+
+    def __init__(self, name: str, users: list[str]) -> None:
+        super().__init__(f"Module {name} is in use.")
+        self.for_rmmod = f"Module {name} is in use by: {' '.join(users)}" if users else f"Module {name} is in use"
 
 
 def module_path(name: str) -> str:
@@ -33,6 +40,8 @@ def module_info(name: str) -> dict[str, str]:
     text = paths.read_text(module_path(name))
     if text is None:
         raise NotFound(f"Module {name} not found in directory /lib/modules/{paths.kernel_release()}")
+    if not text and strictness.is_on("empty-module"):
+        raise KernelError(f"could not insert '{name}': Invalid argument")
     fields = {"version": "", "depends": ""}
     for line in text.splitlines():
         key, separator, value = line.partition(":")
@@ -72,7 +81,7 @@ def load(simulated: node.Node, name: str, parameters: dict[str, str] | None = No
 def _insert(simulated: node.Node, name: str, parameters: dict[str, str]) -> None:
     info = module_info(name)
     if name in SERVED and simulated.has_fault(faults.MODULE_REJECTED):
-        _log(simulated, f"Loading of module with unavailable key is rejected: {name}", level=kernel_log.ERROR)
+        _log(simulated, driver_log.REJECTED, level=kernel_log.NOTICE)
         raise KernelError(f"could not insert '{name}': Key was rejected by service")
     if name == node.RDMA and not is_loaded(simulated, "ib_uverbs"):
         _log(simulated, f"{name}: Unknown symbol ib_uverbs_get_ucontext_file (err -2)", level=kernel_log.ERROR)
@@ -87,7 +96,9 @@ def _insert(simulated: node.Node, name: str, parameters: dict[str, str]) -> None
         "parameters": {key: value for key, value in parameters.items() if key in known},
     }
     if name in SERVED:
-        _log(simulated, f"{name}: loading driver, version: {info['version']}")
+        _log(simulated, *driver_log.loading(name, info["version"]))
+    if name == node.RDMA and simulated.driver_up:
+        _log_rdma(simulated)
     if name == node.DRIVER:
         # The remedies that work on hardware: the driver is loaded now, and it is the installed one.
         simulated.clear_fault(faults.DRIVER_NOT_LOADED)
@@ -101,32 +112,33 @@ def probe(simulated: node.Node) -> None:
     firmware = _firmware(simulated)
     simulated.runtime["firmware"] = firmware
     simulated.runtime["devices_up"] = firmware is not None
-    ids = f"[{board.PCI_VENDOR}:{board.PCI_DEVICE}] (rev {board.HL_REVISION})"
+    version, kind = simulated.driver_version, simulated.board
     for card in simulated.cards:
-        place = f"habanalabs {card.bus_id}:"
-        _log(simulated, f"{place} habanalabs device found {ids}")
+        _log(simulated, driver_log.found(card, kind.pci_device))
         if firmware is None:
-            _log(
-                simulated,
-                f"{place} Direct firmware load for {IMAGE} failed with error -2",
-                f"{place} Failed to initialize the device, firmware is missing",
-                level=kernel_log.ERROR,
-            )
+            _log(simulated, *driver_log.no_firmware(card, version), level=kernel_log.ERROR)
         else:
-            added = f"Successfully added device {card.bus_id} to habanalabs driver"
-            _log(simulated, f"accel accel{card.index}: {added}")
+            _log(simulated, *driver_log.added(card, version, firmware, kind.device_type, kind.memory_total_mib))
+    if firmware is not None and simulated.loaded(node.RDMA):
+        _log_rdma(simulated)
+
+
+def _log_rdma(simulated: node.Node) -> None:
+    for card in simulated.cards:
+        _log(simulated, *driver_log.rdma(card, simulated.driver_version))
 
 
 def _firmware(simulated: node.Node) -> str | None:
     """Version of the installed firmware, or nothing when there is none."""
     if simulated.has_fault(faults.NO_FIRMWARE):
         return None
+    folder = f"{FIRMWARE}/{simulated.board.generation}"
     try:
-        images = sorted(os.listdir(paths.at(FIRMWARE)))
+        images = sorted(os.listdir(paths.at(folder)))
     except OSError:
         return None
     for image in images:
-        for line in (paths.read_text(f"{FIRMWARE}/{image}") or "").splitlines():
+        for line in (paths.read_text(f"{folder}/{image}") or "").splitlines():
             if line.startswith("version:"):
                 return line.partition(":")[2].strip()
     if not images:
@@ -144,7 +156,7 @@ def remove(simulated: node.Node, name: str) -> None:
 
 def _refuse_in_use(simulated: node.Node, name: str) -> None:
     if sysfs.reference_count(simulated, name) or (name == node.DRIVER and processes.holders()):
-        raise KernelError(f"Module {name} is in use.")
+        raise InUse(name, sysfs.users(simulated, name))
 
 
 def unload(simulated: node.Node, name: str) -> list[str]:
@@ -176,7 +188,7 @@ def _take_out(simulated: node.Node, name: str) -> None:
     if name == node.DRIVER:
         simulated.runtime.update({"devices_up": False, "firmware": None, "ports_up": {}, "pfc": {}, "power_limit": {}})
     if name in SERVED:
-        _log(simulated, f"{name}: unloading driver")
+        _log(simulated, *driver_log.removed(name))
 
 
 def _log(simulated: node.Node, *messages: str, level: int = kernel_log.INFO) -> None:

@@ -6,7 +6,7 @@ import os
 
 from . import paths
 
-ERROR, WARNING, INFO = 3, 4, 6
+ERROR, WARNING, NOTICE, INFO = 3, 4, 5, 6
 _JOURNAL = "/run/systemd/journal/socket"
 
 

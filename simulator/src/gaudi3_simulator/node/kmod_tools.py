@@ -49,7 +49,7 @@ def modprobe(arguments: Sequence[str]) -> int:
     several = "all" in flags or "remove" in flags
     parameters = {} if several else dict(word.partition("=")[::2] for word in words[1:])
     names = [_plain(word) for word in (words if several else words[:1])]
-    return _changing("modprobe", flags, lambda simulated: _modprobe_all(simulated, names, parameters, flags))
+    return _changing("modprobe", names, flags, lambda simulated: _modprobe_all(simulated, names, parameters, flags))
 
 
 def _modprobe_all(
@@ -86,21 +86,26 @@ def rmmod(arguments: Sequence[str]) -> int:
             kernel.remove(simulated, name)
         return []
 
-    return _changing("rmmod", set(), remove)
+    return _changing("rmmod", names, set(), remove)
 
 
-def _changing(tool: str, flags: set[str], change: Callable[[node.Node], list[tuple[str, str]]]) -> int:
+def _changing(
+    tool: str, names: list[str], flags: set[str], change: Callable[[node.Node], list[tuple[str, str]]]
+) -> int:
     """Run a change under the lock; a refusal of the kernel is the tool's error."""
     if not paths.is_root():
-        sys.stderr.write(f"{tool}: ERROR: could not change modules: Operation not permitted\n")
+        what = "remove module" if tool == "rmmod" else "remove" if "remove" in flags else "insert"
+        name = names[0] if tool == "rmmod" else f"'{names[0]}'"
+        sys.stderr.write(f"{tool}: ERROR: could not {what} {name}: Operation not permitted\n")
         return 1
     try:
         with store.Lock():
             done = change(node.Node.load())
     except (kernel.KernelError, store.StateError) as error:
-        fatal = isinstance(error, kernel.NotFound) or "in use" in str(error)
+        message = error.for_rmmod if isinstance(error, kernel.InUse) and tool == "rmmod" else str(error)
+        fatal = tool != "rmmod" and (isinstance(error, (kernel.NotFound, kernel.InUse)) or "in kernel." in message)
         if not (isinstance(error, kernel.NotFound) and "quiet" in flags):
-            sys.stderr.write(f"{tool}: {'FATAL' if fatal else 'ERROR'}: {error}\n")
+            sys.stderr.write(f"{tool}: {'FATAL' if fatal else 'ERROR'}: {message}\n")
         return 1
     if "verbose" in flags:
         for verb, module in done:

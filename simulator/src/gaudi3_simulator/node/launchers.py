@@ -23,7 +23,6 @@ _IMAGE_TOOLS = {
     "/usr/local/sbin/rmmod": ("kmod_tools", "rmmod"),
     "/usr/local/bin/lsmod": ("kmod_tools", "lsmod"),
     "/usr/local/bin/modinfo": ("kmod_tools", "modinfo"),
-    "/usr/local/bin/lspci": ("lspci", "main"),
     "/usr/local/bin/dmesg": ("dmesg", "main"),
 }
 

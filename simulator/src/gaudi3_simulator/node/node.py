@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from . import board, faults, releases, store
+from . import board, cards, faults, releases, store, strictness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
+
+    from .board import Board, Profile
 
 DRIVER = "habanalabs"
 NIC = "habanalabs_cn"
@@ -62,8 +64,15 @@ class Node:
     def faults(self, kind: str, card: int | None = None) -> Iterator[dict[str, Any]]:
         """Active faults of a kind, of one card when given."""
         for fault in self.state["faults"]:
-            if fault["kind"] == kind and (card is None or fault.get("card") == card):
+            if fault["kind"] == kind and (card is None or fault.get("card") == card) and self._lasts(fault):
                 yield fault
+
+    def _lasts(self, fault: dict[str, Any]) -> bool:
+        """Whether the fault is still there: the one that is a process ends with that process."""
+        if fault["kind"] != faults.DEVICE_ACQUIRED:
+            return True
+        held = cards.holder(fault["card"])
+        return held is not None and held.pid == fault["pid"]
 
     def has_fault(self, kind: str, card: int | None = None) -> bool:
         """Whether such a fault is active."""
@@ -71,8 +80,31 @@ class Node:
 
     def clear_fault(self, kind: str, card: int | None = None) -> None:
         """Drop matching faults."""
-        gone = list(self.faults(kind, card))
-        self.state["faults"] = [fault for fault in self.state["faults"] if fault not in gone]
+        self.state["faults"] = [
+            fault
+            for fault in self.state["faults"]
+            if fault["kind"] != kind or (card is not None and fault.get("card") != card)
+        ]
+
+    @property
+    def active_faults(self) -> list[dict[str, Any]]:
+        """Every fault that is still there."""
+        return [fault for fault in self.state["faults"] if self._lasts(fault)]
+
+    @property
+    def board(self) -> Board:
+        """What kind of cards they are."""
+        return board.find_board(self.state.get("board", board.DEFAULT_BOARD))
+
+    @property
+    def profile(self) -> Profile:
+        """The place that they stand in."""
+        return board.find_profile(self.state.get("profile", board.DEFAULT_PROFILE))
+
+    @property
+    def boot_options(self) -> list[str]:
+        """The words on the kernel's command line when the node started."""
+        return str(self.runtime.get("boot_options", "")).split()
 
     @property
     def cards(self) -> list[Card]:
@@ -94,7 +126,7 @@ class Node:
 
     def power_limit(self, card: Card) -> int:
         """Power cap in watts."""
-        default = board.power_cap_w(releases.version_key(self.driver_version))
+        default = self.board.power_cap_w(releases.version_key(self.driver_version))
         return int(self.runtime["power_limit"].get(str(card.index), default))
 
     # Driver
@@ -138,12 +170,23 @@ class Node:
 
     # Ports
 
+    @property
+    def has_port_devices(self) -> bool:
+        """Whether the external ports are network devices of this host."""
+        return self.profile.port_devices and self.loaded(ETHERNET) and self.loaded(NIC)
+
+    def port_enabled(self, card: Card, port: int) -> bool:
+        """Whether somebody brought the external port up, cable or not."""
+        return port in self.runtime["ports_up"].get(str(card.index), ())
+
     def port_up(self, card: Card, port: int) -> bool:
-        """Link of one port: internal ones come up with the driver, external ones when asked to."""
+        """Link of one port: internal ones come up with the driver, external ones when asked to and cabled."""
         if not (self.driver_up and self.loaded(NIC)) or self.has_fault(faults.CARD_IN_RESET, card.index):
             return False
-        if not board.is_external(port):
+        if port not in self.board.external_ports:
             return True
         if any(fault["port"] == port for fault in self.faults(faults.PORT_DOWN, card.index)):
             return False
-        return port in self.runtime["ports_up"].get(str(card.index), ())
+        if not self.profile.cabled and strictness.is_on("uncabled-ports-stay-down"):
+            return False
+        return self.port_enabled(card, port)

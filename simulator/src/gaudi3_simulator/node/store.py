@@ -36,11 +36,22 @@ class Lock:
         os.close(self._file)
 
 
-def new_state(node: str, cards: int, spi_release: str = "1.23.0") -> dict[str, Any]:
-    """Identity of a node's cards, the same for the same name and count.
+def new_state(
+    node: str,
+    cards: int,
+    spi_release: str = "1.23.0",
+    board_name: str = board.DEFAULT_BOARD,
+    profile: str = board.DEFAULT_PROFILE,
+) -> dict[str, Any]:
+    """Identity of a node's cards, the same for the same name, count and board.
 
     The accelerator index, the bus order and the module id are three different orders, as on hardware.
     """
+    try:
+        kind = board.find_board(board_name)
+        board.find_profile(profile)
+    except board.UnknownBoard as error:
+        raise StateError(str(error)) from None
     if not 1 <= cards <= board.MAX_CARDS:
         raise StateError(f"{cards} cards do not fit: the board has 1 to {board.MAX_CARDS} places, choose that many")
     from random import Random  # slow to import, and only needed here
@@ -50,13 +61,16 @@ def new_state(node: str, cards: int, spi_release: str = "1.23.0") -> dict[str, A
     modules = _shuffled(random, list(range(cards)))
     while cards > 2 and modules == bus_ids:
         modules = _shuffled(random, modules)
-    preboot = releases.release_info(spi_release).preboot
+    preboot = releases.release_info(spi_release).preboot.replace("gaudi3", kind.generation)
     return {
         "schema": SCHEMA,
         "node": node,
+        "board": board_name,
+        "profile": profile,
         "seed": random.getrandbits(24),
         "cards": [
-            _new_card(random, index, board.BUS_IDS[bus_ids[index]], modules[index], preboot) for index in range(cards)
+            _new_card(random, kind, index, board.BUS_IDS[bus_ids[index]], modules[index], preboot)
+            for index in range(cards)
         ],
         "faults": [],
     }
@@ -71,7 +85,9 @@ def _shuffled(random: Random, numbers: list[int]) -> list[int]:
     return numbers
 
 
-def _new_card(random: Random, index: int, bus_id: str, module_id: int, preboot: str) -> dict[str, Any]:
+def _new_card(
+    random: Random, kind: board.Board, index: int, bus_id: str, module_id: int, preboot: str
+) -> dict[str, Any]:
     letters = "".join(random.choice("ABCDEFGHJKLMNPQRSTUVWXYZ") for _ in range(3))
     lot = f"{letters}{random.randrange(1000):03d}"
     place = "-".join(f"{random.randrange(1, 32):02d}" for _ in range(3))
@@ -79,8 +95,8 @@ def _new_card(random: Random, index: int, bus_id: str, module_id: int, preboot: 
         "index": index,
         "bus_id": bus_id,
         "module_id": module_id,
-        "serial": f"AO{random.randrange(10**8):08d}",
-        "uuid": f"01P4-HL3090A0-18-{lot}-{place}",
+        "serial": f"{kind.serial_prefix}{random.randrange(10**8):08d}",
+        "uuid": f"{kind.uuid_prefix}-{lot}-{place}",
         # Locally administered, the last byte left to the port number.
         "mac": ":".join(["02", *(f"{random.randrange(256):02x}" for _ in range(3)), f"{index:02x}"]),
         "numa_node": 1 if int(bus_id[5:7], 16) >= 0x80 else 0,
@@ -100,6 +116,8 @@ def new_runtime() -> dict[str, Any]:
         "pfc": {},
         "power_limit": {},
         "resets": {},
+        "carriers": {},
+        "boot_options": "",
     }
 
 

@@ -8,15 +8,25 @@ be installed; outside packages (dkms, kernel headers, compilers) are left out, s
 from __future__ import annotations
 
 from ..node import launchers, releases
+from . import hlml
 from .deb import File, Package
 
 _QUAL = "/opt/habanalabs/qual/gaudi3/bin"
+# The nine variables and their values are those of the vendor's page "Driver Installation" and of a public manual for
+# 1.23.0; which of the two files sets which is UNCONFIRMED.
+MODULES_LOAD = "/etc/modules-load.d/habanalabs.conf"
 _ENVIRONMENT = """\
 export GC_KERNEL_PATH=/usr/lib/habanalabs/libtpc_kernels.so
 export HABANA_LOGS=/var/log/habana_logs/
 export HABANA_SCAL_BIN_PATH=/opt/habanalabs/engines_fw
-export HABANA_PLUGINS_LIB_PATH=/opt/habanalabs/habana_plugins
+export HABANA_PLUGINS_LIB_PATH=/usr/lib/habanatools/habana_plugins
+export HABANALABS_HLTHUNK_TESTS_BIN_PATH=/opt/habanalabs/src/hl-thunk/tests/
+export DATA_LOADER_AEON_LIB_PATH=/usr/lib/habanalabs/libaeon.so
+export __python_cmd=python3
+"""
+_RDMA_ENVIRONMENT = """\
 export RDMA_CORE_ROOT=/opt/habanalabs/rdma-core/src
+export RDMA_CORE_LIB=/opt/habanalabs/rdma-core/src/build/lib
 """
 
 
@@ -55,14 +65,24 @@ def packages(release: str) -> list[Package]:
             "Boot images, which the driver loads at each probe.",
             files={"/lib/firmware/habanalabs/gaudi3/gaudi3-boot-fit.itb": boot_image},
         ),
-        make("firmware-tools", "hl-smi.", needs=("thunk",), files={"/usr/bin/hl-smi": tool("hl-smi")}),
+        make(
+            "firmware-tools",
+            "hl-smi, and libhlml.so for programs.",
+            needs=("thunk",),
+            files={"/usr/bin/hl-smi": tool("hl-smi"), hlml.LIBRARY: File(hlml.library(release).read_bytes())},
+        ),
         make(
             "firmware-odm",
             "SPI image and hl-fw-loader.",
             files={"/usr/bin/hl-fw-loader": tool("hl-fw-loader")},
         ),
         make("thunk", "User library of the driver (no code here).", "all"),
-        make("rdma-core", "The vendor's rdma-core (no code here).", "all"),
+        make(
+            "rdma-core",
+            "The vendor's rdma-core (no code here).",
+            "all",
+            files={"/etc/profile.d/habanalabs-rdma-core.sh": File(_RDMA_ENVIRONMENT)},
+        ),
         make(
             "graph",
             "Graph compiler and runtime (no code here).",
@@ -83,11 +103,20 @@ def packages(release: str) -> list[Package]:
     ]
 
 
+def modules_load(release: str) -> str:
+    """What systemd loads at boot: not the driver itself, as seen on two machines with 1.24.1.
+
+    Which package the file belongs to is UNCONFIRMED.
+    """
+    return "".join(f"{name}\n" for name in releases.module_names(release) if name != "habanalabs")
+
+
 def _dkms(release: str) -> tuple[dict[str, File], dict[str, str]]:
     """Files and scripts of the driver package: texts that the simulated kernel reads as modules."""
     source = f"/usr/src/habanalabs-{release}"
     names = releases.module_names(release)
     files = {f"{source}/{name}.ko": File(releases.module_text(name, release)) for name in names}
+    files[MODULES_LOAD] = File(modules_load(release))
     target = '/lib/modules/"$(uname -r)"/updates/dkms'
     copies = "".join(f'cp -p {source}/{name}.ko "$folder"/{name}.ko\n' for name in names)
     removals = "".join(f'rm -f "$folder"/{name}.ko\n' for name in names)

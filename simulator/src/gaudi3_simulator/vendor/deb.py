@@ -22,8 +22,13 @@ EPOCH = 1_735_689_600  # 2025-01-01 00:00:00 UTC
 class File:
     """A file that a package installs."""
 
-    text: str
+    text: str | bytes
     mode: int = 0o644
+
+    @property
+    def data(self) -> bytes:
+        """What the file holds."""
+        return self.text.encode() if isinstance(self.text, str) else self.text
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Package:
     @property
     def control(self) -> dict[str, str]:
         """Fields that both the package and the index carry, in their order."""
-        size = sum(len(each.text.encode()) for each in self.files.values())
+        size = sum(len(each.data) for each in self.files.values())
         fields = {
             "Package": self.name,
             "Version": self.version,
@@ -80,7 +85,7 @@ class Package:
 
     def _md5sums(self) -> str:
         return "".join(
-            f"{hashlib.md5(each.text.encode(), usedforsecurity=False).hexdigest()}  {path.lstrip('/')}\n"
+            f"{hashlib.md5(each.data, usedforsecurity=False).hexdigest()}  {path.lstrip('/')}\n"
             for path, each in sorted(self.files.items())
         )
 
@@ -99,7 +104,7 @@ def _tar(files: Mapping[str, File]) -> bytes:
             entry.type, entry.mode, entry.mtime = tarfile.DIRTYPE, 0o755, EPOCH
             archive.addfile(entry)
         for path, each in sorted(files.items()):
-            data = each.text.encode()
+            data = each.data
             entry = tarfile.TarInfo(f"./{path}")
             entry.size, entry.mode, entry.mtime = len(data), each.mode, EPOCH
             archive.addfile(entry, io.BytesIO(data))

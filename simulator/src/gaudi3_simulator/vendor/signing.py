@@ -40,7 +40,7 @@ class Signer:
 
 
 @contextmanager
-def signer(key: Path) -> Iterator[Signer]:
+def signer(key: Path, algorithm: str = "ed25519") -> Iterator[Signer]:
     """A signer with the secret key kept in file ``key``, which is made where it does not exist."""
     if shutil.which("gpg") is None:
         raise SimulatorError("The simulated vendor repository has to be signed with gpg: apt-get install gnupg.")
@@ -50,7 +50,7 @@ def signer(key: Path) -> Iterator[Signer]:
             if key.exists():
                 _gpg(home, "--import", str(key))
             else:
-                _gpg(home, "--passphrase", "", "--quick-generate-key", _USER, "ed25519", "sign", "never")
+                _gpg(home, "--passphrase", "", "--quick-generate-key", _USER, algorithm, "sign", "never")
                 key.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 key.touch(mode=0o600)
                 key.write_bytes(_gpg(home, "--armor", "--export-secret-keys"))

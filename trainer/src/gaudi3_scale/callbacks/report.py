@@ -17,6 +17,7 @@ from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import COMPUTE, OTHER
 from gaudi3_scale.throughput.meter import Reading
 from gaudi3_scale.throughput.watch import Watch
+from gaudi3_scale.watchdog import Watchdog
 
 STATUS_SECONDS = 0.5
 """Between two times that status.json is replaced, which costs as much as many short steps."""
@@ -36,6 +37,7 @@ class Report(pl.Callback):
         metrics: TrainingMetrics | None,
         watch: Watch,
         finite: FiniteCheck,
+        watchdog: Watchdog,
     ) -> None:
         self._config = config.train
         self._team = team
@@ -46,6 +48,8 @@ class Report(pl.Callback):
         self._metrics = metrics
         self._watch = watch
         self._finite = finite
+        self._watchdog = watchdog
+        self._first = True
         self._step_began = 0.0
         self._status_written = -STATUS_SECONDS
         self._tokens_per_step = progress.samples_per_step * progress.sequence_length
@@ -63,6 +67,7 @@ class Report(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Count the step, if the optimizer made one."""
+        self._watchdog.beat()
         if (batch_idx + 1) % self._config.accumulation_steps:
             return
         step = self._progress.advance()
@@ -73,6 +78,10 @@ class Report(pl.Callback):
         self._watch.meter.step(self._tokens_per_step, now)
         self._console.stepped(step, now)
         assert isinstance(pl_module, LanguageModule)
+        if self._first:
+            self._first = False
+            pl_module.loss_sum.item()  # waits for the device: what takes long at first is done
+            self._watchdog.seen()
         if self._finite.skipped(pl_module) and self._metrics is not None:
             self._metrics.skipped_steps.inc()
         if step == 1 or step % self._config.log_every == 0 or step == self._config.max_steps:
@@ -94,6 +103,7 @@ class Report(pl.Callback):
     def _log(self, module: LanguageModule) -> None:
         progress = self._progress
         loss = self._finite.read(module)
+        self._watchdog.seen()
         if loss is not None:
             progress.loss = loss
         if progress.first_loss is None:

@@ -23,13 +23,15 @@ from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.randomness import capture
 from gaudi3_scale.status import Progress, StatusFile
 from gaudi3_scale.throughput.ledger import CHECKPOINT, accounted, current
+from gaudi3_scale.watchdog import Watchdog
 
 
 class Restore(pl.Callback):
     """Puts a checkpoint's tensors where they belong once model and optimizer are on their device; comes first."""
 
-    def __init__(self, checkpoint: Checkpoint, saver: Saver, state: dict[str, Any]) -> None:
+    def __init__(self, checkpoint: Checkpoint, saver: Saver, state: dict[str, Any], watchdog: Watchdog) -> None:
         """`state` is what the checkpoint has besides the tensors."""
+        self._watchdog = watchdog
         self._checkpoint = checkpoint
         self._saver = saver
         self._state = state
@@ -37,7 +39,8 @@ class Restore(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Called once everything is on its device, sharded if it is to be."""
         assert isinstance(pl_module, LanguageModule)
-        load(self._checkpoint, self._saver.peers.patient, pl_module.model, trainer.optimizers, self._state)
+        with self._watchdog.paused():
+            load(self._checkpoint, self._saver.peers.patient, pl_module.model, trainer.optimizers, self._state)
         scheduler = trainer.lr_scheduler_configs[0].scheduler
         assert isinstance(scheduler, LambdaLR)
         advance(scheduler, self._state["scheduler"]["last_epoch"])
@@ -57,6 +60,7 @@ class Save(pl.Callback):
         status: StatusFile,
         metrics: TrainingMetrics | None,
         finite: FiniteCheck,
+        watchdog: Watchdog,
     ) -> None:
         self._config = config
         self._team = team
@@ -67,6 +71,7 @@ class Save(pl.Callback):
         self._status = status
         self._metrics = metrics
         self._finite = finite
+        self._watchdog = watchdog
         self._require_finite: Callable[[], None] = lambda: None
         self._uploads: tuple[int | None, int] = (None, 0)
 
@@ -98,8 +103,10 @@ class Save(pl.Callback):
     def save(self, step: int, last: bool = False) -> None:
         """Save the state after this step, which is the last one that was made, if it is finite. Collective."""
         if step != self._saver.last_step:
-            self._require_finite()
-        self._saver.save(step, last or step == self._config.train.max_steps)
+            self._require_finite()  # reads the weights, so that the device has finished all that it was given
+            self._watchdog.seen()
+        with self._watchdog.paused():  # a save waits for the one before it
+            self._saver.save(step, last or step == self._config.train.max_steps)
         if self._metrics is not None:
             self._metrics.stalled(self._saver.last_stall)
         self.note()
@@ -109,13 +116,15 @@ class Save(pl.Callback):
     @accounted(CHECKPOINT)
     def wait(self, deadline: float | None = None) -> bool:
         """Wait until all that was begun is durable, or until a `time.monotonic()`; is it?"""
-        durable = self._saver.wait(deadline)
+        with self._watchdog.paused():
+            durable = self._saver.wait(deadline)
         self.note()
         return durable
 
     def close(self, deadline: float | None = None) -> bool:
         """Wait for uploads, too."""
-        done = self._saver.close(deadline)
+        with self._watchdog.paused():
+            done = self._saver.close(deadline)
         self.note()
         return done
 

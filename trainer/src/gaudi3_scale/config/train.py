@@ -49,6 +49,17 @@ class TrainConfig(Section):
     )
     log_every: int = Field(10, ge=1, description="steps between lines, status and metrics; loss is their mean")
     threads: int = Field(0, ge=0, description="CPU threads per process; 0 = the node's cores / its processes")
-    collective_timeout: int = Field(
-        120, ge=5, description="seconds after which a process gives up on one that does not answer"
+    start_timeout: int = Field(
+        600,
+        ge=5,
+        description="seconds after which a process gives up on one that does not answer until its first step is made, "
+        "which compiles; never less than collective_timeout",
     )
+    collective_timeout: int = Field(
+        120, ge=5, description="the same after the first step; longer than a forward and backward pass takes"
+    )
+
+    @property
+    def first_timeout(self) -> int:
+        """What holds until the first step is made."""
+        return max(self.start_timeout, self.collective_timeout)

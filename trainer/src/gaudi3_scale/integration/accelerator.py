@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import torch
 from lightning.pytorch.accelerators import Accelerator
 
-from gaudi3_scale.device import available, first_available, missing
+from gaudi3_scale.device import available, first_available, index_of, missing
 from gaudi3_scale.errors import ConfigError
 
 
 class GaudiAccelerator(Accelerator):
-    """Gaudi cards, of which a process uses the one of its local rank: `Trainer(accelerator=GaudiAccelerator(), ...)`.
+    """Gaudi cards, of which a process owns one, always with index 0: `Trainer(accelerator=GaudiAccelerator(), ...)`.
 
     `GaudiAccelerator("cuda")` and `("cpu")` run the same strategies elsewhere; `("auto")` is the first that there is of
     HPU, CUDA and CPU. A device that is named and is not there is an error, never another one.
@@ -42,9 +42,13 @@ class GaudiAccelerator(Accelerator):
         """`device` is hpu, cuda, cpu or auto."""
 
     def setup_device(self, device: torch.device) -> None:
-        """Make it the current one."""
-        if device.type != "cpu":
-            torch.get_device_module(device).set_device(device)
+        """Make it the current one, where a process has a choice.
+
+        `torch.hpu.set_device` writes HLS_MODULE_ID: a process that is alone would wait for the card of module 0 instead
+        of taking a free one.
+        """
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
 
     def setup(self, trainer: Any) -> None:
         """Refuse a strategy that Lightning chose without knowing the device."""
@@ -68,7 +72,10 @@ class GaudiAccelerator(Accelerator):
 
     @classmethod
     def parse_devices(cls, devices: Any) -> list[int]:
-        """Indices of the devices that this node's processes use: of a number, a list or a text of either."""
+        """Indices of the devices that this node's processes use: of a number, a list or a text of either.
+
+        Of Gaudi cards only the number counts, as a process cannot choose among them; another list is refused.
+        """
         if isinstance(devices, str):
             devices = [int(part) for part in devices.split(",") if part] if "," in devices else int(devices)
         if isinstance(devices, int):
@@ -79,12 +86,20 @@ class GaudiAccelerator(Accelerator):
             raise ConfigError(
                 f"devices is {devices}, but this node has {there} {cls.kind} device(s), numbered from 0: ask for those."
             )
-        return list(devices)
+        indices: list[int] = list(devices)
+        if cls.kind == "hpu" and indices != list(range(len(indices))):
+            raise ConfigError(
+                f"devices is {indices}, but a process cannot choose its Gaudi card by an index: give the number of "
+                f"cards ({len(indices)}), and name their modules in HABANA_VISIBLE_MODULES."
+            )
+        return indices
 
     @classmethod
     def get_parallel_devices(cls, devices: list[int]) -> list[torch.device]:
         """One per local rank."""
-        return [torch.device("cpu") if cls.kind == "cpu" else torch.device(cls.kind, index) for index in devices]
+        if cls.kind == "cpu":
+            return [torch.device("cpu") for _ in devices]
+        return [torch.device(cls.kind, index_of(cls.kind, index)) for index in devices]
 
     @classmethod
     def auto_device_count(cls) -> int:

@@ -101,6 +101,8 @@ class _Distributed(GaudiStrategy):
             strategy.set_world_ranks()
             strategy.accelerator.setup_device(root)
             _init_dist_connection(strategy.cluster_environment, self._process_group_backend, timeout=strategy._timeout)
+            # A mesh would set the device by LOCAL_RANK in a process that has not used one yet.
+            check_all_reduce(device)
         super().setup_environment()  # type: ignore[misc]
 
 

@@ -1,6 +1,7 @@
 """Leaving in order: who asks for it, how the ranks agree on the step, and what is saved before the deadline.
 
     notices.py     what was heard, the second signal, and the deadline that ends the process whatever it does
+    patience.py    how long the launcher waits for a process that it told to end
     signals.py     SIGTERM and SIGUSR1, heard even while the process waits for others
     metadata.py    what AWS, Google Cloud and Azure say of the node
     agreement.py   all ranks stop at the same step, though only one was told

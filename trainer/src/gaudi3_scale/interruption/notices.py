@@ -15,12 +15,11 @@ from typing import NoReturn
 
 from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.interruption.patience import LEAVING_FILE, patience
 from gaudi3_scale.interruption.signals import Signals
 
 EXIT_CODE = 75
 """EX_TEMPFAIL of sysexits.h: nothing is wrong, and the same command goes on from the newest checkpoint."""
-LEAVING_FILE = "GAUDI3_LAUNCH_LEAVING"
-"""Environment variable: the file by which a worker tells its launcher that this node was told to leave."""
 SECOND = 1.0
 """Seconds within which signals count as one: a launcher passes on what the whole process group already got."""
 MARGIN = 3.0
@@ -99,7 +98,7 @@ class Notices:
         """Seconds a process has, where nobody says more."""
         if self._config.grace:
             return self._config.grace
-        return max(1.0, float(os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30")) - MARGIN)
+        return max(1.0, patience() - MARGIN)
 
     def leave(self, why: str) -> NoReturn:
         """End the process now, from any thread, whatever the others do; committed checkpoints are whole."""

@@ -1,0 +1,35 @@
+"""What a node carries from before: traces of those who prepared it by hand or with the vendor's installer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .node import strictness
+
+REPOSITORY = "http://vault/artifactory/debian"
+VENV = "/root/habanalabs-venv"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the node; a link where it has a target."""
+
+    text: str = ""
+    mode: int = 0o644
+    target: str = ""
+
+
+def files() -> dict[str, File]:
+    """Every such file, by its path on the node."""
+    found: dict[str, File] = {}
+    if strictness.is_on("vendor-sources-file"):
+        # The name is the installer's; its line is not public, and has the form of the vendor's Dockerfiles here.
+        line = f"deb [signed-by=/usr/share/keyrings/habana-artifactory.gpg] {REPOSITORY} noble main\n"
+        found["/etc/apt/sources.list.d/habanalabs_synapseai.list"] = File(line)
+    if strictness.is_on("venv-in-closed-home"):
+        # The installer's default place, below a home that is closed to other users. PyTorch is the system's here.
+        settings = {"home": "/usr/bin", "include-system-site-packages": "true", "version": "3.11.2"}
+        found[f"{VENV}/pyvenv.cfg"] = File("".join(f"{name} = {value}\n" for name, value in settings.items()))
+        found[f"{VENV}/bin/python"] = File(target="/usr/bin/python3")
+        found[f"{VENV}/bin/python3"] = File(target="python")
+    return found

@@ -1,0 +1,41 @@
+"""The web server of the vendor's repository: hands out a folder, and sends whoever wants a package to another host.
+
+It runs in a container of its own, as a file: it may import nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import sys
+
+PACKAGES = (".deb", ".rpm")
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Files of a folder, packages only under the name of the storage host."""
+
+    storage = ""
+
+    def send_head(self):  # type: ignore[no-untyped-def]  # the base class has no types either
+        """Answer a package's request with a redirect, as the vendor's index does (seen with 1.24.1)."""
+        host = self.headers.get("Host", "").partition(":")[0]
+        if self.storage and host != self.storage and self.path.endswith(PACKAGES):
+            assert isinstance(self.server, http.server.HTTPServer)
+            port = self.server.server_port
+            self.send_response(302)
+            self.send_header("Location", f"http://{self.storage}{'' if port == 80 else f':{port}'}{self.path}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return None
+        return super().send_head()
+
+
+def server(address: str, port: int, folder: str, storage: str) -> http.server.ThreadingHTTPServer:
+    """The server; without a name for the storage host nothing is redirected."""
+    handler = type("StorageHandler", (Handler,), {"storage": storage})
+    return http.server.ThreadingHTTPServer((address, port), functools.partial(handler, directory=folder))
+
+
+if __name__ == "__main__":
+    server("", int(sys.argv[1]), sys.argv[2], sys.argv[3]).serve_forever()

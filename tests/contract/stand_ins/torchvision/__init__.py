@@ -1,0 +1,1 @@
+"""Random digits in place of a download: as much of torchvision as the hello-world programs use."""

@@ -1,0 +1,81 @@
+"""What the product does not bear yet of a node that is as strict as the hardware: each test turns one rule on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import NodeShare, unit_text
+from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import JobSpec
+from gaudi3_simulator import nodes, prepared
+from gaudi3_simulator.home import Cluster as Simulated
+from gaudi3_simulator.home import Node
+from gaudi3_simulator.node import cli
+from gaudi3_simulator.vendor.catalogue import MODULES_LOAD, modules_load
+
+from . import host as hosts
+from .cluster import Cluster
+from .test_preflight import preflight
+
+
+@pytest.fixture
+def rule(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns the rule of the test on."""
+    monkeypatch.setenv("GAUDI3_SIMULATOR_STRICTNESS", f"{request.param}=on")
+
+
+@pytest.mark.xfail(strict=True, reason="no role gives the job's user a group, and no check opens the device files")
+@pytest.mark.parametrize("rule", ["device-files-render"], indirect=True)
+def test_preflight_names_a_device_file_that_the_user_cannot_open(rule: None, tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "site")
+    cluster.gaudi(1, cards=1)
+    assert cluster["gaudi-1"].mode("/dev/accel/accel0") == 0o660
+    run = preflight(cluster)
+    assert run.returncode != 0
+    assert any("/dev/accel/accel0" in message and "render" in message for message in run.messages())
+
+
+@pytest.mark.xfail(strict=True, reason="a foreign sources file is found only when packages are to be installed")
+@pytest.mark.parametrize("rule", ["vendor-sources-file"], indirect=True)
+def test_preflight_names_a_foreign_sources_file(rule: None, cluster: Cluster) -> None:
+    cluster.gaudi(1, cards=1)
+    (path,) = [path for path in prepared.files() if path.startswith("/etc/apt/sources.list.d/")]
+    cluster["gaudi-1"].write(path, prepared.files()[path].text)
+    run = preflight(cluster, synapseai_repository_url=prepared.REPOSITORY)
+    assert run.returncode != 0
+    assert any(path in message for message in run.messages())
+
+
+@pytest.mark.xfail(strict=True, reason="gloo and HCCL publish the address that a node finds under its own name")
+@pytest.mark.parametrize("rule", ["own-name-on-loopback"], indirect=True)
+def test_a_job_names_the_interface_of_its_node(rule: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAUDI3_SIMULATOR_HOME", str(tmp_path))
+    cluster = Simulated("c", "10.42.0.0/16", [Node("gaudi-1", "10.42.0.11", 8), Node("gaudi-2", "10.42.0.12", 8)])
+    cluster.folder.mkdir(parents=True)
+    nodes.update_hosts(cluster)
+    assert "127.0.1.1 gaudi-1" in (cluster.folder / "hosts-gaudi-1").read_text().splitlines()
+    spec = JobSpec(
+        name="demo", config={}, nodes=("gaudi-1", "gaudi-2"), head_address="10.42.0.11", processes_per_node=8
+    )
+    unit = unit_text(spec, NodeShare("/var/lib/gaudi3-scale/jobs/demo", address="10.42.0.11"))
+    assert "GLOO_SOCKET_IFNAME" in unit
+    assert "HCCL_SOCKET_IFNAME" in unit
+
+
+@pytest.mark.xfail(strict=True, reason="the driver's role names no module for the boot")
+@pytest.mark.parametrize("rule", ["modules-load-d"], indirect=True)
+def test_the_driver_comes_back_after_a_reboot(
+    rule: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = hosts.make(tmp_path / "gaudi-1", "gaudi-1", cards=2)  # as the driver's role leaves it
+    host.write(MODULES_LOAD, modules_load(hosts.RELEASE))
+    monkeypatch.setenv("GAUDI3_SIMULATOR_ROOT", str(host.root))
+    for volatile in ("/run", "/sys", "/dev"):
+        shutil.rmtree(host.path(volatile))
+    assert cli.main(["boot"]) == 0
+    capsys.readouterr()
+    assert cli.main(["status"]) == 0
+    assert json.loads(capsys.readouterr().out)["driver_up"] is True
