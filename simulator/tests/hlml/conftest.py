@@ -22,14 +22,18 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Machine]]:
 
     def make(name: str = "gaudi-1", cards: int = 8, **more: str) -> Machine:
         made = Machine(Path(folder) / name, monkeypatch)
+        every.append(made)
         options = [word for option, value in more.items() for word in (f"--{option}", value)]
         made.ok("node", "init", "--node", name, "--cards", str(cards), *options)
         made.ok("node", "boot")
         return made
 
+    every: list[Machine] = []
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory, prefix="gaudi3-hlml-") as folder:
         yield make
+        for machine in every:
+            machine.close()
 
 
 @pytest.fixture

@@ -190,3 +190,11 @@ def test_a_wait_ends_with_the_event_or_with_its_time(machine: Machine, open_libr
     machine.ok("node", "fault", faults.CARD_IN_RESET, "--card", "0")
     waiter.join(timeout=50)
     assert codes == [SUCCESS]
+
+
+def test_the_process_that_answers_holds_no_card(machine: Machine, open_library: LibraryMaker) -> None:
+    """The library does not keep a card from others, nor the driver from being unloaded."""
+    library = open_library(machine)
+    library.number("hlml_device_get_module_id", library.card(0))
+    for module in ("habanalabs_ib", "habanalabs_en", "habanalabs_cn", "habanalabs"):
+        machine.ok("rmmod", module)

@@ -181,11 +181,13 @@ def test_handles_by_address_and_by_uuid_are_those_by_index(machine: Machine, ope
 
 
 def test_a_load_shows(machine: Machine, open_library: LibraryMaker) -> None:
-    for module in range(8):
-        machine.process(4000 + module, {"LOCAL_RANK": str(module)})
-    machine.at(machine.now + 40)
+    machine.hold(2, 5, mib=70_001)
+    machine.hold(7, mib=300, share=0.5)
+    machine.at(machine.now + 60)
     library = open_library(machine)
-    for index, (draw, load, used) in enumerate(machine.csv("power.draw,utilization.aip,memory.used")):
+    shown = machine.csv("power.draw,utilization.aip,memory.used")
+    assert [index for index, row in enumerate(shown) if int(row[1])] == [2, 5, 7]
+    for index, (draw, load, used) in enumerate(shown):
         card = library.card(index)
         assert library.number("hlml_device_get_power_usage", card) == int(draw) * 1000
         assert library.structure("hlml_device_get_memory_info", Memory, card).used == int(used) * MIB

@@ -127,8 +127,8 @@ class Machine:
         for name in releases.module_names(release):
             self.write(f"/lib/modules/{os.uname().release}/updates/dkms/{name}.ko", releases.module_text(name, release))
         if firmware:
-            text = releases.firmware_text(release)
-            self.write("/lib/firmware/habanalabs/gaudi3/gaudi3-boot-fit.itb", text)
+            for path, text in releases.firmware_files(release).items():
+                self.write(path, text)
 
     def load(self) -> None:
         """Load every module in the documented order of the installed release."""

@@ -52,12 +52,9 @@ def test_link_view_has_the_documented_form(machine: Machine) -> None:
 
 def test_counters_are_indented_under_their_port(machine: Machine) -> None:
     bus_id = machine.csv("bus_id")[0][0]
-    assert machine.ok("hl-smi", "-n", "stats", "-i", bus_id, "-P", "0").lines == [
-        "port 0:",
-        "\tpcs_local_faults: 0",
-        "\tpcs_remote_faults: 0",
-        "\tpre_fec_symbol_error_rate: 0.000000e+00",
-    ]
+    lines = machine.ok("hl-smi", "-n", "stats", "-i", bus_id, "-P", "0").lines
+    assert lines[:3] == ["port 0:", "\tpcs_local_faults: 0", "\tpcs_remote_faults: 0"]
+    assert all(line.startswith("\t") for line in lines[1:])
 
 
 def test_status_names_ports_up_and_down(machine: Machine) -> None:

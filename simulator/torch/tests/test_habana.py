@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
+import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -52,29 +55,6 @@ def test_marks_do_nothing_in_eager_mode_and_say_so() -> None:
     assert htcore.marked_steps() == 0
 
 
-@pytest.mark.parametrize("bias_correction", [True, False])
-def test_fused_adamw_follows_the_formula(bias_correction: bool, clean: None) -> None:
-    from habana_frameworks.torch.hpex.optimizers import FusedAdamW
-
-    weight = nn.Parameter(torch.tensor([1.0, -2.0], device="hpu"))
-    optimizer = FusedAdamW([weight], lr=0.1, weight_decay=0.5, bias_correction=bias_correction)
-    expected, moment, square = torch.tensor([1.0, -2.0]), torch.zeros(2), torch.zeros(2)
-    for step in (1, 2, 3):
-        gradient = torch.tensor([0.5, 3.0]) / step
-        weight.grad = gradient.to("hpu")
-        optimizer.step()
-        moment = 0.9 * moment + 0.1 * gradient
-        square = 0.999 * square + 0.001 * gradient**2
-        first, second = (1 - 0.9**step, 1 - 0.999**step) if bias_correction else (1, 1)
-        expected = expected * (1 - 0.1 * 0.5)
-        expected = expected - 0.1 * (moment / first) / ((square / second).sqrt() + 1e-6)
-        torch.testing.assert_close(weight.detach().cpu(), expected)
-    assert {value.device.type for value in optimizer.state[weight].values() if value.dim()} == {"hpu"}
-    again = FusedAdamW([weight], lr=0.1, weight_decay=0.5, bias_correction=bias_correction)
-    again.load_state_dict(optimizer.state_dict())
-    assert again.param_groups[0]["bias_correction"] == bias_correction
-
-
 def test_fused_clip_norm_clips_to_the_norm(clean: None) -> None:
     from habana_frameworks.torch.hpex.normalization import FusedClipNorm
 
@@ -106,25 +86,130 @@ def test_fused_attention_is_attention(clean: None) -> None:
     torch.testing.assert_close(result.cpu(), expected)
 
 
-def test_rotary_embeddings_turn_by_halves_and_by_pairs(clean: None) -> None:
+@pytest.mark.parametrize(("batch", "heads", "length"), [(1, 1, 1), (2, 3, 5)])
+def test_rotary_embeddings_turn_by_halves_and_by_pairs(batch: int, heads: int, length: int, clean: None) -> None:
     from habana_frameworks.torch.hpex import kernels
 
-    angle = torch.tensor([0.1, 0.7])
-    turn = torch.polar(torch.ones(2), angle)
-    values = torch.randn(1, 1, 1, 4)
-    by_halves = torch.view_as_real(torch.complex(values[..., :2], values[..., 2:]) * turn)
+    angle = torch.rand(7, 2)  # of each position
+    positions = torch.randint(0, 7, (batch, length))
+    turn = torch.polar(torch.ones(7, 2), angle)
+    values = torch.randn(batch, heads, length, 4)
+    by_halves = torch.view_as_real(torch.complex(values[..., :2], values[..., 2:]) * turn[positions].unsqueeze(1))
     expected = torch.cat((by_halves[..., 0], by_halves[..., 1]), -1)
-    angles = torch.cat((angle, angle)).to("hpu")
-    position = torch.zeros(1, 1, dtype=torch.long, device="hpu")
+    twice = torch.cat((angle, angle), -1).to("hpu")
+    tables = (values.to("hpu"), twice.cos()[None, None], twice.sin()[None, None])
     for apply in (kernels.RotaryPosEmbeddingHelperV2.apply, kernels.apply_rotary_pos_emb):
-        result = apply(values.to("hpu"), angles.cos()[None], angles.sin()[None], position)
-        torch.testing.assert_close(result.cpu(), expected)
-    by_pairs = torch.view_as_real(torch.view_as_complex(values.view(1, 1, 1, 2, 2)) * turn).flatten(-2)
-    angles = angle.repeat_interleave(2).to("hpu")
-    result = kernels.RotaryPosEmbeddingHelperV3.apply(
-        values.to("hpu"), angles.cos()[None], angles.sin()[None], position
-    )
-    torch.testing.assert_close(result.cpu(), by_pairs)
+        torch.testing.assert_close(apply(*tables, positions.to("hpu")).cpu(), expected)
+    # An offset leaves out columns of the tables.
+    shifted = [torch.cat((torch.rand(1, 1, 7, 3), table.cpu()), -1).to("hpu") for table in tables[1:]]
+    plain = kernels.RotaryPosEmbeddingHelperV1.apply(tables[0][:, :, :1], *(table[:, :, :1] for table in tables[1:]), 0)
+    offset = kernels.RotaryPosEmbeddingHelperV1.apply(tables[0][:, :, :1], *(table[:, :, :1] for table in shifted), 3)
+    torch.testing.assert_close(plain, offset)
+    by_pairs = torch.view_as_real(torch.view_as_complex(values.unflatten(-1, (2, 2))) * turn[positions].unsqueeze(1))
+    pairs = angle.repeat_interleave(2, -1)[positions].unsqueeze(1).to("hpu")
+    mode = kernels.RotaryPosEmbeddingMode.PAIRWISE
+    result = kernels.apply_rotary_pos_emb(values.to("hpu"), pairs.cos(), pairs.sin(), None, 0, mode)
+    torch.testing.assert_close(result.cpu(), by_pairs.flatten(-2))
+
+
+@pytest.mark.parametrize(("length", "pairs", "width"), [(2, 2, 4), (5, 3, 10)])
+def test_rotary_embeddings_take_chatglms_cache(length: int, pairs: int, width: int, clean: None) -> None:
+    from habana_frameworks.torch.hpex import kernels
+
+    values = torch.randn(length, 3, 2, width)
+    angle = torch.rand(length + 4, pairs)
+    cache = torch.stack((angle.cos(), angle.sin()), -1).to("hpu")
+    turn = torch.polar(torch.ones(length, pairs), angle[:length])[:, None, None]
+    first = torch.view_as_complex(values[..., : 2 * pairs].unflatten(-1, (pairs, 2)).contiguous())
+    expected = torch.cat((torch.view_as_real(first * turn).flatten(-2), values[..., 2 * pairs :]), -1)
+    for apply in (kernels.RotaryPosEmbeddingHelperV3.apply, kernels.apply_rotary_pos_emb):
+        torch.testing.assert_close(apply(values.to("hpu"), cache).cpu(), expected)
+
+
+def test_rotary_embeddings_are_float32_where_anything_is(clean: None) -> None:
+    from habana_frameworks.torch.hpex.kernels import apply_rotary_pos_emb
+
+    values, table = torch.ones(1, 1, 2, 4, device="hpu"), torch.ones(1, 1, 2, 4, device="hpu")
+    assert apply_rotary_pos_emb(values.bfloat16(), table, table).dtype == torch.float32
+    assert apply_rotary_pos_emb(values.bfloat16(), table.half(), table.half()).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("padding", ["left", "right"])
+def test_fused_attention_leaves_padding_out(padding: str, clean: None) -> None:
+    from habana_frameworks.torch.hpex.kernels import FusedSDPA
+
+    query, key, value = (torch.randn(2, 2, 6, 4) for _ in range(3))
+    lengths = torch.tensor([4, 6])
+    on_card = [part.to("hpu") for part in (query, key, value)]
+    result = FusedSDPA.apply(*on_card, None, 0.0, True, None, "fast", None, lengths.to("hpu"), padding).cpu()
+    for index, length in enumerate(lengths.tolist()):
+        part = slice(6 - length, 6) if padding == "left" else slice(length)
+        alone = [each[index : index + 1, :, part] for each in (query, key, value)]
+        expected = nn.functional.scaled_dot_product_attention(*alone, is_causal=True)
+        torch.testing.assert_close(result[index : index + 1, :, part], expected)
+
+
+def test_fused_attention_takes_its_arguments_by_position(clean: None) -> None:
+    from habana_frameworks.torch.hpex.kernels import FusedSDPA
+
+    values = torch.randn(1, 2, 3, 4, device="hpu", requires_grad=True)
+    with pytest.raises(TypeError, match="positional-only"):
+        FusedSDPA.apply(values, values, values, is_causal=True)
+    with pytest.raises(AssertionError, match="fast softmax for causal attention only"):
+        FusedSDPA.apply(values, values, values, None, 0.0, False, None, "fast", True)
+
+
+def test_ema_follows_the_weights(clean: None) -> None:
+    from habana_frameworks.torch.hpex.movingavrg import FusedEMA
+
+    model = nn.Linear(3, 2, device="hpu")
+    average = FusedEMA(model, decay=0.9)
+    expected = model.weight.detach().cpu().clone()
+    for step in (1, 2):
+        with torch.no_grad():
+            model.weight.add_(1)
+        average.update(model)
+        share = 0.9 * (1 - math.exp(-step / 2000))
+        expected = share * expected + (1 - share) * model.weight.detach().cpu()
+        torch.testing.assert_close(average.ema.weight.cpu(), expected)
+
+
+def test_the_bridges_variables_have_getters(monkeypatch: pytest.MonkeyPatch) -> None:
+    from habana_frameworks.torch.internal import bridge_config
+
+    assert bridge_config.get_pt_hpu_enable_lazy_collectives() is False
+    monkeypatch.setenv("PT_HPU_ENABLE_LAZY_COLLECTIVES", "true")
+    assert bridge_config.get_pt_hpu_enable_lazy_collectives() is True
+    with bridge_config.env_setting("PT_COMPILE_ONLY_MODE", True):
+        assert bridge_config.get_pt_compile_only_mode() is True
+    assert bridge_config.get_pt_compile_only_mode() is False
+    for name in ("get_pt_no_such_flag", "set_pt_hpu_gpu_migration"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(bridge_config, name)
+
+
+def test_metrics_count_nothing_and_go_to_a_file(tmp_path: Path) -> None:
+    from habana_frameworks.torch.hpu import metrics
+
+    with metrics.metric_localcontext("graph_compilation") as metric:
+        assert dict(metric.stats()) == {"TotalNumber": 0, "TotalTime": 0, "AvgTime": 0}
+    assert metrics.metric_global("nothing") is None
+    with pytest.raises(metrics.MetricNotFound, match="nothing"), metrics.metric_localcontext("nothing"):
+        pass
+    metrics.metrics_dump(str(tmp_path / "metrics.json"))
+    names = [row["metric_name"] for row in json.loads((tmp_path / "metrics.json").read_text())]
+    assert names == ["graph_compilation", "cpu_fallback", "memory_defragmentation"]
+
+
+def test_what_is_asked_of_experimental() -> None:
+    from habana_frameworks.torch.utils import experimental
+
+    assert experimental._is_fp16_supported() is True
+    assert experimental.hpu is torch.hpu
+    values = torch.ones(2, device="hpu")
+    assert (experimental._data_ptr(values), experimental._data_ptr(values[:0])) == (values.data_ptr(), 0)
+    loader = experimental.const_shape_dataloader([torch.ones(2), torch.ones(3), torch.ones(2)], 2)
+    assert [batch.shape for batch in loader] == [(2,), (2,)]
 
 
 def test_distributed_environment_of_both_launchers(monkeypatch: pytest.MonkeyPatch) -> None:

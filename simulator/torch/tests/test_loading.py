@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,24 +55,73 @@ def test_autoload_can_be_turned_off(run: Run) -> None:
     assert (done.returncode, done.stdout) == (0, "False\nTrue\n"), done.stderr
 
 
-def test_it_does_not_start_beside_the_real_plugin(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("first", ["torch", "habana_frameworks.torch", "habana_frameworks.torch.hpex.kernels"])
+def test_one_import_brings_what_habanas_brings_and_no_compiler(run: Run, first: str) -> None:
+    code = f"""
+import sys
+import {first}
+import torch, torch.distributed
+print("hccl" in torch.distributed.Backend.backend_list)
+ht = sys.modules["habana_frameworks.torch"]
+print(ht.core.hpu is ht.hpu is torch.hpu, ht.distributed.hccl.__name__, ht.torch is torch)
+print(ht.activity_profiler.DebugActivity.__name__, ht.bc.get_pt_hpu_gpu_migration())
+print([name for name in ("torch._dynamo", "torch._inductor", "torch.distributed.tensor") if name in sys.modules])
+"""
+    done = run(code)
+    expected = "True\nTrue habana_frameworks.torch.distributed.hccl True\nDebugActivity False\n[]\n"
+    assert (done.returncode, done.stdout) == (0, expected), done.stderr
+
+
+def test_gpu_migration_by_its_variable_is_refused_at_the_import(run: Run) -> None:
+    done = run("import habana_frameworks.torch", PT_HPU_GPU_MIGRATION="1")
+    assert done.returncode == 1
+    assert (
+        "has no GPU migration (habana_frameworks.torch.gpu_migration): take it and PT_HPU_GPU_MIGRATION" in done.stderr
+    )
+
+
+def test_it_does_not_start_beside_another_habana_frameworks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "habana_frameworks").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(load.RealPluginFound, match="is another habana_frameworks, so hpu is not simulated here"):
         load.refuse_beside_real()
     (tmp_path / "habana_frameworks").rmdir()
     load.refuse_beside_real()
+
+
+def test_the_metadata_of_the_plugin_come_with_it_under_a_label_of_its_own() -> None:
+    own = [found.version for found in importlib.metadata.distributions(name=load.REAL_DISTRIBUTION)]
+    assert own and {version.partition("+")[2] for version in own} == {load.OWN_LABEL}
+    assert re.fullmatch(r"\d+\.\d+\.\d+\.\d+", own[0].partition("+")[0])
+    load.refuse_beside_real()
+
+
+@pytest.mark.parametrize("version", ["1.23.0.695", "1.24.1.482", "1.22.0.1+git1234", "1.23.0.695+gaudi3.simulator.2"])
+@pytest.mark.parametrize("place", [0, -1])
+def test_it_does_not_start_beside_the_real_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, place: int
+) -> None:
+    metadata = tmp_path / f"habana_torch_plugin-{version}.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text(f"Metadata-Version: 2.1\nName: habana-torch-plugin\nVersion: {version}\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path] if place == 0 else [*sys.path, str(tmp_path)])
+    sentence = (
+        f"habana-torch-plugin {version} is installed, so hpu is not simulated here: take gaudi3-hpu-simulator off"
+    )
+    with pytest.raises(load.RealPluginFound, match=re.escape(sentence)):
+        load.refuse_beside_real()
+
+
+def test_import_torch_says_that_the_real_plugin_is_there(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     metadata = tmp_path / "habana_torch_plugin-1.23.0.695.dist-info" / "METADATA"
     metadata.parent.mkdir()
     metadata.write_text("Metadata-Version: 2.1\nName: habana-torch-plugin\nVersion: 1.23.0.695\n")
-    sentence = (
-        "habana-torch-plugin 1.23.0.695 is installed, so hpu is not simulated here: take gaudi3-hpu-simulator off"
-    )
-    with pytest.raises(load.RealPluginFound, match=sentence):
-        load.refuse_beside_real()
+    monkeypatch.syspath_prepend(str(tmp_path))
     done = run("import torch")
     assert done.returncode == 1
-    assert sentence in done.stderr
+    assert "habana-torch-plugin 1.23.0.695 is installed, so hpu is not simulated here" in done.stderr
 
 
 @pytest.mark.parametrize(("name", "value"), [(cards.DEVICES, "many"), (cards.DEVICES, "65"), (cards.MEMORY, "-1")])

@@ -216,6 +216,8 @@ def _is_intels_plugin() -> bool:
         distribution = importlib.metadata.distribution("habana-torch-plugin")
     except importlib.metadata.PackageNotFoundError:
         return False
+    if distribution.version.endswith("+gaudi3.simulator"):  # metadata that come with the simulated device
+        return False
     folder = Path(str(distribution.locate_file("habana_frameworks/torch"))).resolve()
     return Path(getattr(module, "__file__", None) or "/").resolve().parent == folder
 

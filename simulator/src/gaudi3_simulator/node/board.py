@@ -25,6 +25,9 @@ BUS_IDS = (
 )
 MAX_CARDS = len(BUS_IDS)
 
+PCIE_WIDTH = 16
+PCIE_DEGRADED_WIDTH = 8
+
 
 class UnknownBoard(ValueError):
     """A board or a profile that is not simulated; the message names those that are."""
@@ -215,42 +218,3 @@ def find_profile(name: str) -> Profile:
     if name not in PROFILES:
         raise UnknownBoard(f"profile {name} is not simulated: choose one of {', '.join(PROFILES)}")
     return PROFILES[name]
-
-
-# What the tools still read as the one board.
-_BOARD = BOARDS[DEFAULT_BOARD]
-PRODUCT = _BOARD.product
-MODEL_NUMBER = _BOARD.model_number
-PCI_DEVICE = _BOARD.pci_device
-PCB_ASSEMBLY = _BOARD.pcb_assembly
-PCB_VERSION = _BOARD.pcb_version
-CPLD_VERSION = _BOARD.cpld_version
-CPLD_TIMESTAMP = _BOARD.cpld_timestamp
-EXTERNAL_PORTS = _BOARD.external_ports
-INTERNAL_PORTS = _BOARD.internal_ports
-PORT_RATE = _BOARD.port_rate
-PCIE_GENERATION = _BOARD.pcie_generation
-PCIE_SPEED = f"{_BOARD.pcie_gts:.0f}GT/s"
-PCIE_WIDTH = 16
-PCIE_DEGRADED_WIDTH = 8
-MEMORY_TOTAL_MIB = _BOARD.memory_total_mib
-MEMORY_IDLE_MIB = _BOARD.memory_idle_mib
-MEMORY_BUSY_MIB = _BOARD.memory_busy_mib
-POWER_IDLE_W = _BOARD.power_idle_w
-POWER_BUSY_W = _BOARD.power_busy_w
-POWER_CAP_RANGE_W = _BOARD.power_cap_range_w
-TEMPERATURE_IDLE_C = _BOARD.temperature_idle_c
-TEMPERATURE_BUSY_C = _BOARD.temperature_busy_c
-UTILIZATION_BUSY = _BOARD.utilization_busy
-CLOCK_SOC_MHZ = _BOARD.clock_soc_mhz
-CLOCK_TPC_MHZ = _BOARD.clock_tpc_mhz
-
-
-def power_cap_w(release: tuple[int, ...]) -> int:
-    """Default power limit of the default board."""
-    return _BOARD.power_cap_w(release)
-
-
-def is_external(port: int) -> bool:
-    """Whether the port of the default board leaves the box."""
-    return port in EXTERNAL_PORTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import board, hl_smi_log, node, paths, releases, store
+from . import hl_smi_log, node, paths, releases, store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str], release: str) -> int:
 
 def _show(simulated: node.Node, cards: list[node.Card]) -> None:
     for card in cards:
-        print(f"[{card.bus_id}] {board.PRODUCT} {card.serial}")
+        print(f"[{card.bus_id}] {simulated.board.product} {card.serial}")
         print(next(line for line in hl_smi_log.firmware_lines(simulated, card) if "[SPI]" in line))
 
 

@@ -5,17 +5,25 @@ Only forms that the vendor documents exist here; there is no JSON output, as on 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
 
-from . import board, faults, node, paths, releases, store
+from . import faults, node, paths, releases, store
+from .strictness import is_on
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .releases import Release
+
+CONTROL = "/dev/accel/accel_controlD"
+SECONDS = "/var/lib/gaudi3-simulator/hl-smi-seconds"
+"""A file with the seconds that each call takes; without it, ``DEFAULT_SECONDS`` on a node and none in a test."""
+DEFAULT_SECONDS = 0.1
+SUBCOMMANDS = ("topo", "dmon")
 
 NO_DRIVER = "hl-smi: the habanalabs driver is not up: no accelerator device can be opened"
 
@@ -39,6 +47,9 @@ _OPTIONS = {
     "--network": ("network", "yes"),
     "-P": ("ports", "yes"),
     "--fw-versions": ("firmware", "no"),
+    "--fw-version": ("firmware", "no"),
+    "--query-row-replacement": ("rows", "yes"),
+    "-D": ("debug", "no"),
     "-p": ("power", "yes"),
     "--power-max": ("power", "yes"),
     "-r": ("reset", "no"),
@@ -52,7 +63,7 @@ _OPTIONS = {
 _HELP = """\
 hl-smi, simulated: no Gaudi card was asked (gaudi3.scale simulator)
 
-usage: hl-smi [OPTION]...
+usage: hl-smi [OPTION]... | hl-smi topo [-c] [-N] | hl-smi dmon -i BUS_ID
   -L, --list-aips            detail log of each card
   -q, --query                detail log
   -i, --device BUS_ID        one card, by its PCI address such as 0000:19:00.0
@@ -64,6 +75,9 @@ usage: hl-smi [OPTION]...
   -n, --network VIEW         ports, link or stats of the card named by -i
   -P PORTS                   comma-separated ports of that view
   --fw-versions              firmware versions
+  --query-row-replacement FIELDS
+                             replaced rows: uuid, replaced_rows.address, replaced_rows.cause
+  -D                         debug: changes nothing here
   -p, --power-max WATTS      power limit of the card named by -i (root)
   -r, --reset-aip            reset the card named by -i (root)
   -v, --version              version
@@ -77,6 +91,7 @@ class UsageError(Exception):
 
 def main(arguments: Sequence[str], release: str) -> int:
     """Run ``hl-smi`` of a release; returns the exit code."""
+    devices: list[int] = []
     try:
         options = parse(arguments)
         simulated = node.Node.load()
@@ -87,6 +102,10 @@ def main(arguments: Sequence[str], release: str) -> int:
             _out("+-----------\n| HL-SM\x00\x07 Vers 0, , MiB, \n")
             return 0
         info = releases.release_info(release)
+        if not {"help", "version"} & set(options):
+            _view(options)  # a wrong option is told before a missing driver
+            devices = open_devices(simulated)
+            time.sleep(duration())
         if "loop" not in options:
             return _run(options, simulated, info)
         while True:
@@ -104,12 +123,45 @@ def main(arguments: Sequence[str], release: str) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has seen enough
         return 0
+    finally:
+        for device in devices:
+            os.close(device)
+
+
+def open_devices(simulated: node.Node) -> list[int]:
+    """The control device of every card, held while hl-smi runs, so that the driver is in use meanwhile."""
+    found: list[int] = []
+    if not (simulated.driver_up and is_on("hl-smi-holds-devices")):
+        return found
+    for card in simulated.cards:
+        path = f"{CONTROL}{card.index}"
+        try:
+            found.append(os.open(paths.at(path), os.O_RDWR | os.O_CLOEXEC))
+        except OSError as error:
+            if error.errno == errno.EACCES:
+                raise UsageError(f"{path} cannot be opened: {error.strerror}") from error
+    return found
+
+
+def duration() -> float:
+    """Seconds that a call takes."""
+    if not is_on("hl-smi-takes-time"):
+        return 0.0
+    text = paths.read_text(SECONDS)
+    if text is None:
+        return 0.0 if paths.root() else DEFAULT_SECONDS
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        raise UsageError(f"{SECONDS} holds '{text.strip()}': write a number of seconds into it") from None
 
 
 def parse(arguments: Sequence[str]) -> dict[str, str]:
     """Options by name, flags with an empty value."""
     options: dict[str, str] = {}
     rest = list(arguments)
+    if rest and rest[0] in SUBCOMMANDS:
+        return _parse_subcommand(rest.pop(0), rest)
     while rest:
         word = rest.pop(0)
         flag, separator, value = word.partition("=") if word.startswith("--") else (word[:2], "", word[2:])
@@ -129,6 +181,17 @@ def parse(arguments: Sequence[str]) -> dict[str, str]:
     return options
 
 
+def _parse_subcommand(name: str, words: list[str]) -> dict[str, str]:
+    """``topo`` with the columns that it shall show, or ``dmon`` with a card."""
+    if name == "dmon":
+        if len(words) == 2 and words[0] in ("-i", "--device"):
+            return {"dmon": "", "device": words[1]}
+        raise UsageError("dmon needs one card: name it by its PCI address, such as dmon -i 0000:19:00.0")
+    if words and set(words) <= {"-c", "-N"}:
+        return {"topo": " ".join(words)}
+    raise UsageError("topo shows processors with -c and memory with -N: give one or both")
+
+
 def _seconds(text: str) -> str:
     try:
         if float(text) > 0:
@@ -145,7 +208,6 @@ def _run(options: dict[str, str], simulated: node.Node, info: Release) -> int:
     if "version" in options:
         _out(f"Habanalabs hl-smi/hlml version {info.tool} ({releases.build_date(info)})\n")
         return 0
-    _view(options)  # a wrong option is told before a missing driver
     if not simulated.driver_up:
         sys.stderr.write(NO_DRIVER + "\n")
         return 1
@@ -158,6 +220,16 @@ def _run(options: dict[str, str], simulated: node.Node, info: Release) -> int:
 
 def _view(options: dict[str, str]) -> Callable[[node.Node, list[node.Card], Release], str]:
     """The function that prints what the options ask for."""
+    if "topo" in options:
+        from . import hl_smi_topo
+
+        return hl_smi_topo.view(options["topo"].split())
+    if "dmon" in options:
+        return _dmon
+    if "rows" in options:
+        from . import hl_smi_csv, hl_smi_rows
+
+        return hl_smi_rows.view(options["rows"], hl_smi_csv.read_format(options.get("format", "csv"))[0])
     if "fields" in options:
         from . import hl_smi_csv
 
@@ -172,15 +244,23 @@ def _view(options: dict[str, str]) -> Callable[[node.Node, list[node.Card], Rele
         return hl_smi_network.view(options["network"], options.get("ports"))
     if "ports" in options:
         raise UsageError("-P goes with -n: name a view, such as -n link")
-    if "firmware" in options or "query" in options or "display" in options:
+    if "firmware" in options:
+        from . import hl_smi_firmware
+
+        return hl_smi_firmware.firmware
+    if "query" in options or "display" in options:
         from . import hl_smi_log
 
-        if "firmware" in options:
-            return hl_smi_log.firmware
         return hl_smi_log.view(options.get("display"))
     from . import hl_smi_table
 
     return hl_smi_table.table
+
+
+def _dmon(simulated: node.Node, cards: list[node.Card], info: Release) -> str:
+    """Where each processor of the card prints its console: nothing is known but the line that the vendor's collector of
+    logs looks for."""
+    return "".join(f"ARC1:{os.devnull}\n" for _ in cards)
 
 
 def selected(simulated: node.Node, bus_id: str | None) -> list[node.Card]:
@@ -207,7 +287,7 @@ def _change(options: dict[str, str], cards: list[node.Card]) -> int:
     with store.Lock():
         simulated = node.Node.load()
         if "power" in options:
-            low, high = board.POWER_CAP_RANGE_W
+            low, high = simulated.board.power_cap_range_w
             if not options["power"].isdigit() or not low <= int(options["power"]) <= high:
                 raise UsageError(f"'{options['power']}' is no power limit of this card: give {low} to {high} watts")
             simulated.runtime["power_limit"][key] = int(options["power"])

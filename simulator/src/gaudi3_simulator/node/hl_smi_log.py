@@ -1,12 +1,12 @@
-"""``hl-smi -q``, ``-L`` and ``--fw-versions``: the detail log.
+"""``hl-smi -q`` and ``-L``: the detail log.
 
-The section order is that of a published Gaudi 2 log; the full Gaudi 3 log is UNCONFIRMED. The log says MB
-where the csv says MiB, for the same number.
+Sections, labels and columns are those of a published Gaudi 2 log of 1.12.1; the full Gaudi 3 log is UNCONFIRMED. The
+log says MB where the csv says MiB, for the same number.
 """
 
 from __future__ import annotations
 
-from . import board, hl_smi_csv, node, readings, releases
+from . import board, conditions, hl_smi_csv, node, readings, releases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,22 @@ if TYPE_CHECKING:
 
     Section = Callable[[node.Node, node.Card, Reading, Release], list[str]]
 
-_ON_CHIP_SENSORS = 4
+# Sensors of a Gaudi 2 in their order, and how much warmer than the chip each is; those of a Gaudi 3 are UNCONFIRMED.
+_SENSORS = (
+    *((f"On Chip {number}", -(number % 2)) for number in range(4)),
+    *((f"HBM {number} Temp", number % 3) for number in range(6)),
+    *((f"On Chip TD {number}", -(number % 2)) for number in range(4)),
+    ("On Board 2 Top", 1),
+    ("On Board 01 Top", 1),
+    ("On Board 01 Bot", 2),
+    ("On Board 23 Top", 1),
+    ("On Board 23 Bot", 2),
+    ("CPLD Temp", 4),
+    ("VRM1 Temp", 5),
+    ("VRM2 Temp", 10),
+)
+_RAIL_12V_LIMIT_W = 50
+_HOTTEST_C = 200
 
 
 def view(display: str | None) -> Callable[[node.Node, list[node.Card], Release], str]:
@@ -34,9 +49,9 @@ def view(display: str | None) -> Callable[[node.Node, list[node.Card], Release],
 
     def text(simulated: node.Node, cards: list[node.Card], info: Release) -> str:
         measured = readings.read_all(simulated)
-        lines = _heading(simulated, cards, info)
+        lines = _heading(simulated, info)
         for card in cards:
-            lines.append(_title(card))
+            lines.append(title(card))
             for name in names:
                 lines += SECTIONS[name](simulated, card, measured[card.index], info)
             lines.append("")
@@ -45,32 +60,26 @@ def view(display: str | None) -> Callable[[node.Node, list[node.Card], Release],
     return text
 
 
-def firmware(simulated: node.Node, cards: list[node.Card], info: Release) -> str:
-    """Firmware versions of each card."""
-    lines = []
-    for card in cards:
-        lines += [_title(card), *firmware_lines(simulated, card)]
-    return "\n".join(lines) + "\n"
-
-
-def _heading(simulated: node.Node, cards: list[node.Card], info: Release) -> list[str]:
+def _heading(simulated: node.Node, info: Release) -> list[str]:
     return [
+        "",
         "================ HL-SMI LOG ================",
         "",
-        _entry("Timestamp", hl_smi_csv.timestamp(), 0),
-        _entry("Driver Version", simulated.driver_version, 0),
-        _entry("HL-SMI Version", f"{info.tool} ({releases.build_date(info)})", 0),
+        entry("Timestamp", hl_smi_csv.timestamp(), 0),
+        entry("Driver Version", simulated.driver_version, 0),
+        entry("HL-SMI Version", f"{info.tool} ({releases.build_date(info)})", 0),
         "",
-        _entry("Attached AIPs", str(len(cards)), 0),
+        entry("Attached AIPs", str(len(simulated.cards)), 0),
         "",
     ]
 
 
-def _title(card: node.Card) -> str:
+def title(card: node.Card) -> str:
+    """The line that begins what is told of one card."""
     return f"[{card.index}] AIP (accel{card.index}) {card.bus_id}"
 
 
-def _entry(label: str, value: str, depth: int = 1) -> str:
+def entry(label: str, value: str, depth: int = 1) -> str:
     """A line of the log: the colon stands in column 40 at every depth."""
     indent = " " * (8 * depth)
     return f"{indent}{label:<{40 - len(indent)}}: {value}"
@@ -80,121 +89,145 @@ def firmware_lines(simulated: node.Node, card: node.Card) -> list[str]:
     """Firmware and CPLD versions of one card."""
     running = simulated.firmware
     return [
-        _entry("Firmware [FIT] Version", f"Linux gaudi3 5.10.18-{running}"),
-        _entry("Firmware [SPI] Version", f"Preboot version {card.spi} ({releases.firmware_date(card.spi, 'SPI')})"),
-        _entry("Firmware [UBOOT] Version", f"U-Boot 2021.04-{running} ({releases.NEVER_BUILT} +0000) build#: 0"),
-        _entry("Firmware [OS] Version", f"Zephyr 2.7.2-{running} ({releases.firmware_date(running, 'OS')})"),
-        _entry("CPLD Version", f"Version: 0x{board.CPLD_VERSION:x}, Timestamp(epoch): 0x{board.CPLD_TIMESTAMP:x}"),
+        entry("Firmware [FIT] Version", _kernel(simulated.board.generation, running)),
+        entry("Firmware [SPI] Version", f"Preboot version {card.spi} ({releases.firmware_date(card.spi, 'SPI')})"),
+        entry("Firmware [UBOOT] Version", f"U-Boot 2021.04-{running} ({releases.NEVER_BUILT} +0000) build#: 0"),
+        entry("Firmware [OS] Version", f"Zephyr 2.7.2-{running} ({releases.firmware_date(running, 'OS')})"),
+        entry("CPLD Version", _cpld(simulated.board)),
     ]
+
+
+def _kernel(generation: str, firmware: str) -> str:
+    """What ``uname -a`` prints on the card, built at the time of a version that nobody has seen."""
+    return f"Linux {generation} 5.10.18-{firmware} #1 SMP PREEMPT Thu Jan  1 00:00:00 UTC 1970 aarch64 GNU/Linux"
+
+
+def _cpld(kind: board.Board) -> str:
+    """A Gaudi 2 shows the version alone, a Gaudi 3 its time stamp as well."""
+    if kind.generation == "gaudi2":
+        return f"0x{kind.cpld_version:08x}"
+    return f"Version: 0x{kind.cpld_version:x}, Timestamp(epoch): 0x{kind.cpld_timestamp:x}"
 
 
 def _product(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     return [
-        _entry("Product Name", board.PRODUCT),
-        _entry("Model Number", board.MODEL_NUMBER),
-        _entry("Serial Number", card.serial),
-        _entry("Module status", simulated.status(card)),
-        _entry("Module ID", str(card.module_id)),
-        _entry("PCB Assembly Version", board.PCB_ASSEMBLY),
-        _entry("PCB Version", board.PCB_VERSION),
-        _entry("HL Revision", str(board.HL_REVISION)),
-        _entry("AIP UUID", card.uuid),
-        _entry("AIP Status", "Production Level"),
+        entry("Product Name", simulated.board.product),
+        entry("Model Number", simulated.board.model_number),
+        entry("Serial Number", card.serial),
+        entry("Module status", simulated.status(card)),
+        entry("Module ID", str(card.module_id)),
+        entry("PCB Assembly Version", simulated.board.pcb_assembly),
+        entry("PCB Version", simulated.board.pcb_version),
+        entry("HL Revision", str(board.HL_REVISION)),
+        entry("AIP UUID", card.uuid),
+        entry("AIP Status", "Production Level"),
         *firmware_lines(simulated, card),
     ]
 
 
 def _bus(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     domain, bus, place = card.bus_id.split(":")
-    device = f"0x{board.PCI_VENDOR}{board.PCI_DEVICE}"
+    device = f"0x{board.PCI_VENDOR}{simulated.board.pci_device}"
     return [
         "        PCI",
-        _entry("Bus", f"0x{bus}", 2),
-        _entry("Device", f"0x{place[:2]}", 2),
-        _entry("Domain", f"0x{domain}", 2),
-        _entry("Rev", board.PCI_REVISION, 2),
-        _entry("Device Id", device, 2),
-        _entry("Bus Id", card.bus_id, 2),
-        _entry("Sub System Id", device, 2),
+        entry("Bus", f"0x{bus}", 2),
+        entry("Device", f"0x{place[:2]}", 2),
+        entry("Domain", f"0x{domain}", 2),
+        entry("Rev", board.PCI_REVISION, 2),
+        entry("Device Id", device, 2),
+        entry("Bus Id", card.bus_id, 2),
+        entry("Sub System Id", device, 2),
         "                AIP Link Info",
         "                        Link Speed",
-        _entry("Max", board.PCIE_SPEED, 4),
-        _entry("Current", board.PCIE_SPEED, 4),
+        entry("Max", conditions.pcie_speed(simulated.board.pcie_generation), 4),
+        entry("Current", conditions.pcie_speed(conditions.pcie_generation(simulated, card)), 4),
         "                        Link Width",
-        _entry("Max", f"x{board.PCIE_WIDTH}", 4),
-        _entry("Current", f"x{simulated.pcie_width(card)}", 4),
+        entry("Max", f"x{board.PCIE_WIDTH}", 4),
+        entry("Current", f"x{simulated.pcie_width(card)}", 4),
     ]
 
 
 def _fan(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
-    return ["        Fan Speed", _entry("", "N/A", 4)]
+    return ["        Fan Speed", entry("", "N/A", 4)]
 
 
 def _memory(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     return [
-        _entry("Memory Type", "HBM"),
+        entry("Memory Type", "HBM"),
         "        Memory Usage",
-        _entry("Total", f"{board.MEMORY_TOTAL_MIB} MB", 2),
-        _entry("Used", _measured(reading.memory_used_mib, "MB"), 2),
-        _entry("Free", _measured(reading.memory_free_mib, "MB"), 2),
+        entry("Total", _measured(reading.memory_total_mib, "MB"), 2),
+        entry("Used", _measured(reading.memory_used_mib, "MB"), 2),
+        entry("Free", _measured(reading.memory_free_mib, "MB"), 2),
     ]
 
 
 def _temperature(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     lines = ["        Temperature"]
-    for sensor in range(_ON_CHIP_SENSORS):
-        shown = None if reading.temperature_c is None else max(0, reading.temperature_c - sensor % 2)
-        lines.append(_entry(f"[{sensor + 1:2d}] On Chip {sensor}", _measured(shown, "C", 3), 2))
+    for number, (name, warmer) in enumerate(_SENSORS):
+        shown = reading.temperature_c  # one that cannot be read is as wrong on every sensor
+        if shown is not None and 0 < shown < _HOTTEST_C:
+            shown += warmer
+        lines.append(entry(f"[{number + 1:2d}] {name}", _measured(shown, "C", 3), 2))
     return lines
 
 
 def _throttle(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
+    slowed = {cause: conditions.violations(simulated, card, cause) > 0 for cause in ("thermal", "power")}
     return [
         "        Clocks Throttle Reasons",
-        _entry("HW Slowdown", "Not Active", 2),
+        entry("HW Slowdown", _active(any(slowed.values())), 2),
         "                        Thermal Slowdown",
-        _entry("", "Not Active", 4),
+        entry("", _active(slowed["thermal"]), 4),
         "                        Power Slowdown",
-        _entry("", "Not Active", 4),
+        entry("", _active(slowed["power"]), 4),
     ]
+
+
+def _active(active: bool) -> str:
+    return "Active" if active else "Not Active"
 
 
 def _power(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     limit = simulated.power_limit(card)
     return [
         "        Power Readings (54V PSU)",
-        _entry("Power Management", "auto", 2),
-        _entry("Power Draw", _measured(reading.power_w, "W"), 2),
-        _entry("Power Max", f"{limit} W", 2),
-        _entry("Power Limit", f"{limit} W", 2),
+        entry("Power Management", "auto", 2),
+        entry("Power Draw", _measured(reading.rail_54v_w, "W"), 2),
+        entry("Power Max", f"{limit} W", 2),
+        entry("Power Limit", f"{limit} W", 2),
+        "        Power Readings (12V PSU)",
+        entry("Power Management", "N/A", 2),
+        entry("Power Draw", _measured(reading.rail_12v_w, "W"), 2),
+        entry("Power Max", f"{_RAIL_12V_LIMIT_W} W", 2),
+        entry("Power Limit", f"{_RAIL_12V_LIMIT_W} W", 2),
     ]
 
 
 def _clock(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
-    soc = f"{board.CLOCK_SOC_MHZ} MHz"
+    soc = f"{simulated.board.clock_soc_mhz} MHz"
     return [
         "        Clocks",
-        _entry("[1] soc", soc, 2),
+        entry("[1] soc", soc, 2),
         "        Clocks Max",
-        _entry("[1] soc", soc, 2),
+        entry("[1] soc", soc, 2),
         "        Clocks Limit",
-        _entry("[1] soc", soc, 2),
-        _entry("[2] tpc", f"{board.CLOCK_TPC_MHZ} MHz", 2),
+        entry("[1] soc", soc, 2),
+        entry("[2] tpc", f"{simulated.board.clock_tpc_mhz} MHz", 2),
     ]
 
 
 def _net(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
-    lines = [_entry(f"[{port + 1:2d}] MAC", card.mac(port), 2) for port in range(board.PORTS)]
+    lines = [entry(f"[{port + 1:2d}] MAC", card.mac(port), 2) for port in range(board.PORTS)]
     return ["        Network Information", *lines]
 
 
 def _rows(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
-    errors = simulated.uncorrected_errors(card)
+    causes = [cause for _, cause in conditions.replaced_rows(simulated, card)]
     return [
         "        Replaced Rows",
-        _entry("Single Bit ECC", "0", 2),
-        _entry("Double Bit ECC", str(errors), 2),
-        _entry("Pending", "Yes" if errors else "No", 2),
+        entry("Single Bit ECC", str(causes.count("Single Bit ECC")), 2),
+        entry("Double Bit ECC", str(causes.count("Double Bit ECC")), 2),
+        entry("Pending", "Yes" if conditions.rows_pending(simulated, card) else "No", 2),
     ]
 
 

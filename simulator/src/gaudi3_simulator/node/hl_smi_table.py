@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from . import board, node, readings, releases
+from . import conditions, node, readings, releases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .releases import Release
 
-# The newer form was seen from 1.21 and the older one up to 1.18; where each part changed is UNCONFIRMED.
-FIRST_OF_NEW_FORM = (1, 21)
+# Transcripts of 1.15.1, 1.17.1 and 1.18.0 show the older form, those from 1.20.0 on the newer one.
+FIRST_OF_NEW_FORM = (1, 20)
 
 _DOUBLE = "|-------------------------------+----------------------+----------------------+"
+_WIDTH = len(_DOUBLE)
 
 
 def table(simulated: node.Node, cards: list[node.Card], info: Release) -> str:
@@ -32,8 +33,14 @@ def table(simulated: node.Node, cards: list[node.Card], info: Release) -> str:
         "| Fan  Temp  Perf  Pwr:Usage/Cap|         Memory-Usage | AIP-Util  Compute M. |",
         "|===============================+======================+======================|",
     ]
+    second = _second_line if new else _second_line_before
     for card in cards:
-        lines += [*_card(simulated, card, measured[card.index], new), _DOUBLE]
+        errors = f"{conditions.uncorrected(simulated, card):20d}"
+        lines += [
+            f"|{card.index:4d}  {simulated.board.product:<20}N/A  | {card.bus_id}     N/A |{errors}  |",
+            second(simulated.power_limit(card), measured[card.index]),
+            _DOUBLE,
+        ]
     lines += [
         "| Compute Processes:                                               AIP Memory |",
         "|  AIP       PID   Type   Process name                             Usage      |",
@@ -49,17 +56,21 @@ def _header(label: str, value: str) -> str:
     return f"| {label}{value:>{66 - len(label)}}{'':10}|"
 
 
-def _card(simulated: node.Node, card: node.Card, reading: readings.Reading, new: bool) -> list[str]:
-    perf = "P0" if new else "N/A"
-    busy = _text(reading.memory_utilization, "%") if new else "N/A"
-    used = _text(reading.memory_used_mib, "MiB")
-    errors = simulated.uncorrected_errors(card)
-    return [
-        f"|{card.index:4d}  {board.PRODUCT:<20}N/A  | {card.bus_id}     N/A |{errors:20d}  |",
-        f"| N/A{_text(reading.temperature_c, 'C'):>6}{perf:>5}{_text(reading.power_w, 'W'):>6} /"
-        f"{simulated.power_limit(card):5d}W  |{used:>9} /{board.MEMORY_TOTAL_MIB:>7}MiB |"
-        f"{_text(reading.utilization, '%'):>7}{busy:>14} |",
-    ]
+def _second_line(limit: int, reading: readings.Reading) -> str:
+    return (
+        f"| N/A {_text(reading.temperature_c, 'C'):>5}{'P0':>5}{_text(reading.power_w, 'W'):>6} /{limit:5d}W  |"
+        f"{_text(reading.memory_used_mib, 'MiB'):>9} /{_text(reading.memory_total_mib, 'MiB'):>10} |"
+        f"{_text(reading.utilization, '%'):>7}{_text(reading.memory_utilization, '%'):>14} |"
+    )
+
+
+def _second_line_before(limit: int, reading: readings.Reading) -> str:
+    """Cap and total are not padded there: with six digits the second separator stands one column to the right."""
+    return (
+        f"| N/A {_text(reading.temperature_c, 'C'):>5}   N/A{_text(reading.power_w, 'W'):>7} / {limit}W |"
+        f"{_text(reading.memory_used_mib, 'MiB'):>10} / {_text(reading.memory_total_mib, 'MiB')} |"
+        f"{_text(reading.utilization, '%'):>7}{'N/A':>14}"
+    ).ljust(_WIDTH - 1)[: _WIDTH - 1] + "|"
 
 
 def _text(value: int | None, unit: str) -> str:

@@ -36,9 +36,14 @@ def now() -> float:
     return float(given) if given else time.time()
 
 
+def user() -> int:
+    """Number of the calling user."""
+    return int(os.environ.get("GAUDI3_SIMULATOR_EUID", "0")) if root() else os.geteuid()
+
+
 def is_root() -> bool:
     """Whether the caller may change the node."""
-    return (int(os.environ.get("GAUDI3_SIMULATOR_EUID", "0")) if root() else os.geteuid()) == 0
+    return user() == 0
 
 
 def kernel_release() -> str:

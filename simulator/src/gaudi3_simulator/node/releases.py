@@ -142,6 +142,16 @@ def firmware_text(release: str) -> str:
     return f"gaudi3-simulator firmware image (text, no machine code)\nversion: {release_info(release).preboot}\n"
 
 
+def firmware_files(release: str) -> dict[str, str]:
+    """Images of the firmware package, by path. Those of a Gaudi 2 have the version of a Gaudi 3's: UNCONFIRMED."""
+    return {
+        f"/lib/firmware/habanalabs/{generation}/{generation}-boot-fit.itb": firmware_text(release).replace(
+            "hl-gaudi3-", f"hl-{generation}-"
+        )
+        for generation in ("gaudi2", "gaudi3")
+    }
+
+
 def _made_up_hash(part: str, release: str) -> str:
     return f"{zlib.crc32(f'{part} {release}'.encode()) & 0xFFFFFFF:07x}{MADE_UP}"
 

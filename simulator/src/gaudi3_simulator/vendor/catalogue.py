@@ -50,7 +50,6 @@ def packages(release: str) -> list[Package]:
     def tool(name: str) -> File:
         return File(launchers.vendor_text(name, release), 0o755)
 
-    boot_image = File(releases.firmware_text(release))
     return [
         make(
             "dkms",
@@ -63,7 +62,7 @@ def packages(release: str) -> list[Package]:
         make(
             "firmware",
             "Boot images, which the driver loads at each probe.",
-            files={"/lib/firmware/habanalabs/gaudi3/gaudi3-boot-fit.itb": boot_image},
+            files={path: File(text) for path, text in releases.firmware_files(release).items()},
         ),
         make(
             "firmware-tools",

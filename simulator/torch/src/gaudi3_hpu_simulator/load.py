@@ -15,6 +15,8 @@ from typing import Any
 
 REAL_DISTRIBUTION = "habana-torch-plugin"
 OWN_DISTRIBUTION = "gaudi3-hpu-simulator"
+# The local version label (PEP 440) of the metadata of REAL_DISTRIBUTION that come with the simulator: see setup.py.
+OWN_LABEL = "gaudi3.simulator"
 
 
 class RealPluginFound(ImportError):
@@ -24,12 +26,11 @@ class RealPluginFound(ImportError):
 def refuse_beside_real() -> None:
     """Raise if habana_frameworks is installed from elsewhere, too: on a node with Gaudi the real one has to be used."""
     remedy = f"take {OWN_DISTRIBUTION} off PYTHONPATH or uninstall it"
-    try:
-        version = importlib.metadata.version(REAL_DISTRIBUTION)
-    except importlib.metadata.PackageNotFoundError:
-        pass
-    else:
-        raise RealPluginFound(f"{REAL_DISTRIBUTION} {version} is installed, so hpu is not simulated here: {remedy}.")
+    for distribution in importlib.metadata.distributions(name=REAL_DISTRIBUTION):
+        version = distribution.version
+        if version.partition("+")[2] != OWN_LABEL:
+            found = f"{REAL_DISTRIBUTION} {version} is installed"
+            raise RealPluginFound(f"{found}, so hpu is not simulated here: {remedy}.")
     own = Path(__file__).resolve().parents[1]
     for entry in sys.path:
         folder = Path(entry or ".") / "habana_frameworks"

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from gaudi3_hpu_simulator.load import extension
-from habana_frameworks.torch.hpu import random
-from habana_frameworks.torch.hpu.graphs import HPUGraph, ModuleCacher, wrap_in_hpu_graph
+from habana_frameworks.torch.hpu import metrics, random
+from habana_frameworks.torch.hpu._utils import HABANA_VISIBLE_MODULES_VAR, HLS_MODULE_ID_VAR, _get_device_index
+from habana_frameworks.torch.hpu.graphs import (
+    HPUGraph,
+    ModuleCacher,
+    TensorPacker,
+    copy_to,
+    graph,
+    input_hash,
+    is_current_stream_capturing,
+    make_graphed_callables,
+    wrap_in_hpu_graph,
+    wrap_in_hpu_graph_func,
+)
 from habana_frameworks.torch.hpu.memory import (
     empty_cache,
     max_memory_allocated,
@@ -25,6 +36,7 @@ from habana_frameworks.torch.hpu.memory import (
     reset_max_memory_allocated,
     reset_peak_memory_stats,
 )
+from habana_frameworks.torch.hpu.metrics import metric_global, metric_localcontext, metrics_dump
 from habana_frameworks.torch.hpu.random import (
     get_rng_state,
     get_rng_state_all,
@@ -45,13 +57,21 @@ from habana_frameworks.torch.hpu.streams import (
     set_stream,
     stream,
 )
+from habana_frameworks.torch.hpu.switches import *  # noqa: F403
+from habana_frameworks.torch.hpu.switches import disable_dynamic_shape, enable_dynamic_shape, sdp_kernel
+from habana_frameworks.torch.hpu.tensors import *  # noqa: F403
 
 __all__ = [
+    "HABANA_VISIBLE_MODULES_VAR",
+    "HLS_MODULE_ID_VAR",
     "Event",
     "HPUGraph",
     "ModuleCacher",
     "Stream",
     "StreamContext",
+    "TensorPacker",
+    "_get_device_index",
+    "copy_to",
     "current_device",
     "current_stream",
     "default_stream",
@@ -70,12 +90,16 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
     "init",
     "initial_seed",
+    "input_hash",
     "is_autocast_hpu_enabled",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
@@ -86,6 +110,10 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "memory_usage",
+    "metric_global",
+    "metric_localcontext",
+    "metrics",
+    "metrics_dump",
     "random",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
@@ -102,6 +130,7 @@ __all__ = [
     "synchronize",
     "utilization",
     "wrap_in_hpu_graph",
+    "wrap_in_hpu_graph_func",
 ]
 
 NAME = "GAUDI3"
@@ -257,14 +286,6 @@ def get_autocast_hpu_dtype() -> torch.dtype:
     return torch.get_autocast_dtype("hpu")
 
 
-def enable_dynamic_shape() -> None:
-    """Nothing is compiled here, so shapes may always change."""
-
-
-def disable_dynamic_shape() -> None:
-    """Nothing is compiled here, so shapes may always change."""
-
-
 _deterministic = False
 
 
@@ -284,9 +305,3 @@ def utilization(device: Any = None) -> int:
     from gaudi3_hpu_simulator.errors import refuse
 
     raise refuse("utilisation", "measure on hardware")
-
-
-@contextlib.contextmanager
-def sdp_kernel(enable_recompute: bool = False, **options: Any) -> Iterator[None]:
-    """Options of FusedSDPA, which has one kernel here."""
-    yield

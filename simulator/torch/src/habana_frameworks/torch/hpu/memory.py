@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaudi3_hpu_simulator.errors import refusing
 from gaudi3_hpu_simulator.load import extension
 
 
@@ -92,3 +93,8 @@ def reset_accumulated_memory_stats(device: Any = None) -> None:
 
 def empty_cache() -> None:
     """Give unused memory back: none is kept."""
+
+
+_extended_memory_summary = refusing("pools of memory to describe", "use memory_summary()")
+_extended_memory_summary_dict = refusing("pools of memory to describe", "use memory_stats()")
+_get_hlml_shared_object_name = refusing("memory shared with hlml", "use hl-smi on a simulated node")

@@ -68,3 +68,9 @@ def seed_all() -> None:
 def initial_seed() -> int:
     """The seed of the current card's generator."""
     return _generator().initial_seed()
+
+
+def __getattr__(name: str) -> list[torch.Generator]:
+    if name == "default_generators":  # one, because a process has one device
+        return [_generator(0)]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,3 +27,11 @@ def _refused(name: str) -> type[torch.optim.Optimizer]:
 FusedLamb = _refused("FusedLamb")
 FusedLars = _refused("FusedLars")
 FusedResourceApplyMomentum = _refused("FusedResourceApplyMomentum")
+
+
+class Adam(torch.optim.Adam):
+    """torch's Adam."""
+
+
+class AdamW(torch.optim.AdamW):
+    """torch's AdamW."""

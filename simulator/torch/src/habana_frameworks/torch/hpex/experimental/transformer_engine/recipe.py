@@ -1,14 +1,17 @@
-"""How fp8 would be scaled: refused."""
+"""How fp8 would be scaled: refused, but for the formats' names."""
 
 from __future__ import annotations
 
-from typing import Any
+from enum import Enum, auto
 
-from gaudi3_hpu_simulator.errors import refuse
+from gaudi3_hpu_simulator.errors import refusing_class
 
 
-class DelayedScaling:
-    """Scales from the maxima of earlier steps: refused."""
+class Format(Enum):
+    """Formats of fp8. Their values are not public: compare the members."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        raise refuse("fp8", "use bfloat16, or run on hardware")
+    E5M2 = auto()
+    HYBRID = auto()
+
+
+DelayedScaling = refusing_class("fp8", "use bfloat16, or run on hardware")

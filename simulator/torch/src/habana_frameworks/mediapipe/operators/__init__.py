@@ -1,0 +1,1 @@
+"""Steps of a pipeline, by where they run."""

@@ -1,0 +1,1 @@
+"""Settings of the bridge: see `bridge_config`."""

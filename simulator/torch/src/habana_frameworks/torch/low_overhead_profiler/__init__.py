@@ -1,0 +1,1 @@
+"""Where Habana keeps its profiler of the host's part."""
