@@ -1,4 +1,4 @@
-"""Samples of torch's operator database on hpu: `operator_sweep.py WAY FIRST LAST`, with one JSON line an operator.
+"""Samples of torch's operator database on hpu: `operator_sweep.py WAY FIRST-LAST ...`, with two JSON lines an operator.
 
 WAY is `run` (forward, backward and forward-mode derivatives, compared with nothing) or `fake` (with fake tensors). An
 operator may refuse, but it may not end the process; with fake tensors it may not ask for data either.
@@ -48,10 +48,11 @@ def fake(op: Any, sample: Any) -> None:
         op.op(*arguments, **options)
 
 
-def main(way: str, first: int, last: int) -> None:
+def main(way: str, ranges: list[str]) -> None:
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
-    for number in range(first, min(last, len(op_db))):
+    numbers = [number for part in ranges for number in range(*map(int, part.split("-")))]
+    for number in (number for number in numbers if number < len(op_db)):
         op = op_db[number]
         dtype = torch.float32 if torch.float32 in op.dtypes else next(iter(sorted(op.dtypes, key=str)), torch.int64)
         print(json.dumps({"begun": op.formatted_name}), flush=True)
@@ -72,4 +73,4 @@ def main(way: str, first: int, last: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2:])
