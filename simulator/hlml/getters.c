@@ -1,17 +1,7 @@
-/* One function for each value of a card, in the order of the header. */
-#define _GNU_SOURCE
+/* One function for each value of a card: identity, load, power, errors. */
 #include "device.h"
 
-#include <limits.h>
-#include <sched.h>
 #include <string.h>
-#include <unistd.h>
-
-#define BITS_PER_WORD (CHAR_BIT * sizeof(unsigned long))
-#define PORT_WORDS 2
-/* The names of port counters lie this far apart. The driver's own length is 32; a program that reads the library of 1.24
- * on a Gaudi 2 steps by two more. For other releases this is UNCONFIRMED. */
-#define COUNTER_NAME_LENGTH 34
 
 hlml_return_t hlml_device_get_name(hlml_device_t device, char *name, unsigned int length)
 {
@@ -71,37 +61,10 @@ hlml_return_t hlml_device_get_clock_limit_info(hlml_device_t device, hlml_choice
 }
 #endif
 
-/* Two or three numbers of one answer. */
-static hlml_return_t numbers(hlml_device_t device, const char *name, unsigned long long *values, unsigned int count)
-{
-	struct answer answer;
-	unsigned int index;
-	hlml_return_t result = device_index(device, &index);
-
-	if (result == HLML_SUCCESS)
-		result = service_ask(&answer, "%s %u", name, index);
-	for (unsigned int each = 0; result == HLML_SUCCESS && each < count; each++)
-		if (!answer_number(&answer, &values[each]))
-			result = HLML_ERROR_UNKNOWN;
-	return result;
-}
-
-/* The same, where the caller has to give a place for the result. */
-static hlml_return_t numbers_into(const void *place, hlml_device_t device, const char *name, unsigned long long *values,
-				  unsigned int count)
-{
-	unsigned int index;
-	hlml_return_t result = device_index(device, &index);
-
-	if (result == HLML_SUCCESS && !place)
-		result = HLML_ERROR_INVALID_ARGUMENT;
-	return result == HLML_SUCCESS ? numbers(device, name, values, count) : result;
-}
-
 hlml_return_t hlml_device_get_utilization_rates(hlml_device_t device, hlml_utilization_t *utilization)
 {
 	unsigned long long values[2];
-	hlml_return_t result = numbers_into(utilization, device, "utilization", values, 2);
+	hlml_return_t result = device_numbers(utilization, device, "utilization", values, 2);
 
 	if (result == HLML_SUCCESS) {
 		utilization->aip = (unsigned int)values[0];
@@ -122,7 +85,7 @@ hlml_return_t hlml_device_get_process_utilization(hlml_device_t device, hlml_pro
 hlml_return_t hlml_device_get_memory_info(hlml_device_t device, hlml_memory_t *memory)
 {
 	unsigned long long values[3];
-	hlml_return_t result = numbers_into(memory, device, "memory", values, 3);
+	hlml_return_t result = device_numbers(memory, device, "memory", values, 3);
 
 	if (result == HLML_SUCCESS) {
 		memory->free = values[0];
@@ -206,7 +169,7 @@ hlml_return_t hlml_device_get_power_management_limit_constraints(hlml_device_t d
 								 unsigned int *high)
 {
 	unsigned long long values[2];
-	hlml_return_t result = numbers_into(low && high ? low : NULL, device, "power-limit-range", values, 2);
+	hlml_return_t result = device_numbers(low && high ? low : NULL, device, "power-limit-range", values, 2);
 
 	if (result == HLML_SUCCESS) {
 		*low = (unsigned int)values[0];
@@ -219,7 +182,7 @@ hlml_return_t hlml_device_get_power_management_limit_constraints(hlml_device_t d
 hlml_return_t hlml_device_get_ecc_mode(hlml_device_t device, hlml_choice_t *current, hlml_choice_t *pending)
 {
 	unsigned long long values[2];
-	hlml_return_t result = numbers_into(current && pending ? current : NULL, device, "ecc-mode", values, 2);
+	hlml_return_t result = device_numbers(current && pending ? current : NULL, device, "ecc-mode", values, 2);
 
 	if (result == HLML_SUCCESS) {
 		*current = (hlml_choice_t)values[0];
@@ -268,34 +231,6 @@ hlml_return_t hlml_device_get_uuid(hlml_device_t device, char *uuid, unsigned in
 hlml_return_t hlml_device_get_minor_number(hlml_device_t device, unsigned int *minor)
 {
 	return device_number(device, minor, "minor");
-}
-
-hlml_return_t hlml_device_get_mac_info(hlml_device_t device, hlml_mac_info_t *info, unsigned int size,
-				       unsigned int start, unsigned int *count)
-{
-	struct answer answer;
-	unsigned int index, found = 0;
-	unsigned long long id;
-	hlml_return_t result = device_index(device, &index);
-
-	if (result == HLML_SUCCESS && (!info || !count || !size))
-		result = HLML_ERROR_INVALID_ARGUMENT;
-	if (result == HLML_SUCCESS)
-		result = service_ask(&answer, "macs %u %u", index, start);
-	if (result != HLML_SUCCESS)
-		return result;
-	for (; found < size && answer_number(&answer, &id); found++) {
-		info[found].id = (int)id;
-		for (unsigned int byte = 0; byte < sizeof(info->addr); byte++) {
-			unsigned long long value;
-
-			if (!answer_number(&answer, &value))
-				return HLML_ERROR_UNKNOWN;
-			info[found].addr[byte] = (unsigned char)value;
-		}
-	}
-	*count = found;
-	return HLML_SUCCESS;
 }
 
 hlml_return_t hlml_device_err_inject(hlml_device_t device, hlml_choice_t error)
@@ -430,172 +365,4 @@ hlml_return_t hlml_device_get_replaced_rows_pending_status(hlml_device_t device,
 hlml_return_t hlml_device_get_oper_status(hlml_device_t device, char *status, unsigned int length)
 {
 	return device_text(device, status, length, "status");
-}
-
-hlml_return_t hlml_get_mac_addr_info(hlml_device_t device, uint64_t *mask, uint64_t *external)
-{
-	unsigned long long values[2 * PORT_WORDS];
-	hlml_return_t result = numbers_into(mask && external ? mask : NULL, device, "ports", values, 2 * PORT_WORDS);
-
-	/* The last word first: the vendor's metric exporter has room for one word each, side by side. */
-	for (unsigned int word = PORT_WORDS; result == HLML_SUCCESS && word-- > 0;) {
-		mask[word] = values[word];
-		external[word] = values[PORT_WORDS + word];
-	}
-	return result;
-}
-
-hlml_return_t hlml_nic_get_link(hlml_device_t device, uint32_t port, bool *up)
-{
-	unsigned int value;
-	hlml_return_t result = device_number_by(device, up ? &value : NULL, "link", port);
-
-	if (result == HLML_SUCCESS)
-		*up = value != 0;
-	return result;
-}
-
-hlml_return_t hlml_nic_get_statistics(hlml_device_t device, hlml_nic_stats_info_t *stats)
-{
-	struct answer answer;
-	unsigned int index;
-	uint32_t found = 0;
-	const char *name;
-	hlml_return_t result = device_index(device, &index);
-
-	if (result == HLML_SUCCESS && (!stats || !stats->str_buf || !stats->val_buf || !stats->num_of_counters_out))
-		result = HLML_ERROR_INVALID_ARGUMENT;
-	if (result == HLML_SUCCESS)
-		result = service_ask(&answer, "counters %u %u", index, stats->port);
-	if (result != HLML_SUCCESS)
-		return result;
-	while ((name = answer_text(&answer))) {
-		char *place = stats->str_buf + (size_t)found * COUNTER_NAME_LENGTH;
-		unsigned long long value;
-
-		if (!answer_number(&answer, &value))
-			return HLML_ERROR_UNKNOWN;
-		memset(place, 0, COUNTER_NAME_LENGTH);
-		memcpy(place, name, strnlen(name, COUNTER_NAME_LENGTH - 1));
-		stats->val_buf[found++] = value;
-	}
-	*stats->num_of_counters_out = found;
-	return HLML_SUCCESS;
-}
-
-/* Words of a set: processors or memory nodes, as the answer lists them. */
-static hlml_return_t words(hlml_device_t device, const char *name, hlml_choice_t scope, unsigned int size,
-			   unsigned long *set)
-{
-	struct answer answer;
-	unsigned int index;
-	unsigned long long bit;
-	hlml_return_t result = device_index(device, &index);
-
-	if (result == HLML_SUCCESS && (!set || !size))
-		result = HLML_ERROR_INVALID_ARGUMENT;
-	if (result == HLML_SUCCESS)
-		result = service_ask(&answer, "%s %u %u", name, index, scope);
-	if (result != HLML_SUCCESS)
-		return result;
-	memset(set, 0, size * sizeof(*set));
-	while (answer_number(&answer, &bit)) {
-		if (bit / BITS_PER_WORD >= size)
-			return HLML_ERROR_INSUFFICIENT_SIZE;
-		set[bit / BITS_PER_WORD] |= 1UL << bit % BITS_PER_WORD;
-	}
-	return HLML_SUCCESS;
-}
-
-hlml_return_t hlml_device_get_cpu_affinity(hlml_device_t device, unsigned int size, unsigned long *set)
-{
-	return words(device, "processors", 0, size, set);
-}
-
-hlml_return_t hlml_device_get_cpu_affinity_within_scope(hlml_device_t device, unsigned int size, unsigned long *set,
-							hlml_choice_t scope)
-{
-	return words(device, "processors", scope, size, set);
-}
-
-hlml_return_t hlml_device_get_memory_affinity(hlml_device_t device, unsigned int size, unsigned long *set,
-					      hlml_choice_t scope)
-{
-	return words(device, "memory-nodes", scope, size, set);
-}
-
-hlml_return_t hlml_device_set_cpu_affinity(hlml_device_t device)
-{
-	cpu_set_t set;
-	hlml_return_t result =
-		words(device, "processors", 0, sizeof(set) / sizeof(unsigned long), (unsigned long *)(void *)&set);
-
-	if (result == HLML_SUCCESS && sched_setaffinity(0, sizeof(set), &set) < 0)
-		result = HLML_ERROR_UNKNOWN;
-	return result;
-}
-
-hlml_return_t hlml_device_clear_cpu_affinity(hlml_device_t device)
-{
-	unsigned int index;
-	cpu_set_t set;
-	hlml_return_t result = device_index(device, &index);
-
-	if (result != HLML_SUCCESS)
-		return result;
-	/* The kernel takes the processors that there are. */
-	memset(&set, 0xff, sizeof(set));
-	return sched_setaffinity(0, sizeof(set), &set) < 0 ? HLML_ERROR_UNKNOWN : HLML_SUCCESS;
-}
-
-hlml_return_t hlml_get_hlml_version(char *version, unsigned int length)
-{
-	return text_of(version, length, "library-version");
-}
-
-hlml_return_t hlml_get_driver_version(char *version, unsigned int length)
-{
-	return text_of(version, length, "driver-version");
-}
-
-#if HLML_API >= 120
-hlml_return_t hlml_get_nic_driver_version(char *version, unsigned int length)
-{
-	return text_of(version, length, "nic-driver-version");
-}
-#endif
-
-hlml_return_t hlml_get_model_number(hlml_device_t device, char *model, unsigned int length)
-{
-	return device_text(device, model, length, "model");
-}
-
-hlml_return_t hlml_get_serial_number(hlml_device_t device, char *serial, unsigned int length)
-{
-	return device_text(device, serial, length, "serial");
-}
-
-hlml_return_t hlml_get_firmware_fit_version(hlml_device_t device, char *version, unsigned int length)
-{
-	return device_text(device, version, length, "firmware-fit");
-}
-
-hlml_return_t hlml_get_firmware_spi_version(hlml_device_t device, char *version, unsigned int length)
-{
-	return device_text(device, version, length, "firmware-spi");
-}
-
-hlml_return_t hlml_get_fw_boot_version(hlml_device_t device, char *version, unsigned int length)
-{
-	return device_text(device, version, length, "firmware-boot");
-}
-
-hlml_return_t hlml_get_fw_os_version(hlml_device_t device, char *version, unsigned int length)
-{
-	return device_text(device, version, length, "firmware-os");
-}
-
-hlml_return_t hlml_get_cpld_version(hlml_device_t device, char *version, unsigned int length)
-{
-	return device_text(device, version, length, "cpld");
 }

@@ -120,6 +120,23 @@ hlml_return_t device_number_by(hlml_device_t device, unsigned int *value, const 
 	return result;
 }
 
+hlml_return_t device_numbers(const void *place, hlml_device_t device, const char *name, unsigned long long *values,
+			     unsigned int count)
+{
+	struct answer answer;
+	unsigned int index;
+	hlml_return_t result = device_index(device, &index);
+
+	if (result == HLML_SUCCESS && !place)
+		result = HLML_ERROR_INVALID_ARGUMENT;
+	if (result == HLML_SUCCESS)
+		result = service_ask(&answer, "%s %u", name, index);
+	for (unsigned int each = 0; result == HLML_SUCCESS && each < count; each++)
+		if (!answer_number(&answer, &values[each]))
+			result = HLML_ERROR_UNKNOWN;
+	return result;
+}
+
 hlml_return_t hlml_device_get_count(unsigned int *count)
 {
 	struct answer answer;

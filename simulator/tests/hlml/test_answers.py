@@ -34,10 +34,10 @@ def test_every_question_about_a_card_is_answered(machine: Machine) -> None:
     """With a value, or by saying that there is none: nothing else on a sound node."""
     machine.at(machine.now + 10)
     unsupported = {
-        name for name in hlml_values._OF_A_CARD if code(f"{name} 5 {CHOICES.get(name, '0')}") == NOT_SUPPORTED
+        name for name in hlml_values.OF_A_CARD if code(f"{name} 5 {CHOICES.get(name, '0')}") == NOT_SUPPORTED
     }
     assert unsupported <= {"unsupported", "pcie-generation", "pcie-width", "processors"}
-    for name in set(hlml_values._OF_A_CARD) - unsupported:
+    for name in set(hlml_values.OF_A_CARD) - unsupported:
         assert ask(f"{name} 5 {CHOICES.get(name, '0')}")[0] == str(SUCCESS), name
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+from pathlib import Path
 
 FORMAT = 1
 SIZE = 64
@@ -16,7 +17,7 @@ SIZE = 64
 def main(words: list[str]) -> None:
     files = []
     for path, used in zip(words[::2], words[1::2], strict=True):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.ftruncate(file, SIZE)

@@ -30,6 +30,17 @@ def test_index_bus_and_module_are_different_orders(cards: int) -> None:
             assert [sorted(buses).index(bus) for bus in buses] != modules
 
 
+# Index to module of eight cards, as owners published them: an HL-325L node with 1.24.1, one with 1.23.0, and a Gaudi 2.
+SEEN = {(1, 3, 2, 6, 0, 7, 5, 4), (2, 6, 3, 7, 0, 4, 5, 1), (0, 4, 1, 5, 2, 6, 3, 7)}
+
+
+def test_modules_of_eight_cards_are_as_they_were_seen() -> None:
+    found = {
+        tuple(card["module_id"] for card in store.new_state(f"gaudi-{number}", 8)["cards"]) for number in range(60)
+    }
+    assert found == SEEN
+
+
 def test_same_name_gives_the_same_cards_and_other_names_others() -> None:
     assert store.new_state("gaudi-1", 8) == store.new_state("gaudi-1", 8)
     serials = [card["serial"] for node in range(1, 17) for card in store.new_state(f"gaudi-{node}", 8)["cards"]]

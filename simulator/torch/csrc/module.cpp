@@ -2,9 +2,11 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "allocator.h"
+#include "autocast.h"
 #include "delegate.h"
 #include "generator.h"
 #include "hccl.h"
+#include "rules.h"
 #include "runtime.h"
 
 namespace gaudi3_hpu {
@@ -14,11 +16,14 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("load", [](int count, int64_t limit, std::vector<std::string> device_files, std::string absent) {
     install_allocators();
     register_cpu_kernels();
+    register_autocast();
     for (int index = 0; index < kMaxDevices; ++index) {
       set_limit(static_cast<c10::DeviceIndex>(index), limit);
     }
     configure(count, std::move(device_files), std::move(absent));
   });
+  m.def("set_rules", &set_rules, "Tell which rules of simulator/strictness.yml hold.");
+  m.def("list_operations", &list_operations, "Name the operations that have a kernel on hardware; refuse the others?");
   m.def("device_count", [] { return static_cast<int>(device_count()); });
   m.def("current_device", [] { return static_cast<int>(current_device()); });
   m.def("exchange_device", [](int index) {

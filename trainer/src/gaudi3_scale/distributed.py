@@ -93,8 +93,9 @@ def lower_timeout(group: Any, seconds: int) -> None:
     """Give a group another timeout, if this process is in it; groups of HCCL have none."""
     import torch.distributed as dist
 
-    if group is not None and group != dist.GroupMember.NON_GROUP_MEMBER:
-        dist.distributed_c10d._set_pg_timeout(timedelta(seconds=seconds), group)
+    if group in (None, dist.GroupMember.NON_GROUP_MEMBER) or dist.get_backend(group) not in ("gloo", "nccl"):
+        return
+    dist.distributed_c10d._set_pg_timeout(timedelta(seconds=seconds), group)
 
 
 class Team:

@@ -1,8 +1,8 @@
 """Who holds each card, and how much of its memory: the card files, which the simulated torch device writes.
 
 A process that uses a card locks ``/run/gaudi3-simulator/cards/accelN`` for the rest of its life and keeps 64 bytes of
-little-endian numbers there: the format, its own number, and the bytes of card memory in use. Without a lock nobody holds
-the card, whatever the file says: a process that was killed leaves its number behind.
+little-endian numbers there: the format, its own number, and the bytes of card memory in use. Without a lock nobody
+holds the card, whatever the file says: a process that was killed leaves its number behind.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .node import Card
 
 FIRST_NAMED_BY_ADDRESS = (1, 21)
-IMAGE = "habanalabs/gaudi3/gaudi3-boot-fit.itb"
 NO_SUCH_FILE = -2
 REJECTED = "Loading of module with unavailable key is rejected"
 # Modules whose source says that it was removed.
@@ -66,12 +65,13 @@ def rdma(card: Card, version: str) -> list[str]:
     return [f"habanalabs {card.bus_id} hbl_{card.index}: IB device registered"]
 
 
-def no_firmware(card: Card, version: str) -> list[str]:
+def no_firmware(card: Card, version: str, generation: str) -> list[str]:
     """When the firmware's file is not there."""
     name = device(card, version)
+    image = f"habanalabs/{generation}/{generation}-boot-fit.itb"
     return [
-        f"{name} Direct firmware load for {IMAGE} failed with error {NO_SUCH_FILE}",
-        f"{name} Firmware file {IMAGE} is not found! (error {NO_SUCH_FILE})",
+        f"{name} Direct firmware load for {image} failed with error {NO_SUCH_FILE}",
+        f"{name} Firmware file {image} is not found! (error {NO_SUCH_FILE})",
         f"habanalabs: Failed to initialize accel{card.index}. Device {card.bus_id} is NOT usable!",
     ]
 

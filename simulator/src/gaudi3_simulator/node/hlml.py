@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 
-from . import hlml_values, node, paths, releases, store
+from . import hlml_node, node, paths, releases, store
+from .hlml_codes import SUCCESS, UNKNOWN, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,11 +44,11 @@ def answer(question: str, info: releases.Release) -> str:
     name, *words = question.split(" ")
     fields: list[Field]
     try:
-        code, fields = hlml_values.SUCCESS, hlml_values.value(node.Node.load(), info, name, words)
-    except hlml_values.Refused as refused:
+        code, fields = SUCCESS, hlml_node.value(node.Node.load(), info, name, words)
+    except Refused as refused:
         code, fields = refused.code, []
     except (store.StateError, OSError, LookupError, ValueError):
-        code, fields = hlml_values.UNKNOWN, []
+        code, fields = UNKNOWN, []
     return "\t".join(str(field) for field in (code, *fields)) + "\n"
 
 

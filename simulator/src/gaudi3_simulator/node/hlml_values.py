@@ -1,4 +1,4 @@
-"""Every value that libhlml gives, by the name that the library asks for.
+"""Every value of a card that libhlml gives, by the name that the library asks for.
 
 What hl-smi shows too comes from ``hlml_shown``. The rest has no place in hl-smi and stands here, with where it is from:
 [report] is a public monitor of Gaudi 2 cards whose author probed libhlml 1.24 with firmware 62.6.2 call by call.
@@ -7,6 +7,7 @@ What hl-smi shows too comes from ``hlml_shown``. The rest has no place in hl-smi
 from __future__ import annotations
 
 from . import hl_smi, hlml_energy, node, paths, releases
+from .hlml_codes import AIP_IS_LOST, INVALID_ARGUMENT, NO_DATA, NOT_SUPPORTED, Refused, number
 from .hlml_shown import Shown
 from .strictness import is_on
 
@@ -15,16 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Field = str | int
-
-# Return codes of the header.
-SUCCESS = 0
-INVALID_ARGUMENT = 2
-NOT_SUPPORTED = 3
-NOT_FOUND = 6
-DRIVER_NOT_LOADED = 9
-AIP_IS_LOST = 15
-NO_DATA = 21
-UNKNOWN = 49
 
 # All four thresholds are 90 C in [report]; for Gaudi 3 this is UNCONFIRMED.
 _THRESHOLD_C = 90
@@ -39,21 +30,13 @@ _WORD = 64
 _PORT_WORDS = 2
 
 
-class Refused(Exception):
-    """The library answers with an error code."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
-
-
 class Question:
     """A question about one card."""
 
     __slots__ = ("card", "choices", "info", "shown", "simulated")
 
     def __init__(self, simulated: node.Node, info: releases.Release, words: list[str]) -> None:
-        index = _number(words[0])
+        index = number(words[0])
         self.simulated = simulated
         self.info = info
         self.choices = words[1:]
@@ -65,7 +48,7 @@ class Question:
 
     def choice(self, limit: int) -> int:
         """The number that the program chose, below ``limit``."""
-        return self._below(_number(self.choices[0]), limit)
+        return self._below(number(self.choices[0]), limit)
 
     def field(self, name: str) -> str:
         """A field of ``hl-smi -Q``."""
@@ -86,23 +69,6 @@ class Question:
         return value
 
 
-def value(simulated: node.Node, info: releases.Release, name: str, words: list[str]) -> list[Field]:
-    """The fields that answer a question; Refused with the error code otherwise."""
-    if name in _OF_THE_LIBRARY:
-        return _OF_THE_LIBRARY[name](simulated, info, words)
-    if not simulated.driver_up and (name != "count" or is_on("hlml-needs-driver")):
-        raise Refused(DRIVER_NOT_LOADED)
-    if name in _OF_THE_NODE:
-        return _OF_THE_NODE[name](simulated, info, words)
-    return _OF_A_CARD[name](Question(simulated, info, words))
-
-
-def _number(word: str) -> int:
-    if not word.isdigit():
-        raise Refused(INVALID_ARGUMENT)
-    return int(word)
-
-
 def _digits(text: str) -> int:
     """The number in a text such as ``x16``, ``850 W`` or ``0x1da31060``."""
     text = text.split()[0]
@@ -113,83 +79,6 @@ def _given(text: str | None) -> str:
     if text is None:
         raise Refused(NO_DATA)
     return text
-
-
-# The library and the node
-
-
-def _initialise(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    if not simulated.driver_up and is_on("hlml-needs-driver"):
-        raise Refused(DRIVER_NOT_LOADED)
-    return []
-
-
-def _count(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    return [len(simulated.cards) if simulated.driver_up else 0]
-
-
-def _by_index(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    wanted = _number(words[0])
-    indexes = sorted(card.index for card in simulated.cards)
-    # The vendor's page: the index is the number of an existing device file.
-    places = {index: index for index in indexes} if is_on("hlml-index-is-minor") else dict(enumerate(indexes))
-    if wanted not in places:
-        raise Refused(INVALID_ARGUMENT)
-    return [places[wanted]]
-
-
-def _by_address(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    wanted = words[0].lower() if words else ""
-    # On a node of one PCI domain the domain may be left out (habana-pyhlml's text).
-    domains = {card.bus_id.partition(":")[0] for card in simulated.cards}
-    if wanted.count(":") == 1 and len(domains) == 1:
-        wanted = f"{domains.pop()}:{wanted}"
-    return _found([card.index for card in simulated.cards if card.bus_id == wanted])
-
-
-def _by_uuid(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    return _found([card.index for card in simulated.cards if card.uuid == " ".join(words)])
-
-
-def _found(indexes: list[int]) -> list[Field]:
-    if not indexes:
-        raise Refused(NOT_FOUND)
-    return [indexes[0]]
-
-
-def _events(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    """Of each card: its index, critical events, ECC errors (double, single), those in DRAM, changes of clock."""
-    answered: list[Field] = []
-    present = {card.index for card in simulated.cards}
-    for card in simulated.all_cards:
-        lost = card.index not in present
-        resets = int(simulated.runtime["resets"].get(str(card.index), 0))
-        # A reset counts as the event that led to it, so the count does not fall when the card is back.
-        failed = resets + int(lost or simulated.status(card) != "Operational")
-        counts = [0, 0, 0, 0]
-        if not lost:
-            shown = Shown(simulated, card, info)
-            counts = [
-                int(shown.field(f"ecc.errors.{which}.volatile.total") or 0)
-                for which in ("uncorrected", "corrected", "dram", "dram-corrected")
-            ]
-        answered += [card.index, failed, *counts, 0]
-    return answered
-
-
-def _driver_version(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    return [simulated.driver_version]
-
-
-def _nic_driver_version(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    return [simulated.nic_driver_version]
-
-
-def _library_version(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    return [info.tool]
-
-
-# One card
 
 
 def _pci(asked: Question) -> list[Field]:
@@ -267,7 +156,7 @@ def _set_limit(asked: Question) -> list[Field]:
     if not paths.is_root():
         raise Refused(NOT_SUPPORTED)  # guess: the header has no code for a missing permission
     low, high = asked.simulated.board.power_cap_range_w
-    watts = _number(asked.choices[0]) // 1000
+    watts = number(asked.choices[0]) // 1000
     if not low <= watts <= high:
         raise Refused(INVALID_ARGUMENT)
     hl_smi._change({"device": asked.card.bus_id, "power": str(watts)}, [asked.card])
@@ -279,7 +168,7 @@ def _ecc_mode(asked: Question) -> list[Field]:
 
 
 def _errors(asked: Question) -> list[Field]:
-    error, counter = (Question._below(_number(word), 2) for word in asked.choices[:2])
+    error, counter = (Question._below(number(word), 2) for word in asked.choices[:2])
     location = asked.choices[2]
     if location == "none":
         raise Refused(INVALID_ARGUMENT)
@@ -293,12 +182,12 @@ def _errors(asked: Question) -> list[Field]:
 
 def _macs(asked: Question) -> list[Field]:
     # Numbered from 1, as hl-smi numbers them and as habana-pyhlml asks by default.
-    first = _number(asked.choices[0])
+    first = number(asked.choices[0])
     addresses = [text for label, text in asked.shown.entries("NET") if label == "MAC"]
     answered: list[Field] = []
-    for number, address in enumerate(addresses, 1):
-        if number >= first:
-            answered += [number, *(int(byte, 16) for byte in address.split(":"))]
+    for place, address in enumerate(addresses, 1):
+        if place >= first:
+            answered += [place, *(int(byte, 16) for byte in address.split(":"))]
     return answered
 
 
@@ -348,7 +237,7 @@ def _ports(asked: Question) -> list[Field]:
 
 
 def _port(asked: Question) -> int:
-    port = _number(asked.choices[0])
+    port = number(asked.choices[0])
     if port not in asked.shown.ports():
         raise Refused(INVALID_ARGUMENT)
     return port
@@ -387,22 +276,7 @@ def _product(label: str) -> Callable[[Question], list[Field]]:
     return lambda asked: [asked.entry("PRODUCT", label)]
 
 
-_OF_THE_LIBRARY: dict[str, Callable[[node.Node, releases.Release, list[str]], list[Field]]] = {
-    "init": _initialise,
-    "library-version": _library_version,
-    "events": _events,
-}
-
-_OF_THE_NODE: dict[str, Callable[[node.Node, releases.Release, list[str]], list[Field]]] = {
-    "count": _count,
-    "by-index": _by_index,
-    "by-address": _by_address,
-    "by-uuid": _by_uuid,
-    "driver-version": _driver_version,
-    "nic-driver-version": _nic_driver_version,
-}
-
-_OF_A_CARD: dict[str, Callable[[Question], list[Field]]] = {
+OF_A_CARD: dict[str, Callable[[Question], list[Field]]] = {
     "name": _text("name"),
     "uuid": _text("uuid"),
     "serial": _text("serial"),

@@ -116,7 +116,7 @@ def probe(simulated: node.Node) -> None:
     for card in simulated.cards:
         _log(simulated, driver_log.found(card, kind.pci_device))
         if firmware is None:
-            _log(simulated, *driver_log.no_firmware(card, version), level=kernel_log.ERROR)
+            _log(simulated, *driver_log.no_firmware(card, version, kind.generation), level=kernel_log.ERROR)
         else:
             _log(simulated, *driver_log.added(card, version, firmware, kind.device_type, kind.memory_total_mib))
     if firmware is not None and simulated.loaded(node.RDMA):

@@ -43,9 +43,12 @@ def extension() -> Any:
     """The C++ part, loaded and told which cards there are."""
     import torch  # noqa: F401  # its libraries have to be there first
 
-    from gaudi3_hpu_simulator import cards
+    from gaudi3_hpu_simulator import cards, operations, strictness
+    from gaudi3_hpu_simulator.strictness_rules import RULES
 
     core: Any = importlib.import_module("gaudi3_hpu_simulator._C")
+    core.set_rules({rule: strictness.is_on(rule) for rule in RULES})
+    operations.choose(core)
     found = cards.find()
     core.load(found.count, found.memory, list(found.device_files), found.absent)
     return core
@@ -60,6 +63,9 @@ def install() -> ModuleType:
     import torch
 
     extension()
+    from gaudi3_hpu_simulator import habana_operations
+
+    habana_operations.register()
     module = importlib.import_module("habana_frameworks.torch.hpu")
     torch._register_device_module("hpu", module)  # type: ignore[no-untyped-call]
     sys.modules["torch.hpu"] = module
