@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import urllib.error
 import urllib.request
@@ -12,8 +13,8 @@ from typing import IO
 
 import pytest
 
-from gaudi3_simulator import nodes, prepared, vault
-from gaudi3_simulator.home import Cluster, Node
+from gaudi3_simulator import SimulatorError, cli, cluster, nodes, prepared, vault
+from gaudi3_simulator.home import Cluster, Node, load_cluster
 
 
 def rules(monkeypatch: pytest.MonkeyPatch, *settings: str) -> None:
@@ -26,10 +27,10 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hosts_files(*names: str) -> dict[str, list[str]]:
-    cluster = Cluster("c", "10.42.0.0/16", [Node(name, f"10.42.0.{11 + at}", 8) for at, name in enumerate(names)])
-    cluster.folder.mkdir(parents=True, exist_ok=True)
-    nodes.update_hosts(cluster)
-    return {name: (cluster.folder / f"hosts-{name}").read_text().splitlines() for name in names}
+    made = Cluster("c", "10.42.0.0/16", [Node(name, f"10.42.0.{11 + at}", 8) for at, name in enumerate(names)])
+    made.folder.mkdir(parents=True, exist_ok=True)
+    nodes.update_hosts(made)
+    return {name: (made.folder / f"hosts-{name}").read_text().splitlines() for name in names}
 
 
 def test_a_node_finds_its_own_name_on_the_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,3 +113,37 @@ def test_packages_come_from_another_host(serve: Callable[[str], int], tmp_path: 
 
 def test_every_node_knows_the_storage_host() -> None:
     assert "10.42.0.2 vault-storage" in hosts_files("a")["a"]
+
+
+@pytest.mark.parametrize(("board", "profile"), [("", "single"), ("HL-225", ""), ("HL-225", "vm"), ("", "")])
+def test_a_cluster_keeps_its_board_and_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str, profile: str
+) -> None:
+    def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: object) -> Cluster:
+        return wanted(load_cluster(name))
+
+    monkeypatch.setattr(cluster, "bring_up", bring_up)
+    monkeypatch.setattr(cluster, "free_subnet", lambda _: "10.89.80.0/24")
+    made = cluster.up("c", 1, 2, False, print, board=board, profile=profile)
+    made.save()
+    nodes._add_cards(tmp_path / "root", made.nodes[0], made)
+    state = json.loads((tmp_path / "root/var/lib/gaudi3-simulator/state.json").read_text())
+    assert (state["board"], state["profile"]) == (board or "HL-325L", profile or "cluster")
+    assert cluster.up("c", 1, 2, False, print).profile == profile
+    other = "cluster" if profile == "vm" else "vm"
+    with pytest.raises(SimulatorError, match=rf"^Cluster c has --profile {profile or 'of the default'}: give another"):
+        cluster.up("c", 1, 2, False, print, profile=other)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--board", "HL-338"], "--board was HL-338: give one of HL-325L, HL-225."),
+        (["--profile", "laptop"], "--profile was laptop: give one of cluster, single, vm."),
+    ],
+)
+def test_other_boards_and_profiles_are_refused(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["up", *arguments]) == 1
+    assert capsys.readouterr().err == f"gaudi3-simulator: {sentence}\n"

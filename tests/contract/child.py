@@ -93,16 +93,17 @@ def _judge(row: Row, code: int, output: str, late: bool) -> tuple[str, str]:
     return FAILS, died + _decisive(output)
 
 
+_NAMED = re.compile(
+    r"^\s*(E\s+|\[rank\d+\]:\s*)?[\w.]*(Error|Exception|NotSimulated|BackendCompilerFailed)\b.*"
+    r"|FATAL ERROR|Segmentation fault"
+)
+
+
 def _decisive(output: str) -> str:
     """The line that tells a failure: the last one that names an error, else the last one."""
-    named = [
-        line.strip()
-        for line in output.splitlines()
-        if re.search(r"^\s*(\[rank\d+\]:\s*)?[\w.]*(Error|Exception|Refused)\b.*|FATAL ERROR|Segmentation fault", line)
-        and "ChildFailedError" not in line
-        and "error_file" not in line
-    ]
-    return (named[-1] if named else _last(output))[:400]
+    named = [line.strip() for line in output.splitlines() if _NAMED.search(line)]
+    own = [line for line in named if "ChildFailedError" not in line and "error_file" not in line]
+    return (own[-1] if own else _last(output))[:400]
 
 
 def _last(output: str) -> str:
@@ -111,12 +112,13 @@ def _last(output: str) -> str:
 
 
 def _command(row: Row, twin: Twin, folder: Path) -> list[str]:
-    kind, target, *arguments = shlex.split(row.run)
+    repository = str(Path(os.environ.get(SOURCES, "")).resolve() / row.repository)
+    kind, target, *arguments = (word.replace("{repository}", repository) for word in shlex.split(row.run))
     python = str(ENVIRONMENTS[row.environment] / "bin" / "python")
     if kind == "check":
         program = [str(HERE / "checks" / f"{target}.py")]
     elif kind == "file":
-        program = [str(Path(os.environ[SOURCES]).resolve() / row.repository / target)]
+        program = [f"{repository}/{target}"]
     else:
         program = ["-m", target]
     if program[-1].endswith(".sh"):

@@ -30,7 +30,8 @@ class Row:
     calls: str
     """What is called, for the table."""
     run: str
-    """`module NAME`, `file PATH` (below the repository) or `check NAME` (of `checks/`), and its arguments."""
+    """`module NAME`, `file PATH` (below the repository) or `check NAME` (of `checks/`), and its
+    arguments, in which `{repository}` is the repository's folder."""
     environment: str = "suite"
     cards: int = 1
     node: bool = False

@@ -61,6 +61,8 @@ def build_parser() -> argparse.ArgumentParser:
         default="",
         help="supported system whose name a new cluster's nodes bear: the facts that roles look at, not its packages",
     )
+    up.add_argument("--board", default="", help="kind of card of a new cluster's nodes (default: HL-325L)")
+    up.add_argument("--profile", default="", help="where its cards stand: cluster (default), single or vm")
     up.add_argument("--stage", metavar="STAGE", help="a new cluster of the nodes that 'save' kept, as they were then")
     save = command("save", "keep a running cluster as a stage; its nodes are shut down for it, and started again")
     save.add_argument("stage", help="name of the stage, e.g. drivers")
@@ -135,6 +137,8 @@ def _stages(as_json: bool) -> None:
 
 def _up(arguments: argparse.Namespace) -> Cluster:
     if arguments.stage:
+        if arguments.board or arguments.profile:
+            raise SimulatorError("--stage was given with --board or --profile: give one of them.")
         if arguments.like or arguments.authorized_key or arguments.system or arguments.present_as:
             raise SimulatorError(
                 "--stage was given with --like, --authorized-key, --system or --present-as: give one of them."
@@ -150,8 +154,10 @@ def _up(arguments: argparse.Namespace) -> Cluster:
             raise SimulatorError("--authorized-key was given without --like: give both, or neither.")
         return cluster.up(
             arguments.name, arguments.nodes, arguments.cards, not arguments.no_monitor, _say, arguments.subnet,
-            arguments.system, arguments.present_as,
+            arguments.system, arguments.present_as, arguments.board, arguments.profile,
         )  # fmt: skip
+    if arguments.board or arguments.profile:
+        raise SimulatorError("--like was given with --board or --profile: give one of them.")
     if arguments.system or arguments.present_as:
         raise SimulatorError("--like was given with --system or --present-as: give one of them.")
     key = _read(arguments.authorized_key, "--authorized-key") if arguments.authorized_key else ""

@@ -15,6 +15,7 @@ from . import SimulatorError
 from .home import Cluster, Node, clusters, home, load_cluster, write_atomically
 from .image import ensure_image
 from .network import check_same_subnet, free_subnet, new_subnet
+from .node.board import BOARDS, DEFAULT_BOARD, DEFAULT_PROFILE, PROFILES
 from .nodes import container, label, let_in, record_host_keys, start_node, start_vault, update_hosts, wait_until_booted
 from .podman import PACKAGES, Podman, missing_packages
 from .systems import PRESENTATIONS, choose, distribution
@@ -86,28 +87,38 @@ def _wanted(cluster: Cluster, nodes: int, cards: int, monitor: bool) -> Cluster:
 
 def up(
     name: str, nodes: int, cards: int, monitor: bool, say: Say, subnet: str | None = None,
-    system: str = "", present_as: str = "",
+    system: str = "", present_as: str = "", board: str = "", profile: str = "",
 ) -> Cluster:  # fmt: skip
     """Bring cluster ``name`` to at least ``nodes`` Gaudi nodes; nodes that run already are left alone.
 
-    New clusters run ``system``, one of ``systems.SYSTEMS``, and present themselves as ``present_as``.
+    New clusters run ``system``, one of ``systems.SYSTEMS``, and present themselves as ``present_as``; their nodes have
+    cards of a ``board`` at the place of a ``profile`` (``node.board``).
     """
     if not 1 <= nodes <= _MAX_NODES:
         raise SimulatorError(f"--nodes was {nodes}: give 1 to {_MAX_NODES}.")
     if not 1 <= cards <= 8:
         raise SimulatorError(f"--cards was {cards}: a Gaudi 3 node has 1 to 8 cards.")
     choose(system, present_as)
+    for option, wish, known_ones in (("--board", board, BOARDS), ("--profile", profile, PROFILES)):
+        if wish and wish not in known_ones:
+            raise SimulatorError(f"{option} was {wish}: give one of {', '.join(known_ones)}.")
 
     def wanted(known: Cluster | None) -> Cluster:
         if known is None:
             network = new_subnet(subnet) if subnet else free_subnet(name)
-            made = Cluster(name, network, system=choose(system, present_as).name, present_as=present_as)
+            debian = choose(system, present_as).name
+            made = Cluster(name, network, system=debian, present_as=present_as, board=board, profile=profile)
             return _wanted(made, nodes, cards, monitor)
         if known.like:
             raise SimulatorError(f"Cluster {name} was made with --like: give --like again, or another --name.")
         check_same_subnet(known, subnet)
-        for option, wish, have in (("--system", system, known.system), ("--present-as", present_as, known.present_as)):
-            if wish and wish != (have or "debian-12"):
+        for option, wish, have, usual in (
+            ("--system", system, known.system, "debian-12"),
+            ("--present-as", present_as, known.present_as, ""),
+            ("--board", board, known.board, DEFAULT_BOARD),
+            ("--profile", profile, known.profile, DEFAULT_PROFILE),
+        ):
+            if wish and wish != (have or usual):
                 raise SimulatorError(f"Cluster {name} has {option} {have or 'of the default'}: give another --name.")
         return _wanted(known, nodes, cards, monitor)
 

@@ -61,6 +61,7 @@ class Cluster:
     ``user`` goes in by ssh and may become root; ``authorized_key`` opens the nodes beside the cluster's own.
     ``images`` names the image of each node that started from a saved stage; the others start from the node image.
     ``system`` is their Debian, ``present_as`` the supported system whose name they bear; empty: the default, none.
+    ``board`` is what kind of cards they have, ``profile`` where these stand (``node.board``); empty: the defaults.
     """
 
     name: str
@@ -73,6 +74,8 @@ class Cluster:
     images: dict[str, str] = field(default_factory=dict)
     system: str = ""
     present_as: str = ""
+    board: str = ""
+    profile: str = ""
 
     @property
     def folder(self) -> Path:
@@ -115,6 +118,8 @@ def read_cluster(path: Path) -> Cluster:
         images=record.get("images", {}),
         system=record.get("system", ""),
         present_as=record.get("present_as", ""),
+        board=record.get("board", ""),
+        profile=record.get("profile", ""),
     )
 
 

@@ -94,7 +94,7 @@ def start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> None
         (root / "root").chmod(0o700)
         (root / "root/.ssh").chmod(0o700)
         if node.cards:
-            _add_cards(root, node)
+            _add_cards(root, node, cluster)
             lay_out(root, prepared.files())
         if cluster.present_as:
             for path, content in distribution.files(PRESENTATIONS[cluster.present_as]).items():
@@ -127,7 +127,7 @@ def lay_out(root: Path, files: dict[str, prepared.File]) -> None:
             _write(target, file.mode, file.text)
 
 
-def _add_cards(root: Path, node: Node) -> None:
+def _add_cards(root: Path, node: Node, cluster: Cluster) -> None:
     """Lay out under ``root`` what makes a container a Gaudi node: the simulated hardware and kernel, and its state."""
     package = root / _NODE_TARGET.lstrip("/")
     shutil.copytree(_NODE_PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -136,8 +136,13 @@ def _add_cards(root: Path, node: Node) -> None:
     wants = root / "etc/systemd/system/sysinit.target.wants/gaudi3-simulator.service"
     wants.parent.mkdir(parents=True)
     wants.symlink_to("/etc/systemd/system/gaudi3-simulator.service")
+    chosen = {"--board": cluster.board, "--profile": cluster.profile}
+    options = [word for option, value in chosen.items() if value for word in (option, value)]
     subprocess.run(
-        [sys.executable, "-m", "gaudi3_simulator_node", "init", "--node", node.name, "--cards", str(node.cards)],
+        [
+            sys.executable, "-m", "gaudi3_simulator_node",
+            "init", "--node", node.name, "--cards", str(node.cards), *options,
+        ],
         env={**os.environ, "PYTHONPATH": str(package.parent), "GAUDI3_SIMULATOR_ROOT": str(root)}, check=True,
     )  # fmt: skip
 

@@ -184,6 +184,10 @@ def test_each_version_that_was_seen_has_its_source(table: list[Row], release: st
     assert not any(row.source.startswith(UNCONFIRMED) for row in table if row.tool == "versions")
 
 
+def test_each_preboot_of_a_gaudi_2_has_its_source(table: list[Row]) -> None:
+    assert {row.release: row.text for row in table if row.tool == "firmware"} == releases.PREBOOT_GAUDI2
+
+
 def test_the_profile_files_are_listed(table: list[Row]) -> None:
     lines = [
         line

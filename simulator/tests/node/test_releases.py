@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gaudi3_simulator.node import releases
+from gaudi3_simulator.node import releases, store
 from gaudi3_simulator.vendor.repository import RELEASES as OFFERED
 
 # Each line from a public transcript; the sources stand in simulator/printed.yml.
@@ -94,3 +94,22 @@ def test_builds_are_those_of_the_package_index() -> None:
     assert {name: releases.release_info(name).build for name in ("1.21.0", "1.22.1", "1.24.0", "1.16.2")} == {
         "1.21.0": "555", "1.22.1": "6", "1.24.0": "1007", "1.16.2": "2",
     }  # fmt: skip
+
+
+# Public notes of Gaudi 2 nodes: opea-project/Enterprise-Inference; two reports of 1.24.1.
+PREBOOT_GAUDI2 = {
+    "1.20.0": "hl-gaudi2-1.20.0-fw-58.0.0-sec-9",
+    "1.24.0": "hl-gaudi2-1.24.0-fw-62.6.2-sec-11",
+}
+
+
+@pytest.mark.parametrize("release", ["1.18.0", "1.20.0", "1.22.0", "1.23.0", "1.24.0", "1.24.2"])
+def test_a_gaudi_2_has_firmware_of_its_own(release: str) -> None:
+    """A Gaudi 3's version under a Gaudi 2's name would be one that nobody has published."""
+    cards = store.new_state("gaudi-1", 2, release, "HL-225")["cards"]
+    images = releases.firmware_files(f"{release}-1")
+    image = next(text for path, text in images.items() if "gaudi2" in path)
+    for shown in (cards[0]["spi"], image.strip().splitlines()[-1].partition(": ")[2]):
+        assert shown.startswith(f"hl-gaudi2-{release}-fw-")
+        assert shown == PREBOOT_GAUDI2.get(release) or shown.endswith("-sim"), shown
+        assert PREBOOT_GAUDI2.get(release, shown) == shown

@@ -3,8 +3,11 @@
 #include <ATen/core/enum_tag.h>
 #include <torch/library.h>
 
+#include <cstdio>
+#include <mutex>
 #include <optional>
 #include <string_view>
+#include <unordered_set>
 
 #include "allocator.h"
 #include "generator.h"
@@ -87,15 +90,63 @@ void delegate(const c10::OperatorHandle& op, c10::Stack* stack) {
   results_to_device(aliases, *stack, op.schema().returns().size());
 }
 
+namespace {
+
+struct Listed {
+  std::unordered_set<std::string> names;
+  bool refuse = false;
+  std::mutex mutex;
+  std::unordered_set<std::string> named;
+};
+
+// Never destroyed: operations run until the very end.
+Listed& listed() {
+  static auto* instance = new Listed();
+  return *instance;
+}
+
+// An operation without a kernel of Habana's: a Gaudi copies its tensors to the host and back.
+void on_the_host(const c10::OperatorHandle& op, c10::Stack* stack) {
+  const auto name = toString(op.operator_name());
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !listed().refuse, "Habana's plugin has no kernel for ", name,
+      ", and a Gaudi would run it on the host: use other operations, or GAUDI3_HPU_SIMULATOR_OPERATIONS=name.");
+  {
+    const std::lock_guard<std::mutex> lock(listed().mutex);
+    if (listed().named.insert(name).second) {
+      std::fprintf(stderr, "gaudi3-hpu-simulator: %s runs on the host of a Gaudi\n", name.c_str());
+    }
+  }
+  delegate(op, stack);
+}
+
+bool composed(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
+      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
+}
+
+}  // namespace
+
+void list_operations(const std::vector<std::string>& names, bool refuse) {
+  listed().names.insert(names.begin(), names.end());
+  listed().refuse = refuse;
+}
+
 void register_cpu_kernels() {
   auto& dispatcher = c10::Dispatcher::singleton();
   static auto* library =
       new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::HPU, __FILE__, __LINE__);
+  const auto& names = listed().names;
   for (const auto& name : dispatcher.getAllOpNames()) {
     const auto op = dispatcher.findOp(name);
     if (op.has_value() && name.getNamespace() == "aten" && op->hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
         !op->hasKernelForDispatchKey(c10::DispatchKey::HPU)) {
-      library->impl(toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&delegate>());
+      const auto full = toString(name);
+      if (names.empty() || names.count(full) != 0) {
+        library->impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&delegate>());
+      } else if (!composed(*op)) {
+        library->impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&on_the_host>());
+      }
     }
   }
 }

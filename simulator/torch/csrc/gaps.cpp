@@ -1,15 +1,23 @@
-// Operations that accelerators have for types for which torch's CPU kernels do not exist.
+// Operations that need something else than the CPU's kernel: types that only accelerators take, and questions that are
+// answered without looking at data.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/_fused_sdp_choice_native.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include "delegate.h"
+#include "runtime.h"
 
 namespace gaudi3_hpu {
 namespace {
 
+c10::IValue& first_argument(const c10::OperatorHandle& op, c10::Stack& stack) {
+  return *(stack.end() - static_cast<int64_t>(op.schema().arguments().size()));
+}
+
 // Counts of integers, which programs ask of every device but the CPU; float32 holds them exactly up to 2^24.
 void histc(const c10::OperatorHandle& op, c10::Stack* stack) {
-  auto& self = *(stack->end() - static_cast<int64_t>(op.schema().arguments().size()));
+  auto& self = first_argument(op, *stack);
   const auto type = self.toTensor().scalar_type();
   if (!c10::isIntegralType(type, /*includeBool=*/false)) {
     delegate(op, stack);
@@ -20,8 +28,45 @@ void histc(const c10::OperatorHandle& op, c10::Stack* stack) {
   stack->back() = stack->back().toTensor().to(type);
 }
 
+// Indices of 32 bits, which are a Gaudi's own.
+void take(const c10::OperatorHandle& op, c10::Stack* stack) {
+  auto& index = *(&first_argument(op, *stack) + 1);
+  if (index.toTensor().scalar_type() == at::kInt) {
+    index = index.toTensor().to(at::kLong);
+  }
+  delegate(op, stack);
+}
+
+// The CPU's choice, from sizes and settings alone: the tensors may be fake.
+int64_t fused_sdp_choice(
+    const at::Tensor& query,
+    const at::Tensor& key,
+    const at::Tensor& value,
+    const std::optional<at::Tensor>& mask,
+    double dropout,
+    bool causal,
+    std::optional<double> scale,
+    bool grouped) {
+  return at::native::_fused_sdp_choice_cpp(query, key, value, mask, dropout, causal, scale, grouped);
+}
+
+// Zeros without memory would be the CPU's own kind of tensor; a Gaudi fills memory (HabanaAI/gaudi-pytorch-bridge 1.19,
+// EfficientZeroTensor).
+at::Tensor efficient_zeros(
+    at::IntArrayRef size,
+    std::optional<at::ScalarType> dtype,
+    std::optional<at::Layout> layout,
+    std::optional<at::Device> device,
+    std::optional<bool> pin_memory) {
+  return at::zeros(size, dtype, layout, resolve(device), pin_memory);
+}
+
 TORCH_LIBRARY_IMPL(aten, HPU, m) {
   m.impl("histc", torch::CppFunction::makeFromBoxedFunction<&histc>());
+  m.impl("take", torch::CppFunction::makeFromBoxedFunction<&take>());
+  m.impl("take.out", torch::CppFunction::makeFromBoxedFunction<&take>());
+  m.impl("_fused_sdp_choice", TORCH_FN(fused_sdp_choice));
+  m.impl("_efficientzerotensor", TORCH_FN(efficient_zeros));
 }
 
 }  // namespace

@@ -3,12 +3,15 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "allocator.h"
+#include "autocast.h"
 #include "cards.h"
 #include "delegate.h"
 #include "generator.h"
 #include "hccl.h"
+#include "rules.h"
 #include "runtime.h"
 
 namespace gaudi3_hpu {
@@ -32,15 +35,21 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def(
       "load",
       [](Machine machine, int64_t limit, bool heeds_host, bool one_index, bool kernel_path) {
-        install_allocators();
-        register_cpu_kernels();
+        static std::once_flag once;  // a forked child reads its settings anew
+        std::call_once(once, [] {
+          install_allocators();
+          register_cpu_kernels();
+          register_autocast();
+        });
         set_limit(limit);
         heed_host(heeds_host);
-        set_rules({one_index, kernel_path});
+        set_demands({one_index, kernel_path});
         set_machine(std::move(machine));
       },
       pybind11::arg("machine"), pybind11::arg("limit"), pybind11::kw_only(), pybind11::arg("heeds_host"),
       pybind11::arg("one_index"), pybind11::arg("kernel_path"));
+  m.def("set_rules", &set_rules, "Tell which rules of simulator/strictness.yml hold.");
+  m.def("list_operations", &list_operations, "Name the operations that have a kernel on hardware; refuse the others?");
   m.def("visible_cards", &visible_cards);
   m.def("checked", [](int index) {
     return static_cast<int>(checked(static_cast<c10::DeviceIndex>(std::clamp(index, -1, 127))));

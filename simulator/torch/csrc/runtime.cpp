@@ -12,7 +12,7 @@
 namespace gaudi3_hpu {
 namespace {
 
-Rules rules;
+Demands demands;
 
 bool readable_file(const char* path) {
   struct stat seen{};
@@ -21,8 +21,8 @@ bool readable_file(const char* path) {
 
 }  // namespace
 
-void set_rules(Rules chosen) {
-  rules = chosen;
+void set_demands(Demands chosen) {
+  demands = chosen;
 }
 
 c10::DeviceIndex device_count() noexcept {
@@ -33,7 +33,7 @@ c10::DeviceIndex checked(c10::DeviceIndex index) {
   if (index > 0) {
     // The bridge's words. Release 1.19 of it says so of a device guard, and only warns of a tensor's index
     // (gaudi-pytorch-bridge, backend/habana_device/HPUGuardImpl.h and habana_eager/ops/empty.cpp).
-    TORCH_CHECK(!rules.one_index, "habana active device: ", static_cast<int>(index), " != 0");
+    TORCH_CHECK(!demands.one_index, "habana active device: ", static_cast<int>(index), " != 0");
     TORCH_WARN_ONCE("A process has one HPU, whose index is 0: hpu:", static_cast<int>(index), " is taken for it.");
   }
   return 0;
@@ -60,7 +60,7 @@ void check_kernels() {
   if (found.load(std::memory_order_relaxed)) {
     return;
   }
-  if (rules.kernel_path) {
+  if (demands.kernel_path) {
     const char* path = std::getenv("GC_KERNEL_PATH");
     TORCH_CHECK(
         readable_file(path), "Graph compile failed. synStatus=26 [Generic failure].\ngaudi3-hpu-simulator: GC_KERNEL_PATH ",

@@ -8,13 +8,13 @@
 
 namespace gaudi3_hpu {
 
-// What a node needs before its graph compiler works.
-struct Rules {
+// What a process has to keep to.
+struct Demands {
   bool one_index = true;
   bool kernel_path = false;
 };
 
-void set_rules(Rules rules);
+void set_demands(Demands demands);
 
 // 1 where there is any card: a process has no more.
 c10::DeviceIndex device_count() noexcept;

@@ -52,7 +52,7 @@ def run() -> Callable[..., subprocess.CompletedProcess[str]]:
             env=environment(**more),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

@@ -85,9 +85,8 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("rows", [1, 4])
-def test_a_replay_computes_anew_and_into_the_same_tensors(run: Run, rows: int) -> None:
-    done = run(CAPTURE.format(rows=rows), **LAZY)
+def test_a_replay_computes_anew_and_into_the_same_tensors(run: Run) -> None:
+    done = run(CAPTURE.format(rows=4), **LAZY)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     assert done.stderr.count(NOTE) == 1
 
@@ -99,9 +98,8 @@ def test_wrapped_modules_give_what_they_gave_before(run: Run) -> None:
     assert done.stderr.count("modules in ModuleCacher train without graphs, nothing was recorded") == 1
 
 
-@pytest.mark.parametrize("code", [CAPTURE.format(rows=2), WRAP])
-def test_a_setting_brings_the_refusal_back(run: Run, code: str) -> None:
-    done = run(code, GAUDI3_HPU_SIMULATOR_GRAPHS="refuse", **LAZY)
+def test_a_setting_brings_the_refusal_back(run: Run) -> None:
+    done = run(CAPTURE.format(rows=2), GAUDI3_HPU_SIMULATOR_GRAPHS="refuse", **LAZY)
     assert done.returncode == 1
     assert "has no graphs to record and replay: GAUDI3_HPU_SIMULATOR_GRAPHS=refuse asks for this error" in done.stderr
 

@@ -56,7 +56,7 @@ def test_autoload_can_be_turned_off(run: Run) -> None:
     assert (done.returncode, done.stdout) == (0, "False\nTrue\n"), done.stderr
 
 
-@pytest.mark.parametrize("first", ["torch", "habana_frameworks.torch", "habana_frameworks.torch.hpex.kernels"])
+@pytest.mark.parametrize("first", ["torch", "habana_frameworks.torch.hpex.kernels"])
 def test_one_import_brings_what_habanas_brings_and_no_compiler(run: Run, first: str) -> None:
     code = f"""
 import sys

@@ -77,6 +77,8 @@ def main() -> None:
             else:
                 getattr(accelerator, name)(*arguments(name, accelerator))
         except Exception as error:
+            if name in together and "no HPU graphs in eager mode" in str(error):
+                continue  # the row in lazy mode calls these
             failed.append(f"{name}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
     print("\n".join(failed))
     print(f"{called} called, {len(failed)} failed")

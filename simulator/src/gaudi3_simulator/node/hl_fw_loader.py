@@ -49,7 +49,7 @@ def main(arguments: Sequence[str], release: str) -> int:
         if not yes and not _agreed(cards):
             print("Nothing was flashed.")
             return 1
-        _flash(simulated, cards, releases.release_info(release).preboot)
+        _flash(simulated, cards, releases.preboot(release, simulated.board.generation))
     return 0
 
 

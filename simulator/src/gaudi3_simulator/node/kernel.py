@@ -143,7 +143,7 @@ def _firmware(simulated: node.Node) -> str | None:
                 return line.partition(":")[2].strip()
     if not images:
         return None
-    return releases.release_info(simulated.runtime["modules"][node.DRIVER]["version"]).preboot
+    return releases.preboot(simulated.runtime["modules"][node.DRIVER]["version"], simulated.board.generation)
 
 
 def remove(simulated: node.Node, name: str) -> None:

@@ -52,6 +52,12 @@ RELEASES: dict[str, tuple[str, str | None, str | None, str | None, str | None]] 
     "1.24.2": ("481", None, None, None, None),
 }
 
+# Preboot of a Gaudi 2, where a public report shows it.
+PREBOOT_GAUDI2 = {
+    "1.20.0": "hl-gaudi2-1.20.0-fw-58.0.0-sec-9",
+    "1.24.0": "hl-gaudi2-1.24.0-fw-62.6.2-sec-11",
+}
+
 # When the tool and the firmware were built, where a transcript of a Gaudi 3 shows it. Any other date is that of 1970.
 TOOL_BUILT = {"1.18.0": "Oct 09 2024 - 20:09:06"}
 FIRMWARE_BUILT = {
@@ -137,17 +143,24 @@ def module_text(name: str, release: str) -> str:
     )
 
 
-def firmware_text(release: str) -> str:
-    """Text of ``/lib/firmware/habanalabs/gaudi3/gaudi3-boot-fit.itb``."""
-    return f"gaudi3-simulator firmware image (text, no machine code)\nversion: {release_info(release).preboot}\n"
+def preboot(release: str, generation: str) -> str:
+    """Preboot firmware that the release has for a generation of cards."""
+    info = release_info(release)
+    if generation == "gaudi3":
+        return info.preboot
+    firmware = _firmware(info.tool, info.release)
+    return PREBOOT_GAUDI2.get(info.release, f"hl-{generation}-{info.release}-fw-{firmware}-sec-9{MADE_UP}")
+
+
+def firmware_text(release: str, generation: str = "gaudi3") -> str:
+    """Text of ``/lib/firmware/habanalabs/gaudi3/gaudi3-boot-fit.itb``, and of its like."""
+    return f"gaudi3-simulator firmware image (text, no machine code)\nversion: {preboot(release, generation)}\n"
 
 
 def firmware_files(release: str) -> dict[str, str]:
-    """Images of the firmware package, by path. Those of a Gaudi 2 have the version of a Gaudi 3's: UNCONFIRMED."""
+    """Images of the firmware package, by path."""
     return {
-        f"/lib/firmware/habanalabs/{generation}/{generation}-boot-fit.itb": firmware_text(release).replace(
-            "hl-gaudi3-", f"hl-{generation}-"
-        )
+        f"/lib/firmware/habanalabs/{generation}/{generation}-boot-fit.itb": firmware_text(release, generation)
         for generation in ("gaudi2", "gaudi3")
     }
 

@@ -65,7 +65,7 @@ def new_state(
     modules = _modules(random, cards)
     while cards > 2 and modules == bus_ids:
         modules = _modules(random, cards)
-    preboot = releases.release_info(spi_release).preboot.replace("gaudi3", kind.generation)
+    preboot = releases.preboot(spi_release, kind.generation)
     return {
         "schema": SCHEMA,
         "node": node,

@@ -45,9 +45,12 @@ def extension() -> Any:
     """The C++ part, loaded and told which cards there are."""
     import torch  # noqa: F401  # its libraries have to be there first
 
-    from gaudi3_hpu_simulator import cards
+    from gaudi3_hpu_simulator import cards, operations
+    from gaudi3_hpu_simulator.strictness_rules import RULES
 
     core: Any = importlib.import_module("gaudi3_hpu_simulator._C")
+    core.set_rules({rule: is_on(rule) for rule in RULES})
+    operations.choose(core)
     found = cards.find()
     machine = core.Machine()
     machine.cards = [core.Card(**vars(card)) for card in found.cards]
@@ -80,6 +83,9 @@ def install() -> ModuleType:
     import torch
 
     extension()
+    from gaudi3_hpu_simulator import habana_operations
+
+    habana_operations.register()
     module = importlib.import_module("habana_frameworks.torch.hpu")
     torch._register_device_module("hpu", module)  # type: ignore[no-untyped-call]
     sys.modules["torch.hpu"] = module
