@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .faults import FAULTS, Fault
-from .repository import NOT_IN_MATRIX, RELEASES, Repository, build_repository
+from .repository import DEFAULT_RELEASE, NOT_IN_MATRIX, RELEASES, Repository, build_repository
 
-__all__ = ["FAULTS", "NOT_IN_MATRIX", "RELEASES", "Fault", "Repository", "build_repository"]
+__all__ = ["DEFAULT_RELEASE", "FAULTS", "NOT_IN_MATRIX", "RELEASES", "Fault", "Repository", "build_repository"]

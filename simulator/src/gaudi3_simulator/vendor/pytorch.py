@@ -2,8 +2,8 @@
 
 It holds the CPU build of torch, the simulated `hpu` device and what torch needs, and an ``install.sh`` with the
 vendor's arguments (HabanaAI/Setup_and_Install, dockerfiles/pytorch/install_packages.sh). What the vendor's own script
-does inside, and what else the vendor's tarball holds, is not public. The version in the file's name is that of the release. The
-README in the tarball, which ``install.sh`` prints, says which torch it really is.
+does inside, and what else the vendor's tarball holds, is not public. The version in the file's name is that of the
+release. The README in the tarball, which ``install.sh`` prints, says which torch it really is.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def readme(release: str, python: str, folder: Path) -> str:
     """What the tarball holds, in words."""
     versions = dict(wheels.name_and_version(path) for path in folder.glob("*.whl"))
     return (
-        f"This is a simulated tarball, made by the gaudi3.scale simulator. It holds torch {versions['torch']} of "
-        f"pytorch.org's sources and\ngaudi3-hpu-simulator {versions['gaudi3-hpu-simulator']}, not PyTorch "
+        f"This is a simulated tarball, made by the gaudi3.scale simulator. It holds torch {versions['torch']}, "
+        f"pytorch.org's build for CPUs, and\ngaudi3-hpu-simulator {versions['gaudi3-hpu-simulator']}, not PyTorch "
         f"{torch_version(release)} of release {release}, which the file's name stands for.\n"
         f"The wheels are for Python {python}, whatever system the folder names. `fork` and `public` install the same.\n"
         "Nothing of the vendor's is in it, and it runs on no hardware.\n"

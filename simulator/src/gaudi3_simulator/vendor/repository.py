@@ -23,6 +23,8 @@ from .index import packages_text, pool_path, release_text
 from .signing import Signer, signer
 
 RELEASES = ("1.22.0-740", "1.23.0-695", "1.24.0-1007")
+# The collection installs this one unless told otherwise.
+DEFAULT_RELEASE = "1.23.0-695"
 SUITES = ("jammy", "noble")
 _PARTS = ("debian", "api")
 # A release that was published, and that no table of the collection's knows: its support matrix has no build of 1.21.
