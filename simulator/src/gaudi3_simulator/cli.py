@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import SimulatorError, __version__, cluster, nodes, stages, systems
+from . import SimulatorError, __version__, cluster, nodes, shelves, stages, systems
 from .home import Cluster, clusters
 from .node import faults
 from .podman import Podman, missing_packages
@@ -75,6 +75,13 @@ def build_parser() -> argparse.ArgumentParser:
     restart.add_argument("node", help="node, e.g. gaudi-1")
     off = command("off", "switch a node off without warning; 'restart' switches it on again")
     off.add_argument("node", help="node, e.g. gaudi-1")
+    text = "choose what the repository of every cluster has; without options: what it has by default"
+    repository = commands.add_parser("repository", help=text, description=text)
+    repository.add_argument("--releases", metavar="RELEASE,...", help="published releases, e.g. 1.24.1-482,1.21.1-16")
+    repository.add_argument("--fault", help="what is wrong with it, e.g. truncated-package")
+    repository.add_argument(
+        "--shelf", action="append", default=[], help="build this beside the packages: pytorch (200 MB for each release)"
+    )
     commands.add_parser("prepare", help="install the apt packages that simulated nodes need, saying which")
     commands.add_parser("clean", help="remove every cluster, the node image and all else that the simulator made")
     status = command("status", "show the nodes of every cluster")
@@ -194,6 +201,15 @@ def _fault(arguments: argparse.Namespace) -> int:
     return result.returncode
 
 
+def _repository(arguments: argparse.Namespace) -> None:
+    if arguments.releases == "":
+        raise SimulatorError("--releases was empty: give one release or several, with commas between them.")
+    releases = arguments.releases.split(",") if arguments.releases else []
+    with cluster.lock():
+        choice = shelves.arrange(releases, arguments.fault, arguments.shelf, _say)
+    print(f"the repository has {', '.join(choice.releases)}" + (f", with {choice.fault}" if choice.fault else ""))
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point; errors are one sentence on stderr and exit code 1."""
     arguments = build_parser().parse_args(argv)
@@ -213,6 +229,8 @@ def main(argv: list[str] | None = None) -> int:
         elif arguments.command == "restart":
             cluster.restart(arguments.name, arguments.node)
             print(f"{arguments.node} is up again")
+        elif arguments.command == "repository":
+            _repository(arguments)
         elif arguments.command == "prepare":
             cluster.prepare(_say)
         elif arguments.command == "clean":

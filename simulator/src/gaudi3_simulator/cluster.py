@@ -18,9 +18,9 @@ from .network import check_same_subnet, free_subnet, new_subnet
 from .node.board import BOARDS, DEFAULT_BOARD, DEFAULT_PROFILE, PROFILES
 from .nodes import container, label, let_in, record_host_keys, start_node, start_vault, update_hosts, wait_until_booted
 from .podman import PACKAGES, Podman, missing_packages
+from .shelves import build_chosen
 from .systems import PRESENTATIONS, choose, distribution
 from .terraform import Machines, subnet_of
-from .vendor import build_repository
 from .vendor.rpm import build_rpm_repository
 
 _MAX_NODES = 64
@@ -152,9 +152,9 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
         presented = PRESENTATIONS.get(cluster.present_as)
         dnf = presented is not None and presented.family == "rhel"
         image = ensure_image(podman, say, choose(cluster.system, cluster.present_as), dnf=dnf)
-        build_repository(home() / "vendor")
+        choice = build_chosen()
         if dnf:
-            build_rpm_repository(podman, image, home() / "vendor")
+            build_rpm_repository(podman, image, home() / "vendor", choice.releases)
         # Before the record says otherwise: killed in between, the next run would take the old ones for the new.
         podman.remove([container(cluster, node) for node in _replaced(known, cluster)] if known else [])
         cluster.folder.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,8 @@ import functools
 import http.server
 import sys
 
-PACKAGES = (".deb", ".rpm")
+# Seen for .deb. That the other kinds of file come from there too is UNCONFIRMED, and the stricter of two guesses.
+PACKAGES = (".deb", ".rpm", ".tgz")
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):

@@ -60,6 +60,16 @@ def torch_index_arguments() -> list[str]:
         return []
 
 
+def wheel_arguments(system: System) -> list[str]:
+    """pip options for wheels that are for the node's Python, whatever runs this program, with a CPU-only torch."""
+    foreign: list[str] = []
+    if f"{sys.version_info[0]}.{sys.version_info[1]}" != system.python:
+        foreign = ["--python-version", system.python, "--implementation", "cp", "--only-binary=:all:"]
+        for tag in ("manylinux_2_28", "manylinux_2_17", "manylinux2014"):
+            foreign += ["--platform", f"{tag}_{platform.machine()}"]
+    return [*foreign, *torch_index_arguments()]
+
+
 def image_name(system: System = SYSTEMS[DEFAULT], *, dnf: bool = False) -> str:
     """Name of the image of a Debian, by the hash of its inputs."""
     digest = hashlib.sha256()
@@ -164,15 +174,9 @@ def _bootstrap(root: Path, system: System, packages: str, hooks: list[str], outp
 
 def _python(target: Path, system: System, output: TextIO, say: Callable[[str], None]) -> None:
     say("  torch, lightning and transformers")
-    foreign: list[str] = []
-    if f"{sys.version_info[0]}.{sys.version_info[1]}" != system.python:
-        # Wheels are for the node's Python, whatever runs this program.
-        foreign = ["--python-version", system.python, "--implementation", "cp", "--only-binary=:all:"]
-        for tag in ("manylinux_2_28", "manylinux_2_17", "manylinux2014"):
-            foreign += ["--platform", f"{tag}_{platform.machine()}"]
     command = [
         sys.executable, "-m", "pip", "install", "--quiet", "--no-warn-script-location", "--target", str(target),
-        *foreign, *torch_index_arguments(), "-r", str(requirements_file()),
+        *wheel_arguments(system), "-r", str(requirements_file()),
     ]  # fmt: skip
     _run(command, output, "Installing torch into the node image with pip")
     shutil.rmtree(target / "bin", ignore_errors=True)

@@ -39,6 +39,14 @@ def source_files() -> list[Path]:
     return sorted(kept)
 
 
+def kept_wheel(requirements: Path, python: str) -> Path:
+    """Where the built device is kept for a Python, by the hash of its inputs."""
+    digest = hashlib.sha256(requirements.read_bytes())
+    for path in source_files():
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return home() / f"hpu-python{python}-{digest.hexdigest()[:16]}.whl"
+
+
 def add_device(
     packages: Path, work: Path, requirements: Path, python: str, debian: Callable[[Path, str], None], run: Run
 ) -> None:
@@ -46,10 +54,7 @@ def add_device(
 
     `work` is a folder on the same file system; `debian` makes a Debian with some packages in a new folder.
     """
-    digest = hashlib.sha256(requirements.read_bytes())
-    for path in source_files():
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    kept = home() / f"hpu-python{python}-{digest.hexdigest()[:16]}.whl"
+    kept = kept_wheel(requirements, python)
     if not kept.exists():
         _build(packages, work / "compiler", kept, debian, run)
         for older in set(home().glob(f"hpu-python{python}-*.whl")) - {kept}:

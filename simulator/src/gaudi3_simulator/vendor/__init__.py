@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .repository import RELEASES, Fault, Repository, build_repository
+from .faults import FAULTS, Fault
+from .repository import DEFAULT_RELEASE, NOT_IN_MATRIX, RELEASES, Repository, build_repository
 
-__all__ = ["RELEASES", "Fault", "Repository", "build_repository"]
+__all__ = ["DEFAULT_RELEASE", "FAULTS", "NOT_IN_MATRIX", "RELEASES", "Fault", "Repository", "build_repository"]

@@ -13,20 +13,22 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
+from .. import SimulatorError
+from ..node import releases as known
 from .catalogue import packages
 from .deb import EPOCH, Package
+from .faults import Fault, package_set, pool_content
 from .index import packages_text, pool_path, release_text
 from .signing import Signer, signer
 
 RELEASES = ("1.22.0-740", "1.23.0-695", "1.24.0-1007")
+# The collection installs this one unless told otherwise.
+DEFAULT_RELEASE = "1.23.0-695"
 SUITES = ("jammy", "noble")
-
-# other-key: signed by a key that is not the published one; expired: Valid-Until has passed;
-# tampered-release: the
-# signed text was changed; tampered-index: Packages is not what the signed Release says.
-Fault = Literal["other-key", "expired", "tampered-release", "tampered-index"]
+_PARTS = ("debian", "api")
+# A release that was published, and that no table of the collection's knows: its support matrix has no build of 1.21.
+NOT_IN_MATRIX = "1.21.1-16"
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,16 @@ class Repository:
 
 def build_repository(dest: Path, releases: Sequence[str] = RELEASES, fault: Fault | None = None) -> Repository:
     """Build the repository under ``dest``, or leave it alone where it is what would be built."""
+    check_releases(releases)
     private = dest.with_name(f"{dest.name}-signing")
     record = private / "built.json"
-    every = [each for release in releases for each in packages(release)]
+    every = package_set((each for release in releases for each in packages(release)), fault)
     inputs = _digest(every, fault)
     try:
         built = json.loads(record.read_text())
     except (FileNotFoundError, ValueError):
         built = {}
-    if built.get("inputs") != inputs or not (dest / "artifactory").is_dir():
+    if built.get("inputs") != inputs or not all((dest / "artifactory" / part).is_dir() for part in _PARTS):
         record.unlink(missing_ok=True)
         with signer(private / "key.asc") as official:
             new = dest / ".artifactory-new"
@@ -59,10 +62,26 @@ def build_repository(dest: Path, releases: Sequence[str] = RELEASES, fault: Faul
             else:
                 _write(new, every, official, official.public_key(), fault)
             built = {"inputs": inputs, "fingerprint": official.fingerprint}
-        shutil.rmtree(dest / "artifactory", ignore_errors=True)
-        new.replace(dest / "artifactory")
+        for part in _PARTS:
+            # The other shelves, of rpm packages and of PyTorch, have records of their own and stay.
+            target = dest / "artifactory" / part
+            shutil.rmtree(target, ignore_errors=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (new / part).replace(target)
+        new.rmdir()
         record.write_text(json.dumps(built))
     return Repository(dest, built["fingerprint"], tuple(releases))
+
+
+def check_releases(releases: Sequence[str]) -> None:
+    """SimulatorError where a release is asked for that was never published: each part of it would be made up."""
+    published = [f"{number}-{row[0]}" for number, row in known.RELEASES.items()]
+    for release in releases:
+        if release not in published:
+            raise SimulatorError(
+                f"The repository was asked for release {release}, which is not published: give one of "
+                f"{', '.join(published)}."
+            )
 
 
 def _digest(every: Iterable[Package], fault: Fault | None) -> str:
@@ -86,7 +105,7 @@ def _write(new: Path, every: Sequence[Package], sign: Signer, key: bytes, fault:
 
 def _tree(every: Sequence[Package], sign: Signer, fault: Fault | None) -> Iterator[tuple[str, bytes]]:
     for package in every:
-        yield pool_path(package), package.content
+        yield pool_path(package), pool_content(package, fault)
     index = packages_text(every).encode()
     indexes = {
         "main/binary-amd64/Packages": index,

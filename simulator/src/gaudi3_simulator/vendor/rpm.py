@@ -16,7 +16,7 @@ from pathlib import Path
 from ..podman import Podman
 from .catalogue import packages
 from .deb import Package
-from .repository import RELEASES
+from .repository import RELEASES, check_releases
 from .signing import signer
 
 VERSIONS = ("9.4", "9.6")
@@ -46,6 +46,7 @@ chmod -R u+rwX,go+rX repository
 
 def build_rpm_repository(podman: Podman, image: str, dest: Path, releases: Sequence[str] = RELEASES) -> None:
     """Build ``DEST/artifactory/rhel``, or leave it alone where it is what would be built."""
+    check_releases(releases)
     private = dest.with_name(f"{dest.name}-signing")
     record = private / "built-rpm.json"
     every = [each for release in releases for each in packages(release)]

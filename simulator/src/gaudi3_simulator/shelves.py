@@ -1,0 +1,104 @@
+"""What the simulated vendor's repository has: releases, a fault, and shelves that are built only when asked for.
+
+The choice is kept, and every cluster of this simulator home gets its packages from the same repository.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import SimulatorError
+from .home import home, write_atomically
+from .image import hpu, requirements_file, wheel_arguments
+from .systems import DEFAULT, SYSTEMS
+from .vendor import DEFAULT_RELEASE, FAULTS, RELEASES, Fault, build_repository, pytorch
+from .vendor.repository import check_releases
+
+SHELVES = ("pytorch",)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The releases of the repository, and what is wrong with it."""
+
+    releases: tuple[str, ...] = RELEASES
+    fault: Fault | None = None
+
+
+def _record() -> Path:
+    return home() / "vendor-signing" / "choice.json"
+
+
+def chosen() -> Choice:
+    """The last choice, or the default where none was made."""
+    try:
+        record = json.loads(_record().read_text())
+    except FileNotFoundError:
+        return Choice()
+    return Choice(tuple(record["releases"]), record["fault"])
+
+
+def build_chosen() -> Choice:
+    """Build the repository that was chosen last, or leave it alone where it is built."""
+    choice = chosen()
+    build_repository(home() / "vendor", choice.releases, choice.fault)
+    return choice
+
+
+def arrange(releases: Sequence[str], fault: str | None, shelves: Sequence[str], say: Say) -> Choice:
+    """Build the repository with ``releases`` (none given: the default ones), a fault or none, and further shelves."""
+    check_releases(releases)
+    found = next((each for each in FAULTS if each == fault), None)
+    if fault and not found:
+        raise SimulatorError(f"--fault was {fault}: give one of {', '.join(FAULTS)}.")
+    for shelf in shelves:
+        if shelf not in SHELVES:
+            raise SimulatorError(f"--shelf was {shelf}: give one of {', '.join(SHELVES)}.")
+    tarballs = tuple(releases) or (DEFAULT_RELEASE,)
+    if "pytorch" in shelves:
+        for release in tarballs:
+            pytorch.torch_version(release)
+    choice = Choice(tuple(releases) or RELEASES, found)
+    build_repository(home() / "vendor", choice.releases, choice.fault)
+    write_atomically(_record(), json.dumps({"releases": choice.releases, "fault": choice.fault}))
+    if "pytorch" in shelves:
+        _pytorch(tarballs, say)
+    return choice
+
+
+def device_wheel() -> Path:
+    """The simulated device as it was built for the node image."""
+    return hpu.kept_wheel(requirements_file(), SYSTEMS[DEFAULT].python)
+
+
+def _pytorch(releases: tuple[str, ...], say: Say) -> None:
+    system = SYSTEMS[DEFAULT]
+    if not device_wheel().exists():
+        raise SimulatorError(
+            "The PyTorch shelf needs the hpu device of the node image, which is not built of these sources yet: "
+            "run 'gaudi3-simulator prepare' before."
+        )
+
+    def gather(folder: Path) -> None:
+        say("  torch for CPU, and what it needs")
+        command = [
+            sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", str(folder),
+            *wheel_arguments(system), "--constraint", str(requirements_file()), "torch",
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise SimulatorError(f"pip could not download torch for the PyTorch shelf: {last}")
+
+    inputs = hashlib.sha256(requirements_file().read_bytes()).hexdigest()
+    say(f"building PyTorch's tarball of {', '.join(releases)}")
+    for path in pytorch.build_shelf(home() / "vendor", releases, system.python, device_wheel(), gather, inputs):
+        say(f"  http://vault/{path.relative_to(home() / 'vendor')}")

@@ -1,0 +1,109 @@
+"""What the simulated repository has on its shelves: chosen by a command, kept for the clusters that come up later."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaudi3_simulator import SimulatorError, cli, shelves
+from gaudi3_simulator.home import home
+from gaudi3_simulator.vendor import FAULTS, NOT_IN_MATRIX, RELEASES, pytorch
+
+Built = list[tuple[Any, ...]]
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GAUDI3_SIMULATOR_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> Built:
+    """What was built, without building it."""
+    found: Built = []
+    monkeypatch.setattr(shelves, "build_repository", lambda dest, releases, fault: found.append((releases, fault)))
+    return found
+
+
+def chosen_again() -> tuple[tuple[str, ...], str | None]:
+    choice = shelves.chosen()
+    return choice.releases, choice.fault
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("releases", [(), (NOT_IN_MATRIX,), ("1.24.1-482", "1.20.1-97")])
+def test_a_choice_is_built_and_kept_until_the_next(built: Built, fault: str, releases: tuple[str, ...]) -> None:
+    words = ["--releases", ",".join(releases)] if releases else []
+    assert chosen_again() == (RELEASES, None)
+    assert cli.main(["repository", "--fault", fault, *words]) == 0
+    assert built == [(releases or RELEASES, fault)]
+    assert chosen_again() == (releases or RELEASES, fault)
+    assert cli.main(["repository"]) == 0
+    assert chosen_again() == (RELEASES, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--fault", "no-disk"], f"--fault was no-disk: give one of {', '.join(FAULTS)}."),
+        (["--releases", "1.23.0-695,1.23.9-1"], "The repository was asked for release 1.23.9-1, which is not"),
+        (["--releases", ""], "--releases was empty: give one release or several, with commas between them."),
+        (["--shelf", "conda"], "--shelf was conda: give one of pytorch"),
+        (["--shelf", "pytorch", "--releases", "1.24.2-481"], "No public source names a PyTorch version of release"),
+    ],
+)
+def test_what_cannot_be_built_is_refused_and_not_kept(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str], built: Built
+) -> None:
+    assert cli.main(["repository", *arguments]) == 1
+    assert capsys.readouterr().err.startswith(f"gaudi3-simulator: {sentence}")
+    assert built == []
+    assert chosen_again() == (RELEASES, None)
+
+
+def test_a_cluster_comes_up_with_the_chosen_repository(built: Built) -> None:
+    cli.main(["repository", "--releases", NOT_IN_MATRIX, "--fault", "unmet-depends"])
+    shelves.build_chosen()
+    assert built == [((NOT_IN_MATRIX,), "unmet-depends")] * 2
+
+
+def test_pytorch_needs_the_device_of_the_node_image(built: Built) -> None:
+    with pytest.raises(SimulatorError, match=r"^The PyTorch shelf needs the hpu device of the node image, which is"):
+        shelves.arrange((), None, ("pytorch",), lambda _: None)
+
+
+@pytest.mark.parametrize("releases", [(), ("1.24.1-482", "1.22.0-740")])
+def test_pytorch_is_built_of_the_pinned_torch_when_asked_for(
+    built: Built, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, releases: tuple[str, ...]
+) -> None:
+    asked: list[Any] = []
+    commands: list[list[str]] = []
+    monkeypatch.setattr(shelves.hpu, "source_files", list)
+    shelves.device_wheel().parent.mkdir(exist_ok=True)
+    shelves.device_wheel().touch()
+
+    def build(
+        dest: Path, wanted: tuple[str, ...], python: str, device: Path, gather: Callable[[Path], None], *_: str
+    ) -> list[Path]:
+        asked.append((dest, wanted, python, device))
+        gather(tmp_path)
+        return [dest / "one.tgz"]
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(pytorch, "build_shelf", build)
+    monkeypatch.setattr(shelves, "wheel_arguments", lambda system: ["--python-version", system.python])
+    monkeypatch.setattr(subprocess, "run", run)
+    shelves.arrange(releases, None, ("pytorch",), lambda _: None)
+    # Not the three default releases: a tarball has 200 MB.
+    assert asked == [(home() / "vendor", releases or ("1.23.0-695",), "3.11", shelves.device_wheel())]
+    (command,) = commands
+    assert command[1:4] == ["-m", "pip", "download"]
+    assert "torch" in command
+    assert command[command.index("--constraint") + 1].endswith("trainer.txt")
