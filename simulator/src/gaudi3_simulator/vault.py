@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import functools
 import http.server
+import json
 import sys
+from pathlib import Path
 
 # Seen for .deb. That the other kinds of file come from there too is UNCONFIRMED, and the stricter of two guesses.
 PACKAGES = (".deb", ".rpm", ".tgz")
+# The part of the tree that clients of a container registry ask for, and their paths of blobs and manifests below it.
+REGISTRY, BLOB, MANIFEST = "/v2/", "/blobs/sha256:", "/manifests/"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -21,7 +25,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     def send_head(self):  # type: ignore[no-untyped-def]  # the base class has no types either
         """Answer a package's request with a redirect, as the vendor's index does (seen with 1.24.1)."""
         host = self.headers.get("Host", "").partition(":")[0]
-        if self.storage and host != self.storage and self.path.endswith(PACKAGES):
+        if self.storage and host != self.storage and self._is_download():
             assert isinstance(self.server, http.server.HTTPServer)
             port = self.server.server_port
             self.send_response(302)
@@ -30,6 +34,23 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             self.end_headers()
             return None
         return super().send_head()
+
+    def _is_download(self) -> bool:
+        path = self.path.partition("?")[0]
+        return path.endswith(PACKAGES) or (path.startswith(REGISTRY) and BLOB in path)
+
+    def guess_type(self, path):  # type: ignore[no-untyped-def]
+        """The kind of a manifest is the one that it names itself; clients of a registry go by the header."""
+        if self.path.startswith(REGISTRY) and MANIFEST in self.path and Path(path).is_file():
+            return json.loads(Path(path).read_text())["mediaType"]
+        return super().guess_type(path)
+
+    def end_headers(self) -> None:
+        """Say to clients of a registry that this is one."""
+        # A request that cannot be read has no path.
+        if getattr(self, "path", "").startswith(REGISTRY):
+            self.send_header("Docker-Distribution-Api-Version", "registry/2.0")
+        super().end_headers()
 
 
 def server(address: str, port: int, folder: str, storage: str) -> http.server.ThreadingHTTPServer:

@@ -78,8 +78,8 @@ class Package:
         return _ar(
             {
                 "debian-binary": b"2.0\n",
-                "control.tar.gz": _tar(control),
-                "data.tar.gz": _tar({path.lstrip("/"): each for path, each in self.files.items()}),
+                "control.tar.gz": tar_gz(control),
+                "data.tar.gz": tar_gz({path.lstrip("/"): each for path, each in self.files.items()}),
             }
         )
 
@@ -95,7 +95,8 @@ def stanza(fields: Mapping[str, str]) -> str:
     return "".join(f"{key}: {value}\n" for key, value in fields.items())
 
 
-def _tar(files: Mapping[str, File]) -> bytes:
+def tar_gz(files: Mapping[str, File]) -> bytes:
+    """An archive of files, with the folders above them."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.GNU_FORMAT) as archive:
         folders = sorted({parent for path in files for parent in _parents(path)})
