@@ -114,11 +114,11 @@ def test_tool_and_driver_may_be_of_different_releases(machine: Machine) -> None:
 def test_log_is_limited_to_sections(machine: Machine) -> None:
     log = machine.ok("hl-smi", "-q", "-d", "MEMORY", "-i", machine.csv("bus_id")[0][0]).lines
     assert log[-6:-1] == [
-        "        Memory Type                     : HBM",
-        "        Memory Usage",
-        "                Total                   : 131072 MB",
-        "                Used                    : 672 MB",
-        "                Free                    : 130400 MB",
+        "\tMemory Type                     : HBM",
+        "\tMemory Usage",
+        "\t\tTotal                   : 131072 MB",
+        "\t\tUsed                    : 672 MB",
+        "\t\tFree                    : 130400 MB",
     ]
     assert len(log) == 16
 

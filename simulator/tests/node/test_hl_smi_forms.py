@@ -80,7 +80,7 @@ def test_the_log_has_the_labels_of_the_transcript(
 
     def labels(lines: list[str]) -> list[str]:
         """Everything before the values, the colon's column included; no more than two hardware addresses."""
-        kept = [line for line in lines if "] MAC " not in line or "[ 1]" in line or "[ 2]" in line]
+        kept = [line.expandtabs() for line in lines if "] MAC " not in line or "[ 1]" in line or "[ 2]" in line]
         plain = [line[:41] if line[40:41] == ":" else line for line in kept]
         return ["[0] AIP (accel0)" if line.startswith("[0] AIP") else line for line in plain if line]
 

@@ -71,7 +71,7 @@ def test_spi_firmware_is_found_in_the_log(machine: Machine) -> None:
     found = [line for line in machine.ok("hl-smi", "-L").lines if "SPI" in line]
     assert len(found) == 8
     assert found[0].startswith(
-        "        Firmware [SPI] Version          : Preboot version hl-gaudi3-1.23.0-fw-62.2.1-sec-9-sim ("
+        "\tFirmware [SPI] Version          : Preboot version hl-gaudi3-1.23.0-fw-62.2.1-sec-9-sim ("
     )
 
 

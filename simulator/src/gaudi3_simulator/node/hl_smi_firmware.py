@@ -21,5 +21,5 @@ def firmware(simulated: node.Node, cards: list[node.Card], info: Release) -> str
         lines.append(hl_smi_log.title(card))
         cpld = f"0x{kind.cpld_version:x}.{kind.cpld_timestamp:x}"
         for part, component in (("erom", card.spi), ("cpld", cpld), ("preboot", card.spi)):
-            lines += [f"        {part}", hl_smi_log.entry("component", component, 2)]
+            lines += [f"\t{part}", hl_smi_log.entry("component", component, 2)]
     return "\n".join(lines) + "\n"

@@ -80,9 +80,12 @@ def title(card: node.Card) -> str:
 
 
 def entry(label: str, value: str, depth: int = 1) -> str:
-    """A line of the log: the colon stands in column 40 at every depth."""
-    indent = " " * (8 * depth)
-    return f"{indent}{label:<{40 - len(indent)}}: {value}"
+    """A line of the log: the colon stands in column 40 at every depth, behind tabs of eight columns.
+
+    Readers of the real tool strip tabs and then match the label at the start (HabanaAI/vllm-fork, collect_env).
+    """
+    indent = "\t" * depth
+    return f"{indent}{label:<{40 - 8 * depth}}: {value}"
 
 
 def firmware_lines(simulated: node.Node, card: node.Card) -> list[str]:
@@ -129,7 +132,7 @@ def _bus(simulated: node.Node, card: node.Card, reading: Reading, info: Release)
     domain, bus, place = card.bus_id.split(":")
     device = f"0x{board.PCI_VENDOR}{simulated.board.pci_device}"
     return [
-        "        PCI",
+        "\tPCI",
         entry("Bus", f"0x{bus}", 2),
         entry("Device", f"0x{place[:2]}", 2),
         entry("Domain", f"0x{domain}", 2),
@@ -137,24 +140,24 @@ def _bus(simulated: node.Node, card: node.Card, reading: Reading, info: Release)
         entry("Device Id", device, 2),
         entry("Bus Id", card.bus_id, 2),
         entry("Sub System Id", device, 2),
-        "                AIP Link Info",
-        "                        Link Speed",
+        "\t\tAIP Link Info",
+        "\t\t\tLink Speed",
         entry("Max", conditions.pcie_speed(simulated.board.pcie_generation), 4),
         entry("Current", conditions.pcie_speed(conditions.pcie_generation(simulated, card)), 4),
-        "                        Link Width",
+        "\t\t\tLink Width",
         entry("Max", f"x{board.PCIE_WIDTH}", 4),
         entry("Current", f"x{simulated.pcie_width(card)}", 4),
     ]
 
 
 def _fan(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
-    return ["        Fan Speed", entry("", "N/A", 4)]
+    return ["\tFan Speed", entry("", "N/A", 4)]
 
 
 def _memory(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     return [
         entry("Memory Type", "HBM"),
-        "        Memory Usage",
+        "\tMemory Usage",
         entry("Total", _measured(reading.memory_total_mib, "MB"), 2),
         entry("Used", _measured(reading.memory_used_mib, "MB"), 2),
         entry("Free", _measured(reading.memory_free_mib, "MB"), 2),
@@ -162,7 +165,7 @@ def _memory(simulated: node.Node, card: node.Card, reading: Reading, info: Relea
 
 
 def _temperature(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
-    lines = ["        Temperature"]
+    lines = ["\tTemperature"]
     for number, (name, warmer) in enumerate(_SENSORS):
         shown = reading.temperature_c  # one that cannot be read is as wrong on every sensor
         if shown is not None and 0 < shown < _HOTTEST_C:
@@ -174,11 +177,11 @@ def _temperature(simulated: node.Node, card: node.Card, reading: Reading, info: 
 def _throttle(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     slowed = {cause: conditions.violations(simulated, card, cause) > 0 for cause in ("thermal", "power")}
     return [
-        "        Clocks Throttle Reasons",
+        "\tClocks Throttle Reasons",
         entry("HW Slowdown", _active(any(slowed.values())), 2),
-        "                        Thermal Slowdown",
+        "\t\t\tThermal Slowdown",
         entry("", _active(slowed["thermal"]), 4),
-        "                        Power Slowdown",
+        "\t\t\tPower Slowdown",
         entry("", _active(slowed["power"]), 4),
     ]
 
@@ -190,12 +193,12 @@ def _active(active: bool) -> str:
 def _power(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     limit = simulated.power_limit(card)
     return [
-        "        Power Readings (54V PSU)",
+        "\tPower Readings (54V PSU)",
         entry("Power Management", "auto", 2),
         entry("Power Draw", _measured(reading.rail_54v_w, "W"), 2),
         entry("Power Max", f"{limit} W", 2),
         entry("Power Limit", f"{limit} W", 2),
-        "        Power Readings (12V PSU)",
+        "\tPower Readings (12V PSU)",
         entry("Power Management", "N/A", 2),
         entry("Power Draw", _measured(reading.rail_12v_w, "W"), 2),
         entry("Power Max", f"{_RAIL_12V_LIMIT_W} W", 2),
@@ -206,11 +209,11 @@ def _power(simulated: node.Node, card: node.Card, reading: Reading, info: Releas
 def _clock(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     soc = f"{simulated.board.clock_soc_mhz} MHz"
     return [
-        "        Clocks",
+        "\tClocks",
         entry("[1] soc", soc, 2),
-        "        Clocks Max",
+        "\tClocks Max",
         entry("[1] soc", soc, 2),
-        "        Clocks Limit",
+        "\tClocks Limit",
         entry("[1] soc", soc, 2),
         entry("[2] tpc", f"{simulated.board.clock_tpc_mhz} MHz", 2),
     ]
@@ -218,13 +221,13 @@ def _clock(simulated: node.Node, card: node.Card, reading: Reading, info: Releas
 
 def _net(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     lines = [entry(f"[{port + 1:2d}] MAC", card.mac(port), 2) for port in range(board.PORTS)]
-    return ["        Network Information", *lines]
+    return ["\tNetwork Information", *lines]
 
 
 def _rows(simulated: node.Node, card: node.Card, reading: Reading, info: Release) -> list[str]:
     causes = [cause for _, cause in conditions.replaced_rows(simulated, card)]
     return [
-        "        Replaced Rows",
+        "\tReplaced Rows",
         entry("Single Bit ECC", str(causes.count("Single Bit ECC")), 2),
         entry("Double Bit ECC", str(causes.count("Double Bit ECC")), 2),
         entry("Pending", "Yes" if conditions.rows_pending(simulated, card) else "No", 2),
