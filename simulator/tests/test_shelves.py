@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gaudi3_simulator import SimulatorError, cli, shelves
+from gaudi3_simulator import SimulatorError, cli, cluster, shelves
 from gaudi3_simulator.home import home
-from gaudi3_simulator.vendor import FAULTS, NOT_IN_MATRIX, RELEASES, pytorch
+from gaudi3_simulator.vendor import FAULTS, NOT_IN_MATRIX, RELEASES, container_image, pytorch
 
 Built = list[tuple[Any, ...]]
 
@@ -25,6 +25,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def built(monkeypatch: pytest.MonkeyPatch) -> Built:
     """What was built, without building it."""
     found: Built = []
+    monkeypatch.setattr(cluster, "preflight", lambda: None)
     monkeypatch.setattr(shelves, "build_repository", lambda dest, releases, fault: found.append((releases, fault)))
     return found
 
@@ -52,7 +53,8 @@ def test_a_choice_is_built_and_kept_until_the_next(built: Built, fault: str, rel
         (["--fault", "no-disk"], f"--fault was no-disk: give one of {', '.join(FAULTS)}."),
         (["--releases", "1.23.0-695,1.23.9-1"], "The repository was asked for release 1.23.9-1, which is not"),
         (["--releases", ""], "--releases was empty: give one release or several, with commas between them."),
-        (["--shelf", "conda"], "--shelf was conda: give one of pytorch"),
+        (["--shelf", "conda"], "--shelf was conda: give one of pytorch, image."),
+        (["--shelf", "image", "--releases", "1.24.2-481"], "No public source names a PyTorch version of release"),
         (["--shelf", "pytorch", "--releases", "1.24.2-481"], "No public source names a PyTorch version of release"),
     ],
 )
@@ -107,3 +109,41 @@ def test_pytorch_is_built_of_the_pinned_torch_when_asked_for(
     assert command[1:4] == ["-m", "pip", "download"]
     assert "torch" in command
     assert command[command.index("--constraint") + 1].endswith("trainer.txt")
+
+
+@pytest.mark.parametrize("releases", [(), ("1.24.1-482", "1.22.0-740")])
+def test_the_image_is_made_of_the_node_image_once(
+    built: Built, monkeypatch: pytest.MonkeyPatch, releases: tuple[str, ...]
+) -> None:
+    commands: list[tuple[str, ...]] = []
+    shelved: list[tuple[str, str]] = []
+
+    class Podman:
+        there = True
+
+        def ok(self, *arguments: str) -> bool:
+            assert arguments == ("image", "exists", "localhost/gaudi3-node:1")
+            return self.there
+
+        def run(self, *arguments: str) -> None:
+            commands.append(arguments)
+
+    def shelve(layout: Path, dest: Path, release: str, system: str) -> str:
+        shelved.append((release, system))
+        (dest / "v2").mkdir(parents=True, exist_ok=True)
+        return f"gaudi-docker/{system}:{release}"
+
+    monkeypatch.setattr(shelves, "Podman", Podman)
+    monkeypatch.setattr(shelves, "image_name", lambda: "localhost/gaudi3-node:1")
+    monkeypatch.setattr(container_image, "shelve", shelve)
+    for _ in range(2):
+        shelves.arrange(releases, None, ("image",), lambda _: None)
+    (command,) = commands
+    assert command[:4] == ("save", "--quiet", "--format", "oci-dir")
+    assert command[-1] == "localhost/gaudi3-node:1"
+    wanted = releases or ("1.23.0-695",)
+    assert shelved == [(release, system) for release in wanted for system in container_image.SYSTEMS]
+    Podman.there = False
+    (home() / "vendor/v2").rmdir()
+    with pytest.raises(SimulatorError, match=r"^The image shelf needs the node image, which is not built"):
+        shelves.arrange(releases, None, ("image",), lambda _: None)

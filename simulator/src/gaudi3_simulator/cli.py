@@ -80,7 +80,10 @@ def build_parser() -> argparse.ArgumentParser:
     repository.add_argument("--releases", metavar="RELEASE,...", help="published releases, e.g. 1.24.1-482,1.21.1-16")
     repository.add_argument("--fault", help="what is wrong with it, e.g. truncated-package")
     repository.add_argument(
-        "--shelf", action="append", default=[], help="build this beside the packages: pytorch (200 MB for each release)"
+        "--shelf",
+        action="append",
+        default=[],
+        help="build this beside the packages, for each of --releases: pytorch (200 MB), image",
     )
     commands.add_parser("prepare", help="install the apt packages that simulated nodes need, saying which")
     commands.add_parser("clean", help="remove every cluster, the node image and all else that the simulator made")
@@ -91,6 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
     fault.add_argument("kind", nargs="?", help="kind of fault")
     fault.add_argument("--card", type=int, help="index of the card (default: 0)")
     fault.add_argument("--port", type=int, help="port of the card")
+    fault.add_argument("--count", type=int, help="how often, of a fault that is counted (default: 1)")
     fault.add_argument("--clear", action="store_true", help="take the fault out again")
     return parser
 
@@ -184,6 +188,8 @@ def _fault(arguments: argparse.Namespace) -> int:
         print(faults.listing(), end="")
         print("\nFor example: gaudi3-simulator fault gaudi-1 port-down --card 3, and with --clear to end it.")
         return 0
+    if arguments.kind in faults.REFUSED:
+        raise SimulatorError(f"{arguments.kind} cannot be simulated: {faults.REFUSED[arguments.kind]}.")
     if arguments.kind not in faults.REGISTRY:
         raise SimulatorError(f"{arguments.kind} is no kind of fault: choose one of {', '.join(faults.REGISTRY)}.")
     command = ["/usr/local/sbin/gaudi3-simulator-node", "fault", arguments.kind]
@@ -191,6 +197,8 @@ def _fault(arguments: argparse.Namespace) -> int:
         command += ["--card", str(arguments.card)]
     if arguments.port is not None:
         command += ["--port", str(arguments.port)]
+    if arguments.count is not None:
+        command += ["--count", str(arguments.count)]
     if arguments.clear:
         command.append("--clear")
     result = cluster.exec_in(arguments.name, arguments.node, *command)
@@ -205,6 +213,8 @@ def _repository(arguments: argparse.Namespace) -> None:
     if arguments.releases == "":
         raise SimulatorError("--releases was empty: give one release or several, with commas between them.")
     releases = arguments.releases.split(",") if arguments.releases else []
+    if "image" in arguments.shelf:
+        cluster.preflight()
     with cluster.lock():
         choice = shelves.arrange(releases, arguments.fault, arguments.shelf, _say)
     print(f"the repository has {', '.join(choice.releases)}" + (f", with {choice.fault}" if choice.fault else ""))

@@ -63,12 +63,17 @@ def storage_host() -> str:
     return "vault-storage" if strictness.is_on("package-redirect") else ""
 
 
+def storage_arguments() -> list[str]:
+    """How the vault is told of the storage host, and whether that one has more than packages."""
+    return [storage_host(), *(["whole"] if strictness.is_on("download-redirect") else [])]
+
+
 def start_vault(podman: Podman, cluster: Cluster, image: str) -> None:
     podman.run(
         "run", "-d", "--replace", "--restart=always", "--name", container(cluster, "vault"), "--hostname", "vault",
         "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", _vault_address(cluster),
         "--read-only", "-v", f"{home() / 'vendor'}:/srv:ro", "-v", f"{_VAULT}:/usr/local/lib/vault.py:ro", image,
-        "/usr/bin/python3", "/usr/local/lib/vault.py", "80", "/srv", storage_host(),
+        "/usr/bin/python3", "/usr/local/lib/vault.py", "80", "/srv", *storage_arguments(),
     )  # fmt: skip
 
 

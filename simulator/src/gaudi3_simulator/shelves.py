@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import SimulatorError
 from .home import home, write_atomically
-from .image import hpu, requirements_file, wheel_arguments
+from .image import hpu, image_name, requirements_file, wheel_arguments
+from .podman import Podman
 from .systems import DEFAULT, SYSTEMS
-from .vendor import DEFAULT_RELEASE, FAULTS, RELEASES, Fault, build_repository, pytorch
+from .vendor import DEFAULT_RELEASE, FAULTS, RELEASES, Fault, build_repository, container_image, pytorch
 from .vendor.repository import check_releases
 
-SHELVES = ("pytorch",)
+SHELVES = ("pytorch", "image")
 
 Say = Callable[[str], None]
 
@@ -62,15 +65,18 @@ def arrange(releases: Sequence[str], fault: str | None, shelves: Sequence[str], 
     for shelf in shelves:
         if shelf not in SHELVES:
             raise SimulatorError(f"--shelf was {shelf}: give one of {', '.join(SHELVES)}.")
-    tarballs = tuple(releases) or (DEFAULT_RELEASE,)
-    if "pytorch" in shelves:
-        for release in tarballs:
+    # Not of each release that the repository has by default: a tarball has 200 MB.
+    wanted = tuple(releases) or (DEFAULT_RELEASE,)
+    if shelves:
+        for release in wanted:
             pytorch.torch_version(release)
     choice = Choice(tuple(releases) or RELEASES, found)
     build_repository(home() / "vendor", choice.releases, choice.fault)
     write_atomically(_record(), json.dumps({"releases": choice.releases, "fault": choice.fault}))
     if "pytorch" in shelves:
-        _pytorch(tarballs, say)
+        _pytorch(wanted, say)
+    if "image" in shelves:
+        _image(wanted, say)
     return choice
 
 
@@ -102,3 +108,34 @@ def _pytorch(releases: tuple[str, ...], say: Say) -> None:
     say(f"building PyTorch's tarball of {', '.join(releases)}")
     for path in pytorch.build_shelf(home() / "vendor", releases, system.python, device_wheel(), gather, inputs):
         say(f"  http://vault/{path.relative_to(home() / 'vendor')}")
+
+
+def _image(releases: tuple[str, ...], say: Say) -> None:
+    """Hand the node image out under the vendor's names, one for each release and system."""
+    podman, source = Podman(), image_name()
+    digest = hashlib.sha256(source.encode())
+    for path in sorted(Path(container_image.__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    record = home() / "vendor-signing" / "built-image.json"
+    built = json.loads(record.read_text()) if record.exists() else {}
+    shelf = home() / "vendor" / "v2"
+    there = set(built["names"]) if built.get("inputs") == digest.hexdigest() and shelf.is_dir() else set()
+    pairs = [(release, system) for release in releases for system in container_image.SYSTEMS]
+    missing = [pair for pair in pairs if " ".join(pair) not in there]
+    if not missing:
+        return
+    if not podman.ok("image", "exists", source):
+        raise SimulatorError(
+            "The image shelf needs the node image, which is not built of these sources yet: "
+            "run 'gaudi3-simulator prepare' before."
+        )
+    if not there:
+        shutil.rmtree(shelf, ignore_errors=True)
+    say("writing the node image under the vendor's names")
+    with tempfile.TemporaryDirectory(dir=home(), prefix="layout-") as folder:
+        layout = Path(folder) / "image"
+        podman.run("save", "--quiet", "--format", "oci-dir", "--output", str(layout), source)
+        for release, system in missing:
+            say(f"  vault/{container_image.shelve(layout, home() / 'vendor', release, system)}")
+    names = sorted(there | {" ".join(pair) for pair in missing})
+    write_atomically(record, json.dumps({"inputs": digest.hexdigest(), "names": names}))

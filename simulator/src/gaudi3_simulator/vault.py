@@ -11,19 +11,20 @@ import json
 import sys
 from pathlib import Path
 
-# Seen for .deb. That the other kinds of file come from there too is UNCONFIRMED, and the stricter of two guesses.
-PACKAGES = (".deb", ".rpm", ".tgz")
+PACKAGES = (".deb", ".rpm")
+TARBALL = ".tgz"
 # The part of the tree that clients of a container registry ask for, and their paths of blobs and manifests below it.
 REGISTRY, BLOB, MANIFEST = "/v2/", "/blobs/sha256:", "/manifests/"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files of a folder, packages only under the name of the storage host."""
+    """Files of a folder, downloads only under the name of the storage host."""
 
     storage = ""
+    stored_whole = False
 
     def send_head(self):  # type: ignore[no-untyped-def]  # the base class has no types either
-        """Answer a package's request with a redirect, as the vendor's index does (seen with 1.24.1)."""
+        """Answer the request of a download with a redirect, as the vendor's index does (seen with 1.24.1)."""
         host = self.headers.get("Host", "").partition(":")[0]
         if self.storage and host != self.storage and self._is_download():
             assert isinstance(self.server, http.server.HTTPServer)
@@ -37,7 +38,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
     def _is_download(self) -> bool:
         path = self.path.partition("?")[0]
-        return path.endswith(PACKAGES) or (path.startswith(REGISTRY) and BLOB in path)
+        other = path.endswith(TARBALL) or (path.startswith(REGISTRY) and BLOB in path)
+        return path.endswith(PACKAGES) or (self.stored_whole and other)
 
     def guess_type(self, path):  # type: ignore[no-untyped-def]
         """The kind of a manifest is the one that it names itself; clients of a registry go by the header."""
@@ -53,11 +55,16 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         super().end_headers()
 
 
-def server(address: str, port: int, folder: str, storage: str) -> http.server.ThreadingHTTPServer:
-    """The server; without a name for the storage host nothing is redirected."""
-    handler = type("StorageHandler", (Handler,), {"storage": storage})
+def server(
+    address: str, port: int, folder: str, storage: str, stored_whole: bool = False
+) -> http.server.ThreadingHTTPServer:
+    """The server; without a name for the storage host nothing is redirected.
+
+    With ``stored_whole`` the storage host has tarballs and the blobs of images too, and not packages alone.
+    """
+    handler = type("StorageHandler", (Handler,), {"storage": storage, "stored_whole": stored_whole})
     return http.server.ThreadingHTTPServer((address, port), functools.partial(handler, directory=folder))
 
 
 if __name__ == "__main__":
-    server("", int(sys.argv[1]), sys.argv[2], sys.argv[3]).serve_forever()
+    server("", int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:] == ["whole"]).serve_forever()

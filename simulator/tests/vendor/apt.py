@@ -14,9 +14,9 @@ from gaudi3_simulator.vendor import Repository
 
 
 @contextmanager
-def served(folder: Path, storage: str = "") -> Iterator[int]:
+def served(folder: Path, storage: str = "", stored_whole: bool = False) -> Iterator[int]:
     """The vault's own server over a folder; gives its port."""
-    server = vault.server("127.0.0.1", 0, str(folder), storage)
+    server = vault.server("127.0.0.1", 0, str(folder), storage, stored_whole)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

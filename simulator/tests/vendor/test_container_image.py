@@ -95,7 +95,7 @@ def dest(tmp_path: Path) -> Path:
 @pytest.fixture
 def registry(dest: Path) -> Iterator[Registry]:
     dest.mkdir()
-    with served(dest, "localhost") as port:
+    with served(dest, "localhost", stored_whole=True) as port:
         yield Registry(port)
 
 

@@ -39,6 +39,7 @@ RULES: dict[str, bool] = {
     "vendor-sources-file": False,
     "venv-in-closed-home": True,
     "package-redirect": True,
+    "download-redirect": True,
     "modules-load-d": False,
     "empty-module": True,
 }
