@@ -22,6 +22,11 @@ from tests.suite.proof import commit
 
 RECORD = ROOT / ".cache" / "contract" / "record.json"
 PAGE = ROOT / "docs" / "contract.md"
+PINS = {
+    "suite": ("trainer.txt", "extras.txt"),
+    "frameworks": ("trainer.txt", "contract.txt"),
+    "optimum": ("trainer.txt", "contract-optimum.txt"),
+}
 TEXT = """\
 Programs that other people wrote for Gaudi, unmodified, on the simulated device and the simulated node. Packages come
 from the Python package index; repositories are read below `CONTRACT_SOURCES`, laid out as `OWNER/NAME`, and are no part
@@ -42,8 +47,13 @@ def _digest_of(folder: Path) -> str:
 
 def key(row: Row, twin: Twin) -> str:
     """Digest of what the outcome of ``row`` depends on."""
-    parts = [repr(row), _digest_of(twin.device), *(_digest_of(HERE / name) for name in ("checks", "stand_ins"))]
-    parts += [_digest_of(path) for path in sorted((ROOT / "requirements").glob("contract*.txt"))]
+    parts = [repr(row), _digest_of(twin.device)]
+    kind, target = row.run.split()[:2]
+    if kind == "check":
+        parts.append(_digest_of(HERE / "checks" / f"{target}.py"))
+    if row.stand_ins:
+        parts.append(_digest_of(HERE / "stand_ins"))
+    parts += [_digest_of(ROOT / "requirements" / name) for name in PINS[row.environment]]
     if row.node:
         parts += [_digest_of(twin.simulator), _digest_of(HERE / "machine.py")]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

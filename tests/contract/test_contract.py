@@ -11,7 +11,7 @@ from tests.contract import child, record
 from tests.contract.programs import HERE, ROOT, SOURCES, Row, rows
 
 ROWS = rows()
-PINS = ("trainer", "extras", "contract", "contract-optimum")
+PINS = ("dev", "trainer", "extras", "contract", "contract-optimum")
 
 
 def made(run: str, **more: object) -> Row:
@@ -108,3 +108,18 @@ def test_a_repository_that_is_not_there_is_not_run(monkeypatch: pytest.MonkeyPat
     (tmp_path / "owner" / "name").mkdir(parents=True)
     (tmp_path / "owner" / "name" / "x.py").write_text("print(1)\n")
     assert child.run(row, child.Twin()).result == child.PASSES
+
+
+def test_a_program_finds_a_node_where_a_node_has_it() -> None:
+    looks = (
+        "import glob, subprocess; cards = glob.glob('/dev/accel/accel[0-9]*'); assert len(cards) == 8, cards; "
+        "table = subprocess.run('hl-smi', capture_output=True, text=True, env={}, shell=True).stdout; "
+        "assert table.count('HL-325L') == 8, table; "
+        "status = [open(f'/sys/class/accel/accel{card}/device/status').read().strip() for card in range(8)]; "
+        "assert status == ['Operational'] * 5 + ['In reset'] + ['Operational'] * 2, status"
+    )
+    row = made(f'module timeit -n 1 -r 1 "{looks}"', node=True, faults=("card-in-reset:5",))
+    outcome = child.run(row, child.Twin())
+    if outcome.result == child.NOT_RUN:
+        pytest.skip(outcome.line)
+    assert outcome.result == child.PASSES, outcome.output
