@@ -107,11 +107,11 @@ def test_pytorch_is_built_of_the_pinned_torch_when_asked_for(
     assert asked == [(home() / "vendor", releases or ("1.23.0-695",), "3.11", shelves.device_wheel())]
     (command,) = commands
     assert command[1:4] == ["-m", "pip", "download"]
-    assert "torch" in command
+    assert command[-2:] == ["torch", "numpy"], "torch warns without numpy"
     assert command[command.index("--constraint") + 1].endswith("trainer.txt")
 
 
-@pytest.mark.parametrize("releases", [(), ("1.24.1-482", "1.22.0-740")])
+@pytest.mark.parametrize("releases", [(), ("1.24.1-482", "1.20.1-97")])
 def test_the_image_is_made_of_the_node_image_once(
     built: Built, monkeypatch: pytest.MonkeyPatch, releases: tuple[str, ...]
 ) -> None:
@@ -142,7 +142,7 @@ def test_the_image_is_made_of_the_node_image_once(
     assert command[:4] == ("save", "--quiet", "--format", "oci-dir")
     assert command[-1] == "localhost/gaudi3-node:1"
     wanted = releases or ("1.23.0-695",)
-    assert shelved == [(release, system) for release in wanted for system in container_image.SYSTEMS]
+    assert shelved == [(release, system) for release in wanted for system in container_image.systems(release)]
     Podman.there = False
     (home() / "vendor/v2").rmdir()
     with pytest.raises(SimulatorError, match=r"^The image shelf needs the node image, which is not built"):

@@ -97,7 +97,7 @@ def _pytorch(releases: tuple[str, ...], say: Say) -> None:
         say("  torch for CPU, and what it needs")
         command = [
             sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", str(folder),
-            *wheel_arguments(system), "--constraint", str(requirements_file()), "torch",
+            *wheel_arguments(system), "--constraint", str(requirements_file()), "torch", "numpy",
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -120,7 +120,7 @@ def _image(releases: tuple[str, ...], say: Say) -> None:
     built = json.loads(record.read_text()) if record.exists() else {}
     shelf = home() / "vendor" / "v2"
     there = set(built["names"]) if built.get("inputs") == digest.hexdigest() and shelf.is_dir() else set()
-    pairs = [(release, system) for release in releases for system in container_image.SYSTEMS]
+    pairs = [(release, system) for release in releases for system in container_image.systems(release)]
     missing = [pair for pair in pairs if " ".join(pair) not in there]
     if not missing:
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gaudi3_simulator import SimulatorError, nodes
-from gaudi3_simulator.vendor import pytorch
+from gaudi3_simulator.vendor import container_image, pytorch
 
 from .apt import served
 
@@ -102,9 +102,24 @@ def test_names_and_folders_are_the_vendors(shelf: Shelf, release: str, name: str
     number, _, build = release.partition("-")
     base = shelf.dest / "artifactory/gaudi-pt-modules" / number / build / "pytorch"
     built = shelf.build(release)
-    systems = ("ubuntu2204", "ubuntu2404", "rhel94", "rhel96")
-    assert built == [base / system / f"pytorch_modules-v{name}.tgz" for system in systems]
-    assert len({path.stat().st_ino for path in built}) == 1, "one file serves every system of the same Python"
+    assert built == [base / system / f"pytorch_modules-v{name}.tgz" for system in pytorch.systems(release)]
+    assert len({path.stat().st_ino for path in built}) == 1 < len(built), (
+        "one file serves every system of the same Python"
+    )
+
+
+def test_a_release_is_there_for_the_systems_of_its_support_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "collections"))
+    matrix = pytest.importorskip("ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix")
+    compared = [release for release in matrix.known_releases() if release in pytorch.offered()]
+    assert len(compared) > 10
+    for release in compared:
+        line = matrix.MATRIX[release.rpartition("-")[0].rpartition(".")[0]]
+        folders = {
+            name.lower().replace("redhat", "rhel").translate(str.maketrans("", "", ". ")) for name in line.systems
+        }
+        assert set(pytorch.systems(release)) == folders, release
+        assert [name.replace(".", "") for name in container_image.systems(release)] == list(pytorch.systems(release))
 
 
 @pytest.mark.parametrize("release", ["1.24.2-481", "9.9.9-1", "1.23.0-696"])

@@ -16,20 +16,26 @@ from pathlib import Path
 from typing import Any
 
 from .. import SimulatorError
+from ..node.releases import version_key
 from .catalogue import packages
 from .deb import tar_gz
-from .pytorch import torch_version
+from .pytorch import FIRST, torch_version
 
-SYSTEMS = ("ubuntu22.04", "ubuntu24.04", "rhel9.4", "rhel9.6")
 _PACKAGES = ("rdma-core", "thunk", "firmware-tools", "graph")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+def systems(release: str) -> tuple[str, ...]:
+    """The systems that a release has images for."""
+    key = version_key(release)
+    return tuple(system for system, first in FIRST.items() if key >= first)
+
+
 def name(release: str, system: str) -> str:
     """The vendor's name of the image, without the tag."""
-    if system not in SYSTEMS:
-        raise SimulatorError(f"There is no image for {system}: give one of {', '.join(SYSTEMS)}.")
     version = torch_version(release)
+    if system not in systems(release):
+        raise SimulatorError(f"Release {release} has no image for {system}: give one of {', '.join(systems(release))}.")
     return f"gaudi-docker/{release.partition('-')[0]}/{system}/habanalabs/pytorch-installer-{version}"
 
 

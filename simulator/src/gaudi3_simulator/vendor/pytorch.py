@@ -24,7 +24,9 @@ from ..node import releases as known
 from . import wheels
 from .deb import EPOCH
 
-SYSTEMS = ("ubuntu2204", "ubuntu2404", "rhel94", "rhel96")
+# The first release of each system, from the vendor's support matrix, which does not show 1.15, 1.19 and 1.20: those are
+# UNCONFIRMED, and so is each system of 1.24 but Ubuntu 24.04.
+FIRST = {"ubuntu22.04": (1, 15), "ubuntu24.04": (1, 18), "rhel9.4": (1, 17), "rhel9.6": (1, 22)}
 _INSTALL = Path(__file__).resolve().parent / "install.sh"
 
 # Version of PyTorch in the names of a release's tarball and image, by minor release. 1.19 to 1.22 are from
@@ -46,7 +48,7 @@ _BY_MINOR = {
 _BY_RELEASE = {"1.24.0": "2.10.0", "1.24.1": "2.11.0"}
 
 Gather = Callable[[Path], None]
-"""Puts the wheels of torch and of what it needs into a folder."""
+"""Puts the wheels of torch, of what it needs and of numpy into a folder."""
 
 
 def offered() -> dict[str, str]:
@@ -69,12 +71,18 @@ def torch_version(release: str) -> str:
     return versions[release]
 
 
+def systems(release: str) -> tuple[str, ...]:
+    """The systems that the tarball of a release is for, as its folders name them."""
+    key = known.version_key(release)
+    return tuple(system.replace(".", "") for system, first in FIRST.items() if key >= first)
+
+
 def paths(dest: Path, release: str) -> list[Path]:
-    """Where the tarball of a release lies, for each system of ``SYSTEMS``."""
+    """Where the tarball of a release lies, for each of its systems."""
     number, _, build = release.partition("-")
     folder = dest / "artifactory" / "gaudi-pt-modules" / number / build / "pytorch"
     name = f"pytorch_modules-v{torch_version(release)}_{number}_{build}.tgz"
-    return [folder / system / name for system in SYSTEMS]
+    return [folder / system / name for system in systems(release)]
 
 
 def build_shelf(
