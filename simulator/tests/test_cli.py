@@ -38,6 +38,10 @@ def test_the_kinds_of_fault_are_listed_without_a_cluster(
             ["fault", "gaudi-1", "portdown"],
             f"gaudi3-simulator: portdown is no kind of fault: choose one of {', '.join(faults.REGISTRY)}.\n",
         ),
+        (
+            ["fault", "gaudi-1", "hccl-hang"],
+            "gaudi3-simulator: hccl-hang cannot be simulated: it takes two nodes and the vendor's own collectives.\n",
+        ),
     ],
 )
 def test_a_fault_that_cannot_be_meant_is_refused(
@@ -71,6 +75,8 @@ def test_a_fault_goes_to_the_node(
     fault = ("demo", "gaudi-1", node, "fault", "port-down", "--card", "3")
     assert asked == [fault, (*fault, "--clear")]
     assert capsys.readouterr().out == "gaudi-1: port-down set\ngaudi-1: port-down cleared\n"
+    assert cli.main(["fault", "gaudi-1", "ecc-corrected", "--count", "4000"]) == 0
+    assert asked[-1] == ("demo", "gaudi-1", node, "fault", "ecc-corrected", "--count", "4000")
 
 
 def test_the_cluster_is_the_one_that_the_inventory_shows(

@@ -22,25 +22,37 @@ from gaudi3_simulator.node import faults
 
 def seen(machine: Machine) -> dict[str, object]:
     """What a health check looks at, of the whole node."""
-    fields = "temperature.aip,pcie.link.width.current,memory.used,ecc.errors.uncorrected.volatile.total,driver_version"
+    fields = (
+        "temperature.aip,pcie.link.width.current,memory.used,ecc.errors.uncorrected.volatile.total,driver_version,"
+        "ecc.errors.corrected.volatile.total"
+    )
     smi = machine.run("hl-smi", "-Q", fields, "-f", "csv,noheader,nounits")
     status = [machine.read(f"/sys/class/accel/{name}/device/status") for name in machine.names("/sys/class/accel")]
     ports = machine.run("manage_network_ifs.sh", "--status").out
-    return {"smi": smi, "status": status, "ports": ports, "pci": machine.names("/sys/bus/pci/devices")}
+    log = machine.run("hl-smi", "-L").out
+    bus_id = machine.state()["cards"][0]["bus_id"]
+    links = [machine.run("hl-smi", "-n", view, "-i", bus_id, "-P", "0,4").out for view in ("link", "stats")]
+    folders = ("/sys/bus/pci/devices", "/dev/infiniband", "/run/gaudi3-simulator")
+    names = [machine.names(folder) for folder in folders]
+    return {"smi": smi, "log": log, "status": status, "ports": ports, "links": links, "names": names}
+
+
+# Seen in other ways, by tests of their own.
+UNSEEN = ("hl-smi-hang", "module-rejected", "bad-pagetable")
 
 
 def rows(machine: Machine, field: str) -> list[str]:
     return [cells[0] for cells in machine.csv(field)]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in faults.REGISTRY if kind not in ("hl-smi-hang", "module-rejected")])
+@pytest.mark.parametrize("kind", [kind for kind in faults.REGISTRY if kind not in UNSEEN])
 def test_every_fault_shows_and_clearing_it_heals(machine: Machine, kind: str) -> None:
     machine.ok("manage_network_ifs.sh", "--up")
     healthy = seen(machine)
     machine.ok("node", "fault", kind)
     assert seen(machine) != healthy
     machine.ok("node", "fault", kind, "--clear")
-    if kind in ("driver-not-loaded", "no-firmware"):
+    if kind in ("driver-not-loaded", "no-firmware", *faults.MODULE_FILES):
         machine.ok("manage_network_ifs.sh", "--up")  # a probe leaves the ports down
     assert seen(machine) == healthy
 
@@ -243,7 +255,9 @@ def test_hang_never_returns(machine: Machine) -> None:
         (("card-in-reset", "--card", "8"), "card 8 does not exist: this node has cards 0 to 7"),
         (("hl-smi-garbage", "--card", "0"), "hl-smi-garbage concerns the whole node: leave out --card and --port"),
         (("card-missing", "--port", "4"), "card-missing concerns a whole card: leave out --port"),
-        (("port-down", "--port", "0"), "port 0 is not external: the external ports of this board are 4, 13, 21"),
+        (("port-down", "--port", "24"), "port 24 does not exist: a card has ports 0 to 23"),
+        (("pcie-width", "--count", "2"), "2 is no count of pcie-width: --count is 1 or more, of ecc-uncorrected,"),
+        (("ecc-corrected", "--count", "0"), "0 is no count of ecc-corrected: --count is 1 or more, of"),
         ((), "no fault named: give one of driver-not-loaded,"),
     ],
 )

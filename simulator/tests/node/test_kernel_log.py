@@ -37,6 +37,18 @@ KNOWN = {
     "<device> Firmware file habanalabs/gaudi3/gaudi3-boot-fit.itb is not found! (error -2)",
     "habanalabs: Failed to initialize accel<n>. Device <bdf> is NOT usable!",
     "<device> Successfully finished resetting the <bdf> device",
+    "<device> Going to reset device",
+    "<device> Device heartbeat failed! PCI link is healthy",
+    "<device> <bdf> Failed to reset! Device is NOT usable",
+    # HabanaAI/Setup_and_Install#1, and the driver's gaudi.c
+    "<device> Failed to communicate with Device CPU (CPU-CP timeout)",
+    "<device> failed to initialize CPU H/W queues -5",
+    "<device> failed to initialize the H/W",
+    # docs.habana.ai, Kernel Module Diagnostics, Dmesg Error Causes
+    "<device> Timeout while MAC channel 0 reset",
+    # Linux: arch/x86/mm/fault.c and kernel/dumpstack.c
+    "python3: Corrupted page table at address <n>f<n>",
+    "Bad pagetable: 000d [#1] PREEMPT SMP NOPTI",
     # the NIC driver's source (hbl_cn, hbl_en)
     "habanalabs_cn: driver removed",
     "habanalabs_en: driver removed",
@@ -74,8 +86,9 @@ def on(bare: Callable[..., Machine], release: str, cards: int = 2) -> Machine:
 def test_no_line_is_without_a_source(bare: Callable[..., Machine], release: str) -> None:
     machine = on(bare, release)
     machine.ok("hl-smi", "-r", "-i", machine.csv("bus_id")[0][0], release=release)
-    machine.ok("node", "fault", "no-firmware")
-    machine.ok("node", "fault", "no-firmware", "--clear")
+    for kind in ("reset-failed", "cpu-timeout", "mac-timeout", "bad-pagetable", "no-firmware"):
+        machine.ok("node", "fault", kind)
+    machine.ok("node", "fault", "--clear-all")
     for name in ("habanalabs_ib", "habanalabs_en", "habanalabs_cn", "habanalabs", "ib_uverbs"):
         machine.ok("modprobe", "-r", name)
     machine.run("modprobe", "habanalabs_ib")

@@ -107,6 +107,18 @@ def everything(bare: Callable[..., Machine], release: str, board: str) -> set[tu
         machine.ok("node", "fault", kind, "--card", "0")
     ask_all()
     ask("hl-smi", "-r", "-i", bus_id)
+    for kind in ("temperature-absurd", "pcie-generation", "throttled-power", "throttled-thermal", "ecc-corrected",
+                 "row-pending", "memory-kept", "spi-release", "port-flapping", "port-symbol-errors", "mac-timeout",
+                 "bad-pagetable"):  # fmt: skip
+        machine.ok("node", "fault", kind, *(("--card", "0") if kind != "bad-pagetable" else ()))
+    ask_all()
+    machine.ok("node", "fault", "--clear-all")
+    for kind in ("needs-reset", "in-device-creation", "reset-failed", "cpu-timeout"):
+        machine.ok("node", "fault", kind, "--card", "0")
+        ask("hl-smi", "-L")
+        ask("hl-smi", "-r", "-i", bus_id)
+    ask_all()
+    machine.ok("node", "fault", "--clear-all")
     machine.ok("node", "fault", "no-firmware")
     for arguments in (("-r", "habanalabs_cn"), ("-v", "-r", "habanalabs_en"), ("habanalabs", "huge_pages=1"),
                       ("-v", "habanalabs_en"), ("--first-time", "habanalabs_en"),

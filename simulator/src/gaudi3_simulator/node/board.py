@@ -105,11 +105,6 @@ class Board:
         """Ports that stay inside the box."""
         return tuple(port for port in range(PORTS) if port not in self.external_ports)
 
-    @property
-    def pcie_gts(self) -> float:
-        """Speed of one lane in GT/s."""
-        return {4: 16.0, 5: 32.0}[self.pcie_generation]
-
     def power_cap_w(self, release: tuple[int, ...]) -> int:
         """Default power limit as a driver of this release reports it."""
         return next(watts for before, watts in self.power_caps if release < before)

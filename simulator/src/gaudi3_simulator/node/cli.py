@@ -7,7 +7,21 @@ import json
 import os
 import sys
 
-from . import board, boot, faults, kernel, launchers, leftover, node, paths, readings, store, sysfs
+from . import (
+    board,
+    boot,
+    fault_log,
+    fault_modules,
+    faults,
+    kernel,
+    launchers,
+    leftover,
+    node,
+    paths,
+    readings,
+    store,
+    sysfs,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +61,8 @@ def build_parser() -> argparse.ArgumentParser:
     command = commands.add_parser("fault", help="put a fault on the node, or take it away")
     command.add_argument("kind", nargs="?", help="kind of fault")
     command.add_argument("--card", type=int, help="accelerator index (default 0)")
-    command.add_argument("--port", type=int, help="external port (default: the first)")
+    command.add_argument("--port", type=int, help="port (default: the first external one)")
+    command.add_argument("--count", type=int, help=f"how often (default 1), of {', '.join(faults.COUNTED)}")
     command.add_argument("--clear", action="store_true", help="take the fault away (on every card unless one is named)")
     command.add_argument("--clear-all", action="store_true", help="take every fault away")
     command.add_argument("--list", action="store_true", help="list the kinds of fault")
@@ -116,26 +131,50 @@ def _fault(options: argparse.Namespace) -> int:
         raise faults.FaultError(f"no fault named: give one of {', '.join(faults.REGISTRY)}")
     with store.Lock():
         simulated = node.Node.load()
-        before = [fault for fault in simulated.state["faults"] if fault["kind"] == faults.DEVICE_ACQUIRED]
+        before = list(simulated.state["faults"])
         if options.clear_all:
             kinds = {fault["kind"] for fault in simulated.state["faults"]}
             simulated.state["faults"] = []
         else:
             fault = faults.make(
-                options.kind, options.card, options.port, len(simulated.all_cards), simulated.board.external_ports
-            )
+                options.kind, options.card, options.port, len(simulated.all_cards), simulated.board.external_ports,
+                options.count,
+            )  # fmt: skip
             kinds = {options.kind}
             if options.clear:
                 _clear(simulated, options)
             elif options.kind == faults.DEVICE_ACQUIRED:
                 _acquire(simulated, fault)
-            elif fault not in simulated.state["faults"]:
-                simulated.state["faults"].append(fault)
+            else:
+                _set(simulated, fault)
         for fault in before:
             if fault not in simulated.state["faults"]:
-                leftover.stop(fault["card"], fault["pid"])
+                _undo(fault)
         _take_effect(simulated, kinds)
     return 0
+
+
+def _set(simulated: node.Node, fault: dict[str, Any]) -> None:
+    """Put the fault on the node; one that is there already only gets its new count."""
+    there = next((each for each in simulated.active_faults if faults.is_same(each, fault)), None)
+    if there is not None:
+        there.update(fault)
+        return
+    simulated.state["faults"] = [each for each in simulated.state["faults"] if not faults.is_same(each, fault)]
+    if fault["kind"] == faults.PORT_FLAPPING:
+        fault["since"] = paths.now()
+    if fault["kind"] in faults.MODULE_FILES:
+        fault_modules.spoil(fault)
+    simulated.state["faults"].append(fault)
+    fault_log.write_one(simulated, fault)
+
+
+def _undo(fault: dict[str, Any]) -> None:
+    """What has to be undone besides forgetting the fault."""
+    if fault["kind"] == faults.DEVICE_ACQUIRED:
+        leftover.stop(fault["card"], fault["pid"])
+    elif fault["kind"] in faults.MODULE_FILES:
+        fault_modules.restore(fault)
 
 
 def _acquire(simulated: node.Node, fault: dict[str, Any]) -> None:
@@ -151,13 +190,14 @@ def _clear(simulated: node.Node, options: argparse.Namespace) -> None:
         simulated.clear_fault(options.kind, options.card)
         return
     gone = {"kind": options.kind, "card": options.card or 0, "port": options.port}
-    simulated.state["faults"] = [fault for fault in simulated.state["faults"] if fault != gone]
+    simulated.state["faults"] = [fault for fault in simulated.state["faults"] if not faults.is_same(fault, gone)]
 
 
 def _take_effect(simulated: node.Node, kinds: set[str]) -> None:
     """Let the kernel notice: some faults are about a moment (a load, a probe) that has to be lived again."""
-    if faults.DRIVER_NOT_LOADED in kinds:
-        if simulated.has_fault(faults.DRIVER_NOT_LOADED):
+    without_driver = (faults.DRIVER_NOT_LOADED, *faults.MODULE_FILES)
+    if kinds & set(without_driver):
+        if any(simulated.has_fault(kind) for kind in without_driver):
             kernel.unload_all(simulated)
         elif paths.read_text(paths.RUNTIME) is not None:
             boot.autoload(simulated)
@@ -165,7 +205,7 @@ def _take_effect(simulated: node.Node, kinds: set[str]) -> None:
         kernel.probe(simulated)
     simulated.save()
     if os.path.exists(paths.at(paths.RUNTIME)):
-        sysfs.apply(simulated)
+        sysfs.apply(node.Node.load())  # anew: a fault may concern what a card is
 
 
 def _install(options: argparse.Namespace) -> int:

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from . import faults, node
 
-ECC_CORRECTED = "ecc-corrected"
-ROW_PENDING = "row-pending"
-PCIE_GENERATION = "pcie-generation"
-THROTTLED = {"power": "throttled-power", "thermal": "throttled-thermal"}
+THROTTLED = {"power": faults.THROTTLED_POWER, "thermal": faults.THROTTLED_THERMAL}
 
 # Speed of a lane by generation of PCIe, as hl-smi writes it.
 _SPEEDS = {1: "2.5GT/s", 2: "5GT/s", 3: "8GT/s", 4: "16GT/s", 5: "32GT/s"}
@@ -29,7 +26,7 @@ def uncorrected(simulated: node.Node, card: node.Card) -> int:
 
 def corrected(simulated: node.Node, card: node.Card) -> int:
     """Corrected memory errors."""
-    return _count(simulated, ECC_CORRECTED, card)
+    return _count(simulated, faults.ECC_CORRECTED, card)
 
 
 def violations(simulated: node.Node, card: node.Card, cause: str) -> int:
@@ -39,7 +36,7 @@ def violations(simulated: node.Node, card: node.Card, cause: str) -> int:
 
 def rows_pending(simulated: node.Node, card: node.Card) -> bool:
     """Whether rows of the memory wait for a restart of the driver to be replaced."""
-    return simulated.has_fault(ROW_PENDING, card.index) or uncorrected(simulated, card) > 0
+    return simulated.has_fault(faults.ROW_PENDING, card.index) or uncorrected(simulated, card) > 0
 
 
 def replaced_rows(simulated: node.Node, card: node.Card) -> list[tuple[int, str]]:
@@ -50,7 +47,7 @@ def replaced_rows(simulated: node.Node, card: node.Card) -> list[tuple[int, str]
 
 def pcie_generation(simulated: node.Node, card: node.Card) -> int:
     """Generation of the link."""
-    slow = next(simulated.faults(PCIE_GENERATION, card.index), None)
+    slow = next(simulated.faults(faults.PCIE_GENERATION, card.index), None)
     return int(slow.get("generation", _DEGRADED_GENERATION)) if slow else simulated.board.pcie_generation
 
 

@@ -76,6 +76,38 @@ def no_firmware(card: Card, version: str, generation: str) -> list[str]:
     ]
 
 
-def reset(card: Card, version: str) -> str:
+def resetting(card: Card, version: str) -> str:
+    """When the card's reset begins."""
+    return f"{device(card, version)} Going to reset device"
+
+
+def reset(card: Card, version: str, failed: bool = False) -> str:
     """When the card's reset is over."""
+    if failed:
+        return f"{device(card, version)} {card.bus_id} Failed to reset! Device is NOT usable"
     return f"{device(card, version)} Successfully finished resetting the {card.bus_id} device"
+
+
+def heartbeat(card: Card, version: str) -> str:
+    """When the card's firmware does not answer any more."""
+    return f"{device(card, version)} Device heartbeat failed! PCI link is healthy"
+
+
+def processor(card: Card, version: str) -> list[str]:
+    """When the card's processor does not answer while the driver is loaded."""
+    name = device(card, version)
+    return [
+        f"{name} Failed to communicate with Device CPU (CPU-CP timeout)",
+        f"{name} failed to initialize CPU H/W queues -5",
+        f"{name} failed to initialize the H/W",
+        f"habanalabs: Failed to initialize accel{card.index}. Device {card.bus_id} is NOT usable!",
+    ]
+
+
+def mac(card: Card, version: str) -> str:
+    """When a port's MAC does not reset; what the NIC driver of a release calls the card here is UNCONFIRMED."""
+    return f"{device(card, version)} Timeout while MAC channel 0 reset"
+
+
+# Of the kernel. Process, address and the words after the number of the oops vary.
+PAGE_TABLE = ("python3: Corrupted page table at address 7f0000000000", "Bad pagetable: 000d [#1] PREEMPT SMP NOPTI")

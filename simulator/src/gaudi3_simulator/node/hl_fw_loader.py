@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import hl_smi_log, node, paths, releases, store
+from . import faults, hl_smi_log, node, paths, releases, store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def _flash(simulated: node.Node, cards: list[node.Card], preboot: str) -> None:
     for content in simulated.state["cards"]:
         if content["bus_id"] in chosen:
             content["spi"] = preboot
+            simulated.clear_fault(faults.SPI_RELEASE, content["index"])
             print(f"[{content['bus_id']}] flashed {preboot}")
     simulated.save()
 

@@ -292,15 +292,19 @@ def _change(options: dict[str, str], cards: list[node.Card]) -> int:
                 raise UsageError(f"'{options['power']}' is no power limit of this card: give {low} to {high} watts")
             simulated.runtime["power_limit"][key] = int(options["power"])
         if "reset" in options:
-            simulated.clear_fault(faults.CARD_IN_RESET, cards[0].index)
+            failed = simulated.is_disabled(cards[0])
+            for kind in () if failed else faults.ENDS_WITH_RESET:
+                simulated.clear_fault(kind, cards[0].index)
             simulated.runtime["resets"][key] = simulated.runtime["resets"].get(key, 0) + 1
             simulated.runtime["ports_up"].pop(key, None)
-            kernel_log.write(
-                simulated.runtime["booted_at"],
-                driver_log.reset(cards[0], simulated.driver_version),
-            )
+            booted_at, version = simulated.runtime["booted_at"], simulated.driver_version
+            kernel_log.write(booted_at, driver_log.resetting(cards[0], version))
+            level = kernel_log.ERROR if failed else kernel_log.INFO
+            kernel_log.write(booted_at, driver_log.reset(cards[0], version, failed), level=level)
         simulated.save()
         sysfs.apply(simulated)
+    if "reset" in options and failed:
+        raise UsageError(f"the card at '{cards[0].bus_id}' could not be reset: load the driver anew")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import board, node
+from . import board, faults, node, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ COUNTERS = (
 )
 # A sound link's rate of symbol errors before correction: 1e-9, a simulator value.
 _SOUND = {"pre_FEC_SER_int": 1, "pre_FEC_SER_exp (negative)": 9}
+# A bad one's: 5e-4, all of them corrected. Simulator values too: no public log of such a port is known.
+_NOISY = {"pre_FEC_SER_int": 5, "pre_FEC_SER_exp (negative)": 4, "cw_corrected": 73412, "cw_corrected_accum": 73412}
+_SECONDS_PER_FLAP = 6
 
 
 def view(name: str, ports: str | None) -> Callable[[node.Node, list[node.Card], Release], str]:
@@ -74,6 +77,12 @@ def counters(simulated: node.Node, card: node.Card, port: int) -> dict[str, int]
     up = simulated.port_up(card, port)
     values = dict.fromkeys(COUNTERS, 0)
     values.update(_SOUND if up else {"pcs_local_faults": 1})
+    if up and simulated.port_fault(faults.PORT_SYMBOL_ERRORS, card, port):
+        values.update(_NOISY)
+    flapping = simulated.port_fault(faults.PORT_FLAPPING, card, port)
+    if flapping:
+        times = 1 + int(max(0.0, paths.now() - flapping["since"])) // _SECONDS_PER_FLAP
+        values.update({"pcs_local_faults": times, "pcs_link_restores": times})
     return values
 
 

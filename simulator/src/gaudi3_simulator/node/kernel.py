@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from . import driver_log, faults, kernel_log, node, paths, processes, releases, strictness, sysfs
+from . import driver_log, fault_log, faults, kernel_log, node, paths, processes, releases, strictness, sysfs
 
 FIRMWARE = "/lib/firmware/habanalabs"
 SERVED = (releases.COMPAT, *releases.MODULES)
@@ -101,9 +101,11 @@ def _insert(simulated: node.Node, name: str, parameters: dict[str, str]) -> None
         _log_rdma(simulated)
     if name == node.DRIVER:
         # The remedies that work on hardware: the driver is loaded now, and it is the installed one.
-        simulated.clear_fault(faults.DRIVER_NOT_LOADED)
-        simulated.clear_fault(faults.VERSION_SKEW)
+        for kind in faults.ENDS_WITH_LOAD:
+            simulated.clear_fault(kind)
         probe(simulated)
+    if name == node.NIC and simulated.driver_up:
+        fault_log.write(simulated, faults.MAC_TIMEOUT)
 
 
 def probe(simulated: node.Node) -> None:
@@ -117,8 +119,11 @@ def probe(simulated: node.Node) -> None:
         _log(simulated, driver_log.found(card, kind.pci_device))
         if firmware is None:
             _log(simulated, *driver_log.no_firmware(card, version, kind.generation), level=kernel_log.ERROR)
-        else:
+        elif not simulated.has_fault(faults.CPU_TIMEOUT, card.index):
             _log(simulated, *driver_log.added(card, version, firmware, kind.device_type, kind.memory_total_mib))
+    if firmware is not None:
+        fault_log.write(simulated, faults.CPU_TIMEOUT)
+        fault_log.write(simulated, faults.BAD_PAGETABLE)
     if firmware is not None and simulated.loaded(node.RDMA):
         _log_rdma(simulated)
 

@@ -6,7 +6,7 @@ import os
 
 from . import paths
 
-ERROR, WARNING, NOTICE, INFO = 3, 4, 5, 6
+EMERGENCY, ALERT, ERROR, WARNING, NOTICE, INFO = 0, 1, 3, 4, 5, 6
 _JOURNAL = "/run/systemd/journal/socket"
 
 

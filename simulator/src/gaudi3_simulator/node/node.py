@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import board, cards, faults, releases, store, strictness
+from . import board, cards, faults, paths, releases, store, strictness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ class Node:
         self.state = state
         self.runtime = runtime
         self.all_cards = [Card(content) for content in state["cards"]]
+        for fault in state["faults"]:
+            if fault["kind"] == faults.SPI_RELEASE:
+                card = self.all_cards[fault["card"]]
+                card.spi = releases.preboot(releases.previous(card.spi.split("-")[2]), self.board.generation)
 
     @classmethod
     def load(cls) -> Node:
@@ -68,11 +72,16 @@ class Node:
                 yield fault
 
     def _lasts(self, fault: dict[str, Any]) -> bool:
-        """Whether the fault is still there: the one that is a process ends with that process."""
-        if fault["kind"] != faults.DEVICE_ACQUIRED:
-            return True
-        held = cards.holder(fault["card"])
-        return held is not None and held.pid == fault["pid"]
+        """Whether the fault is still there: some end when somebody does what ends them on hardware."""
+        kind = fault["kind"]
+        if kind == faults.DEVICE_ACQUIRED:  # it is a process, and ends with it
+            held = cards.holder(fault["card"])
+            return held is not None and held.pid == fault["pid"]
+        if kind in faults.MODULE_FILES:  # somebody builds the modules
+            return not any(paths.read_text(path) for path in fault["files"])
+        if kind == faults.BAD_PAGETABLE:
+            return not self.passthrough
+        return True
 
     def has_fault(self, kind: str, card: int | None = None) -> bool:
         """Whether such a fault is active."""
@@ -107,13 +116,25 @@ class Node:
         return str(self.runtime.get("boot_options", "")).split()
 
     @property
+    def passthrough(self) -> bool:
+        """Whether the kernel was told not to translate what devices read and write."""
+        return "iommu=pt" in self.boot_options or "iommu.passthrough=1" in self.boot_options
+
+    @property
     def cards(self) -> list[Card]:
         """Cards that are on the bus."""
         return [card for card in self.all_cards if not self.has_fault(faults.CARD_MISSING, card.index)]
 
     def status(self, card: Card) -> str:
         """The driver's word for the card's condition."""
-        return "In reset" if self.has_fault(faults.CARD_IN_RESET, card.index) else "Operational"
+        for kind, word in faults.STATUS.items():
+            if self.has_fault(kind, card.index):
+                return word
+        return "Operational"
+
+    def is_disabled(self, card: Card) -> bool:
+        """Whether the driver has given the card up."""
+        return any(self.has_fault(kind, card.index) for kind in faults.DISABLED)
 
     def pcie_width(self, card: Card) -> int:
         """Lanes in use."""
@@ -175,18 +196,30 @@ class Node:
         """Whether the external ports are network devices of this host."""
         return self.profile.port_devices and self.loaded(ETHERNET) and self.loaded(NIC)
 
+    def port_fault(self, kind: str, card: Card, port: int) -> dict[str, Any] | None:
+        """The fault of a kind at one port."""
+        return next((fault for fault in self.faults(kind, card.index) if fault["port"] == port), None)
+
     def port_enabled(self, card: Card, port: int) -> bool:
         """Whether somebody brought the external port up, cable or not."""
         return port in self.runtime["ports_up"].get(str(card.index), ())
 
     def port_up(self, card: Card, port: int) -> bool:
         """Link of one port: internal ones come up with the driver, external ones when asked to and cabled."""
-        if not (self.driver_up and self.loaded(NIC)) or self.has_fault(faults.CARD_IN_RESET, card.index):
+        if not (self.driver_up and self.loaded(NIC)) or self.status(card) != "Operational":
+            return False
+        if any(self.port_fault(kind, card, port) for kind in (faults.PORT_DOWN, faults.MAC_TIMEOUT)):
+            return False
+        if self.port_fault(faults.PORT_FLAPPING, card, port) and not _flapped_up(paths.now(), port):
             return False
         if port not in self.board.external_ports:
             return True
-        if any(fault["port"] == port for fault in self.faults(faults.PORT_DOWN, card.index)):
-            return False
         if not self.profile.cabled and strictness.is_on("uncabled-ports-stay-down"):
             return False
         return self.port_enabled(card, port)
+
+
+def _flapped_up(now: float, port: int) -> bool:
+    """Whether a flapping link is up: drawn anew every two seconds, up for two thirds of the time (simulator values)."""
+    mixed = (int(now) // 2 * 2654435761 + port * 40503) & 0xFFFFFFFF
+    return (mixed ^ mixed >> 15) * 2246822519 >> 13 & 0xFF < 0xAA

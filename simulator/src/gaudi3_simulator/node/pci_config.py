@@ -10,7 +10,6 @@ _SIZE = 256
 _POWER, _EXPRESS, _MSIX = 0x40, 0x70, 0xB0
 _MEMORY_64_PREFETCHABLE = 0x14220C  # IORESOURCE flags of a 64-bit prefetchable memory region
 _REGIONS = ((0, 1 << 29), (2, 1 << 20), (4, 1 << 37))
-_SPEED_CODE = {4: 4, 5: 5}
 
 
 def regions(bus: int) -> list[tuple[int, int, int]]:
@@ -25,9 +24,15 @@ def regions(bus: int) -> list[tuple[int, int, int]]:
 
 
 def configuration(
-    vendor: int, device: int, revision: int, bus: int, generation: int, width: tuple[int, int], enabled: bool
+    vendor: int,
+    device: int,
+    revision: int,
+    bus: int,
+    generation: tuple[int, int],
+    width: tuple[int, int],
+    enabled: bool,
 ) -> bytes:
-    """The first 256 bytes: header and capability list; ``width`` is what the link can do and what it does."""
+    """The first 256 bytes: header and capability list; ``generation`` and ``width``: what the link can do and does."""
     space = bytearray(_SIZE)
 
     def put(offset: int, value: int, size: int) -> None:
@@ -51,7 +56,7 @@ def configuration(
     put(_POWER + 1, _EXPRESS, 1)
     put(_POWER + 2, 0x0003, 2)
 
-    speed = _SPEED_CODE[generation]
+    speed, current = generation  # the codes of the speeds are the numbers of the generations
     put(_EXPRESS, 0x10, 1)
     put(_EXPRESS + 1, _MSIX, 1)
     put(_EXPRESS + 2, 0x0002, 2)  # version 2, endpoint
@@ -59,7 +64,7 @@ def configuration(
     put(_EXPRESS + 0x08, 0x2930, 2)
     put(_EXPRESS + 0x0C, speed | width[0] << 4, 4)
     put(_EXPRESS + 0x10, 0x0040, 2)
-    put(_EXPRESS + 0x12, speed | width[1] << 4 | 1 << 12, 2)
+    put(_EXPRESS + 0x12, current | width[1] << 4 | 1 << 12, 2)
     put(_EXPRESS + 0x2C, (1 << (speed + 1)) - 2, 4)  # every speed up to the card's
     put(_EXPRESS + 0x30, speed, 2)
     put(_EXPRESS + 0x32, 0x001E, 2)

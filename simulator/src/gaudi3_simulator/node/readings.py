@@ -18,8 +18,8 @@ MIB = 1024 * 1024
 ABSURD_TEMPERATURE_C = 505712272
 """What one public monitor met on a card that could not be read (it skips values above 300)."""
 
-# Faults that change readings alone.
-TEMPERATURE_ABSURD = "temperature-absurd"
+# "Tens of GB" in public reports of memory that a killed process left behind: a simulator value.
+KEPT_MIB = 40 * 1024
 
 # Draw of the 12 V rail: 31 W on a Gaudi 2 at rest or nearly so (a public log of 1.12.1); of a Gaudi 3 UNCONFIRMED.
 RAIL_12V_IDLE_W = 22
@@ -89,6 +89,8 @@ def _read(simulated: node.Node, card: node.Card, holder: Holder | None, warmth: 
     reading = Reading()
     level = warmth.follow(card.index, holder)
     resetting = simulated.status(card) != "Operational"
+    if simulated.is_disabled(card):
+        return reading  # the driver refuses every question about such a card, so N/A; what hl-smi prints is UNCONFIRMED
     if resetting and not is_on("hl-smi-numbers-in-reset"):
         return reading
 
@@ -96,6 +98,8 @@ def _read(simulated: node.Node, card: node.Card, holder: Holder | None, warmth: 
         return _noise(simulated.state["seed"] + 31 * card.index + what, now, width)
 
     used = board.memory_idle_mib
+    if simulated.has_fault(faults.MEMORY_KEPT, card.index):
+        used += KEPT_MIB
     working = level.busy and not resetting
     reading.utilization = board.utilization_busy + noise(1, 3) if working else 0
     if holder and not resetting:
@@ -115,7 +119,7 @@ def _read(simulated: node.Node, card: node.Card, holder: Holder | None, warmth: 
 
 
 def _temperature(simulated: node.Node, card: node.Card, heat: float) -> int:
-    if simulated.has_fault(TEMPERATURE_ABSURD, card.index):
+    if simulated.has_fault(faults.TEMPERATURE_ABSURD, card.index):
         return ABSURD_TEMPERATURE_C
     if simulated.has_fault(faults.TEMPERATURE_ZERO, card.index):
         return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from . import cards, modules, node, paths, releases, store, sysfs_accel, sysfs_network, sysfs_pci, tree
+from . import cards, faults, modules, node, paths, releases, store, sysfs_accel, sysfs_network, sysfs_pci, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def desired(simulated: node.Node) -> dict[str, Entry]:
         if simulated.driver_up:
             files.update(sysfs_accel.entries(simulated, card))
             files.update(sysfs_network.entries(simulated, card))
+    if simulated.has_fault(faults.RELEASE_MISMATCH):
+        files[cards.ACQUIRE_STATUS] = tree.Text(f"{cards.GENERIC_FAILURE}\n")
     for module in simulated.runtime["modules"]:
         for name, text in _module_attributes(simulated, module).items():
             files[f"{MODULE}/{module}/{name}"] = tree.Text(text + "\n")

@@ -6,7 +6,7 @@ gives ``soft_reset`` and ``soft_reset_cnt`` only to cards for inference. Version
 
 from __future__ import annotations
 
-from . import cards, faults, node, strictness
+from . import cards, faults, node, readings, strictness
 from .sysfs_pci import DEVICES
 from .tree import CardFile, Device, Link, Text
 
@@ -81,7 +81,11 @@ def _readings(simulated: node.Node, card: node.Card, pci: str) -> dict[str, Entr
     # Which sensors a Gaudi 3 has is UNCONFIRMED. The values are those of an idle card: a file cannot follow a job.
     number = card.index + 1
     hwmon = f"{pci}/hwmon/hwmon{number}"
-    celsius = 0 if simulated.has_fault(faults.TEMPERATURE_ZERO, card.index) else kind.temperature_idle_c
+    celsius = kind.temperature_idle_c
+    if simulated.has_fault(faults.TEMPERATURE_ZERO, card.index):
+        celsius = 0
+    elif simulated.has_fault(faults.TEMPERATURE_ABSURD, card.index):
+        celsius = readings.ABSURD_TEMPERATURE_C
     for name, text in {
         "name": kind.product,
         "temp1_input": str(celsius * 1000),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from . import board, node, paths, strictness
+from . import board, faults, node, paths, strictness
 from .sysfs_pci import DEVICES
 from .tree import Device, Link, Text
 
@@ -36,7 +36,8 @@ def entries(simulated: node.Node, card: node.Card) -> dict[str, Entry]:
         folder = f"{RDMA}/hbl_{card.index}"
         files.update({f"{folder}/{name}": Text(text + "\n") for name, text in _rdma(simulated, card).items()})
         files[f"{folder}/device"] = Link(f"../../../bus/pci/devices/{card.bus_id}")
-        files[f"{DEV}/uverbs{card.index}"] = Device()  # open to all: the kernel's own mode for them
+        if not simulated.has_fault(faults.NO_UVERBS):
+            files[f"{DEV}/uverbs{card.index}"] = Device()  # open to all: the kernel's own mode for them
     return files
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from . import board, node, paths, pci_config, strictness, tree
+from . import board, conditions, node, paths, pci_config, strictness, tree
 from .tree import Link, Text
 
 TYPE_CHECKING = False
@@ -25,7 +25,8 @@ def entries(simulated: node.Node, card: node.Card) -> dict[str, Entry]:
     width = (board.PCIE_WIDTH, simulated.pcie_width(card))
     kind = simulated.board
     numbers = (int(board.PCI_VENDOR, 16), int(kind.pci_device, 16), int(board.PCI_REVISION, 16))
-    space = pci_config.configuration(*numbers, _bus(card), kind.pcie_generation, width, simulated.driver_up)
+    generation = (kind.pcie_generation, conditions.pcie_generation(simulated, card))
+    space = pci_config.configuration(*numbers, _bus(card), generation, width, simulated.driver_up)
     files[f"{folder}/config"] = Text(space, 0o644)
     if simulated.driver_up:
         files[f"{folder}/driver"] = Link(f"../../drivers/{node.DRIVER}")
@@ -47,10 +48,9 @@ def _bus(card: node.Card) -> int:
 def _iommu(simulated: node.Node, card: node.Card) -> dict[str, Entry]:
     """The card's IOMMU group: translated unless the kernel was told ``iommu=pt`` when it started."""
     group = f"{IOMMU}/{_bus(card)}"
-    passthrough = "iommu=pt" in simulated.boot_options or "iommu.passthrough=1" in simulated.boot_options
     return {
         f"{DEVICES}/{card.bus_id}/iommu_group": Link(f"../../../../kernel/iommu_groups/{_bus(card)}"),
-        f"{group}/type": Text("identity\n" if passthrough else "DMA-FQ\n", 0o644),
+        f"{group}/type": Text("identity\n" if simulated.passthrough else "DMA-FQ\n", 0o644),
         f"{group}/devices/{card.bus_id}": Link(f"../../../../bus/pci/devices/{card.bus_id}"),
     }
 
@@ -70,7 +70,7 @@ def _texts(simulated: node.Node, card: node.Card) -> dict[str, str]:
         f"PCI_SLOT_NAME={card.bus_id}",
         f"MODALIAS={modalias}",
     ]
-    speed = f"{kind.pcie_gts:.1f} GT/s PCIe"
+    generation = conditions.pcie_generation(simulated, card)
     low, high = _processors(card.numa_node)
     return {
         "vendor": f"0x{board.PCI_VENDOR}",
@@ -82,8 +82,8 @@ def _texts(simulated: node.Node, card: node.Card) -> dict[str, str]:
         "numa_node": str(card.numa_node),
         "local_cpulist": str(low) if low == high else f"{low}-{high}",
         "local_cpus": _mask(low, high),
-        "max_link_speed": speed,
-        "current_link_speed": speed,
+        "max_link_speed": _speed(kind.pcie_generation),
+        "current_link_speed": _speed(generation),
         "max_link_width": str(board.PCIE_WIDTH),
         "current_link_width": str(simulated.pcie_width(card)),
         "enable": str(int(simulated.driver_up)),
@@ -94,6 +94,11 @@ def _texts(simulated: node.Node, card: node.Card) -> dict[str, str]:
         "modalias": modalias,
         "uevent": "\n".join(uevent),
     }
+
+
+def _speed(generation: int) -> str:
+    """Speed of a lane as the kernel prints it."""
+    return f"{float(conditions.pcie_speed(generation)[: -len('GT/s')]):.1f} GT/s PCIe"
 
 
 def _processors(socket: int) -> tuple[int, int]:
