@@ -154,7 +154,7 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
         image = ensure_image(podman, say, choose(cluster.system, cluster.present_as), dnf=dnf)
         choice = build_chosen()
         if dnf:
-            build_rpm_repository(podman, image, home() / "vendor", choice.releases)
+            build_rpm_repository(podman, image, home() / "vendor", choice.releases, choice.fault)
         # Before the record says otherwise: killed in between, the next run would take the old ones for the new.
         podman.remove([container(cluster, node) for node in _replaced(known, cluster)] if known else [])
         cluster.folder.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from ..podman import Podman
 from .catalogue import packages
 from .deb import Package
+from .faults import BROKEN, Fault, package_set
 from .repository import RELEASES, check_releases
 from .signing import signer
 
@@ -44,13 +45,19 @@ chmod -R u+rwX,go+rX repository
 """
 
 
-def build_rpm_repository(podman: Podman, image: str, dest: Path, releases: Sequence[str] = RELEASES) -> None:
-    """Build ``DEST/artifactory/rhel``, or leave it alone where it is what would be built."""
+def build_rpm_repository(
+    podman: Podman, image: str, dest: Path, releases: Sequence[str] = RELEASES, fault: Fault | None = None
+) -> None:
+    """Build ``DEST/artifactory/rhel``, or leave it alone where it is what would be built.
+
+    Of the faults, those of the package sets are made here; the signature is always good.
+    """
     check_releases(releases)
     private = dest.with_name(f"{dest.name}-signing")
     record = private / "built-rpm.json"
-    every = [each for release in releases for each in packages(release)]
-    inputs = hashlib.sha256(Path(__file__).read_bytes())
+    every = package_set((each for release in releases for each in packages(release)), fault)
+    truncated = fault == "truncated-package"
+    inputs = hashlib.sha256(Path(__file__).read_bytes() + bytes([truncated]))
     for package in every:
         inputs.update(spec(package).encode() + package.content)
     shelves = [dest / "artifactory" / "rhel" / "9" / version for version in VERSIONS]
@@ -69,6 +76,9 @@ def build_rpm_repository(podman: Podman, image: str, dest: Path, releases: Seque
             "run", "--rm", "--network", "none", "-v", f"{work}:/work", "-v", f"{keys}:/keys:ro", image,
             "sh", "/work/build.sh",
         )  # fmt: skip
+        for path in (work / "repository").glob(f"{BROKEN}-*.rpm") if truncated else ():
+            # The index has the size and digest of the whole file.
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         for shelf in shelves:
             shutil.rmtree(shelf, ignore_errors=True)
             shelf.parent.mkdir(parents=True, exist_ok=True)
