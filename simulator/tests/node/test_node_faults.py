@@ -77,10 +77,10 @@ def test_bad_page_tables_end_with_passthrough(machine: Machine) -> None:
 def test_a_container_of_another_release(machine: Machine) -> None:
     path = "/run/gaudi3-simulator/acquire-status"
     machine.ok("node", "fault", "release-mismatch")
-    assert machine.read(path) == "26"
+    assert machine.read(path) == "of a driver of another release than the container's"
     machine.reboot()
     machine.load()
-    assert machine.read(path) == "26"
+    assert machine.read(path) == "of a driver of another release than the container's"
     machine.ok("node", "fault", "release-mismatch", "--clear")
     assert not machine.path(path).exists()
 

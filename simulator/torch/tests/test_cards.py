@@ -250,6 +250,14 @@ def test_a_card_that_is_not_operational_is_not_acquired(
     assert FAILED in last(run(USE))
 
 
+@pytest.mark.parametrize("more", [{}, {"HLS_MODULE_ID": "3"}])
+def test_no_card_is_acquired_where_the_whole_node_refuses(more: dict[str, str], node: Path, run: Run) -> None:
+    (node / "run/gaudi3-simulator/acquire-status").write_text("of another release\n")
+    done = run(USE, **more)
+    assert FAILED in last(done)
+    assert "is 'of another release'" in done.stderr
+
+
 def test_a_card_without_its_files_is_not_acquired(node: Path, run: Run) -> None:
     (node / "run/gaudi3-simulator/cards/accel2").unlink()
     assert FAILED in last(run(USE, HLS_MODULE_ID="3", HABANA_VISIBLE_MODULES="3"))

@@ -14,9 +14,9 @@ from . import paths
 
 FOLDER = paths.RUN + "/cards"
 FORMAT = 1
-# Where this file is, every acquire on the node fails with the synStatus that it holds.
+# Where this file is, every acquire on the node fails (synStatus 26), and the file says why.
 ACQUIRE_STATUS = paths.RUN + "/acquire-status"
-GENERIC_FAILURE = 26
+OTHER_RELEASE = "of a driver of another release than the container's"
 
 # struct flock: type and start (16 bit each), padding, offset and length (64 bit each), process, padding.
 _WHOLE_FILE = fcntl.F_WRLCK.to_bytes(2, "little") + bytes(30)

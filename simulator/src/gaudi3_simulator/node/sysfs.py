@@ -58,7 +58,7 @@ def desired(simulated: node.Node) -> dict[str, Entry]:
             files.update(sysfs_accel.entries(simulated, card))
             files.update(sysfs_network.entries(simulated, card))
     if simulated.has_fault(faults.RELEASE_MISMATCH):
-        files[cards.ACQUIRE_STATUS] = tree.Text(f"{cards.GENERIC_FAILURE}\n")
+        files[cards.ACQUIRE_STATUS] = tree.Text(f"{cards.OTHER_RELEASE}\n")
     for module in simulated.runtime["modules"]:
         for name, text in _module_attributes(simulated, module).items():
             files[f"{MODULE}/{module}/{name}"] = tree.Text(text + "\n")

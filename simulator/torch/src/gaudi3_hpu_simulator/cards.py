@@ -19,6 +19,8 @@ FOLDER = "GAUDI3_HPU_SIMULATOR_CARDS"
 RESET = "GAUDI3_HPU_SIMULATOR_RESET"
 NODE_STATE = "var/lib/gaudi3-simulator/state.json"
 NODE_FOLDER = "run/gaudi3-simulator/cards"
+# A fault of the whole node: where this file is, it stands for the status of every card, and no card can be acquired.
+NODE_REFUSAL = "run/gaudi3-simulator/acquire-status"
 DEVICE_FILES = "dev/accel"
 SYSFS = "sys/class/accel"
 SERVER_CARDS = 8
@@ -82,6 +84,7 @@ def find() -> Cards:
 def _of_node() -> list[Card]:
     root = _root()
     found: list[Card] = []
+    refusal = root / NODE_REFUSAL
     if (root / DEVICE_FILES).is_dir():
         for path in (root / DEVICE_FILES).iterdir():
             if match := re.fullmatch(r"accel(\d+)", path.name):
@@ -93,7 +96,7 @@ def _of_node() -> list[Card]:
                         _module(sysfs / "module_id", index),
                         str(root / NODE_FOLDER / path.name),
                         str(path),
-                        str(sysfs / "status"),
+                        str(refusal if refusal.exists() else sysfs / "status"),
                     )
                 )
     return sorted(found, key=lambda card: card.index)

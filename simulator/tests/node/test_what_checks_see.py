@@ -1,0 +1,124 @@
+"""What the product's own readers say of a card with a fault: facts of hl-smi, and the exporter's series."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from simulated_machine import Machine
+
+ROOT = Path(__file__).parents[3]
+
+
+def loaded(path: str) -> ModuleType:
+    """A file of the product as a module; neither needs Ansible."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+READER = loaded("plugins/module_utils/hl_smi.py")
+EXPORTER = loaded("roles/hpu_exporter/files/gaudi_hpu_exporter.py")
+
+
+def facts(machine: Machine) -> list[dict[str, Any]]:
+    """The facts of every card, by index."""
+    query = ("-Q", ",".join(READER.QUERY_FIELDS), "-f", "csv,noheader,nounits")
+    rows = READER.parse_csv(machine.ok("hl-smi", *query).out, READER.QUERY_FIELDS)
+    log = READER.parse_log(machine.ok("hl-smi", "-L").out)
+    ports = {}
+    for row in rows:
+        links = READER.parse_links(machine.ok("hl-smi", "-n", "link", "-i", row["bus_id"]).out)
+        ports[row["bus_id"]] = [READER.Port(port, "internal", link) for port, link in links.items()]
+    cards: list[dict[str, Any]] = READER.host_facts(rows, log, ports, True, True)["cards"]
+    return sorted(cards, key=lambda card: int(card["index"]))
+
+
+def flat(value: Any, name: str = "") -> dict[str, Any]:
+    """Facts by their path, without what no fault decides."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if parts is None:
+        return {name: value}
+    return {key: each for part, below in parts for key, each in flat(below, f"{name}.{part}".strip(".")).items()}
+
+
+@pytest.mark.parametrize(
+    ("fault", "changed"),
+    [
+        ("needs-reset", {"status": "Needs reset"}),
+        ("in-device-creation", {"status": "In device creation"}),
+        ("reset-failed", {"status": "Disabled", "temperature_c": None, "memory_used_mib": None}),
+        ("cpu-timeout", {"status": "Disabled", "temperature_c": None}),
+        ("temperature-absurd", {"temperature_c": 505712272}),
+        ("pcie-generation", {"pcie.gen_current": 3, "pcie.speed_current": "8GT/s"}),
+        ("throttled-power", {"violations.power": "1"}),
+        ("throttled-thermal", {"violations.thermal": "1"}),
+        ("ecc-corrected", {"ecc.corrected_volatile": 1}),
+        ("memory-kept", {"memory_used_mib": 672 + 40960}),
+        ("port-down --port 7", {"ports.6.link": "down"}),
+        ("mac-timeout --port 0", {"ports.0.link": "down"}),
+    ],
+)
+@pytest.mark.parametrize("card", [1, 6])
+def test_the_facts_name_the_card(machine: Machine, fault: str, changed: dict[str, Any], card: int) -> None:
+    sound = [flat(each) for each in facts(machine)]
+    machine.ok("node", "fault", *fault.split(), "--card", str(card))
+    for index, (before, after) in enumerate(zip(sound, map(flat, facts(machine)), strict=True)):
+        assert (before == after) is (index != card)
+        if index == card:
+            assert {name: after[name] for name in changed} == changed
+
+
+@pytest.mark.parametrize("card", [0, 5])
+def test_the_facts_name_the_card_with_other_preboot(machine: Machine, card: int) -> None:
+    machine.ok("node", "fault", "spi-release", "--card", str(card))
+    versions = [each["firmware"]["spi"] for each in facts(machine)]
+    assert [versions.count(version) for version in versions] == [1 if each == card else 7 for each in range(8)]
+
+
+@pytest.mark.parametrize("kind", ["row-pending", "port-symbol-errors"])
+@pytest.mark.xfail(strict=True, reason="the facts hold neither rows that wait to be replaced nor counters of ports")
+def test_what_the_facts_do_not_hold(machine: Machine, kind: str) -> None:
+    sound = facts(machine)
+    machine.ok("node", "fault", kind, "--card", "2")
+    assert facts(machine) != sound
+
+
+def exported(machine: Machine) -> str:
+    """The exporter's page of this machine."""
+
+    class Tool:
+        """hl-smi, started in this process."""
+
+        timeout = 60.0
+
+        def run(self, *arguments: str) -> str:
+            return machine.ok("hl-smi", *arguments).out
+
+    reader = EXPORTER.Reader(Tool(), 15.0, 60.0)
+    while reader.step() <= 0:  # one call of hl-smi each
+        pass
+    return str(EXPORTER.render(*reader.snapshot()))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["reset-failed", "temperature-absurd", "pcie-generation", "ecc-corrected", "memory-kept", "port-down"],
+)
+def test_the_exporters_page_changes(machine: Machine, kind: str) -> None:
+    def page() -> list[str]:
+        return [line for line in exported(machine).splitlines() if "seconds" not in line and "timestamp" not in line]
+
+    machine.ok("manage_network_ifs.sh", "--up")
+    sound = page()
+    assert any(line.startswith("habanalabs_temperature_onchip") for line in sound)
+    machine.ok("node", "fault", kind, "--card", "3")
+    assert page() != sound
