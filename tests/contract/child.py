@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -71,11 +72,19 @@ def run(row: Row, twin: Twin) -> Outcome:
             late = False
         except subprocess.TimeoutExpired:
             late = True
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
+            output = _end(process)
     seconds = time.monotonic() - started
     result, line = _judge(row, process.returncode, output, late)
     return Outcome(result, line, seconds, output)
+
+
+def _end(process: subprocess.Popen[str]) -> str:
+    """End a program; torchrun passes SIGTERM on to its workers, which are in sessions of their own."""
+    os.killpg(process.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return process.communicate(timeout=20)[0]
+    os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate()[0]
 
 
 def _judge(row: Row, code: int, output: str, late: bool) -> tuple[str, str]:
