@@ -53,6 +53,16 @@ def test_building_the_modules_ends_it(machine: Machine, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["module-not-built", "module-empty"])
+def test_clearing_it_late_brings_nothing_old_back(machine: Machine, kind: str) -> None:
+    machine.ok("node", "fault", kind)
+    machine.install("1.20.1-97")
+    built = machine.names(DKMS)
+    assert built != MODULES, "a release without habanalabs_compat"
+    machine.ok("node", "fault", "--clear-all")
+    assert machine.names(DKMS) == built
+
+
+@pytest.mark.parametrize("kind", ["module-not-built", "module-empty"])
 def test_without_packages_there_is_no_module_to_lose(bare, kind: str) -> None:  # type: ignore[no-untyped-def]
     result = bare("gaudi-1", 1).run("node", "fault", kind)
     assert result.err == "gaudi3-simulator-node: no driver is installed: install the vendor's packages first\n"
