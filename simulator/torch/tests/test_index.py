@@ -20,8 +20,6 @@ ACTIVE = "habana active device: {} != 0"
         lambda device: torch.zeros(2, 2).to(device),
         lambda device: torch.ones(1, device="hpu").to(device),
         lambda device: torch.empty_strided((2, 2), (1, 2), device=device),
-        lambda device: torch.hpu.set_device(device),
-        lambda device: torch.hpu.set_device(device.index),
         lambda device: torch.hpu.device(device).__enter__(),
         lambda device: torch.accelerator.set_device_index(device.index),
         lambda device: torch.hpu.Stream(device),
@@ -110,3 +108,22 @@ def test_names_that_habanas_module_has() -> None:
         assert torch.hpu.memory_cached() == torch.hpu.memory_reserved()
     with pytest.warns(FutureWarning, match="max_memory_reserved"):
         assert torch.hpu.max_memory_cached() == torch.hpu.max_memory_reserved()
+
+
+@pytest.mark.parametrize(
+    ("visible", "index", "module"), [("", 0, "0"), ("", 5, "5"), ("2,3", 1, "3"), ("6,4,5", 2, "5")]
+)
+def test_set_device_chooses_a_module_and_the_index_stays(
+    run: Callable[..., Any], visible: str, index: int, module: str
+) -> None:
+    result = run(
+        f"import os, torch; torch.hpu.set_device({index}); torch.ones(1, device='hpu');"
+        "print(os.environ['HLS_MODULE_ID'], torch.hpu.current_device())",
+        **({"HABANA_VISIBLE_MODULES": visible} if visible else {}),
+    )
+    assert result.stdout.split() == [module, "0"], result.stderr
+
+
+def test_set_device_refuses_a_place_that_is_not_there() -> None:
+    with pytest.raises(AssertionError, match="Trying to open device with idx=11"):
+        torch.hpu.set_device(11)

@@ -54,7 +54,7 @@ def timed_by_torch() -> float:
         (timed_by_torch, "no time it takes is a Gaudi's"),
         (lambda: torch.hpu.utilization(), "has no utilisation"),
         (lambda: torch.empty(1, device="hpu:8"), "habana active device: 8 != 0"),
-        (lambda: torch.hpu.set_device(-5) or torch.hpu.set_device(11), "habana active device: 11 != 0"),
+        (lambda: torch.accelerator.set_device_index(11), "habana active device: 11 != 0"),
     ],
 )
 def test_refused(attempt: Callable[[], Any], sentence: str) -> None:

@@ -53,7 +53,7 @@ def collectives(rank: int) -> dict[str, Any]:
     else:
         dist.recv(half, 0)
     seen["recv"] = half.tolist()
-    dist.barrier()
+    dist.barrier(device_ids=[dist.get_rank()])  # as accelerate does: the card has index 0 all the same
     objects: list[Any] = [None, None]
     dist.all_gather_object(objects, {"rank": rank})
     seen["objects"] = objects

@@ -171,12 +171,17 @@ def current_device() -> int:
 
 
 def set_device(device: Any) -> None:
-    """Use this card, which has to be the one with the index 0: a process has no other."""
+    """Choose the module for this process before its card is in use; the card's index is 0 afterwards, too.
+
+    The index is the module's place among the visible ones, as in hpu/__init__.py of Habana's bridge 1.19: programs
+    such as DeepSpeed give the local rank. A module that the launcher has chosen stays.
+    """
     index = _get_device_index(device, optional=True)
-    one_card(index)
-    # Where index-is-zero is off: as release 1.19 of Habana's bridge, by whose hpu/__init__.py it is the module's place.
-    if index > 0 and not is_initialized() and HLS_MODULE_ID_VAR not in os.environ:
-        os.environ[HLS_MODULE_ID_VAR] = str(_get_available_modules_from_environ()[index])
+    modules = _get_available_modules_from_environ()
+    if index not in modules and not 0 <= index < len(modules):
+        raise AssertionError(f"Trying to open device with idx={index} when only {modules} are available")
+    if HLS_MODULE_ID_VAR not in os.environ and not is_initialized() and 0 <= index < len(modules):
+        os.environ[HLS_MODULE_ID_VAR] = str(modules[index])
 
 
 def exchange_device(device: int) -> int:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from functools import wraps
 from typing import Any
 
 import torch.distributed as dist
+from torch.distributed import distributed_c10d
 
 import habana_frameworks.torch  # noqa: F401
 from gaudi3_hpu_simulator.load import extension
@@ -34,6 +36,22 @@ def _create(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
 def _register() -> None:
     if "hccl" not in dist.Backend.backend_list:
         dist.Backend.register_backend("hccl", _create, devices=["hpu"])
+
+
+def _ignore_devices_of_barriers() -> None:
+    """Let a barrier name any card, as Habana's process group ignores a barrier's options.
+
+    torch makes a tensor on the card that `device_ids` names, by its index, and accelerate gives the rank.
+    """
+    original = distributed_c10d.barrier
+
+    @wraps(original)
+    def barrier(*arguments: Any, **options: Any) -> Any:
+        if dist.is_initialized() and dist.get_backend(arguments[0] if arguments else options.get("group")) == "hccl":
+            arguments, options = arguments[:2], {**options, "device_ids": None}
+        return original(*arguments, **options)
+
+    distributed_c10d.barrier = dist.barrier = barrier
 
 
 def initialize_distributed_hpu(
@@ -76,3 +94,4 @@ def _module(local_rank: int) -> str:
 
 initialize_distributed_hpu()
 _register()
+_ignore_devices_of_barriers()
