@@ -47,7 +47,8 @@ def _ignore_devices_of_barriers() -> None:
 
     @wraps(original)
     def barrier(*arguments: Any, **options: Any) -> Any:
-        if dist.is_initialized() and dist.get_backend(arguments[0] if arguments else options.get("group")) == "hccl":
+        group = arguments[0] if arguments else options.get("group")
+        if dist.is_initialized() and "hccl" in distributed_c10d.get_backend_config(group):
             arguments, options = arguments[:2], {**options, "device_ids": None}
         return original(*arguments, **options)
 
