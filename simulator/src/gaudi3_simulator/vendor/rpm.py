@@ -26,13 +26,13 @@ _NAMES = {"habanalabs-dkms": "habanalabs"}
 _SECTIONS = {"preinst": "%pre", "postinst": "%post", "prerm": "%preun", "postrm": "%postun"}
 _BUILD = r"""
 set -eu
-cd /work
+cd /build
 cp -r /keys /tmp/gnupg
 chmod 0700 /tmp/gnupg
 export GNUPGHOME=/tmp/gnupg
 gpg --batch --quiet --import /tmp/gnupg/key.asc
 for spec in specs/*.spec; do
-  rpmbuild -bb --quiet --define '_topdir /tmp/rpm' --define "_sourcedir /work/trees/$(basename "$spec" .spec)" \
+  rpmbuild -bb --quiet --define '_topdir /tmp/rpm' --define "_sourcedir /build/trees/$(basename "$spec" .spec)" \
     --define '_dbpath /tmp/rpmdb' --define '_build_id_links none' --define '__os_install_post %{nil}' \
     --define 'debug_package %{nil}' --define 'source_date_epoch_from_changelog 0' "$spec"
 done
@@ -73,8 +73,8 @@ def build_rpm_repository(
         _lay_out(work, every)
         (work / "build.sh").write_text(_BUILD.replace("FINGERPRINT", sign.fingerprint))
         podman.run(
-            "run", "--rm", "--network", "none", "-v", f"{work}:/work", "-v", f"{keys}:/keys:ro", image,
-            "sh", "/work/build.sh",
+            "run", "--rm", "--network", "none", "-v", f"{work}:/build", "-v", f"{keys}:/keys:ro", image,
+            "sh", "/build/build.sh",
         )  # fmt: skip
         for path in (work / "repository").glob(f"{BROKEN}-*.rpm") if truncated else ():
             # The index has the size and digest of the whole file.
