@@ -31,7 +31,11 @@ class Rule:
 
 def rules() -> list[Rule]:
     """Every row, checked; ValueError names the first that is wrong."""
-    found = [Rule(**row) for row in yaml.safe_load(SOURCE.read_text()) or []]
+    rows = yaml.safe_load(SOURCE.read_text())
+    for row in rows:
+        if row["state"] not in ("on", "off"):
+            raise ValueError(f"{row['id']}: state is {row['state']!r}, but it has to be \"on\" or \"off\", in quotes.")
+    found = [Rule(**{**row, "state": row["state"] == "on"}) for row in rows]
     for rule in found:
         if rule.where not in ("device", "node"):
             raise ValueError(f"{rule.id}: where is {rule.where!r}, but it has to be device or node.")
