@@ -34,7 +34,7 @@ def rules() -> list[Rule]:
     rows = yaml.safe_load(SOURCE.read_text())
     for row in rows:
         if row["state"] not in ("on", "off"):
-            raise ValueError(f"{row['id']}: state is {row['state']!r}, but it has to be \"on\" or \"off\", in quotes.")
+            raise ValueError(f'{row["id"]}: state is {row["state"]!r}, but it has to be "on" or "off", in quotes.')
     found = [Rule(**{**row, "state": row["state"] == "on"}) for row in rows]
     for rule in found:
         if rule.where not in ("device", "node"):
