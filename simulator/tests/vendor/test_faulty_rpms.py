@@ -29,7 +29,7 @@ class Builder(Podman):
 
     def run(self, *arguments: str, check: bool = True, timeout: float = 600) -> None:  # type: ignore[override]
         self.builds += 1
-        work = Path(next(each.partition(":")[0] for each in arguments if each.endswith(":/work")))
+        work = Path(next(each.partition(":")[0] for each in arguments if each.endswith(":/build")))
         (work / "repository").mkdir()
         for spec in sorted((work / "specs").iterdir()):
             self.specs[spec.stem] = spec.read_text()
