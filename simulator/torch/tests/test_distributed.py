@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from typing import Any
 
+import pair
 import pytest
 import shapes
-from conftest import HERE, environment
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What each of the two processes saw; one run for all tests, as starting is most of it."""
-    folder = tmp_path_factory.mktemp("pair")
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(HERE / "worker.py"), str(rank), str(folder)],
-            env=environment(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2"),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-        for rank in range(2)
-    ]  # fmt: skip
-    try:
-        outputs = [process.communicate(timeout=180)[0] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    assert [process.returncode for process in processes] == [0, 0], "\n".join(outputs)
-    return [json.loads((folder / f"seen-{rank}.json").read_text()) for rank in range(2)]
+    return pair.run("worker.py", tmp_path_factory.mktemp("pair"))
 
 
 def test_collectives(seen: list[dict[str, Any]]) -> None:
