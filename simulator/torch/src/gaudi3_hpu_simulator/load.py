@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gaudi3_hpu_simulator.strictness import is_on
+from gaudi3_hpu_simulator.strictness import states
 
 REAL_DISTRIBUTION = "habana-torch-plugin"
 OWN_DISTRIBUTION = "gaudi3-hpu-simulator"
@@ -46,32 +46,32 @@ def extension() -> Any:
     import torch  # noqa: F401  # its libraries have to be there first
 
     from gaudi3_hpu_simulator import cards, operations
-    from gaudi3_hpu_simulator.strictness_rules import RULES
 
     core: Any = importlib.import_module("gaudi3_hpu_simulator._C")
-    core.set_rules({rule: is_on(rule) for rule in RULES})
+    rules = states()
+    core.set_rules(rules)
     operations.choose(core)
     found = cards.find()
     machine = core.Machine()
     machine.cards = [core.Card(**vars(card)) for card in found.cards]
     machine.absent, machine.folder, machine.reset_seconds = found.absent, found.folder, found.reset_seconds
-    machine.one_holder = is_on("card-has-one-holder")
-    machine.modules_choose = is_on("module-chooses-card")
-    machine.operational_only = is_on("card-must-be-operational")
-    machine.resets = is_on("card-resets-after-unclean-death")
+    machine.one_holder = rules["card-has-one-holder"]
+    machine.modules_choose = rules["module-chooses-card"]
+    machine.operational_only = rules["card-must-be-operational"]
+    machine.resets = rules["card-resets-after-unclean-death"]
     core.load(
         machine,
         found.memory,
-        heeds_host=is_on("host-memory-bounds-card"),
-        one_index=is_on("index-is-zero"),
-        kernel_path=_needs_kernels(cards.on_node()),
+        heeds_host=rules["host-memory-bounds-card"],
+        one_index=rules["index-is-zero"],
+        kernel_path=rules["operations-need-kernel-path"] and _asks_for_kernels(cards.on_node()),
     )
     return core
 
 
-def _needs_kernels(on_node: bool) -> bool:
-    """Whether the first operation asks for GC_KERNEL_PATH: on a node, and wherever the variable is set."""
-    return is_on("operations-need-kernel-path") and (on_node or "GC_KERNEL_PATH" in os.environ)
+def _asks_for_kernels(on_node: bool) -> bool:
+    """Whether GC_KERNEL_PATH matters here: on a node, and wherever the variable is set."""
+    return on_node or "GC_KERNEL_PATH" in os.environ
 
 
 @cache

@@ -17,7 +17,12 @@ FILE = "/var/lib/gaudi3-simulator/strictness"
 
 def is_on(rule: str) -> bool:
     """Whether the rule holds here; KeyError for one that does not exist, ValueError for a setting of one."""
-    return {**RULES, **_parsed(_file()), **_parsed(os.environ.get(VARIABLE, ""))}[rule]
+    return states()[rule]
+
+
+def states() -> dict[str, bool]:
+    """Every rule and whether it holds here; ValueError for a setting of one that does not exist."""
+    return {**RULES, **_parsed(_file()), **_parsed(os.environ.get(VARIABLE, ""))}
 
 
 def _file() -> str:
