@@ -140,7 +140,14 @@ def make(
     host.write("/proc/1/comm", "systemd\n")
     host.path("/proc/1/root").symlink_to("/")
     host.path("/run/systemd/system").mkdir(parents=True)
-    for each in ("/etc/systemd/system", "/etc/security/limits.d", "/etc/default", "/etc/prometheus", "/var/lib"):
+    for each in (
+        "/etc/systemd/system",
+        "/etc/modules-load.d",
+        "/etc/security/limits.d",
+        "/etc/default",
+        "/etc/prometheus",
+        "/var/lib",
+    ):
         host.path(each).mkdir(parents=True, exist_ok=True)
     host.path("/usr/bin").mkdir(parents=True, exist_ok=True)
     host.path("/usr/bin/python3").symlink_to(host.interpreter)

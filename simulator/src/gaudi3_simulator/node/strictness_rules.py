@@ -40,6 +40,6 @@ RULES: dict[str, bool] = {
     "venv-in-closed-home": True,
     "package-redirect": True,
     "download-redirect": True,
-    "modules-load-d": False,
+    "modules-load-d": True,
     "empty-module": True,
 }
