@@ -45,7 +45,8 @@ options:
   ports_up:
     description:
       - Whether to bring the external ports up after a load, and where none of them is up.
-      - Where no card has a network device, as on some virtual machines and PCIe cards, the ports are skipped with a warning.
+      - Where no card has a network device, as on some virtual machines and PCIe cards, the ports are skipped with a
+        warning.
     type: bool
     default: true
   expected_preboot:

@@ -69,7 +69,8 @@ ansible_facts:
           type: str
           sample: the cards have network ports of their own
         generation:
-          description: Generation that all cards share, V(gaudi), V(gaudi2) or V(gaudi3); null where they differ or are unknown.
+          description: Generation that all cards share, V(gaudi), V(gaudi2) or V(gaudi3); null where they differ or are
+            unknown.
           type: str
           sample: gaudi3
         rdma_devices:
