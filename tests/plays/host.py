@@ -186,7 +186,7 @@ def _vendor(host: Host, kernel: str) -> dict[str, str]:
     host.write(apt_node.SOURCE, source.entry(apt_node.KEYRING, fingerprints(_KEY)[0]))
     host.write(apt_node.PIN, preferences(RELEASE))
     running = kernel or os.uname().release
-    needed = (f"linux-headers-{running}", f"linux-modules-extra-{running}", "ethtool")
+    needed = ("build-essential", f"linux-headers-{running}", f"linux-modules-extra-{running}", "ethtool")
     return {**dict.fromkeys(PACKAGES, RELEASE), **dict.fromkeys(needed, "1")}
 
 

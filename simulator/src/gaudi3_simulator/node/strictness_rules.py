@@ -36,7 +36,7 @@ RULES: dict[str, bool] = {
     "no-port-devices-fail": True,
     "nic-counters": True,
     "own-name-on-loopback": False,
-    "vendor-sources-file": False,
+    "vendor-sources-file": True,
     "venv-in-closed-home": True,
     "package-redirect": True,
     "download-redirect": True,
