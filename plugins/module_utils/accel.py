@@ -82,13 +82,18 @@ def trouble(found: list[Device], cards: int) -> str:
     return f"{good} of {cards} cards are {OPERATIONAL} ({', '.join(bad)}); see dmesg, then reboot or service the node."
 
 
-def external_ports_down(bus_ids: list[str], sysfs: str = "/sys") -> bool:
-    """Whether the driver has made external ports and none of them was brought up since."""
-    ports = [
+def external_ports(bus_ids: list[str], sysfs: str = "/sys") -> list[str]:
+    """Folders of the network devices that the driver has made for external ports."""
+    return [
         os.path.join(sysfs, "bus", "pci", "devices", bus_id, "net", port)
         for bus_id in bus_ids
         for port in listing(sysfs, "bus", "pci", "devices", bus_id, "net")
     ]
+
+
+def external_ports_down(bus_ids: list[str], sysfs: str = "/sys") -> bool:
+    """Whether the driver has made external ports and none of them was brought up since."""
+    ports = external_ports(bus_ids, sysfs)
     return bool(ports) and not any(_brought_up(port) for port in ports)
 
 

@@ -22,6 +22,9 @@ PROC = "/proc"
 MODULES = "/lib/modules"
 BOOT = "/boot"
 
+# Network devices of external ports come some time after their modules and cards.
+_PORTS_TIMEOUT = 30
+
 _REBOOT = "set synapseai_reboot_allowed=true to reboot the node instead"
 
 
@@ -125,14 +128,31 @@ class Driver:
                     advice = "enrol its key at the console (mokutil --import), or switch Secure Boot off"
                 self.fail(f"Module {name} cannot be loaded ({complaint}); {advice}.")
 
-    def bring_ports_up(self) -> None:
-        """Run the vendor's script; a load leaves the external ports down."""
+    def has_ports(self, timeout: int) -> bool:
+        """Whether a card has a network device, which virtual machines and PCIe cards may not show."""
+        deadline = time.monotonic() + min(timeout, _PORTS_TIMEOUT)
+        bus_ids = [card.bus_id for card in self.cards]
+        while not accel.external_ports(bus_ids, SYSFS):
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(1)
+        return True
+
+    def bring_ports_up(self, timeout: int) -> bool:
+        """Run the vendor's script, as a load leaves the external ports down; False where there is none of them."""
+        if not self.has_ports(timeout):
+            self.module.warn(
+                "No card has a network device, so there is no external port to bring up; set synapseai_ports_up=false "
+                "where that is right."
+            )
+            return False
         script = self.module.params["network_script"]
         if not os.path.exists(script):
             self.fail(f"The external ports cannot be brought up without {script}; install habanalabs-qual.")
         complaint = self.run([script, "--up"])
         if complaint:
             self.fail(f"The external ports cannot be brought up ({complaint}); look at {script} --status.")
+        return True
 
     def settled(self, timeout: int) -> list[accel.Device]:
         """The devices, once all work or time is up."""

@@ -43,7 +43,10 @@ options:
     type: bool
     default: false
   ports_up:
-    description: Whether to bring the external ports up after a load, and where none of them is up.
+    description:
+      - Whether to bring the external ports up after a load, and where none of them is up.
+      - Where no card has a network device, as on some virtual machines and PCIe cards, the ports are skipped with a
+        warning.
     type: bool
     default: true
   expected_preboot:
@@ -202,7 +205,7 @@ def main() -> None:
         driver.load(plan)
     found = driver.settled(module.params["timeout"] if plan.load and not predicted else 0)
     if ports and not module.check_mode:
-        driver.bring_ports_up()
+        ports = driver.bring_ports_up(module.params["timeout"])
     if wanted and not held and not predicted:
         driver.judge(found)
         driver.caution(found)

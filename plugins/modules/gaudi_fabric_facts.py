@@ -68,6 +68,11 @@ ansible_facts:
           description: Why this kind.
           type: str
           sample: the cards have network ports of their own
+        generation:
+          description: Generation that all cards share, V(gaudi), V(gaudi2) or V(gaudi3); null where they differ or are
+            unknown.
+          type: str
+          sample: gaudi3
         rdma_devices:
           description: The RDMA devices of this host.
           type: list
@@ -129,6 +134,7 @@ def main() -> None:
     cards = pci.cards(sysfs)
     devices = fabric.rdma_devices(sysfs)
     facts = asdict(fabric.choose(cards, devices))
+    facts["generation"] = pci.generation_of(cards)
     facts["rdma_devices"] = [asdict(device) for device in devices]
     facts["ports"] = [asdict(port) for port in fabric.external_ports(cards, sysfs)]
     module.exit_json(changed=False, ansible_facts={"gaudi_fabric": facts})

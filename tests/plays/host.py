@@ -140,7 +140,14 @@ def make(
     host.write("/proc/1/comm", "systemd\n")
     host.path("/proc/1/root").symlink_to("/")
     host.path("/run/systemd/system").mkdir(parents=True)
-    for each in ("/etc/systemd/system", "/etc/security/limits.d", "/etc/default", "/etc/prometheus", "/var/lib"):
+    for each in (
+        "/etc/systemd/system",
+        "/etc/modules-load.d",
+        "/etc/security/limits.d",
+        "/etc/default",
+        "/etc/prometheus",
+        "/var/lib",
+    ):
         host.path(each).mkdir(parents=True, exist_ok=True)
     host.path("/usr/bin").mkdir(parents=True, exist_ok=True)
     host.path("/usr/bin/python3").symlink_to(host.interpreter)
@@ -179,7 +186,7 @@ def _vendor(host: Host, kernel: str) -> dict[str, str]:
     host.write(apt_node.SOURCE, source.entry(apt_node.KEYRING, fingerprints(_KEY)[0]))
     host.write(apt_node.PIN, preferences(RELEASE))
     running = kernel or os.uname().release
-    needed = (f"linux-headers-{running}", f"linux-modules-extra-{running}", "ethtool")
+    needed = ("build-essential", f"linux-headers-{running}", f"linux-modules-extra-{running}", "ethtool")
     return {**dict.fromkeys(PACKAGES, RELEASE), **dict.fromkeys(needed, "1")}
 
 

@@ -20,6 +20,8 @@ from . import host as hosts
 from .cluster import Cluster
 from .test_preflight import preflight
 
+VAULT = "https://vault.habana.ai/artifactory/debian"
+
 
 @pytest.fixture
 def rule(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,15 +40,23 @@ def test_preflight_names_a_device_file_that_the_user_cannot_open(rule: None, tmp
     assert any("/dev/accel/accel0" in message and "render" in message for message in run.messages())
 
 
-@pytest.mark.xfail(strict=True, reason="a foreign sources file is found only when packages are to be installed")
-@pytest.mark.parametrize("rule", ["vendor-sources-file"], indirect=True)
-def test_preflight_names_a_foreign_sources_file(rule: None, cluster: Cluster) -> None:
+def test_preflight_names_a_foreign_sources_file(cluster: Cluster) -> None:
+    """With the variable it is moved aside, and nothing else changes."""
     cluster.gaudi(1, cards=1)
+    host = cluster["gaudi-1"]
     (path,) = [path for path in prepared.files() if path.startswith("/etc/apt/sources.list.d/")]
-    cluster["gaudi-1"].write(path, prepared.files()[path].text)
-    run = preflight(cluster, synapseai_repository_url=prepared.REPOSITORY)
-    assert run.returncode != 0
-    assert any(path in message for message in run.messages())
+    host.write(path, prepared.files()[path].text.replace(prepared.REPOSITORY, VAULT))
+    run = preflight(cluster)
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        f"{path} names {VAULT} already, which apt refuses to have twice; set synapseai_take_over_sources=true to "
+        "move it aside, or remove it."
+    ]
+    run = cluster.role("synapseai", "--tags", "synapseai_install", synapseai_take_over_sources=True)
+    assert run.returncode == 0, run.messages()
+    assert run.result("gaudi-1", "Bring the packages to the release (apt)")["taken_over"] == [path]
+    (backup,) = host.path("/etc/apt/sources.list.d").glob("habanalabs_synapseai.list*")
+    assert backup.name.endswith("~")
 
 
 @pytest.mark.xfail(strict=True, reason="gloo and HCCL publish the address that a node finds under its own name")
@@ -65,17 +75,20 @@ def test_a_job_names_the_interface_of_its_node(rule: None, tmp_path: Path, monke
     assert "HCCL_SOCKET_IFNAME" in unit
 
 
-@pytest.mark.xfail(strict=True, reason="the driver's role names no module for the boot")
-@pytest.mark.parametrize("rule", ["modules-load-d"], indirect=True)
+@pytest.mark.parametrize("written", [True, False])
 def test_the_driver_comes_back_after_a_reboot(
-    rule: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], written: bool
 ) -> None:
+    """By the file of the driver's role: with the vendor's alone it does not."""
     host = hosts.make(tmp_path / "gaudi-1", "gaudi-1", cards=2)  # as the driver's role leaves it
     host.write(MODULES_LOAD, modules_load(hosts.RELEASE))
+    if written:
+        ours = hosts.CHECKOUT / "roles/synapseai/files/modules-load.conf"
+        host.write("/etc/modules-load.d/gaudi3-scale.conf", ours.read_text(encoding="utf-8"))
     monkeypatch.setenv("GAUDI3_SIMULATOR_ROOT", str(host.root))
     for volatile in ("/run", "/sys", "/dev"):
         shutil.rmtree(host.path(volatile))
     assert cli.main(["boot"]) == 0
     capsys.readouterr()
     assert cli.main(["status"]) == 0
-    assert json.loads(capsys.readouterr().out)["driver_up"] is True
+    assert json.loads(capsys.readouterr().out)["driver_up"] is written

@@ -135,8 +135,8 @@ class Machine:
         assert (result.returncode, said) == (0, [])
         return result.stdout
 
-    def install(self, release: str = RELEASE, firmware: bool = True) -> None:
-        """What the vendor's packages put on the node."""
+    def install(self, release: str = RELEASE, firmware: bool = True, at_boot: bool = True) -> None:
+        """What the vendor's packages put on the node, and with ``at_boot`` the line of a site that loads the driver."""
         folder = self.path(f"/lib/modules/{os.uname().release}/updates/dkms")
         for old in folder.glob("*.ko") if folder.is_dir() else ():
             old.unlink()
@@ -145,6 +145,9 @@ class Machine:
         if firmware:
             for path, text in releases.firmware_files(release).items():
                 self.write(path, text)
+        if at_boot:
+            names = ("ib_uverbs", *releases.module_names(release))
+            self.write("/etc/modules-load.d/site.conf", "".join(f"{name}\n" for name in names))
 
     def load(self) -> None:
         """Load every module in the documented order of the installed release."""

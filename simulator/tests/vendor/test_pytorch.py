@@ -114,10 +114,11 @@ def test_a_release_is_there_for_the_systems_of_its_support_matrix(monkeypatch: p
     compared = [release for release in matrix.known_releases() if release in pytorch.offered()]
     assert len(compared) > 10
     for release in compared:
-        line = matrix.MATRIX[release.rpartition("-")[0].rpartition(".")[0]]
+        (line,) = (line for line in matrix.LINES if release in line.releases)
         folders = {
             name.lower().replace("redhat", "rhel").translate(str.maketrans("", "", ". ")) for name in line.systems
         }
+        assert line.torch == pytorch.torch_version(release)
         assert set(pytorch.systems(release)) == folders, release
         assert [name.replace(".", "") for name in container_image.systems(release)] == list(pytorch.systems(release))
 

@@ -36,10 +36,10 @@ RULES: dict[str, bool] = {
     "no-port-devices-fail": True,
     "nic-counters": True,
     "own-name-on-loopback": False,
-    "vendor-sources-file": False,
+    "vendor-sources-file": True,
     "venv-in-closed-home": True,
     "package-redirect": True,
     "download-redirect": True,
-    "modules-load-d": False,
+    "modules-load-d": True,
     "empty-module": True,
 }

@@ -25,6 +25,10 @@ if [ -e {root}/refuse ]; then cat {root}/refuse >&2; exit 1; fi
 for name; do :; done
 if [ "$1" = -r ] || [ "$(basename "$0")" = rmmod ]; then rm -r {root}/sys/module/$name; exit; fi
 mkdir -p {root}/sys/module/$name
+if [ $name = habanalabs_en ] && [ ! -e {root}/portless ]; then
+  mkdir -p {root}/sys/bus/pci/devices/0000:19:00.0/net/ens1
+  echo down > {root}/sys/bus/pci/devices/0000:19:00.0/net/ens1/operstate
+fi
 if [ $name = habanalabs ]; then
   cp {root}/loads {root}/sys/module/habanalabs/version
   for card in 0 1; do
@@ -248,13 +252,41 @@ def test_ports_that_were_never_brought_up_are_on_the_next_run(node: Node, run: R
     assert run()["msg"] == (
         f"The external ports cannot be brought up (no ethtool); look at {node.root}/ports.sh --status."
     )
-    port = node.root / "sys/bus/pci/devices/0000:19:00.0/net/ens1"
-    port.mkdir(parents=True)
-    (port / "operstate").write_text("down\n")
     (node.root / "ports_fail").unlink()
     (node.root / "calls").unlink()
     result = run()
     assert (result["changed"], result["ports_brought_up"], node.calls) == (True, True, ["ports --up"])
+
+
+def test_cards_without_port_devices_have_no_ports_to_bring_up(node: Node, run: Run, warnings: list[str]) -> None:
+    """As on virtual machines and PCIe cards, where the vendor's script ends with 1."""
+    (node.root / "portless").touch()
+    (node.root / "ports_fail").touch()
+    result = run()
+    assert (result["changed"], result.get("failed"), result["ports_brought_up"]) == (True, None, False)
+    assert node.calls[-1] == "modprobe habanalabs_ib"
+    assert warnings == [
+        "No card has a network device, so there is no external port to bring up; set synapseai_ports_up=false where "
+        "that is right."
+    ]
+    # A second run finds the driver loaded and does not repeat the remark.
+    assert run()["changed"] is False
+    assert len(warnings) == 1
+
+
+def test_port_devices_may_come_some_time_after_the_modules(node: Node, run: Run) -> None:
+    (node.root / "portless").touch()
+    late = node.root / "sys/bus/pci/devices/0000:1a:00.0/net/ens2"
+    node.script("modprobe", MODPROBE.replace("if [ $name = habanalabs ]", "[ $name != habanalabs_ib ] || "
+                "(sleep 1; mkdir -p {root}/sys/bus/pci/devices/0000:1a:00.0/net/ens2) > /dev/null 2>&1 &\n"
+                "if [ $name = habanalabs ]"))  # fmt: skip
+    assert run(timeout=20)["ports_brought_up"] is True
+    assert late.is_dir() and node.calls[-1] == "ports --up"
+
+
+def test_ports_are_left_alone_where_that_is_asked_for(node: Node, run: Run, warnings: list[str]) -> None:
+    assert run(ports_up=False)["ports_brought_up"] is False
+    assert (node.calls[-1], warnings) == ("modprobe habanalabs_ib", [])
 
 
 def test_a_host_without_cards_is_no_gaudi_node(node: Node, run: Run) -> None:
