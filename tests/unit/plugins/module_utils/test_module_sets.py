@@ -53,8 +53,8 @@ def test_a_set_never_holds_a_lost_module(lost: tuple[int, ...], processes: int) 
             without(3),
             7,
             "this node has 7 operational cards (modules 0 to 2 and 4 to 7) and trainer_processes_per_node is 7, where "
-            "1, 2, 4 or 8 are supported: set it to 4 (modules 4 to 7), 2 (modules 0 and 1, modules 4 and 5 or modules 6 "
-            "and 7) or 1 (any card), repair the node or set trainer_allow_partial_nodes to true to try what is not "
+            "1, 2, 4 or 8 are supported: set it to 4 (modules 4 to 7), 2 (modules 0 and 1, modules 4 and 5 or modules "
+            "6 and 7) or 1 (any card), repair the node or set trainer_allow_partial_nodes to true to try what is not "
             "supported",
         ),
         (without(3), 8, "is 8, more than there are: set it to 4 (modules 4 to 7), 2 ("),
