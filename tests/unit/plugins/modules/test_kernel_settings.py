@@ -171,9 +171,9 @@ def test_a_refused_value_leaves_no_boot_file(host: Path, run_module: Any, monkey
         return open(path, *arguments, **options)
 
     monkeypatch.setattr(library, "open", refuse, raising=False)
-    result = run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": "many"})
+    result = run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": "99999999"})
     assert result["msg"] == (
-        "the kernel refuses 'many' for vm.nr_hugepages (Invalid argument): set a value it takes, or "
+        "the kernel refuses '99999999' for vm.nr_hugepages (Invalid argument): set a value it takes, or "
         "leave the setting out."
     )
     assert not (host / "etc").exists()
