@@ -122,10 +122,12 @@ def make(
     trainer: bool = False,
     tools: Iterable[str] = ("hl-smi",),
     boards: Path | None = None,
+    passthrough: bool = True,
 ) -> Host:
     """Make a host: with ``driver`` it is as the driver role leaves it, without it is bare.
 
-    ``boards`` is a folder in which hardware is kept that other hosts have too.
+    Without ``passthrough`` its IOMMU translates the cards' addresses. ``boards`` is a folder in which hardware is kept
+    that other hosts have too.
     """
     host = Host(folder, name)
     for each in ("bin", "units", "tmp", "root.owners"):
@@ -167,7 +169,7 @@ def make(
     host.interpreter.write_text("\n".join(["#!/bin/sh", *lines, f'exec {shlex.quote(_PYTHON)} "$@"', ""]))
     host.interpreter.chmod(0o755)
     if cards:
-        _board(host, cards, driver, boards or folder.parent)
+        _board(host, cards, driver, passthrough, boards or folder.parent)
     if trainer:
         for program in ("python", "gaudi3-train"):
             host.write(f"/opt/gaudi3-scale/venv/bin/{program}", "", 0o755)
@@ -218,11 +220,11 @@ def _launch(place: Path, program: str, name: str = "") -> None:
     place.chmod(0o755)
 
 
-def _board(host: Host, cards: int, driver: bool, boards: Path) -> None:
+def _board(host: Host, cards: int, driver: bool, passthrough: bool, boards: Path) -> None:
     """The cards, and with ``driver`` its modules loaded; made once for each kind of host and copied."""
-    kind = boards / f"board-{cards}-{driver}"
+    kind = boards / f"board-{cards}-{driver}-{passthrough}"
     if not kind.exists():
-        _install(kind, cards, driver)
+        _install(kind, cards, driver, passthrough)
     shutil.copytree(kind, host.root, symlinks=True, dirs_exist_ok=True)
     for link in (path for path in host.path("/sys").rglob("*") if path.is_symlink()):
         target = str(link.readlink())
@@ -231,10 +233,14 @@ def _board(host: Host, cards: int, driver: bool, boards: Path) -> None:
             link.symlink_to(str(host.root) + target[len(str(kind)) :])
 
 
-def _install(root: Path, cards: int, driver: bool) -> None:
+def _install(root: Path, cards: int, driver: bool, passthrough: bool) -> None:
     root.mkdir(parents=True)
     (root / "proc").mkdir()
     (root / "proc/stat").write_text("cpu 0\nbtime 1700000000\n")
+    options = "iommu=pt intel_iommu=on" if passthrough else ""
+    (root / "etc/default/grub.d").mkdir(parents=True)
+    (root / "etc/default/grub.d/60-host.cfg").write_text(f'GRUB_CMDLINE_LINUX_DEFAULT="{options}"\n')
+    (root / "proc/cmdline").write_text(f"BOOT_IMAGE=/vmlinuz root=/dev/sda1 {options}\n")
     with _environment({"GAUDI3_SIMULATOR_ROOT": str(root)}), contextlib.redirect_stdout(io.StringIO()):
         assert cli.main(["init", "--node", "gaudi-1", "--cards", str(cards)]) == 0
         assert cli.main(["boot"]) == 0

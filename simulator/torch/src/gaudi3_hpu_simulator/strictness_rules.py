@@ -22,7 +22,7 @@ RULES: dict[str, bool] = {
     "graphs-read-nothing": True,
     "lazy-no-sharding": True,
     "hl-smi-numbers-in-reset": True,
-    "hl-smi-odd-cells": False,
+    "hl-smi-odd-cells": True,
     "hl-smi-power-54v": True,
     "hl-smi-rows-unsorted": True,
     "hl-smi-holds-devices": True,
