@@ -66,6 +66,11 @@ def _target(link: str) -> str:
         return ""
 
 
+def works(status: str) -> bool:
+    """Whether a card with this status can be used, now or once it has reset."""
+    return status == OPERATIONAL or status in _PASSING
+
+
 def waiting(found: list[Device], cards: int) -> bool:
     """Whether time may still help: a card is missing, or in a state that passes."""
     return len(found) < cards or any(device.status in _PASSING for device in found)

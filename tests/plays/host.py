@@ -21,6 +21,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.apt_packages import p
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import Source
 from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints
 from gaudi3_simulator.node import cli, kmod_tools, releases
+from gaudi3_simulator.vendor import catalogue
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 STAND_INS = Path(__file__).resolve().parent / "stand_ins"
@@ -170,6 +171,8 @@ def make(
     host.interpreter.chmod(0o755)
     if cards:
         _board(host, cards, driver, passthrough, boards or folder.parent)
+    if driver or trainer:
+        _runtime(host)
     if trainer:
         for program in ("python", "gaudi3-train"):
             host.write(f"/opt/gaudi3-scale/venv/bin/{program}", "", 0o755)
@@ -192,8 +195,16 @@ def _vendor(host: Host, kernel: str) -> dict[str, str]:
     return {**dict.fromkeys(PACKAGES, RELEASE), **dict.fromkeys(needed, "1")}
 
 
+def _runtime(host: Host) -> None:
+    """What the vendor's packages bring for programs on the cards: profile files and kernels."""
+    for package in catalogue.packages(RELEASE):
+        for path, file in package.files.items():
+            if path.startswith(("/etc/profile.d/", "/usr/lib/habanalabs/lib")):
+                host.write(path, file.data.decode(errors="replace"), file.mode)
+
+
 def _programs(host: Host, tools: Iterable[str]) -> None:
-    for name in ("systemctl", "journalctl", "dpkg-query"):
+    for name in ("systemctl", "journalctl", "dpkg-query", "ip"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin" / name))
     for name in ("apt-get", "apt-mark", "useradd", "usermod", "sysctl"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin/other"), name)

@@ -52,11 +52,12 @@ def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
     Exit codes: 0 finished, 75 interrupted (started again, it goes on), 2 bad configuration, 1 any other failure.
     """
     settings = load(config, overrides or ())
-    from gaudi3_scale.environment import check_environment, lazy_mode
+    from gaudi3_scale.environment import check_environment, check_runtime, lazy_mode, on_gaudi
 
     os.environ["PT_HPU_LAZY_MODE"] = lazy_mode(settings.train.mode, os.environ)  # read when torch is imported
     if os.environ.get("RANK", "0") == "0":
-        for finding in check_environment(os.environ):
+        runtime = check_runtime(os.environ) if on_gaudi(settings.device) else []
+        for finding in [*check_environment(os.environ), *runtime]:
             typer.echo(f"environment: {finding.words}", err=True)
     notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
     notices.start()  # before the imports, which take seconds
@@ -167,14 +168,14 @@ def show_config() -> None:
 def environment(
     markdown: Annotated[bool, typer.Option("--markdown", help="Only the table, as Markdown.")] = False,
 ) -> None:
-    """List the variables that Gaudi's PyTorch bridge reads, and tell which of those that are set it does not.
+    """List the variables that Gaudi's PyTorch bridge and runtime read, and tell what is set that nothing reads.
 
-    Exit codes: 0 all that is set is known, 1 something is not.
+    Where there is a Gaudi, it also tells what the runtime lacks. Exit codes: 0 nothing is wrong, 1 something is.
     """
-    from gaudi3_scale.environment import check_environment, table
+    from gaudi3_scale.environment import check_environment, check_runtime, on_gaudi, table
 
     typer.echo(table(), nl=False)
-    findings = check_environment(os.environ)
+    findings = [*check_environment(os.environ), *(check_runtime(os.environ) if on_gaudi() else [])]
     if markdown:
         return
     for finding in findings:
