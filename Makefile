@@ -133,7 +133,7 @@ proof-mutants: $(VENV)/.dev
 proof-strictness: $(VENV)/.dev hpu
 	GAUDI3_PROOF=strictness pytest -v -m "proof or not proof" tests/suite/test_strictness.py
 
-# Every operator of torch's own database on the simulated device, of which the tests draw 24; five minutes.
+# Every operator of torch's own database on the simulated device, of which the tests draw 24; three minutes.
 proof-operators: $(VENV)/.dev hpu
 	cd simulator/torch && GAUDI3_PROOF=operators pytest -v -m "proof or not proof" tests/test_operator_database.py
 
