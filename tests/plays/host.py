@@ -124,6 +124,7 @@ def make(
     tools: Iterable[str] = ("hl-smi",),
     boards: Path | None = None,
     passthrough: bool = True,
+    profile: str = "cluster",
 ) -> Host:
     """Make a host: with ``driver`` it is as the driver role leaves it, without it is bare.
 
@@ -170,7 +171,7 @@ def make(
     host.interpreter.write_text("\n".join(["#!/bin/sh", *lines, f'exec {shlex.quote(_PYTHON)} "$@"', ""]))
     host.interpreter.chmod(0o755)
     if cards:
-        _board(host, cards, driver, passthrough, boards or folder.parent)
+        _board(host, (cards, driver, passthrough, profile), boards or folder.parent)
     if driver or trainer:
         _runtime(host)
     if trainer:
@@ -231,20 +232,20 @@ def _launch(place: Path, program: str, name: str = "") -> None:
     place.chmod(0o755)
 
 
-def _board(host: Host, cards: int, driver: bool, passthrough: bool, boards: Path) -> None:
+def _board(host: Host, kind: tuple[int, bool, bool, str], boards: Path) -> None:
     """The cards, and with ``driver`` its modules loaded; made once for each kind of host and copied."""
-    kind = boards / f"board-{cards}-{driver}-{passthrough}"
-    if not kind.exists():
-        _install(kind, cards, driver, passthrough)
-    shutil.copytree(kind, host.root, symlinks=True, dirs_exist_ok=True)
+    board = boards / "-".join(["board", *map(str, kind)])
+    if not board.exists():
+        _install(board, *kind)
+    shutil.copytree(board, host.root, symlinks=True, dirs_exist_ok=True)
     for link in (path for path in host.path("/sys").rglob("*") if path.is_symlink()):
         target = str(link.readlink())
-        if target.startswith(str(kind)):
+        if target.startswith(str(board)):
             link.unlink()
-            link.symlink_to(str(host.root) + target[len(str(kind)) :])
+            link.symlink_to(str(host.root) + target[len(str(board)) :])
 
 
-def _install(root: Path, cards: int, driver: bool, passthrough: bool) -> None:
+def _install(root: Path, cards: int, driver: bool, passthrough: bool, profile: str) -> None:
     root.mkdir(parents=True)
     (root / "proc").mkdir()
     (root / "proc/stat").write_text("cpu 0\nbtime 1700000000\n")
@@ -253,7 +254,7 @@ def _install(root: Path, cards: int, driver: bool, passthrough: bool) -> None:
     (root / "etc/default/grub.d/60-host.cfg").write_text(f'GRUB_CMDLINE_LINUX_DEFAULT="{options}"\n')
     (root / "proc/cmdline").write_text(f"BOOT_IMAGE=/vmlinuz root=/dev/sda1 {options}\n")
     with _environment({"GAUDI3_SIMULATOR_ROOT": str(root)}), contextlib.redirect_stdout(io.StringIO()):
-        assert cli.main(["init", "--node", "gaudi-1", "--cards", str(cards)]) == 0
+        assert cli.main(["init", "--node", "gaudi-1", "--cards", str(cards), "--profile", profile]) == 0
         assert cli.main(["boot"]) == 0
         if not driver:
             return

@@ -54,10 +54,11 @@ def test_a_card_that_is_translated_stops_all_on_any_kernel(cluster: Cluster) -> 
 def test_with_consent_the_node_is_rebooted_before_the_driver_is_loaded(cluster: Cluster) -> None:
     """The last step cannot be taken here: a reboot of this machine is refused by Ansible."""
     cluster.gaudi(1, cards=1, kernel="5.15.0-130-generic", passthrough=False, driver=False)
+    cluster.all = CONSENT
     host = cluster["gaudi-1"]
     (host.folder / "bin/update-grub").write_text(f"#!/bin/sh\necho update-grub >> {host.folder}/calls\n")
     (host.folder / "bin/update-grub").chmod(0o755)
-    run = cluster.play("site.yml", "--tags", "tuning,drivers", **CONSENT)
+    run = cluster.play("site.yml", "--tags", "tuning,drivers")
     assert run.messages() == ["Running ansible.builtin.reboot with local connection would reboot the control node."]
     assert host.calls == ["update-grub"]
     assert "iommu=pt intel_iommu=on" in host.path("/etc/default/grub.d/90-gaudi3-scale.cfg").read_text()
