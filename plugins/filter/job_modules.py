@@ -66,7 +66,9 @@ def job_modules(offers: Mapping[str, Mapping[str, Any]], allow_partial: bool = F
         return {"modules": _modules(nodes, allow_partial), "problem": ""}
     except ModuleSetError as error:
         sentence = str(error)
-        return {"modules": [], "problem": f"{sentence[0].upper()}{sentence[1:]}."}
+        # A name stays as it is.
+        begins = sentence if sentence.split()[0] in (PROCESSES, *nodes) else sentence[0].upper() + sentence[1:]
+        return {"modules": [], "problem": f"{begins}."}
 
 
 def _modules(nodes: Mapping[str, Mapping[str, Any]], allow_partial: bool) -> list[int]:

@@ -1,28 +1,21 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""What a training job needs of its node beside the trainer: an interface, device files that its user opens, modules."""
+"""What a training job needs to know of its node: the interface on which nodes meet, and the modules of its cards."""
 
 from __future__ import annotations
 
-import grp
 import json
 import os
-import pwd
 import socket
-import stat
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from typing import Any, Optional
+from dataclasses import dataclass
+from typing import Optional
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.accel import works
 from ansible_collections.gaudi3.scale.plugins.module_utils.pci import listing, read
 
 #: Runs a program: argv to exit status, output, errors.
 Run = Callable[[list[str]], tuple[int, str, str]]
-#: Folders of device files that a process on a card opens, and how their names begin. Acquiring a card needs those of
-#: RDMA, too, as the ports are the card's.
-DEVICE_FOLDERS = (("accel", "accel"), ("infiniband", "uverbs"))
-_WIDE = 0o006
 
 
 # --- the interface ---
@@ -70,116 +63,6 @@ def _resolved(name: str) -> list[str]:
 
 def _loopback(address: str) -> bool:
     return address.startswith("127.") or address == "::1"
-
-
-# --- the device files ---
-
-
-@dataclass(frozen=True)
-class DeviceFile:
-    """A device file, and by whom it may be opened for reading and writing."""
-
-    path: str
-    owner: str
-    group: str
-    mode: str
-    uid: int
-    gid: int
-    #: An access list may admit users whom the mode does not.
-    listed: bool = False
-
-    @classmethod
-    def at(cls, path: str) -> DeviceFile:
-        """The file as it is; OSError where it is not."""
-        found = os.stat(path)
-        try:
-            listed = "system.posix_acl_access" in os.listxattr(path)
-        except OSError:
-            listed = False
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        return cls(path, _user(found.st_uid), _group(found.st_gid), mode, found.st_uid, found.st_gid, listed)
-
-    def opens_for(self, uid: int, gids: Iterable[int]) -> bool:
-        """Whether the kernel lets this user open it: the first of owner, group and others that fits decides."""
-        bits = int(self.mode, 8)
-        if uid == 0 or self.listed:
-            return True
-        shift = 6 if uid == self.uid else 3 if self.gid in gids else 0
-        return bits >> shift & 6 == 6
-
-    def as_dict(self) -> dict[str, Any]:
-        """The file as a module returns it."""
-        return {key: value for key, value in asdict(self).items() if key in ("path", "owner", "group", "mode")}
-
-
-def device_files(dev: str = "/dev") -> list[DeviceFile]:
-    """The device files of cards and of their ports; none before the driver is loaded.
-
-    They are looked at and not opened: the driver takes an open card for one in use, and resets it when it is closed.
-    """
-    found = []
-    for folder, prefix in DEVICE_FOLDERS:
-        for name in listing(dev, folder):
-            if name.startswith(prefix):
-                try:
-                    found.append(DeviceFile.at(os.path.join(dev, folder, name)))
-                except OSError:  # removed meanwhile, as cards come and go with their driver
-                    continue
-    return found
-
-
-def owning_groups(files: Iterable[DeviceFile]) -> list[str]:
-    """The groups that open what is not open to all; never root's, which opens far more than cards."""
-    needed = {
-        file.group for file in files if file.gid != 0 and int(file.mode, 8) & _WIDE != _WIDE and int(file.mode, 8) & 0o060
-    }
-    return sorted(needed)
-
-
-@dataclass(frozen=True)
-class Access:
-    """What a user with some groups can open."""
-
-    #: Groups that the user is given beside its own.
-    groups: list[str]
-    #: Those of them that the node does not have.
-    unknown: list[str]
-    closed: list[DeviceFile]
-
-
-def access(files: Iterable[DeviceFile], user: str, groups: Optional[Iterable[str]]) -> Access:
-    """What ``user`` opens with these groups beside its own; None gives it the groups that own the files.
-
-    A user that does not exist yet is one without groups, as a role makes it.
-    """
-    files = list(files)
-    given = owning_groups(files) if groups is None else sorted(set(groups))
-    try:
-        entry = pwd.getpwnam(user)
-        uid, gids = entry.pw_uid, set(os.getgrouplist(user, entry.pw_gid))
-    except KeyError:
-        uid, gids = -1, set()
-    unknown = []
-    for name in given:
-        try:
-            gids.add(int(name) if name.isdecimal() else grp.getgrnam(name).gr_gid)
-        except KeyError:
-            unknown.append(name)
-    return Access(given, unknown, [file for file in files if not file.opens_for(uid, gids)])
-
-
-def _user(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
-
-
-def _group(gid: int) -> str:
-    try:
-        return grp.getgrgid(gid).gr_name
-    except KeyError:
-        return str(gid)
 
 
 # --- the cards ---

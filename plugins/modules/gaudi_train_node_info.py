@@ -113,7 +113,7 @@ held_modules:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import job_needs
+from ansible_collections.gaudi3.scale.plugins.module_utils import file_access, job_needs
 
 
 def main() -> None:
@@ -132,8 +132,8 @@ def main() -> None:
     if params["address"] or params["peers"]:
         ip = module.get_bin_path("ip", required=True)
         interface = job_needs.find_interface(module.run_command, ip, params["address"], params["peers"])
-    files = job_needs.device_files()
-    access = job_needs.access(files, params["user"], params["groups"])
+    files = file_access.device_files()
+    access = file_access.access(files, params["user"], params["groups"])
     modules = job_needs.card_modules()
     module.exit_json(
         changed=False,

@@ -48,6 +48,17 @@ options:
   index_url:
     description: Package index for O(dependencies=index). Left out, pip uses what is configured on the node.
     type: str
+  user:
+    description:
+      - User as whom jobs run. The task fails where it cannot reach O(executable) or its packages, such as below a closed home,
+        or cannot import what is in O(imports).
+      - Left out, nothing is asked as another user.
+    type: str
+  imports:
+    description: Modules that O(user) must be able to import before the version is made the current one.
+    type: list
+    elements: str
+    default: []
   sha256:
     description: SHA-256 of the wheel. Read from the wheel on the controller when left out.
     type: str
@@ -106,6 +117,7 @@ done:
 """
 
 import os
+from functools import partial
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -124,6 +136,8 @@ SPEC: dict[str, dict[str, Any]] = {
     "executable": {"type": "path", "default": "/usr/bin/python3"},
     "dependencies": {"type": "str", "choices": ["preinstalled", "index"], "default": "preinstalled"},
     "index_url": {"type": "str", "no_log": True},
+    "user": {"type": "str"},
+    "imports": {"type": "list", "elements": "str", "default": []},
     "sha256": {"type": "str"},
     "requirements": {"type": "list", "elements": "str"},
     "requires_python": {"type": "str"},
@@ -138,6 +152,10 @@ def release_of(params: dict[str, Any]) -> Release:
     return Release(sha256_of(params["wheel"]), about.requires_python, about.requirements)
 
 
+def _nothing() -> None:
+    """No user is asked for."""
+
+
 def main() -> None:
     """Check, then install what is missing."""
     # The job's user reads all of this, whatever the umask of the one who installs.
@@ -149,6 +167,9 @@ def main() -> None:
     try:
         release = release_of(params)
         answer = env.probe(release)
+        user = params["user"]
+        if user is not None:
+            env.check_reach(answer, user)
         needed = env.verify(answer, release, params["dependencies"] == "index")
         before = env.current(answer["purelib"]) if env.has_venv() else None
         if not env.has_venv():
@@ -182,7 +203,10 @@ def main() -> None:
                 )
             env.install_from_index(needed, params["index_url"])
         if "trainer" in done:
-            env.install(params["wheel"], answer["purelib"], release)
+            asked = user is not None and params["imports"]
+            runuser = module.get_bin_path("runuser", required=True) if asked else ""
+            check = partial(env.check_import, user, params["imports"], runuser) if asked else _nothing
+            env.install(params["wheel"], answer["purelib"], release, check)
     except (InstallError, WheelError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

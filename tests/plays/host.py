@@ -154,7 +154,7 @@ def make(
     ):
         host.path(each).mkdir(parents=True, exist_ok=True)
     host.path("/usr/bin").mkdir(parents=True, exist_ok=True)
-    host.path("/usr/bin/python3").symlink_to(host.interpreter)
+    host.write("/usr/bin/python3", f'#!/bin/sh\nexec {shlex.quote(str(host.interpreter))} "$@"\n', 0o755)
     host.give(packages=_vendor(host, kernel) if driver else {}, faults=[], courses={})
     _programs(host, tools if driver and cards else ())
     environment = {
@@ -207,7 +207,7 @@ def _runtime(host: Host) -> None:
 def _programs(host: Host, tools: Iterable[str]) -> None:
     for name in ("systemctl", "journalctl", "dpkg-query", "ip"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin" / name))
-    for name in ("apt-get", "apt-mark", "useradd", "usermod", "sysctl"):
+    for name in ("apt-get", "apt-mark", "useradd", "usermod", "sysctl", "runuser"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin/other"), name)
     for name in (*tools, "modprobe", "rmmod"):
         module, function, versioned = TOOLS[name]

@@ -100,7 +100,11 @@ def test_the_card_file_tells_the_holder_and_its_bytes(folder: Path, hold: Hold) 
 
 
 def test_a_killed_holder_frees_its_card_and_leaves_its_number(folder: Path, hold: Hold, run: Run) -> None:
-    one = {"GAUDI3_HPU_SIMULATOR_DEVICES": "1"}
+    """Where no reset comes between; with one the number stays, too."""
+    one = {
+        "GAUDI3_HPU_SIMULATOR_DEVICES": "1",
+        "GAUDI3_SIMULATOR_STRICTNESS": "card-resets-after-unclean-death=off",
+    }
     first = hold(**one)
     first.kill()
     assert (holder(folder / "accel0"), fields(folder / "accel0")["pid"]) == (0, first.pid)
@@ -277,16 +281,13 @@ def test_a_killed_holders_card_resets_first_where_that_is_asked_for(folder: Path
 
 
 def test_a_job_that_starts_again_at_once_gets_its_card(
-    folder: Path, hold: Hold, run: Run, monkeypatch: pytest.MonkeyPatch
+    folder: Path, hold: Hold, run: Run
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "trainer/src"))
-    more = {
-        "GAUDI3_HPU_SIMULATOR_DEVICES": "1",
-        "GAUDI3_SIMULATOR_STRICTNESS": "card-resets-after-unclean-death=on",
-        "GAUDI3_HPU_SIMULATOR_RESET": "2",
-    }
+    more = {"GAUDI3_HPU_SIMULATOR_DEVICES": "1", "GAUDI3_HPU_SIMULATOR_RESET": "2"}
     hold(**more).kill()
-    job = "from gaudi3_scale import device; card = device.resolve('hpu', 0, 1); card.random_state(); " + USE
+    assert FAILED in last(run(USE, **more)), "the reset begins when the card is asked for"
+    job = f"import sys; sys.path.insert(0, {str(ROOT / 'trainer/src')!r}); "
+    job += "from gaudi3_scale import device; card = device.resolve('hpu', 0, 1); card.random_state(); " + USE
     assert run(job, **more).stdout == "used\n"
 
 

@@ -262,6 +262,9 @@ def main() -> NoReturn:
             traceback.print_exc()
         code = 1
     # At once: the destructors of a process group may wait for a peer that is gone, or abort.
+    from gaudi3_scale.acquire import give_up
+
+    give_up()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):  # on a full disk the exit code is all that is left to say
             stream.flush()

@@ -7,7 +7,7 @@ RULES: dict[str, bool] = {
     "card-has-one-holder": True,
     "module-chooses-card": True,
     "card-must-be-operational": True,
-    "card-resets-after-unclean-death": False,
+    "card-resets-after-unclean-death": True,
     "operations-need-kernel-path": True,
     "host-memory-bounds-card": True,
     "card-memory-is-drams": True,

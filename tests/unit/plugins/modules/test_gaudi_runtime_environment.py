@@ -93,4 +93,4 @@ def test_the_module_writes_what_units_read(tmp_path: Path, run_module: Any) -> N
     said = run_module(gaudi_runtime_environment, **places)
     assert "GC_KERNEL_PATH is not set by /etc/profile.d/habana*.sh, of which there is none, and" in said["msg"]
     predicted = run_module(gaudi_runtime_environment, check=True, **places)
-    assert not predicted.get("failed") and predicted["warnings"] == [said["msg"]]
+    assert not predicted.get("failed") and said["msg"] in str(predicted["warnings"])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils import trainer_env
 from ansible_collections.gaudi3.scale.plugins.modules import trainer_install, trainer_wheel
 
 PYPROJECT = """[build-system]
@@ -237,6 +241,49 @@ def test_packages_of_an_environment_are_seen_through_ours(site: Site) -> None:
     assert site.install(wheel, executable=str(base / "bin/python"))["done"] == ["venv", "trainer"]
     assert site.train() == "trainer 0.0.1\n"
     assert site.install(wheel, executable=str(base / "bin/python"))["changed"] is False
+
+
+def test_an_environment_in_a_closed_home_is_refused_by_its_path(site: Site) -> None:
+    place = Path(tempfile.mkdtemp(prefix="gaudi3-home-"))
+    place.chmod(0o755)
+    try:
+        home = place / "user"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", home / "habanalabs-venv"], check=True)
+        python = home / "habanalabs-venv/bin/python"
+        wheel = sources(site.folder / "source", dependencies="[]") and site.build()["path"]
+        home.chmod(0o750)
+        for check in (True, False):
+            result = site.install(wheel, executable=str(python), user="nobody", check=check)
+            assert result["msg"] == (
+                f"nobody cannot reach {python}, as {home} (mode 0750) is closed to it: make the environment in a folder "
+                "that all may enter, such as below /opt, or set trainer_python to another Python."
+            )
+        assert not (site.folder / "node").exists()
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("imports", [["torch"], ["torch", "habana_frameworks.torch"]])
+def test_what_the_jobs_user_cannot_import_stops_the_installation_each_time(
+    site: Site, imports: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version is not the current one before, so that a second run does not pass."""
+    log = site.folder / "asked"
+    runuser = site.folder / "runuser"
+    runuser.write_text(f'#!/bin/sh\necho "$@" >> {log}\necho "ModuleNotFoundError: no $8" >&2\nexit 1\n')
+    runuser.chmod(0o755)
+    monkeypatch.setattr(AnsibleModule, "get_bin_path", lambda _self, name, required: str(site.folder / name))
+    monkeypatch.setattr(trainer_env, "first_closed", lambda path, uid, gids: None)
+    wheel = sources(site.folder / "source", dependencies="[]") and site.build()["path"]
+    for _ in range(2):
+        result = site.install(wheel, user="nobody", imports=imports)
+        assert result["msg"].startswith(
+            f"nobody cannot import {', '.join(imports)} with {sys.executable} on this node: ModuleNotFoundError"
+        )
+    words = f"-u nobody -- {site.folder}/node/venv/bin/python -I -c import {', '.join(imports)}\n"
+    assert log.read_text() == words * 2
+    runuser.write_text("#!/bin/sh\n")
+    assert site.install(wheel, user="nobody", imports=imports)["done"] == ["trainer"]
 
 
 def test_a_script_that_would_write_elsewhere_is_refused(site: Site) -> None:
