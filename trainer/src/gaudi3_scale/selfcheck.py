@@ -8,6 +8,7 @@ well with `iommu=pt`. Nobody has shown either on a Gaudi 3, whose driver keeps t
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.errors import ConfigError, TrainerError
@@ -20,17 +21,23 @@ INNER = 65536
 """Inner dimension of the matrix product, and rows of the gather: 8 MiB for each operand."""
 OUTER = 32
 PASSTHROUGH = "identity"
+ACCEPT_TRANSLATED = "GAUDI3_ACCEPT_TRANSLATED_IOMMU"
 
 
 def check_iommu() -> None:
-    """ConfigError where a card is in an IOMMU domain that translates; no group at all, as in a VM, is well."""
+    """ConfigError where a card is in an IOMMU domain that translates; no group at all, as in a VM, is well.
+
+    The variable `GAUDI3_ACCEPT_TRANSLATED_IOMMU=1` accepts such a domain; the numbers are compared all the same.
+    """
+    if os.environ.get(ACCEPT_TRANSLATED) == "1":
+        return
     found = {card: kind for card, kind in iommu_domains().items() if kind != PASSTHROUGH}
     if found:
         card, kind = next(iter(found.items()))
         raise ConfigError(
             f"{len(found)} Gaudi card(s), the first at {card}, are in an IOMMU domain of type {kind!r}, in which they "
             "may compute wrong numbers or bring the kernel down: start the kernel with iommu=pt (and intel_iommu=on on "
-            "Intel's processors)."
+            f"Intel's processors), or set {ACCEPT_TRANSLATED}=1 to train all the same."
         )
 
 
@@ -55,7 +62,6 @@ def check_numbers(device: Device) -> None:
             wrong = int((found.cpu() != numbers_of_cpu).sum())
             if wrong:
                 raise TrainerError(_sentence(name, attempt, wrong, numbers_of_cpu.numel()))
-
 
     torch.get_device_module(device.torch_device()).reset_peak_memory_stats()  # none of this is the job's
 
