@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "node")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "node"))
+sys.path.insert(0, str(Path(__file__).parent))
 
-from hlml_program import LibraryMaker, maker  # noqa: E402
-from simulated_machine import Machine, Machines, machines  # noqa: E402
+from hlml_program import LibraryMaker, maker
+from simulated_machine import Machine, Machines, machines
 
 
 @pytest.fixture(name="machines")

@@ -77,7 +77,8 @@ def apply(simulated: node.Node) -> None:
             tree.remove(path, _ROOTS)
     tree.make(wanted)
     os.makedirs(paths.at(ACCEL), exist_ok=True)
-    paths.write_atomically(paths.MANIFEST, json.dumps(sorted(wanted)))
+    if wanted.keys() != set(before):
+        paths.write_atomically(paths.MANIFEST, json.dumps(sorted(wanted)))
     _show_modules(simulated)
 
 

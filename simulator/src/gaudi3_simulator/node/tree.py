@@ -139,12 +139,9 @@ def _beginning(target: str, size: int) -> bytes | None:
         file = os.open(target, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
-    try:
-        return os.read(file, size)
-    except OSError:
-        return None
-    finally:
-        os.close(file)
+    content = os.read(file, size)
+    os.close(file)
+    return content
 
 
 def _group_id(name: str) -> int:
