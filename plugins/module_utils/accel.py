@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 
 from .pci import listing, read
@@ -13,6 +14,8 @@ OPERATIONAL = "Operational"
 #: States that a device leaves by itself.
 _PASSING = ("In reset", "In device creation", "In reset after device release")
 _UP = 0x1
+#: The unit in a line of /proc/PID/cgroup.
+_UNIT = re.compile(r"/([^/\n]+\.service)(?:/|$)", re.M)
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,13 @@ class User:
 
     pid: int
     command: str
+    #: Whether it holds control devices alone, as what reads the cards does; what computes holds a card.
+    control: bool = False
+    #: Unit that it belongs to, empty where it belongs to none.
+    unit: str = ""
 
     def __str__(self) -> str:
-        return f"{self.pid} ({self.command})"
+        return f"{self.pid} ({self.command}{', control devices only' if self.control else ''})"
 
 
 def devices(sysfs: str = "/sys") -> list[Device]:
@@ -54,8 +61,12 @@ def users(proc: str = "/proc") -> list[User]:
         if not pid.isdigit():
             continue
         folder = os.path.join(proc, pid, "fd")
-        if any(_target(os.path.join(folder, name)).startswith("/dev/accel/") for name in listing(folder)):
-            found.append(User(int(pid), read(proc, pid, "comm") or "?"))
+        held = [target for name in listing(folder) if (target := _target(os.path.join(folder, name)))]
+        devices = [os.path.basename(target) for target in held if target.startswith("/dev/accel/")]
+        if devices:
+            control = all(device.startswith("accel_control") for device in devices)
+            unit = _UNIT.search(read(proc, pid, "cgroup") or "")
+            found.append(User(int(pid), read(proc, pid, "comm") or "?", control, unit[1] if unit else ""))
     return sorted(found, key=lambda user: user.pid)
 
 

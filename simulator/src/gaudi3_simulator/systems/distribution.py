@@ -48,6 +48,7 @@ def base_spec(presented: Presentation, kernel: str) -> str:
     """The rpm database of a Debian is empty: one package that provides what the vendor's packages need."""
     provides = ["system-release(releasever) = 9", f"system-release = {presented.version}", "/bin/sh", "/usr/bin/sh"]
     provides += [
+        "dkms",
         "ethtool",
         "gcc",
         "make",
