@@ -13,7 +13,7 @@ DEVICE = "/sys/class/accel/accel0/device/status"
 _MODPROBE = """#!/bin/sh
 # The card is there two seconds after its module.
 mkdir -p '{root}/sys/module/'"$1"
-(sleep 2; echo Operational > '{status}') > /dev/null 2>&1 &
+(sleep 2; echo Operational > '{status}.new'; mv '{status}.new' '{status}') > /dev/null 2>&1 &
 """
 _GPGV = """#!/bin/sh
 # Every signature is good, and of the trusted key.

@@ -61,6 +61,8 @@ def test_the_question_prints_what_is_missing() -> None:
 def test_what_is_missing_is_refused_with_the_remedy() -> None:
     complete, lacking = variables(1, ["", ""]), variables(1, ["bcrypt", "hatchling"])
     assert holds([REFUSAL["ansible.builtin.assert"]["that"]], **complete)
+    assert evaluate(REFUSAL["ansible.builtin.assert"]["fail_msg"], **complete)  # worked out in any case
+    assert PLAY["vars"]["ansible_become"] is False
     assert not holds([REFUSAL["ansible.builtin.assert"]["that"]], **lacking)
     said = " ".join(evaluate(REFUSAL["ansible.builtin.assert"]["fail_msg"], **lacking).split())
     assert said == (
