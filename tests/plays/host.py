@@ -119,6 +119,7 @@ def make(
     cards: int = 8,
     system: str = "ubuntu",
     driver: bool = True,
+    packages: bool | None = None,
     kernel: str = "",
     trainer: bool = False,
     tools: Iterable[str] = ("hl-smi",),
@@ -127,6 +128,8 @@ def make(
     profile: str = "cluster",
 ) -> Host:
     """Make a host: with ``driver`` it is as the driver role leaves it, without it is bare.
+
+    With ``packages`` the vendor's repository and packages are there in any case.
 
     Without ``passthrough`` its IOMMU translates the cards' addresses. ``boards`` is a folder in which hardware is kept
     that other hosts have too.
@@ -155,7 +158,7 @@ def make(
         host.path(each).mkdir(parents=True, exist_ok=True)
     host.path("/usr/bin").mkdir(parents=True, exist_ok=True)
     host.write("/usr/bin/python3", f'#!/bin/sh\nexec {shlex.quote(str(host.interpreter))} "$@"\n', 0o755)
-    host.give(packages=_vendor(host, kernel) if driver else {}, faults=[], courses={})
+    host.give(packages=_vendor(host, kernel) if driver or packages else {}, faults=[], courses={})
     _programs(host, tools if driver and cards else ())
     environment = {
         "STAND_IN_HOST": str(folder),

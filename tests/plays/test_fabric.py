@@ -54,7 +54,7 @@ def test_one_host_without_port_devices_needs_nothing(cluster: Cluster) -> None:
 
 def test_several_hosts_without_a_way_are_refused_first_of_all(cluster: Cluster) -> None:
     cluster.gaudi(2, cards=1, profile="vm")
-    cluster.add("bare", "gaudi", cards=1, driver=False, variables={"gaudi_cloud": "ibm"})
+    cluster.add("bare", "gaudi", cards=1, driver=False, packages=True, variables={"gaudi_cloud": "ibm"})
     cluster.add("cabled", "gaudi", cards=1)
     given = {"fabric_ofi_wrapper_archive": "/srv/hccl_ofi_wrapper.tar.gz"}
     cluster.add("given", "gaudi", cards=1, profile="vm", variables=given)

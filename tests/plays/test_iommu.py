@@ -53,7 +53,7 @@ def test_a_card_that_is_translated_stops_all_on_any_kernel(cluster: Cluster) -> 
 
 def test_with_consent_the_node_is_rebooted_before_the_driver_is_loaded(cluster: Cluster) -> None:
     """The last step cannot be taken here: a reboot of this machine is refused by Ansible."""
-    cluster.gaudi(1, cards=1, kernel="5.15.0-130-generic", passthrough=False, driver=False)
+    cluster.gaudi(1, cards=1, kernel="5.15.0-130-generic", passthrough=False, driver=False, packages=True)
     cluster.all = CONSENT
     host = cluster["gaudi-1"]
     (host.folder / "bin/update-grub").write_text(f"#!/bin/sh\necho update-grub >> {host.folder}/calls\n")
