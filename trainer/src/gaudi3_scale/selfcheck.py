@@ -35,7 +35,7 @@ def check_iommu() -> None:
 
 
 def check_numbers(device: Device) -> None:
-    """Compare a matrix product and a gather, twice on the card, with the processor's; TrainerError where they differ."""
+    """Compare a matrix product and a gather, twice on the card, with the processor's; TrainerError at a difference."""
     if device.type != "hpu":
         return
     import torch
@@ -56,7 +56,6 @@ def check_numbers(device: Device) -> None:
             if wrong:
                 raise TrainerError(_sentence(name, attempt, wrong, numbers_of_cpu.numel()))
 
-
     torch.get_device_module(device.torch_device()).reset_peak_memory_stats()  # none of this is the job's
 
 
@@ -72,6 +71,6 @@ def _sentence(name: str, attempt: str, wrong: int, count: int) -> str:
     shape = f"{OUTER} x {INNER} x {OUTER}" if name == "matrix product" else f"{INNER} rows"
     return (
         f"This process's Gaudi card computes wrong numbers: the {attempt} {name} of {shape} differs from "
-        f"the processor's in {wrong} of {count} places; look at iommu_group/type of the card (it has to be identity) and at "
-        "dmesg, and do not train on this card."
+        f"the processor's in {wrong} of {count} places; look at iommu_group/type of the card (it has to be identity) "
+        "and at dmesg, and do not train on this card."
     )
