@@ -22,13 +22,13 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Every node of a job runs the same number of processes, on cards with the same module ids, which are chosen among those that
-    work on all nodes. Cards that no process has open go first.
+  - Every node of a job runs the same number of processes, on cards with the same module ids, which are chosen among
+    those that work on all nodes. Cards that no process has open go first.
 options:
   _input:
     description:
-      - What each node of the job brings, by its name - C(processes), C(cards) (null where the cards do not count), and C(modules)
-        and C(held) as M(gaudi3.scale.gaudi_train_node_info) tells them.
+      - What each node of the job brings, by its name - C(processes), C(cards) (null where the cards do not count), and
+        C(modules) and C(held) as M(gaudi3.scale.gaudi_train_node_info) tells them.
     type: dict
     required: true
   allow_partial:
@@ -50,8 +50,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - C(modules), the module ids for the processes of each node in their order (none where any will do or where they are not
-      known yet), and C(problem), one sentence or nothing.
+    - C(modules), the module ids for the processes of each node in their order (none where any will do or where they
+      are not known yet), and C(problem), one sentence or nothing.
   type: dict
   sample: {modules: [0, 1, 2, 3], problem: ""}
 """
@@ -77,20 +77,22 @@ def _modules(nodes: Mapping[str, Mapping[str, Any]], allow_partial: bool) -> lis
     if len(processes) > 1 or (len(set(cards.values())) > 1 and not allow_partial):
         told = ", ".join(f"{name} {count}" for name, count in cards.items())
         raise ModuleSetError(
-            f"the nodes of the job have different numbers of cards ({told}) and every node runs as many processes: repair "
-            f"the node that lost cards, take it out of the job, or set {PROCESSES} to a number that all have and {PARTIAL} "
-            "to true"
+            f"the nodes of the job have different numbers of cards ({told}) and every node runs as many processes: "
+            f"repair the node that lost cards, take it out of the job, or set {PROCESSES} to a number that all have "
+            f"and {PARTIAL} to true"
         )
     (count,) = processes
     known = {name: offer["modules"] for name, offer in nodes.items() if offer.get("modules") is not None}
     if len(known) < len(nodes):  # before the driver is loaded nothing tells the modules apart
         if count not in SETS and not allow_partial:
             raise ModuleSetError(
-                f"{PROCESSES} is {count}, where 1, 2, 4 or 8 are supported: set it to one of them, or {PARTIAL} to true to "
-                "try what is not supported"
+                f"{PROCESSES} is {count}, where 1, 2, 4 or 8 are supported: set it to one of them, or {PARTIAL} to "
+                "true to try what is not supported"
             )
         return []
-    free = {name: [module for module in modules if module not in nodes[name]["held"]] for name, modules in known.items()}
+    free = {
+        name: [module for module in modules if module not in nodes[name]["held"]] for name, modules in known.items()
+    }
     try:
         choice = module_sets_of_nodes(free, count, allow_partial)
     except ModuleSetError:

@@ -47,7 +47,9 @@ def first_closed(path: str, uid: int, gids: Iterable[int]) -> Optional[str]:
                 found = os.stat(place)
             except OSError:
                 break  # what is not there is another matter
-            wanted = 0o5 if stat.S_ISDIR(found.st_mode) and place == way else 0o1 if stat.S_ISDIR(found.st_mode) else 0o4
+            wanted = (
+                0o5 if stat.S_ISDIR(found.st_mode) and place == way else 0o1 if stat.S_ISDIR(found.st_mode) else 0o4
+            )
             if not (_listed(place) or permits(found.st_mode, (found.st_uid, found.st_gid), uid, gids, wanted)):
                 return place
     return None
@@ -109,7 +111,9 @@ def device_files(dev: str = "/dev") -> list[DeviceFile]:
 def owning_groups(files: Iterable[DeviceFile]) -> list[str]:
     """The groups that open what is not open to all; never root's, which opens far more than cards."""
     needed = {
-        file.group for file in files if file.gid != 0 and int(file.mode, 8) & _WIDE != _WIDE and int(file.mode, 8) & 0o060
+        file.group
+        for file in files
+        if file.gid != 0 and int(file.mode, 8) & _WIDE != _WIDE and int(file.mode, 8) & 0o060
     }
     return sorted(needed)
 

@@ -94,10 +94,13 @@ def _run(files: list[str], handles: list[int]) -> bytes:
             stderr=subprocess.DEVNULL, timeout=_SECONDS, check=False, cwd="/",
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ProfileError(f"{_named(files)} cannot be run by {shell} ({error}): see that a login shell starts") from error
+        raise ProfileError(
+            f"{_named(files)} cannot be run by {shell} ({error}): see that a login shell starts"
+        ) from error
     if _MARK not in done.stdout:
         raise ProfileError(
-            f"{_named(files)} ends the shell that reads it (exit status {done.returncode}): see that a login shell starts"
+            f"{_named(files)} ends the shell that reads it (exit status {done.returncode}): see that a login shell "
+            "starts"
         )
     return done.stdout.partition(_MARK)[2]
 

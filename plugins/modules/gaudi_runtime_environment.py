@@ -12,8 +12,8 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Writes a file of environment variables with what the vendor's profile files
-    (C(/etc/profile.d/habana*.sh)) set in a login shell. A unit of systemd reads no profile, and without E(GC_KERNEL_PATH)
-    no graph can be compiled on a card.
+    (C(/etc/profile.d/habana*.sh)) set in a login shell. A unit of systemd reads no profile, and without
+    E(GC_KERNEL_PATH) no graph can be compiled on a card.
   - A shell runs the files, also in check mode, with nothing but E(PATH) and E(HOME) in its environment, since they may
     hold conditions and refer to other variables. Files that others than root may change are refused.
   - E(HABANA_LOGS) is left out, as each unit has its own folder of logs.

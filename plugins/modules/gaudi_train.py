@@ -77,9 +77,9 @@ options:
     type: str
   interface:
     description:
-      - Network interface on which this node meets the others, as M(gaudi3.scale.gaudi_train_node_info) finds it. It becomes
-        E(GLOO_SOCKET_IFNAME) and E(HCCL_SOCKET_IFNAME) of the job, unless O(environment) or one of O(environment_files) has
-        them.
+      - Network interface on which this node meets the others, as M(gaudi3.scale.gaudi_train_node_info) finds it. It
+        becomes E(GLOO_SOCKET_IFNAME) and E(HCCL_SOCKET_IFNAME) of the job, unless O(environment) or one of
+        O(environment_files) has them.
       - Left out, both libraries take the interface of the address under which the node finds its own name, which is the
         loopback one on many systems.
     type: str

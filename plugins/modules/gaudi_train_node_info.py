@@ -11,8 +11,8 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Finds the interface on which this node meets the others of a job, the device files of the cards and whether the job's user
-    can open them, and the module ids of the cards that work.
+  - Finds the interface on which this node meets the others of a job, the device files of the cards and whether the
+    job's user can open them, and the module ids of the cards that work.
   - The device files are looked at and not opened, since the driver resets a card when its file is closed.
 options:
   address:
@@ -21,8 +21,8 @@ options:
     default: ""
   peers:
     description:
-      - Addresses or names of the other nodes. Where no interface has O(address), the one of the way to the first of them that
-        is found is taken.
+      - Addresses or names of the other nodes. Where no interface has O(address), the one of the way to the first of them
+        that is found is taken.
     type: list
     elements: str
     default: []

@@ -50,8 +50,8 @@ options:
     type: str
   user:
     description:
-      - User as whom jobs run. The task fails where it cannot reach O(executable) or its packages, such as below a closed home,
-        or cannot import what is in O(imports).
+      - User as whom jobs run. The task fails where it cannot reach O(executable) or its packages, such as below a
+        closed home, or cannot import what is in O(imports).
       - Left out, nothing is asked as another user.
     type: str
   imports:

@@ -50,7 +50,8 @@ def test_preflight_names_a_device_file_that_the_user_cannot_open(tmp_path: Path)
     assert run.returncode != 0 and run.changed() == set()
     assert run.messages() == [
         "gaudi3-scale cannot open /dev/accel/accel0 on gaudi-1 (owner root, group render, mode 0660), which a job on "
-        "its cards needs: add the group to trainer_groups, or give the file to another group by a udev rule and add that."
+        "its cards needs: add the group to trainer_groups, or give the file to another group by a udev rule and add "
+        "that."
     ]
 
 

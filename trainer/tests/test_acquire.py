@@ -50,7 +50,9 @@ def test_a_card_that_resets_is_waited_for(times: int, capsys: pytest.CaptureFixt
     assert said == (f"gaudi3-train: waiting up to 60 s for a card: {RESETTING}\n" if times else "")
 
 
-@pytest.mark.parametrize("text", ["Graph compile failed. synStatus=26 [Generic failure].", "No such file: libSynapse.so"])
+@pytest.mark.parametrize(
+    "text", ["Graph compile failed. synStatus=26 [Generic failure].", "No such file: libSynapse.so"]
+)
 def test_another_error_is_nothing_to_wait_for(text: str) -> None:
     calls, init = refusing(99, text)
     with pytest.raises(RuntimeError) as error:

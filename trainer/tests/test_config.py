@@ -69,7 +69,12 @@ def test_what_lazy_mode_cannot_shard_is_refused_when_it_is_read(precision: str) 
         "In the configuration, train: mode is lazy, in which nothing can be sharded, and strategy is habana_fsdp; "
         "change one of them."
     )
-    for mode, strategy in (("lazy", "habana_ddp"), ("lazy", "auto"), ("eager", "habana_fsdp"), ("compile", "habana_fsdp")):
+    for mode, strategy in (
+        ("lazy", "habana_ddp"),
+        ("lazy", "auto"),
+        ("eager", "habana_fsdp"),
+        ("compile", "habana_fsdp"),
+    ):
         assert load(None, [f"train.mode={mode}", f"train.strategy={strategy}"]).train.mode == mode
 
 

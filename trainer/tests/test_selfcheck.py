@@ -34,7 +34,7 @@ def test_a_card_behind_a_translating_iommu_is_refused(
     bus: bool, kind: str, which: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     addresses = [f"0000:{number:02x}:00.0" for number in range(0x19, 0x21)]
-    types: dict[str, str | None] = {address: "identity" for address in addresses}
+    types: dict[str, str | None] = dict.fromkeys(addresses, "identity")
     types[addresses[which]] = kind
     monkeypatch.setattr(pci, "SYSFS", machine(tmp_path, types, bus))
     with pytest.raises(ConfigError) as refused:

@@ -280,9 +280,7 @@ def test_a_killed_holders_card_resets_first_where_that_is_asked_for(folder: Path
     assert run(USE, **more).stdout == "used\n", "a release in order needs no reset"
 
 
-def test_a_job_that_starts_again_at_once_gets_its_card(
-    folder: Path, hold: Hold, run: Run
-) -> None:
+def test_a_job_that_starts_again_at_once_gets_its_card(folder: Path, hold: Hold, run: Run) -> None:
     more = {"GAUDI3_HPU_SIMULATOR_DEVICES": "1", "GAUDI3_HPU_SIMULATOR_RESET": "2"}
     hold(**more).kill()
     assert FAILED in last(run(USE, **more)), "the reset begins when the card is asked for"

@@ -30,7 +30,7 @@ PROC = Path("/proc")
 
 
 def acquire(init: Callable[[], None], patience: float) -> None:
-    """Call `init`, which takes the card into use, until it succeeds; TrainerError once `patience` seconds have passed."""
+    """Call `init`, which takes the card into use, until it succeeds; TrainerError after `patience` seconds."""
     begun = time.monotonic()
     said = False
     while True:
@@ -53,8 +53,8 @@ def give_up() -> None:
     """Give the card up in order before a process ends by `os._exit`, which runs no exit functions.
 
     The bridge registers its own with `atexit` (utils/library_loader.py of HabanaAI/gaudi-pytorch-bridge 1.19 has
-    `_hpu_C.cleanup`), under names that differ between releases, so all of this process run. A card that still waits for a
-    peer may keep them waiting: then the process ends without them, as a kill would end it, and the card resets.
+    `_hpu_C.cleanup`), under names that differ between releases, so all of this process run. A card that still waits for
+    a peer may keep them waiting: then the process ends without them, as a kill would end it, and the card resets.
     """
     if "habana_frameworks.torch" not in sys.modules:
         return
@@ -73,7 +73,9 @@ class Card:
     holders: tuple[str, ...]
 
     def __str__(self) -> str:
-        held = f"held by process {', '.join(self.holders)}" if self.holders else "held by no process that this user sees"
+        held = (
+            f"held by process {', '.join(self.holders)}" if self.holders else "held by no process that this user sees"
+        )
         return f"{self.name} (module {self.module}) is {self.status} and {held}"
 
 
@@ -93,8 +95,8 @@ def cards() -> list[Card]:
 def _sentence(error: RuntimeError, waited: float) -> str:
     about = "; ".join(str(card) for card in cards()) or "no card is in /sys/class/accel"
     return (
-        f"No card could be taken into use within {waited:.0f} s ({str(error).splitlines()[0].rstrip('.')}): {about}. End "
-        "the process that holds it, or look at dmesg for why it does not come back."
+        f"No card could be taken into use within {waited:.0f} s ({str(error).splitlines()[0].rstrip('.')}): {about}. "
+        "End the process that holds it, or look at dmesg for why it does not come back."
     )
 
 
@@ -118,7 +120,7 @@ def _listed(folder: Path) -> list[Path]:
 
 def _target(link: Path) -> str:
     try:
-        return os.readlink(link)
+        return str(link.readlink())
     except OSError:
         return ""
 

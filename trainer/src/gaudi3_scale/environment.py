@@ -6,8 +6,8 @@ not found there.
 
 Sources: the bridge's `scripts/env_flags.yaml` (github.com/HabanaAI/gaudi-pytorch-bridge, release 1.19, the last that is
 public), Habana's page "Runtime Environment Variables" (release 1.23) and the Python package `habana_frameworks`.
-Defaults are those of the sources named; where releases differ, both are given. Variables of the runtime below the bridge
-are those that the vendor's profile files and container image set.
+Defaults are those of the sources named; where releases differ, both are given. Variables of the runtime below the
+bridge are those that the vendor's profile files and container image set.
 """
 
 from __future__ import annotations

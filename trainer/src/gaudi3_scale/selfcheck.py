@@ -42,7 +42,7 @@ def check_iommu() -> None:
 
 
 def check_numbers(device: Device) -> None:
-    """Compare a matrix product and a gather, twice on the card, with the processor's; TrainerError on a difference."""
+    """Compare a matrix product and a gather, twice on the card, with the processor's; TrainerError at a difference."""
     if device.type != "hpu":
         return
     import torch

@@ -19,7 +19,6 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import (
     told,
     unmet,
 )
-
 from gaudi3_simulator.vendor import pytorch
 
 METADATA = """Metadata-Version: 2.4

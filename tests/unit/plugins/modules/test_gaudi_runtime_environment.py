@@ -40,7 +40,8 @@ def test_what_is_conditional_and_what_refers_to_others_is_as_a_shell_has_it(tmp_
     found = runtime.read(
         profiles(
             tmp_path / "profile.d",
-            habanalabs="if [ -d / ]; then export A='x y'; fi\nexport B=$A/z\nunexported=1\necho loud\nexport PATH=$PATH:/opt\n",
+            habanalabs="if [ -d / ]; then export A='x y'; fi\nexport B=$A/z\nunexported=1\necho loud\n"
+            "export PATH=$PATH:/opt\n",
             habanatools_2="test -n \"$A\" && export C=${B%/z}\nexport D='a\nb' E= __python_cmd=python3\nfalse\n",
             other="export NOT=read\n",
         )
@@ -70,7 +71,7 @@ def test_a_profile_that_others_may_change_is_refused(mode: int, tmp_path: Path) 
 def test_the_file_holds_for_a_shell_what_was_set(value: str, tmp_path: Path) -> None:
     """systemd's rules within double quotes are those of a shell."""
     (tmp_path / "env").write_text(runtime.file_text({"A": value}))
-    script = f". {tmp_path}/env; printf %s \"$A\""
+    script = f'. {tmp_path}/env; printf %s "$A"'
     assert subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True).stdout == value
 
 

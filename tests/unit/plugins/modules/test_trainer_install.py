@@ -255,8 +255,8 @@ def test_an_environment_in_a_closed_home_is_refused_by_its_path(site: Site) -> N
         for check in (True, False):
             result = site.install(wheel, executable=str(python), user="nobody", check=check)
             assert result["msg"] == (
-                f"nobody cannot reach {python}, as {home} (mode 0750) is closed to it: make the environment in a folder "
-                "that all may enter, such as below /opt, or set trainer_python to another Python."
+                f"nobody cannot reach {python}, as {home} (mode 0750) is closed to it: make the environment in a "
+                "folder that all may enter, such as below /opt, or set trainer_python to another Python."
             )
         assert not (site.folder / "node").exists()
     finally:
