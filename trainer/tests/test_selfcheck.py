@@ -42,8 +42,8 @@ def test_a_card_behind_a_translating_iommu_is_refused(
     at = addresses[which] if bus else f"accel{which}"
     assert str(refused.value) == (
         f"1 Gaudi card(s), the first at {at}, are in an IOMMU domain of type {kind!r}, in which they may compute wrong "
-        "numbers or bring the kernel down: start the kernel with iommu=pt (and intel_iommu=on on Intel's processors), or "
-        "set GAUDI3_ACCEPT_TRANSLATED_IOMMU=1 to train all the same."
+        "numbers or bring the kernel down: start the kernel with iommu=pt (and intel_iommu=on on Intel's processors), "
+        "or set GAUDI3_ACCEPT_TRANSLATED_IOMMU=1 to train all the same."
     )
     monkeypatch.setenv("GAUDI3_ACCEPT_TRANSLATED_IOMMU", "1")
     selfcheck.check_iommu()
