@@ -137,8 +137,8 @@ class TrainerEnv:
             if closed is not None:
                 mode = stat.S_IMODE(os.stat(closed).st_mode)
                 raise InstallError(
-                    f"{user} cannot reach {path}, as {closed} (mode {mode:04o}) is closed to it: make the environment in "
-                    "a folder that all may enter, such as below /opt, or set trainer_python to another Python."
+                    f"{user} cannot reach {path}, as {closed} (mode {mode:04o}) is closed to it: make the environment "
+                    "in a folder that all may enter, such as below /opt, or set trainer_python to another Python."
                 )
 
     def check_import(self, user: str, names: Iterable[str], runuser: str) -> None:

@@ -21,8 +21,8 @@ options:
     default: ""
   peers:
     description:
-      - Addresses or names of the other nodes. Where no interface has O(address), the one of the way to the first of them
-        that is found is taken.
+      - Addresses or names of the other nodes. Where no interface has O(address), the one of the way to the first of
+        them that is found is taken.
     type: list
     elements: str
     default: []
