@@ -10,6 +10,7 @@ import sys
 import tarfile
 import urllib.request
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,7 @@ def test_names_and_folders_are_the_vendors(shelf: Shelf, release: str, name: str
 
 def test_a_release_is_there_for_the_systems_of_its_support_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "collections"))
-    matrix = pytest.importorskip("ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix")
+    matrix = import_module("ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix")
     compared = [release for release in matrix.known_releases() if release in pytorch.offered()]
     assert len(compared) > 10
     for release in compared:

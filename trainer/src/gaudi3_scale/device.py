@@ -220,16 +220,14 @@ def _hpu() -> ModuleType | None:
 
 
 def _is_intels_plugin() -> bool:
-    """Was the loaded `habana_frameworks.torch` installed by the distribution habana-torch-plugin?"""
+    """Does the loaded `habana_frameworks.torch` stand in the distribution habana-torch-plugin's own list of files?"""
     module = sys.modules.get("habana_frameworks.torch")
     try:
-        distribution = importlib.metadata.distribution("habana-torch-plugin")
+        listed = importlib.metadata.distribution("habana-torch-plugin").files or []
     except importlib.metadata.PackageNotFoundError:
         return False
-    if distribution.version.endswith("+gaudi3.simulator"):  # metadata that come with the simulated device
-        return False
-    folder = Path(str(distribution.locate_file("habana_frameworks/torch"))).resolve()
-    return Path(getattr(module, "__file__", None) or "/").resolve().parent == folder
+    loaded = Path(getattr(module, "__file__", None) or "/").resolve()
+    return any(file.name == loaded.name and Path(str(file.locate())).resolve() == loaded for file in listed)
 
 
 def _hpu_count() -> int:
