@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import shutil
 import stat
@@ -141,11 +142,17 @@ class TrainerEnv:
                     "in a folder that all may enter, such as below /opt, or set trainer_python to another Python."
                 )
 
-    def check_import(self, user: str, names: Iterable[str], runuser: str) -> None:
-        """InstallError where jobs, which run as this user, cannot import what they compute with."""
+    def check_import(self, user: str, names: Iterable[str], setpriv: str) -> None:
+        """InstallError where jobs, which run as this user, cannot import what they compute with.
+
+        setpriv asks no PAM, which may refuse a session over a limit that a unit does not have.
+        """
         imports = ", ".join(names)
-        argv = [runuser, "-u", user, "--", self.interpreter, "-I", "-c", f"import {imports}"]
-        self._must(argv, f"{user} cannot import {imports} with {self._python}")
+        entry = pwd.getpwnam(user)
+        identity = [f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--init-groups"]
+        argv = [setpriv, *identity, "--", self.interpreter, "-I", "-c", f"import {imports}"]
+        # A plugin that torch loads by itself fails without its reason.
+        self._must(argv, f"{user} cannot import {imports} with {self._python}", {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
 
     def make_venv(self, answer: Mapping[str, Any], release: Release) -> dict[str, Any]:
         """Make the environment and probe it; it sees the system's packages, as that is where PyTorch is."""

@@ -204,8 +204,8 @@ def main() -> None:
             env.install_from_index(needed, params["index_url"])
         if "trainer" in done:
             asked = user is not None and params["imports"]
-            runuser = module.get_bin_path("runuser", required=True) if asked else ""
-            check = partial(env.check_import, user, params["imports"], runuser) if asked else _nothing
+            setpriv = module.get_bin_path("setpriv", required=True) if asked else ""
+            check = partial(env.check_import, user, params["imports"], setpriv) if asked else _nothing
             env.install(params["wheel"], answer["purelib"], release, check)
     except (InstallError, WheelError) as error:
         module.fail_json(msg=str(error))

@@ -210,7 +210,7 @@ def _runtime(host: Host) -> None:
 def _programs(host: Host, tools: Iterable[str]) -> None:
     for name in ("systemctl", "journalctl", "dpkg-query", "ip"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin" / name))
-    for name in ("apt-get", "apt-mark", "useradd", "usermod", "sysctl", "runuser"):
+    for name in ("apt-get", "apt-mark", "useradd", "usermod", "sysctl", "setpriv"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin/other"), name)
     for name in (*tools, "modprobe", "rmmod"):
         module, function, versioned = TOOLS[name]

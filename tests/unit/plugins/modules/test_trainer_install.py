@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pwd
 import shutil
 import subprocess
 import sys
@@ -269,9 +270,12 @@ def test_what_the_jobs_user_cannot_import_stops_the_installation_each_time(
 ) -> None:
     """The version is not the current one before, so that a second run does not pass."""
     log = site.folder / "asked"
-    runuser = site.folder / "runuser"
-    runuser.write_text(f'#!/bin/sh\necho "$@" >> {log}\necho "ModuleNotFoundError: no $8" >&2\nexit 1\n')
-    runuser.chmod(0o755)
+    setpriv = site.folder / "setpriv"
+    setpriv.write_text(
+        f'#!/bin/sh\necho "$@" >> {log}\n'
+        'echo "ModuleNotFoundError: no $7, $TORCH_DEVICE_BACKEND_AUTOLOAD" >&2\nexit 1\n'
+    )
+    setpriv.chmod(0o755)
     monkeypatch.setattr(AnsibleModule, "get_bin_path", lambda _self, name, required: str(site.folder / name))
     monkeypatch.setattr(trainer_env, "first_closed", lambda path, uid, gids: None)
     wheel = sources(site.folder / "source", dependencies="[]") and site.build()["path"]
@@ -280,9 +284,12 @@ def test_what_the_jobs_user_cannot_import_stops_the_installation_each_time(
         assert result["msg"].startswith(
             f"nobody cannot import {', '.join(imports)} with {sys.executable} on this node: ModuleNotFoundError"
         )
-    words = f"-u nobody -- {site.folder}/node/venv/bin/python -I -c import {', '.join(imports)}\n"
+        assert result["msg"].endswith(", 0"), "torch does not load the plugin, whose reason is to be told"
+    nobody = pwd.getpwnam("nobody")
+    identity = f"--reuid={nobody.pw_uid} --regid={nobody.pw_gid} --init-groups"
+    words = f"{identity} -- {site.folder}/node/venv/bin/python -I -c import {', '.join(imports)}\n"
     assert log.read_text() == words * 2
-    runuser.write_text("#!/bin/sh\n")
+    setpriv.write_text("#!/bin/sh\n")
     assert site.install(wheel, user="nobody", imports=imports)["done"] == ["trainer"]
 
 
