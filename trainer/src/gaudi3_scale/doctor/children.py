@@ -32,8 +32,6 @@ class Child:
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     begun: str = "start"
     done: bool = False
-    killed: bool = False
-    """Whether it was ended because it said nothing for too long."""
     _read: int = 0
 
     def look(self) -> bool:
@@ -65,7 +63,7 @@ class Child:
     def ending(self) -> str:
         """How it ended, for a sentence."""
         code = self.process.poll()
-        if self.killed or code is None:
+        if code is None:
             return "gave no answer in time"
         return f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
 
@@ -146,7 +144,6 @@ class Bench:
             for child in children:
                 child.look()
                 if child.process.poll() is None:
-                    child.killed = True
                     kill(child.process)
 
     def single(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
