@@ -37,6 +37,8 @@ class User:
     control: bool = False
     #: Unit that it belongs to, empty where it belongs to none.
     unit: str = ""
+    #: Names of the device files that it has open.
+    held: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"{self.pid} ({self.command}{', control devices only' if self.control else ''})"
@@ -61,12 +63,12 @@ def users(proc: str = "/proc") -> list[User]:
         if not pid.isdigit():
             continue
         folder = os.path.join(proc, pid, "fd")
-        held = [target for name in listing(folder) if (target := _target(os.path.join(folder, name)))]
-        devices = [os.path.basename(target) for target in held if target.startswith("/dev/accel/")]
-        if devices:
-            control = all(device.startswith("accel_control") for device in devices)
+        targets = [_target(os.path.join(folder, name)) for name in listing(folder)]
+        held = frozenset(os.path.basename(target) for target in targets if target.startswith("/dev/accel/"))
+        if held:
+            control = all(device.startswith("accel_control") for device in held)
             unit = _UNIT.search(read(proc, pid, "cgroup") or "")
-            found.append(User(int(pid), read(proc, pid, "comm") or "?", control, unit[1] if unit else ""))
+            found.append(User(int(pid), read(proc, pid, "comm") or "?", control, unit[1] if unit else "", held))
     return sorted(found, key=lambda user: user.pid)
 
 

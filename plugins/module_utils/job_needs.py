@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Optional
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.accel import works
+from ansible_collections.gaudi3.scale.plugins.module_utils.accel import users, works
 from ansible_collections.gaudi3.scale.plugins.module_utils.pci import listing, read
 
 #: Runs a program: argv to exit status, output, errors.
@@ -85,19 +84,6 @@ def card_modules(sysfs: str = "/sys", proc: str = "/proc") -> Optional[CardModul
             names[name] = (int(module), works(read(sysfs, "class", "accel", name, "device", "status") or ""))
     if not names:
         return None
-    opened = _open_devices(proc)
+    opened = {device for user in users(proc) for device in user.held}
     usable = {name: module for name, (module, usable) in names.items() if usable}
     return CardModules(sorted(usable.values()), sorted(module for name, module in usable.items() if name in opened))
-
-
-def _open_devices(proc: str) -> set[str]:
-    found = set()
-    for pid in (name for name in listing(proc) if name.isdigit()):
-        for handle in listing(proc, pid, "fd"):
-            try:
-                target = os.readlink(os.path.join(proc, pid, "fd", handle))
-            except OSError:
-                continue
-            if target.startswith("/dev/accel/"):
-                found.add(target.rpartition("/")[2])
-    return found
