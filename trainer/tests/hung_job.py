@@ -43,6 +43,7 @@ def install() -> None:
             if now == stop:
                 (Path(os.environ["STOP_IN"]) / "stopped").touch()
                 os.kill(os.getpid(), signal.SIGSTOP)
+                time.sleep(60)  # any thread may take the signal: this one must not go on until it has
 
         if os.environ["RANK"] == "1" and now in (stop, slow):
             loss.register_hook(here)
