@@ -32,6 +32,8 @@ class Child:
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     begun: str = "start"
     done: bool = False
+    killed: bool = False
+    """Whether it was ended because it said nothing for too long."""
     _read: int = 0
 
     def look(self) -> bool:
@@ -63,7 +65,7 @@ class Child:
     def ending(self) -> str:
         """How it ended, for a sentence."""
         code = self.process.poll()
-        if code is None:
+        if self.killed or code is None:
             return "gave no answer in time"
         return f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
 
@@ -144,6 +146,7 @@ class Bench:
             for child in children:
                 child.look()
                 if child.process.poll() is None:
+                    child.killed = True
                     kill(child.process)
 
     def single(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:

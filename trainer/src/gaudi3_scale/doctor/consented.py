@@ -40,8 +40,10 @@ def killed_holder(place: Bench, count: int) -> Result:
         identity = holder.answers.get("start", {}).get("data")
         if holder.begun != "hold" or identity is None:
             return Result({"holder": holder.answers, "log": holder.last_words()}, ["the holder got no card"])
-        card = next(iter(identity["cards"]), {})
-        more = {"HLS_MODULE_ID": str(card["module_id"])} if card.get("module_id") is not None else {}
+        card: dict[str, Any] = next(iter(identity["cards"]), {})
+        # That card or none: with only the first of these the bridge takes any free one in its place.
+        choices = ("HLS_MODULE_ID", "HABANA_VISIBLE_MODULES") if card.get("module_id") is not None else ()
+        more = {name: str(card["module_id"]) for name in choices}
         tries = [place.start("hold", ("acquire",), more, role="other", moment=moment, after=each) for each in offsets]
         _until_begun("acquire", tries, place.patience)
         os.kill(holder.process.pid, signal.SIGKILL)

@@ -17,14 +17,18 @@ _UUID = re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")
 _IPV4 = re.compile(r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)")
 _IPV6 = re.compile(r"(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?![\w:]|\.\d)")
 _HOME = re.compile(r"(/home/|/Users/)[^/\s:'\"]+")
-_MAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
-_LOGIN = re.compile(r"(\w+://)[^/\s@]+@")
+# Each begins at the beginning of a word and is bounded, so that a long text without blanks costs no more than another.
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+\b")
+_LOGIN = re.compile(r"(\b\w{1,20}://)[^/\s@]{1,200}@")
 _SECRET = re.compile(
-    r"((?:[\w-]*(?:token|secret|passw(?:or)?d|credential|api[_-]?key|authorization)[\w-]*)[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|\S+)",
+    r"((?<![\w-])[\w-]{0,60}?(?:token|secret|passw(?:or)?d|credential|api[_-]?key|authorization)[\w-]{0,60}[\"']?\s{0,4}[=:]\s{0,4})"
+    r"(\"[^\"]*\"|'[^']*'|\S+)",
     re.IGNORECASE,
 )
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[\w.+/=-]{8,}", re.IGNORECASE)
-_SERIAL = re.compile(r"((?:serial|uuid|unique id|asset)[\w ]*?\s*[:=|]\s*)([^|\s][^|\n]*)", re.IGNORECASE)
+_SERIAL = re.compile(
+    r"(\b(?:serial|\w{0,20}uuid|unique id|asset)[\w ]{0,40}?\s{0,60}[:=|]\s{0,9})([^|\s][^|\n]*)", re.IGNORECASE
+)
 _KEPT_ADDRESSES = ("127.0.0.1", "0.0.0.0", "::", "::1")
 _COMMON = frozenset({"localhost", "localdomain", "broadcasthost", "ubuntu", "debian", "none"})
 
@@ -37,7 +41,10 @@ def scrubber(host: Host) -> Replace:
     # The longest first: a name may begin with another one.
     ordered = sorted(names, key=len, reverse=True)
     machines = [re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])(?:\.[\w-]+)*", re.IGNORECASE) for name in ordered]
-    domains = [re.compile(rf"(?:[\w-]+\.)*{re.escape(name)}(?![\w.-])", re.IGNORECASE) for name in _domains(host)]
+    domains = [
+        re.compile(rf"(?<![\w.-])(?:[\w-]{{1,63}}\.){{0,8}}{re.escape(name)}(?![\w.-])", re.IGNORECASE)
+        for name in _domains(host)
+    ]
 
     def replace(text: str) -> str:
         text = _LOGIN.sub(r"\1<login>@", text)

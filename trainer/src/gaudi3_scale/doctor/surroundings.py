@@ -57,15 +57,22 @@ def environment(host: Host, options: Options) -> Result:
         }
     )
     of_files = {name: value for found in files.values() for name, value in found.items()}
+    missing, empty, dangling = [], [], []
     for name in NEEDED:
         jobs = of_files.get(name)
         if name in login and jobs is None and options.environment_files:
-            result.odd.append(f"a login has {name}, and the files of the jobs' unit do not")
+            missing.append(name)
         value = jobs if jobs is not None else login.get(name)
         if value == "":
-            result.odd.append(f"{name} is empty")
+            empty.append(name)
         elif value and not host.exists(value):
-            result.odd.append(f"{name} is {value}, which does not exist")
+            dangling.append(f"{name}={value}")
+    if missing:
+        result.odd.append(f"a login has what the files of the jobs' unit lack: {', '.join(missing)}")
+    if empty:
+        result.odd.append(f"empty: {', '.join(empty)}")
+    if dangling:
+        result.odd.append(f"there is no such file or folder: {', '.join(dangling)}")
     if "GC_KERNEL_PATH" not in login and "GC_KERNEL_PATH" not in of_files:
         result.odd.append("GC_KERNEL_PATH is set nowhere: without it no graph is compiled")
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def main(arguments: list[str]) -> None:
     if probe is None:
         raise SystemExit(1)
     for name in json.loads(names):
-        tried(lines, name, lambda name=name: getattr(module, name)(probe))
+        tried(lines, name, partial(getattr(module, name), probe))
     lines.write(done=True)
     module.stop(probe)
 

@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ def which_card() -> dict[str, Any]:
             {
                 "file": name,
                 "address": device.resolve().name if device.exists() else None,
-                "module_id": _said(lambda device=device: (device / "module_id").read_text().strip()),
+                "module_id": (_said(partial((device / "module_id").read_text)) or "").strip() or None,
             }
         )
     names = ("HLS_MODULE_ID", "HABANA_VISIBLE_MODULES", "HABANA_VISIBLE_DEVICES", "RANK", "LOCAL_RANK", "WORLD_SIZE")

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import time
+from functools import partial
 from typing import Any
 
 from .base import Card, attempt, load
@@ -86,8 +87,8 @@ def copies(card: Card) -> dict[str, Any]:
             found[name] = place
             continue
         found[name] = {
-            "to_host": count * 4 / card.best(lambda place=place: place.copy_(source, non_blocking=True)),
-            "to_card": count * 4 / card.best(lambda place=place: source.copy_(place, non_blocking=True)),
+            "to_host": count * 4 / card.best(partial(place.copy_, source, non_blocking=True)),
+            "to_card": count * 4 / card.best(partial(source.copy_, place, non_blocking=True)),
         }
     if not isinstance(pinned, dict):
         square = torch.ones(card.size(8192), card.size(8192), device=card.device, dtype=torch.bfloat16)
@@ -153,8 +154,7 @@ def types(card: Card) -> dict[str, Any]:
         for name, operation in operations.items():
             results = found["autocast"][name] = {}
             for given in (torch.float32, torch.bfloat16):
-                x = square.to(given)
-                results[str(given)] = attempt(lambda operation=operation, x=x: str(operation(x).dtype))
+                results[str(given)] = attempt(partial(_type_of, operation, square.to(given)))
     return found
 
 
@@ -280,6 +280,10 @@ def compiled(card: Card) -> dict[str, Any]:
         "graphs": dict(counters["stats"]),
         "breaks": {str(name)[:300]: count for name, count in list(counters["graph_break"].items())[:10]},
     }
+
+
+def _type_of(operation: Any, given: Any) -> str:
+    return str(operation(given).dtype)
 
 
 def _model(torch: Any, width: int) -> Any:
