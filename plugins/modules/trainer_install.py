@@ -37,6 +37,10 @@ options:
     description: Python with which the environment is made. It must have PyTorch.
     type: path
     default: /usr/bin/python3
+  allow_missing:
+    description: O(executable) will come later. In check mode it is then no error that it is not there.
+    type: bool
+    default: false
   dependencies:
     description:
       - With V(preinstalled) all that the trainer requires must be there, or the task fails.
@@ -106,7 +110,7 @@ done:
 """
 
 import os
-from typing import Any
+from typing import Any, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -122,6 +126,7 @@ SPEC: dict[str, dict[str, Any]] = {
     "remote_src": {"type": "bool", "default": False},
     "root": {"type": "path", "default": "/opt/gaudi3-scale"},
     "executable": {"type": "path", "default": "/usr/bin/python3"},
+    "allow_missing": {"type": "bool", "default": False},
     "dependencies": {"type": "str", "choices": ["preinstalled", "index"], "default": "preinstalled"},
     "index_url": {"type": "str", "no_log": True},
     "sha256": {"type": "str"},
@@ -138,6 +143,20 @@ def release_of(params: dict[str, Any]) -> Release:
     return Release(sha256_of(params["wheel"]), about.requires_python, about.requirements)
 
 
+def told(env: TrainerEnv, release: Release, done: list[str], before: Optional[str]) -> dict[str, Any]:
+    """What the task returns."""
+    return {
+        "changed": bool(done),
+        "venv": env.venv,
+        "folder": env.folder(release),
+        "done": done,
+        "diff": {
+            "before": f"trainer: {before or 'absent'}\n",
+            "after": f"trainer: {env.folder(release)}\n",
+        },
+    }
+
+
 def main() -> None:
     """Check, then install what is missing."""
     # The job's user reads all of this, whatever the umask of the one who installs.
@@ -148,6 +167,8 @@ def main() -> None:
     done: list[str] = []
     try:
         release = release_of(params)
+        if module.check_mode and params["allow_missing"] and not env.has_python():
+            module.exit_json(**told(env, release, ["venv", "trainer"], None))
         answer = env.probe(release)
         needed = env.verify(answer, release, params["dependencies"] == "index")
         before = env.current(answer["purelib"]) if env.has_venv() else None
@@ -157,16 +178,7 @@ def main() -> None:
             done.append("dependencies")
         if not env.installed(answer["purelib"], release):
             done.append("trainer")
-        result: dict[str, Any] = {
-            "changed": bool(done),
-            "venv": env.venv,
-            "folder": env.folder(release),
-            "done": done,
-            "diff": {
-                "before": f"trainer: {before or 'absent'}\n",
-                "after": f"trainer: {env.folder(release)}\n",
-            },
-        }
+        result = told(env, release, done, before)
         if not done or module.check_mode:
             module.exit_json(**result)
         if "trainer" in done and not params["remote_src"]:
