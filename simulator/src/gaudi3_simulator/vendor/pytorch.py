@@ -123,7 +123,7 @@ def build_shelf(
             folder.mkdir()
             gather(folder)
             for release in stale:
-                wheels.of_release(device, release, folder / device.name)
+                wheels.of_release(device, release, folder / wheels.file_name(device))
                 tarball = Path(work) / "pytorch.tgz"
                 _write(tarball, folder, release, python)
                 _place(tarball, targets[release])
