@@ -250,6 +250,28 @@ def test_a_folder_that_is_closed_to_the_jobs_user(node: Node) -> None:
         assert account == pytorch_env.account_of("not-made-yet")
 
 
+def test_torch_is_imported_as_the_jobs_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = pytorch_env.account_of("nobody")
+    calls: list[tuple[list[str], dict[str, str]]] = []
+
+    def run(argv: list[str], environ_update: dict[str, str], cwd: str) -> tuple[int, str, str]:
+        calls.append((argv, environ_update))
+        return 1, "", "Traceback\nModuleNotFoundError: No module named 'torch'\n"
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "chown", lambda path, uid, gid: None)
+    env = pytorch_env.PytorchEnv(run, str(tmp_path), RELEASE)
+    with pytest.raises(pytorch_env.PytorchError) as error:
+        env.must_import("/bin/sh", "nobody")
+    assert str(error.value) == (
+        "User nobody cannot import torch with the vendor's plugin by /bin/sh: ModuleNotFoundError: No module named 'torch'"
+    )
+    ((argv, environment),) = calls
+    ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
+    assert argv == ["setpriv", *ids, "--", "/bin/sh", "-c", pytorch_env.IMPORT]
+    assert environment["HOME"] == environment["HABANA_LOGS"] != os.environ.get("HOME")
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
