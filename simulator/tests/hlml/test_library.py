@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import re
+import struct
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -236,6 +239,41 @@ def test_a_program_that_dies_leaves_nothing_behind(machine: Machine, open_librar
         time.sleep(0.02)
     else:
         pytest.fail("the process that answered is still there")
+
+
+ASKED = """
+import fcntl, os, struct, sys
+query = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+with open(sys.argv[1], "rb") as file:
+    kind, _, _, _, pid = struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_GETLK, query))
+print(0 if kind == fcntl.F_UNLCK else pid)
+"""
+
+
+@pytest.mark.parametrize(("release", "index"), [("1.17.1-40", 2), ("1.24.0-1007", 5)])
+def test_a_process_that_holds_a_card_and_asks_about_it_goes_on_holding_it(
+    machine: Machine, open_library: LibraryMaker, release: str, index: int
+) -> None:
+    """Linux drops the lock of a card file when its own process closes any descriptor of the file."""
+    path = machine.card_file(index)
+
+    def held() -> int:
+        command = [sys.executable, "-S", "-E", "-c", ASKED, str(path)]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    with path.open("rb+") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.write(struct.pack("<8Q", 1, os.getpid(), 3 << 20, 3 << 20, 0, 0, 0, 0))
+        file.flush()
+        assert held() == os.getpid()
+        library = open_library(machine, release)
+        for card in map(library.card, range(library.count())):
+            used = library.structure("hlml_device_get_memory_info", ctypes.c_ulonglong * 3, card)[2]
+            assert (used >= 3 << 20) or library.number("hlml_device_get_minor_number", card) != index
+        library.call("hlml_shutdown")
+        assert held() == os.getpid(), "the library opened and closed the card file in its caller's process"
+        path.open("rb").close()
+        assert held() == 0, "what the library must not do"
 
 
 def test_two_releases_answer_side_by_side(machine: Machine, open_library: LibraryMaker) -> None:

@@ -1,6 +1,8 @@
 // Operations that need something else than the CPU's kernel: types that only accelerators take, and questions that are
 // answered without looking at data.
 #include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/_fused_sdp_choice_native.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
@@ -37,6 +39,23 @@ void take(const c10::OperatorHandle& op, c10::Stack* stack) {
   delegate(op, stack);
 }
 
+// Rounding, of booleans too, which it leaves as they are (HabanaAI/gaudi-pytorch-bridge 1.19, RoundingFunc).
+void rounded(const c10::OperatorHandle& op, c10::Stack* stack) {
+  const auto self = first_argument(op, *stack).toTensor();
+  if (self.scalar_type() != at::kBool) {
+    delegate(op, stack);
+    return;
+  }
+  if (op.schema().arguments().size() == 2) {
+    auto out = torch::jit::pop(*stack).toTensor();
+    torch::jit::drop(*stack, 1);
+    at::native::resize_output(out, self.sizes());
+    stack->emplace_back(out.copy_(self));
+  } else if (!op.schema().is_mutable()) {
+    stack->back() = self.clone();
+  }
+}
+
 // The CPU's choice, from sizes and settings alone: the tensors may be fake.
 int64_t fused_sdp_choice(
     const at::Tensor& query,
@@ -65,6 +84,9 @@ TORCH_LIBRARY_IMPL(aten, HPU, m) {
   m.impl("histc", torch::CppFunction::makeFromBoxedFunction<&histc>());
   m.impl("take", torch::CppFunction::makeFromBoxedFunction<&take>());
   m.impl("take.out", torch::CppFunction::makeFromBoxedFunction<&take>());
+  for (const auto* name : {"trunc", "trunc.out", "trunc_", "floor", "floor.out", "floor_", "ceil", "ceil.out", "ceil_"}) {
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&rounded>());
+  }
   m.impl("_fused_sdp_choice", TORCH_FN(fused_sdp_choice));
   m.impl("_efficientzerotensor", TORCH_FN(efficient_zeros));
 }

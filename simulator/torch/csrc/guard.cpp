@@ -27,6 +27,9 @@ Stream stream_of(Device device, c10::StreamId id) {
   return Stream(Stream::UNSAFE, resolve(device), id);
 }
 
+// An event that was recorded; there is nothing to keep of it.
+struct Recorded {};
+
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   DeviceType type() const override {
     return DeviceType::HPU;
@@ -69,8 +72,12 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     TORCH_CHECK(
         index == -1 || index == stream.device_index(), "An event of hpu:", static_cast<int>(index),
         " cannot be recorded in a stream of ", stream.device(), ".");
-    static char recorded;
-    *event = &recorded;
+    if (*event == nullptr) {
+      *event = new Recorded();  // its address is the event's id
+    }
+  }
+  void destroyEvent(void* event, DeviceIndex) const noexcept override {
+    delete static_cast<Recorded*>(event);
   }
   void block(void*, const Stream&) const override {}
   bool queryEvent(void*) const override {
@@ -83,8 +90,8 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void synchronizeEvent(void*) const override {}
   void synchronizeDevice(DeviceIndex) const override {}
   double elapsedTime(void*, void*, DeviceIndex) const override {
-    TORCH_CHECK(
-        false, "The simulated HPU gives no times, because no time it takes is a Gaudi's: measure on hardware.");
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        false, "The simulated HPU has no times, because no time it takes is a Gaudi's: measure on hardware.");
   }
 };
 

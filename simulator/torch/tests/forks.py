@@ -2,20 +2,29 @@
 
     python forks.py    reads requests from stdin, one JSON object a line, and answers each with one
 
-The parent never uses a card. A child reads its environment anew, as the import of the device would.
+The parent has torch without the device. A child gets its environment first and then loads the device as the end of
+`import torch` does, so that settings, rules and the choice of a card are its own.
 """
 
 from __future__ import annotations
 
+import atexit
+import ctypes
+import gc
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
 
 class Child:
@@ -36,10 +45,10 @@ class Child:
         self._place.with_suffix(".end").touch()
         self.wait()
 
-    def wait(self) -> subprocess.CompletedProcess[str]:
-        """Its exit status, and all that it wrote."""
+    def wait(self, patience: float = 300) -> subprocess.CompletedProcess[str]:
+        """Its exit status, and all that it wrote; after so many seconds it is killed."""
         if self._code is None:
-            self._code = self._forks.ask({"wait": self.pid})
+            self._code = self._forks.ask({"wait": self.pid, "patience": patience})
         texts = [self._place.with_suffix(suffix).read_text() for suffix in (".out", ".err")]
         return subprocess.CompletedProcess([], self._code, *texts)
 
@@ -58,7 +67,7 @@ class Forks:
         self._folder, self._count = folder, 0
         command = [sys.executable, __file__]
         self._process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, env={**environment, AUTOLOAD: "0"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def ask(self, request: dict[str, Any]) -> int:
@@ -83,10 +92,10 @@ class Forks:
 
 
 def main() -> None:
-    import torch  # noqa: F401  # which loads the device
+    import torch  # without the device, by AUTOLOAD
 
-    from gaudi3_hpu_simulator import load
-
+    assert not hasattr(torch, "hpu"), "each child has to load the device itself"
+    gc.freeze()  # or the first collection of a child copies all of torch's objects
     answers = os.fdopen(os.dup(1), "w")
     codes: dict[int, int] = {}
     for line in iter(sys.stdin.readline, ""):
@@ -97,39 +106,69 @@ def main() -> None:
                 codes[pid] = os.waitstatus_to_exitcode(status)
             answer = int(pid == 0)
         elif "wait" in request:
-            pid = request["wait"]
-            answer = codes.pop(pid) if pid in codes else os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            answer = codes.pop(request["wait"]) if request["wait"] in codes else ended(**request)
         else:
             answer = os.fork()
             if not answer:
-                run(request, load)
-                return
+                become(request)
+                leave(outcome(request))
         answers.write(f"{answer}\n")
         answers.flush()
 
 
-def run(request: dict[str, Any], load: Any) -> None:
-    """The child: its output, its environment, its code."""
-    place = Path(request["place"])
-    for number, suffix in ((1, ".out"), (2, ".err")):
-        file = os.open(place.with_suffix(suffix), os.O_WRONLY)
+def ended(wait: int, patience: float) -> int:
+    """The exit code of a child, which is killed where it takes too long."""
+    watched = os.pidfd_open(wait)
+    if not select.select([watched], [], [], patience)[0]:
+        os.kill(wait, signal.SIGKILL)
+    os.close(watched)
+    return os.waitstatus_to_exitcode(os.waitpid(wait, 0)[1])
+
+
+def become(request: dict[str, Any]) -> None:
+    """The child: its input and output, its environment and its path."""
+    for number, name, mode in (
+        (0, os.devnull, os.O_RDONLY),
+        (1, request["place"] + ".out", os.O_WRONLY | os.O_APPEND),
+        (2, request["place"] + ".err", os.O_WRONLY | os.O_APPEND),
+    ):
+        file = os.open(name, mode)
         os.dup2(file, number)
         os.close(file)
     os.environ.clear()
     os.environ.update(request["environment"])
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = [*path, *(entry for entry in sys.path if entry not in path)]
 
-    def released() -> None:
-        while not place.with_suffix(".end").exists():
-            time.sleep(0.01)
+
+def outcome(request: dict[str, Any]) -> int:
+    """Load the device and run the code; the exit code."""
+    import torch
 
     try:
-        load.extension.cache_clear()
-        load.extension()
-        exec(request["code"], {"__name__": "__main__", "released": released})
+        if torch._is_device_backend_autoload_enabled():
+            torch._import_device_backends()
+        exec(request["code"], {"__name__": "__main__", "released": partial(released, request["place"])})
     except BaseException:
         traceback.print_exc()
-        sys.stdout.flush()
-        sys.exit(1)
+        return 1
+    return 0
+
+
+def leave(code: int) -> NoReturn:
+    """End as the interpreter does, but without taking its modules apart, which takes half a second with torch's."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ctypes.PyDLL(None).exit(code)
+    raise AssertionError("exit() returns")
+
+
+def released(place: str) -> None:
+    """Wait until `Child.end` is called."""
+    while not Path(place).with_suffix(".end").exists():
+        time.sleep(0.01)
 
 
 if __name__ == "__main__":

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from conftest import HERE, environment
+from forks import Forks
 
 
-def run(script: str, folder: Path, *arguments: str) -> list[dict[str, Any]]:
+def run(forks: Forks, script: str, folder: Path, *arguments: str) -> list[dict[str, Any]]:
     """Run `script RANK FOLDER ...` twice; what each wrote to `seen-RANK.json`."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(HERE / script), str(rank), str(folder), *arguments],
-            env=environment(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2"),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-        for rank in range(2)
-    ]  # fmt: skip
+    children = []
+    for rank in range(2):
+        command = [str(HERE / script), str(rank), str(folder), *arguments]
+        code = f"import runpy, sys; sys.argv = {command!r}; runpy.run_path(sys.argv[0], run_name='__main__')"
+        children.append(forks.start(code, environment(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2")))
     try:
-        outputs = [process.communicate(timeout=180)[0] for process in processes]
+        done = [child.wait() for child in children]
     finally:
-        for process in processes:
-            process.kill()
-    assert [process.returncode for process in processes] == [0, 0], "\n".join(outputs)
-    return [{**json.loads((folder / f"seen-{rank}.json").read_text()), "output": outputs[rank]} for rank in range(2)]
+        for child in children:
+            child.kill()
+    assert [one.returncode for one in done] == [0, 0], "\n".join(one.stderr for one in done)
+    return [json.loads((folder / f"seen-{rank}.json").read_text()) for rank in range(2)]

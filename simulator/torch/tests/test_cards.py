@@ -38,19 +38,6 @@ def holder(path: Path) -> int:
     return 0 if kind == fcntl.F_UNLCK else pid
 
 
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    forks = Forks(environment(), tmp_path_factory.mktemp("forks"))
-    yield forks
-    forks.close()
-
-
-@pytest.fixture
-def run(forks: Forks) -> Run:
-    """Run a piece of Python in a process of its own with some environment."""
-    return lambda code, **more: forks.start(code, environment(**more)).wait()
-
-
 @pytest.fixture
 def hold(forks: Forks) -> Iterator[Hold]:
     """Start a process that holds a card and some numbers on it until it is told to end."""
@@ -155,12 +142,10 @@ print(sorted(os.listdir(os.environ["GAUDI3_HPU_SIMULATOR_CARDS"])))
     assert "AssertionError" in done.stderr and "HABANA_VISIBLE_MODULES" in done.stderr
 
 
-def test_the_import_of_hccl_chooses_the_module(folder: Path) -> None:
+def test_the_import_of_hccl_chooses_the_module(folder: Path, fresh: Run) -> None:
     code = "import os, habana_frameworks.torch.distributed.hccl; print(os.environ['HLS_MODULE_ID'])"
     ranks = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "HABANA_VISIBLE_MODULES": "5,4"}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment(**ranks), capture_output=True, text=True, check=True)
-    assert done.stdout == "4\n"
+    assert fresh(code, **ranks).stdout == "4\n"
 
 
 def test_the_local_rank_is_the_module_and_another_card_stands_in_on_one_node(

@@ -6,19 +6,20 @@ from typing import Any
 
 import pair
 import pytest
+from forks import Forks
 
 Seen = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    return pair.run("collectives_worker.py", tmp_path_factory.mktemp("pair"))
+def seen(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Seen:
+    return pair.run(forks, "collectives_worker.py", tmp_path_factory.mktemp("pair"))
 
 
 @pytest.fixture(scope="module")
-def hung(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+def hung(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> Seen:
     """A group that was given two seconds, and a partner that is late, and then gone."""
-    return pair.run("collectives_worker.py", tmp_path_factory.mktemp("hung"), "hang")
+    return pair.run(forks, "collectives_worker.py", tmp_path_factory.mktemp("hung"), "hang")
 
 
 def test_any_shape_with_the_right_number_of_elements_will_do(seen: Seen) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 import pair
 import pytest
 import shapes
+from forks import Forks
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def seen(tmp_path_factory: pytest.TempPathFactory, forks: Forks) -> list[dict[str, Any]]:
     """What each of the two processes saw; one run for all tests, as starting is most of it."""
-    return pair.run("worker.py", tmp_path_factory.mktemp("pair"))
+    return pair.run(forks, "worker.py", tmp_path_factory.mktemp("pair"))
 
 
 def test_collectives(seen: list[dict[str, Any]]) -> None:

@@ -17,7 +17,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 NOTICE = "gaudi3-hpu-simulator: 'hpu' is simulated on this machine's CPU"
 
 
-def test_it_says_once_and_only_when_used_that_it_is_a_simulator_and_counts_marks_in_lazy_mode(run: Run) -> None:
+def test_it_says_once_and_only_when_used_that_it_is_a_simulator_and_counts_marks_in_lazy_mode(fresh: Run) -> None:
     code = """
 import habana_frameworks.torch.core as htcore  # before torch, as sorted imports are
 import sys, torch
@@ -29,7 +29,7 @@ htcore.mark_step(); htcore.mark_step()
 print(htcore.is_lazy(), htcore.marked_steps(), torch.hpu.mem_get_info())
 """
     settings = {cards.DEVICES: "3", cards.MEMORY: "1000", "PT_HPU_LAZY_MODE": "1"}
-    done = run(code, **settings)
+    done = fresh(code, **settings)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "True 2 (1000, 1000)\n"
     before, _, after = done.stderr.partition("loaded\n")
@@ -50,14 +50,14 @@ torch.ones(1, device="hpu")
     assert NOTICE not in done.stderr
 
 
-def test_autoload_can_be_turned_off(run: Run) -> None:
+def test_autoload_can_be_turned_off(fresh: Run) -> None:
     code = "import torch; print(hasattr(torch, 'hpu')); import habana_frameworks.torch; print(torch.hpu.is_available())"
-    done = run(code, PT_HPU_AUTOLOAD="0")
+    done = fresh(code, PT_HPU_AUTOLOAD="0")
     assert (done.returncode, done.stdout) == (0, "False\nTrue\n"), done.stderr
 
 
 @pytest.mark.parametrize("first", ["torch", "habana_frameworks.torch.hpex.kernels"])
-def test_one_import_brings_what_habanas_brings_and_no_compiler(run: Run, first: str) -> None:
+def test_one_import_brings_what_habanas_brings_and_no_compiler(fresh: Run, first: str) -> None:
     code = f"""
 import sys
 import {first}
@@ -68,13 +68,13 @@ print(ht.core.hpu is ht.hpu is torch.hpu, ht.distributed.hccl.__name__, ht.torch
 print(ht.activity_profiler.DebugActivity.__name__, ht.bc.get_pt_hpu_gpu_migration())
 print([name for name in ("torch._dynamo", "torch._inductor", "torch.distributed.tensor") if name in sys.modules])
 """
-    done = run(code)
+    done = fresh(code)
     expected = "True\nTrue habana_frameworks.torch.distributed.hccl True\nDebugActivity False\n[]\n"
     assert (done.returncode, done.stdout) == (0, expected), done.stderr
 
 
-def test_gpu_migration_by_its_variable_is_refused_at_the_import(run: Run) -> None:
-    done = run("import habana_frameworks.torch", PT_HPU_GPU_MIGRATION="1")
+def test_gpu_migration_by_its_variable_is_refused_at_the_import(fresh: Run) -> None:
+    done = fresh("import habana_frameworks.torch", PT_HPU_GPU_MIGRATION="1")
     assert done.returncode == 1
     assert (
         "has no GPU migration (habana_frameworks.torch.gpu_migration): take it and PT_HPU_GPU_MIGRATION" in done.stderr
@@ -114,13 +114,13 @@ def test_it_does_not_start_beside_the_real_plugin(
 
 
 def test_import_torch_says_that_the_real_plugin_is_there(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fresh: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metadata = tmp_path / "habana_torch_plugin-1.23.0.695.dist-info" / "METADATA"
     metadata.parent.mkdir()
     metadata.write_text("Metadata-Version: 2.1\nName: habana-torch-plugin\nVersion: 1.23.0.695\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    done = run("import torch")
+    done = fresh("import torch")
     assert done.returncode == 1
     assert "habana-torch-plugin 1.23.0.695 is installed, so hpu is not simulated here" in done.stderr
 

@@ -47,6 +47,30 @@ def test_take_accepts_both_kinds_of_indices(dtype: torch.dtype, shape: tuple[int
     assert torch.equal(out.cpu(), torch.take(values, index))
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (3, 4)], ids=str)
+@pytest.mark.parametrize("name", ["trunc", "floor", "ceil"])
+def test_booleans_round_to_themselves(name: str, shape: tuple[int, ...]) -> None:
+    values = torch.rand(shape) > 0.5
+    on_card = values.to("hpu")
+    rounded = getattr(torch, name)(on_card)
+    assert rounded.dtype is torch.bool and torch.equal(rounded.cpu(), values)
+    assert rounded.data_ptr() != on_card.data_ptr(), "a tensor of its own"
+    out = torch.empty(0, dtype=torch.bool, device="hpu")
+    assert getattr(torch, name)(on_card, out=out) is out and torch.equal(out.cpu(), values)
+    assert getattr(on_card, f"{name}_")() is on_card and torch.equal(on_card.cpu(), values)
+    with pytest.raises(RuntimeError, match="Bool"):
+        getattr(torch, name)(values)  # the CPU has no kernel
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.uint8, torch.int16])
+def test_other_types_round_as_on_the_cpu(dtype: torch.dtype) -> None:
+    values = (torch.rand(3, 4) * 7).to(dtype)
+    for name in ("trunc", "floor", "ceil"):
+        on_card = values.to("hpu")
+        assert torch.equal(getattr(torch, name)(on_card).cpu(), getattr(torch, name)(values))
+        assert torch.equal(getattr(on_card, f"{name}_")().cpu(), getattr(torch, name)(values))
+
+
 def encoder(size: int, heads: int, sequence: int) -> tuple[nn.Module, torch.Tensor]:
     layer = nn.TransformerEncoderLayer(size, heads, size * 2, dropout=0.0, batch_first=True)
     return layer.to("hpu"), torch.randn(2, sequence, size, device="hpu")

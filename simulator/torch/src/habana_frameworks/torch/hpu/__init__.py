@@ -64,6 +64,7 @@ from habana_frameworks.torch.hpu.streams import (
     StreamContext,
     current_stream,
     default_stream,
+    get_stream_info,
     set_stream,
     stream,
 )
@@ -100,6 +101,7 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "get_stream_info",
     "graph",
     "init",
     "initial_seed",

@@ -21,7 +21,7 @@ __all__ = [
     "disable_inference_mode", "disable_matmul3d_2d_reshape", "disable_optim_output_sif", "disable_quantization",
     "enable_const_section_serialization", "enable_dynamic_shape", "enable_inference_mode",
     "enable_matmul3d_2d_reshape", "enable_optim_output_sif", "enable_quantization", "enable_recompute_sdp",
-    "get_arch_list", "get_dynamic_shape_status", "get_gencode_flags", "get_stream_info", "get_sync_debug_mode",
+    "get_arch_list", "get_dynamic_shape_status", "get_gencode_flags", "get_sync_debug_mode",
     "recompute_sdp_enabled", "sdp_kernel", "set_autocast_hpu_dtype", "set_autocast_hpu_enabled",
     "set_sync_debug_mode",
 ]  # fmt: skip
@@ -85,9 +85,6 @@ enable_quantization = refusing("quantised inference (enable_quantization)", "run
 
 def disable_quantization() -> None:
     """Nothing to do: quantisation cannot be switched on."""
-
-
-get_stream_info = refusing("streams of Synapse to describe (get_stream_info)", "use torch.hpu.current_stream()")
 
 
 def set_sync_debug_mode(debug_mode: Any) -> None:
