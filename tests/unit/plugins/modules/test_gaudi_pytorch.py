@@ -264,7 +264,8 @@ def test_torch_is_imported_as_the_jobs_user(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(pytorch_env.PytorchError) as error:
         env.must_import("/bin/sh", "nobody")
     assert str(error.value) == (
-        "User nobody cannot import torch with the vendor's plugin by /bin/sh: ModuleNotFoundError: No module named 'torch'"
+        "User nobody cannot import torch with the vendor's plugin by /bin/sh: "
+        "ModuleNotFoundError: No module named 'torch'"
     )
     ((argv, environment),) = calls
     ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
