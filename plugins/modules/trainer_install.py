@@ -110,7 +110,7 @@ done:
 """
 
 import os
-from typing import Any, Optional
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -143,18 +143,11 @@ def release_of(params: dict[str, Any]) -> Release:
     return Release(sha256_of(params["wheel"]), about.requires_python, about.requirements)
 
 
-def told(env: TrainerEnv, release: Release, done: list[str], before: Optional[str]) -> dict[str, Any]:
-    """What the task returns."""
-    return {
-        "changed": bool(done),
-        "venv": env.venv,
-        "folder": env.folder(release),
-        "done": done,
-        "diff": {
-            "before": f"trainer: {before or 'absent'}\n",
-            "after": f"trainer: {env.folder(release)}\n",
-        },
-    }
+def coming(env: TrainerEnv, release: Release) -> dict[str, Any]:
+    """What will be done once the Python is there."""
+    folder = env.folder(release)
+    diff = {"before": "trainer: absent\n", "after": f"trainer: {folder}\n"}
+    return {"changed": True, "venv": env.venv, "folder": folder, "done": ["venv", "trainer"], "diff": diff}
 
 
 def main() -> None:
@@ -168,7 +161,7 @@ def main() -> None:
     try:
         release = release_of(params)
         if module.check_mode and params["allow_missing"] and not env.has_python():
-            module.exit_json(**told(env, release, ["venv", "trainer"], None))
+            module.exit_json(**coming(env, release))
         answer = env.probe(release)
         needed = env.verify(answer, release, params["dependencies"] == "index")
         before = env.current(answer["purelib"]) if env.has_venv() else None
@@ -178,7 +171,16 @@ def main() -> None:
             done.append("dependencies")
         if not env.installed(answer["purelib"], release):
             done.append("trainer")
-        result = told(env, release, done, before)
+        result: dict[str, Any] = {
+            "changed": bool(done),
+            "venv": env.venv,
+            "folder": env.folder(release),
+            "done": done,
+            "diff": {
+                "before": f"trainer: {before or 'absent'}\n",
+                "after": f"trainer: {env.folder(release)}\n",
+            },
+        }
         if not done or module.check_mode:
             module.exit_json(**result)
         if "trainer" in done and not params["remote_src"]:
