@@ -10,7 +10,7 @@ from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix import (
-    release_caution,
+    release_cautions,
     release_problem,
 )
 
@@ -22,7 +22,8 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Looks a release up in the support matrix that comes with the collection.
-  - A pair that the matrix neither lists nor denies (unconfirmed) passes with a warning.
+  - A pair that the matrix neither lists nor denies (unconfirmed) passes with a warning, and so does a release whose
+    PyTorch is too old for the trainer.
 options:
   _input:
     description: The release, for example V(1.23.0-695).
@@ -37,9 +38,17 @@ options:
     type: str
     required: true
   accept_unsupported:
-    description: Let a pair pass that the matrix does not list. An unknown release never passes.
+    description: Let a pair pass that the matrix does not list.
     type: bool
     default: false
+  accept_unknown:
+    description: Let a release pass, with a warning, that the matrix does not know.
+    type: bool
+    default: false
+  generation:
+    description: Generation of the host's cards, as C(ansible_facts.gaudi_pci.generation) has it; null where it is not
+      known.
+    type: str
 """
 
 EXAMPLES = r"""
@@ -59,16 +68,22 @@ _value:
 """
 
 
-def synapseai_release(release: str, distribution: str, version: str, accept_unsupported: bool = False) -> str:
+def synapseai_release(
+    release: str,
+    distribution: str,
+    version: str,
+    accept_unsupported: bool = False,
+    accept_unknown: bool = False,
+    generation: str | None = None,
+) -> str:
     """See DOCUMENTATION."""
     if not isinstance(release, str):
         raise AnsibleFilterError(
             f"synapseai_release needs the release as a string such as '1.23.0-695', not {release!r}."
         )
     system = f"{distribution} {version}"
-    problem = release_problem(release, system, accept_unsupported)
-    caution = "" if problem else release_caution(release, system)
-    if caution:
+    problem = release_problem(release, system, accept_unsupported, accept_unknown, generation)
+    for caution in [] if problem else release_cautions(release, system):
         Display().warning(caution)
     return problem
 

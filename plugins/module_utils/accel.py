@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 
 from .pci import listing, read
@@ -13,6 +14,8 @@ OPERATIONAL = "Operational"
 #: States that a device leaves by itself.
 _PASSING = ("In reset", "In device creation", "In reset after device release")
 _UP = 0x1
+#: The unit in a line of /proc/PID/cgroup.
+_UNIT = re.compile(r"/([^/\n]+\.service)(?:/|$)", re.M)
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,13 @@ class User:
 
     pid: int
     command: str
+    #: Whether it holds control devices alone, as what reads the cards does; what computes holds a card.
+    control: bool = False
+    #: Unit that it belongs to, empty where it belongs to none.
+    unit: str = ""
 
     def __str__(self) -> str:
-        return f"{self.pid} ({self.command})"
+        return f"{self.pid} ({self.command}{', control devices only' if self.control else ''})"
 
 
 def devices(sysfs: str = "/sys") -> list[Device]:
@@ -54,8 +61,12 @@ def users(proc: str = "/proc") -> list[User]:
         if not pid.isdigit():
             continue
         folder = os.path.join(proc, pid, "fd")
-        if any(_target(os.path.join(folder, name)).startswith("/dev/accel/") for name in listing(folder)):
-            found.append(User(int(pid), read(proc, pid, "comm") or "?"))
+        held = [target for name in listing(folder) if (target := _target(os.path.join(folder, name)))]
+        devices = [os.path.basename(target) for target in held if target.startswith("/dev/accel/")]
+        if devices:
+            control = all(device.startswith("accel_control") for device in devices)
+            unit = _UNIT.search(read(proc, pid, "cgroup") or "")
+            found.append(User(int(pid), read(proc, pid, "comm") or "?", control, unit[1] if unit else ""))
     return sorted(found, key=lambda user: user.pid)
 
 
@@ -64,6 +75,11 @@ def _target(link: str) -> str:
         return os.readlink(link)
     except OSError:
         return ""
+
+
+def works(status: str) -> bool:
+    """Whether a card with this status can be used, now or once it has reset."""
+    return status == OPERATIONAL or status in _PASSING
 
 
 def waiting(found: list[Device], cards: int) -> bool:
@@ -82,13 +98,18 @@ def trouble(found: list[Device], cards: int) -> str:
     return f"{good} of {cards} cards are {OPERATIONAL} ({', '.join(bad)}); see dmesg, then reboot or service the node."
 
 
-def external_ports_down(bus_ids: list[str], sysfs: str = "/sys") -> bool:
-    """Whether the driver has made external ports and none of them was brought up since."""
-    ports = [
+def external_ports(bus_ids: list[str], sysfs: str = "/sys") -> list[str]:
+    """Folders of the network devices that the driver has made for external ports."""
+    return [
         os.path.join(sysfs, "bus", "pci", "devices", bus_id, "net", port)
         for bus_id in bus_ids
         for port in listing(sysfs, "bus", "pci", "devices", bus_id, "net")
     ]
+
+
+def external_ports_down(bus_ids: list[str], sysfs: str = "/sys") -> bool:
+    """Whether the driver has made external ports and none of them was brought up since."""
+    ports = external_ports(bus_ids, sysfs)
     return bool(ports) and not any(_brought_up(port) for port in ports)
 
 

@@ -10,7 +10,18 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from . import apt_packages as apt
-from .apt_repository import Repository, RepositoryError, Source, check, missing_release, other_sources
+from .apt_repository import (
+    Repository,
+    RepositoryError,
+    Source,
+    Unreachable,
+    check,
+    follow,
+    lacks_component,
+    missing_release,
+    names_only,
+    other_sources,
+)
 from .openpgp import Verdict, read_verdict
 
 if TYPE_CHECKING:
@@ -19,6 +30,9 @@ if TYPE_CHECKING:
 KEYRING = "/usr/share/keyrings/habana-artifactory.gpg"
 SOURCE = "/etc/apt/sources.list.d/habana-artifactory.list"
 PIN = "/etc/apt/preferences.d/habana-artifactory"
+#: Where apt reads its sources.
+SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d/*.list", "/etc/apt/sources.list.d/*.sources")
+OS_RELEASE = "/etc/os-release"
 
 
 def read(path: str) -> bytes | None:
@@ -49,6 +63,28 @@ def fetch(url: str, timeout: int, advice: str = _ADVICE) -> bytes:
         raise RepositoryError(
             f"{url} cannot be reached ({reason}); check the URL, and the node's name resolution and proxy."
         ) from error
+
+
+def redirection(url: str, timeout: int) -> str:
+    """Where a host sends one on to for a file, empty where it has it; Unreachable where it has not.
+
+    The first byte is asked for, not the head: addresses that a store signs are for one method.
+    """
+    from urllib.error import HTTPError, URLError
+
+    from ansible.module_utils.urls import open_url
+
+    try:
+        open_url(url, timeout=timeout, follow_redirects="none", headers={"Range": "bytes=0-0"}).close()
+    except HTTPError as error:
+        target = str(error.headers.get("Location") or "")
+        if error.code in (301, 302, 303, 307, 308) and target:
+            return target
+        raise Unreachable(f"{error.code} {error.reason}") from error
+    except (URLError, OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise Unreachable(getattr(reason, "strerror", None) or str(reason)) from error
+    return ""
 
 
 _LIST_AGES = ("/var/lib/apt/lists", "/var/lib/apt/periodic/update-success-stamp")
@@ -146,18 +182,65 @@ class Node:
             self.must([apt_mark, "hold", *plan.packages], "The packages cannot be put on hold")
 
 
-def consult(node: Node, source: Source, trusted: bytes | None, packages: list[str], release: str) -> Repository:
-    """The repository, verified, with all ``packages`` at ``release``; RepositoryError otherwise."""
-    paths = ["/etc/apt/sources.list", *glob.glob("/etc/apt/sources.list.d/*.list")]
-    paths += glob.glob("/etc/apt/sources.list.d/*.sources")
-    others = other_sources({path: (read(path) or b"").decode(errors="replace") for path in paths}, source.url, SOURCE)
-    if others:
+def sources() -> dict[str, str]:
+    """The texts of apt's source files, by path."""
+    paths = [path for pattern in SOURCES for path in glob.glob(pattern)]
+    return {path: (read(path) or b"").decode(errors="replace") for path in paths}
+
+
+def foreign_sources(files: dict[str, str], url: str, take_over: bool) -> list[str]:
+    """Other files that name the repository and are to be moved aside; RepositoryError where that is not to be done."""
+    others = other_sources(files, url, SOURCE)
+    mixed = [path for path in others if not names_only(files[path], url)]
+    if others and not take_over:
         raise RepositoryError(
-            f"{', '.join(others)} names {source.url} already, which apt refuses to have twice; remove that file and "
-            "run again."
+            f"{', '.join(others)} names {url} already, which apt refuses to have twice; set "
+            "synapseai_take_over_sources=true to move it aside, or remove it."
         )
+    if mixed:
+        raise RepositoryError(
+            f"{', '.join(mixed)} names {url} beside other repositories; take its lines out of that file and run again."
+        )
+    return others
+
+
+#: Packages that compile on the node, and those that bring a compiler.
+_COMPILED = ("habanalabs-dkms", "habanalabs-thunk")
+_COMPILERS = ("build-essential", "gcc", "clang")
+#: The package that needs pandoc, which Ubuntu has in universe.
+_NEEDS_PANDOC = "habanalabs-rdma-core"
+#: Packages of the distribution that say whether the set can be installed.
+NEEDS = (*_COMPILERS, "pandoc")
+
+
+def lacking(plan: apt.Plan, state: dict[str, apt.Installed], prerequisites: list[str], source: Source) -> str:
+    """One sentence on what an Ubuntu lacks that packages need half-way through their installation; empty elsewhere."""
+    system = (read(OS_RELEASE) or b"").decode(errors="replace").replace('"', "")
+    if "ID=ubuntu" not in system.splitlines():
+        return ""
+    compiled = [name for name in _COMPILED if name in plan.install]
+    if compiled and not any(name in state or name in prerequisites for name in _COMPILERS):
+        return (
+            f"{' and '.join(compiled)} is compiled on the node, which has no compiler; add build-essential to "
+            "synapseai_prerequisites."
+        )
+    files = {path: text for path, text in sources().items() if path != SOURCE}
+    without = lacks_component(files, source.suite, "universe", source.url)
+    if _NEEDS_PANDOC in plan.install and "pandoc" not in state and without:
+        return (
+            f"{_NEEDS_PANDOC} needs pandoc of the component universe, which the node's sources of {source.suite} do "
+            "not have; enable it with 'add-apt-repository universe', or install pandoc."
+        )
+    return ""
+
+
+def consult(node: Node, source: Source, trusted: bytes | None, packages: list[str], release: str) -> Repository:
+    """The repository, verified, with all ``packages`` at ``release`` and one of them within reach."""
     repository = check(source, trusted, lambda url: fetch(url, node.timeout), node.verify)
     problem = missing_release(repository, packages, release)
     if problem:
         raise RepositoryError(problem)
+    places = [repository.places[name, release] for name in packages if (name, release) in repository.places]
+    if places:
+        follow(f"{source.url}/{places[0]}", lambda url: redirection(url, node.timeout))
     return repository

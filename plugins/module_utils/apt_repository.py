@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from urllib.parse import urljoin, urlsplit
 
 from .openpgp import Verdict, dearmor, fingerprints, only
 
@@ -21,6 +22,10 @@ from .openpgp import Verdict, dearmor, fingerprints, only
 Fetch = Callable[[str], bytes]
 #: Verifies a clear-signed text with a binary keyring: the verdict, and the text that the signature covers.
 Verify = Callable[[bytes, bytes], "tuple[Verdict, str]"]
+
+
+class Unreachable(Exception):
+    """Why one host did not give a file."""
 
 
 class RepositoryError(Exception):
@@ -64,6 +69,8 @@ class Repository:
     fingerprint: str
     #: Versions on offer, by package name.
     versions: dict[str, list[str]] = field(default_factory=dict)
+    #: Where each package lies below the repository's URL, by name and version.
+    places: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 def check(source: Source, trusted: bytes | None, fetch: Fetch, verify: Verify) -> Repository:
@@ -85,7 +92,8 @@ def check(source: Source, trusted: bytes | None, fetch: Fetch, verify: Verify) -
             f"{source.url}/dists/{source.suite}/{path} is not what the signed InRelease says (SHA-256 differs); do "
             "not install from it before its owner has explained the change."
         )
-    return Repository(only(keyring, signer), signer, package_versions(gzip.decompress(packed).decode()))
+    index = gzip.decompress(packed).decode()
+    return Repository(only(keyring, signer), signer, package_versions(index), package_places(index))
 
 
 def _fetch_key(source: Source, fetch: Fetch) -> bytes:
@@ -156,6 +164,44 @@ def package_versions(index: str) -> dict[str, list[str]]:
     return versions
 
 
+def package_places(index: str) -> dict[tuple[str, str], str]:
+    """Paths of packages by name and version, from the text of a Packages file."""
+    places = {}
+    for stanza in index.split("\n\n"):
+        fields = dict(re.findall(r"^(Package|Version|Filename): *(\S+)", stanza, re.M))
+        if len(fields) == 3:
+            places[fields["Package"], fields["Version"]] = fields["Filename"]
+    return places
+
+
+_REDIRECTS = 5
+
+
+def follow(url: str, redirection: Callable[[str], str]) -> None:
+    """Ask for a file wherever it is redirected to; RepositoryError names the host that does not give it.
+
+    ``redirection`` asks one host: where it sends one on to, empty where it has the file; Unreachable where it has not.
+    """
+    here = url
+    for _hop in range(_REDIRECTS + 1):
+        try:
+            there = redirection(here)
+        except Unreachable as error:
+            if here == url:
+                raise RepositoryError(
+                    f"{url} cannot be downloaded ({error}); ask whoever runs this repository."
+                ) from error
+            host = urlsplit(here).netloc
+            raise RepositoryError(
+                f"{url} is redirected to the host {host}, which does not give it ({error}); let the node's proxy and "
+                f"firewall admit {host} besides {urlsplit(url).netloc}."
+            ) from error
+        if not there:
+            return
+        here = urljoin(here, there)
+    raise RepositoryError(f"{url} is redirected more than {_REDIRECTS} times; ask whoever runs this repository.")
+
+
 def missing_release(repository: Repository, packages: list[str], release: str) -> str:
     """One sentence where the repository does not have all ``packages`` at ``release``; empty where it has."""
     unknown = [name for name in packages if name not in repository.versions]
@@ -174,12 +220,59 @@ def _numbers(version: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", version)]
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One active entry of a sources file, in either of apt's two forms."""
+
+    urls: tuple[str, ...]
+    suites: tuple[str, ...]
+    components: tuple[str, ...]
+
+
+_LINE = re.compile(r"\s*deb(?:-src)?\s+(?:\[[^]]*\]\s*)?(\S+)\s+(\S+)\s*(.*)")
+
+
+def entries(text: str) -> list[Entry]:
+    """The entries of a sources file that count."""
+    lines = [line.partition("#")[0] for line in text.splitlines() if not line.lstrip().startswith("#")]
+    found = []
+    for match in filter(None, map(_LINE.fullmatch, lines)):
+        found.append(Entry((match[1].rstrip("/"),), (match[2],), tuple(match[3].split())))
+    for stanza in re.split(r"\n\s*\n", "\n".join(lines)):
+        fields = {name.lower(): " ".join(value.split()) for name, value in _FIELD.findall(stanza)}
+        if "uris" in fields and fields.get("enabled", "yes") != "no":
+            urls = tuple(url.rstrip("/") for url in fields["uris"].split())
+            found.append(
+                Entry(urls, tuple(fields.get("suites", "").split()), tuple(fields.get("components", "").split()))
+            )
+    return found
+
+
+#: A field of a deb822 file with its continuation lines.
+_FIELD = re.compile(r"^([A-Za-z-]+):((?:.*)(?:\n[ \t].*)*)", re.M)
+
+
 def other_sources(files: dict[str, str], url: str, own: str) -> list[str]:
     """Source files other than ``own`` that name ``url``; apt refuses one repository with two keys."""
-    bare = re.compile(re.escape(url.rstrip("/")) + r"/?(\s|$)")
-    found = []
-    for path, text in sorted(files.items()):
-        lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
-        if path != own and any(bare.search(line) for line in lines):
-            found.append(path)
-    return found
+    bare = url.rstrip("/")
+    return [
+        path
+        for path, text in sorted(files.items())
+        if path != own and any(bare in entry.urls for entry in entries(text))
+    ]
+
+
+def names_only(text: str, url: str) -> bool:
+    """Whether a source file names ``url`` and no other repository."""
+    return {each for entry in entries(text) for each in entry.urls} == {url.rstrip("/")}
+
+
+def lacks_component(files: dict[str, str], suite: str, component: str, url: str) -> bool:
+    """Whether the distribution's sources of a suite are there, and none has the component; ``url`` is not its own."""
+    distributions = [
+        entry
+        for text in files.values()
+        for entry in entries(text)
+        if url.rstrip("/") not in entry.urls and any(each.partition("-")[0] == suite for each in entry.suites)
+    ]
+    return bool(distributions) and not any(component in entry.components for entry in distributions)

@@ -16,11 +16,18 @@ from .versions import Release, version_of
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+    from .exporters import Exporters
+
 # Where the kernel shows itself, and where its modules are.
 SYSFS = "/sys"
 PROC = "/proc"
 MODULES = "/lib/modules"
 BOOT = "/boot"
+
+# Network devices of external ports come some time after their modules and cards.
+_PORTS_TIMEOUT = 30
+# A call of hl-smi takes seconds.
+_CALL_TIMEOUT = 10
 
 _REBOOT = "set synapseai_reboot_allowed=true to reboot the node instead"
 
@@ -55,9 +62,17 @@ class Driver:
         """Whether a module is loaded (or built in). /proc/modules is not there on every kernel."""
         return os.path.isdir(os.path.join(SYSFS, "module", name))
 
-    def users(self) -> list[accel.User]:
-        """Processes that hold a device open."""
-        return accel.users(PROC)
+    def users(self, exporters: Exporters) -> list[accel.User]:
+        """Processes that hold a device open; in check mode without those of exporters, which a real run stops.
+
+        A call of hl-smi ends soon, so control devices are given some time to become free.
+        """
+        deadline = time.monotonic() + min(self.module.params["timeout"], _CALL_TIMEOUT)
+        while True:
+            found = [user for user in accel.users(PROC) if not (self.module.check_mode and exporters.has(user))]
+            if not all(user.control for user in found) or not found or time.monotonic() >= deadline:
+                return found
+            time.sleep(0.5)
 
     def ports_down(self) -> bool:
         """Whether no external port was brought up since the load."""
@@ -73,14 +88,17 @@ class Driver:
             return Plan(kernel_modules.unload_order(self.running), [])
         return kernel_modules.make_plan(self.running, self.version, self.installed, self.release)
 
-    def refuse(self, plan: Plan, users: list[accel.User]) -> None:
-        """Fail on what stands in the way, before anything is touched."""
+    def refuse_users(self, users: list[accel.User]) -> None:
+        """Fail on processes that hold a driver which has to go."""
         if users and not self.reboot_instead:
             instead = f", or {_REBOOT}" if self.release else ""
             self.fail(
                 f"The running driver {self.version} cannot be taken out while /dev/accel is in use by process "
                 f"{', '.join(map(str, users))}; stop what uses it{instead}."
             )
+
+    def refuse(self, plan: Plan) -> None:
+        """Fail on what stands in the way, before anything is touched."""
         if (
             plan.load
             and kernel_modules.secure_boot(os.path.join(SYSFS, "firmware/efi/efivars"))
@@ -91,6 +109,9 @@ class Driver:
                 "DKMS at the console (mokutil --import, reboot) and set synapseai_accept_secure_boot=true, or switch "
                 "Secure Boot off."
             )
+        empty = self.empty_modules()
+        if plan.load and empty and not self.module.check_mode:
+            self.fail(empty)
         if plan.load and not self.installed and not self.module.check_mode:
             others = kernel_modules.kernels_with_driver(MODULES)
             found = f"only for {', '.join(others)}" if others else "for no kernel"
@@ -98,6 +119,17 @@ class Driver:
                 f"The driver is not installed for the running kernel {self.kernel} ({found}); install the headers of "
                 "this kernel and let DKMS build the driver, or boot a kernel that has it."
             )
+
+    def empty_modules(self) -> str:
+        """One sentence on module files without content; empty where there is none."""
+        empty = kernel_modules.empty_modules(self.kernel, MODULES)
+        if not empty:
+            return ""
+        return (
+            f"The module files of {', '.join(empty)} for kernel {self.kernel} are empty, as DKMS can leave them "
+            "while it calls them installed; build them again with 'dkms build --force' and 'dkms install --force' "
+            "for the version that 'dkms status' shows."
+        )
 
     def unload(self, plan: Plan) -> bool:
         """Take the plan's modules out; False where the kernel keeps one and a reboot is allowed instead."""
@@ -125,14 +157,31 @@ class Driver:
                     advice = "enrol its key at the console (mokutil --import), or switch Secure Boot off"
                 self.fail(f"Module {name} cannot be loaded ({complaint}); {advice}.")
 
-    def bring_ports_up(self) -> None:
-        """Run the vendor's script; a load leaves the external ports down."""
+    def has_ports(self, timeout: int) -> bool:
+        """Whether a card has a network device, which virtual machines and PCIe cards may not show."""
+        deadline = time.monotonic() + min(timeout, _PORTS_TIMEOUT)
+        bus_ids = [card.bus_id for card in self.cards]
+        while not accel.external_ports(bus_ids, SYSFS):
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(1)
+        return True
+
+    def bring_ports_up(self, timeout: int) -> bool:
+        """Run the vendor's script, as a load leaves the external ports down; False where there is none of them."""
+        if not self.has_ports(timeout):
+            self.module.warn(
+                "No card has a network device, so there is no external port to bring up; set synapseai_ports_up=false "
+                "where that is right."
+            )
+            return False
         script = self.module.params["network_script"]
         if not os.path.exists(script):
             self.fail(f"The external ports cannot be brought up without {script}; install habanalabs-qual.")
         complaint = self.run([script, "--up"])
         if complaint:
             self.fail(f"The external ports cannot be brought up ({complaint}); look at {script} --status.")
+        return True
 
     def settled(self, timeout: int) -> list[accel.Device]:
         """The devices, once all work or time is up."""
@@ -166,6 +215,9 @@ class Driver:
                 f"Preboot firmware is not {expected} on {', '.join(other)}; flash it with hl-fw-loader in a service "
                 "window."
             )
+        empty = self.empty_modules()
+        if empty:
+            self.module.warn(empty)
         coming = kernel_modules.next_kernel(self.kernel, BOOT)
         if coming and kernel_modules.DRIVER not in kernel_modules.installed_modules(coming, MODULES):
             self.module.warn(

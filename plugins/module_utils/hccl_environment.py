@@ -35,10 +35,11 @@ _OLD = {
     "HCCL_OVER_TCP": "is from old releases and does nothing now: leave it out, or see HCCL_OVER_OFI",
 }
 
-# What the vendor documents for direct transfers between card and host NIC.
+# What the vendor documents for direct transfers between card and host NIC, and for those through host memory over TCP.
 DEFAULTS = {
     "efa": {"RDMAV_FORK_SAFE": "1", "FI_EFA_USE_DEVICE_RDMA": "1"},
     "host_nic": {"RDMAV_FORK_SAFE": "1", "MLX5_SCATTER_TO_CQE": "0"},
+    "host_tcp": {"HCCL_OVER_OFI": "1"},
 }
 
 HEADER = "# Written by Ansible (gaudi3.scale.gaudi_fabric): changes made here are lost.\n"
@@ -74,7 +75,7 @@ def _complaint(name: str) -> str:
 
 def without_effect(environment: dict[str, str], kind: str) -> list[str]:
     """The variables which do nothing on this kind of fabric."""
-    return [] if kind in DEFAULTS else sorted(name for name in environment if name in HOST_NIC)
+    return [] if kind in ("efa", "host_nic") else sorted(name for name in environment if name in HOST_NIC)
 
 
 def file_text(environment: dict[str, str]) -> str:

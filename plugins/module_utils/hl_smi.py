@@ -3,8 +3,9 @@
 """What hl-smi prints, as data. Pure functions over text: nothing here starts a process.
 
 The tool has no JSON output, so three of its texts are read: the csv of ``-Q``, the detail log of ``-L`` and
-the port lists of ``-n``. A cell which the tool gives as ``N/A`` becomes None; text of another shape is an
-error which quotes the first line that does not fit.
+the port lists of ``-n``. A cell which the tool gives as ``N/A`` becomes None. The cells that name a card must be
+readable; any other cell that cannot be read becomes None and is reported. Text of another shape is an error which
+quotes the first line that does not fit.
 """
 
 from __future__ import annotations
@@ -31,7 +32,18 @@ QUERY_FIELDS = (
 # Not in the vendor's list of fields, but read by a public tool: asked for, and given up when refused.
 UNCONFIRMED_FIELDS = ("power.max",)
 
-_NUMBER = re.compile(r"^x?(-?\d+)(?:\.\d+)?\s*(?:MiB|MB|W|C|%|MHz)?$")
+# The cells that name a card, and how they look.
+MANDATORY_FIELDS = {
+    "index": re.compile(r"\d+"),
+    "bus_id": re.compile(r"[0-9a-fA-F]{4,}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"),
+    "module_id": re.compile(r"\d+"),
+}
+
+# A public monitor strips Gen, x and GT/s from the PCIe cells, so some release prints them.
+_UNIT = r"\s*(?:MiB|MB|W|C|%|MHz|GT/s)?"
+_NUMBER = re.compile(rf"^(?:x|Gen ?)?(-?\d+)(?:\.\d+)?{_UNIT}$")
+_NONE = re.compile(rf"^(?:N/A{_UNIT})?$")
+_POWER = re.compile(r"^Power Readings \((\d+V) PSU\)$")
 _CARD = re.compile(r"^\[\s*\d+\] AIP \((accel\d+)\) ([0-9a-fA-F:.]+)\s*$")
 _FIRMWARE = re.compile(r"^(?:Firmware \[(\w+)\]|(CPLD)) Version$")
 _FIRMWARE_NAME = re.compile(r"hl-gaudi\d?-[\w.]+-fw-[\w.-]+")
@@ -43,14 +55,25 @@ class HlSmiError(Exception):
 
 
 @dataclass(frozen=True)
+class OddCell:
+    """A cell that cannot be read, and of which card."""
+
+    field: str
+    bus_id: str
+    cell: str
+
+
+@dataclass(frozen=True)
 class CardLog:
-    """What the detail log adds to a card's csv row."""
+    """What the detail log adds to a card's csv row; ``power`` has the cell of each rail (``54v``, ``12v``)."""
 
     device: str
     bus_id: str
     status: str | None = None
     model: str | None = None
     firmware: dict[str, str] = field(default_factory=dict)
+    power: dict[str, str] = field(default_factory=dict)
+    rows_pending: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +102,7 @@ def quote(line: str, limit: int = 80) -> str:
 
 def text(cell: str | None) -> str | None:
     """A cell's text, or None where the tool has no value."""
-    return None if cell is None or cell in ("", "N/A") else cell
+    return None if cell is None or _NONE.match(cell) else cell
 
 
 def number(cell: str | None, name: str) -> int | None:
@@ -111,21 +134,29 @@ def parse_log(output: str) -> Log:
     head: dict[str, str] = {}
     cards: dict[str, dict[str, Any]] = {}
     current: dict[str, Any] | None = None
+    section = ""
     for line in output.splitlines():
         start = _CARD.match(line)
         if start:
-            current = {"device": start.group(1), "bus_id": start.group(2).lower(), "firmware": {}}
+            current = {"device": start.group(1), "bus_id": start.group(2).lower(), "firmware": {}, "power": {}}
             cards[current["bus_id"]] = current
+            section = ""
             continue
         key, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
+            section = key or section
             continue
+        rail = _POWER.match(section)
         if current is None:
             head.setdefault(key, value)
         elif key == "Module status":
             current["status"] = text(value)
         elif key == "Model Number":
             current["model"] = text(value)
+        elif key == "Power Draw" and rail:
+            current["power"][rail.group(1).lower()] = value
+        elif key == "Pending" and section == "Replaced Rows":
+            current["rows_pending"] = text(value)
         else:
             firmware = _FIRMWARE.match(key)
             if firmware and text(value):
@@ -187,22 +218,39 @@ def release_of(driver_version: str | None) -> str | None:
     return match.group(0) if match else None
 
 
-def card_facts(row: dict[str, str], log: CardLog | None, ports: list[Port] | None) -> dict[str, Any]:
-    """One card's facts from its csv row, with what the detail log and the port lists add."""
+def require_identity(row: dict[str, str]) -> None:
+    """Refuse a csv row that does not name a card."""
+    for name, shape in MANDATORY_FIELDS.items():
+        cell = row.get(name) or ""
+        if not shape.fullmatch(cell):
+            raise HlSmiError(f"{quote(', '.join(row.values()))} names no card: its {name} is {quote(cell)}")
+
+
+def card_facts(
+    row: dict[str, str], log: CardLog | None, ports: list[Port] | None, odd: list[OddCell] | None = None
+) -> dict[str, Any]:
+    """One card's facts from its csv row, with what the detail log and the port lists add; odd cells go into ``odd``."""
+    require_identity(row)
+    bus_id = row["bus_id"].lower()
+
+    def read(cell: str | None, name: str) -> int | None:
+        try:
+            return number(cell, name)
+        except HlSmiError:
+            if odd is not None:
+                odd.append(OddCell(name, bus_id, cell or ""))
+            return None
 
     def value(name: str) -> int | None:
-        return number(row.get(name), name)
+        return read(row.get(name), name)
 
     def word(name: str) -> str | None:
         return text(row.get(name))
 
-    bus_id = word("bus_id")
-    if value("index") is None or bus_id is None:
-        raise HlSmiError(f"{quote(', '.join(row.values()))} names no card: its index or bus_id is missing")
     facts: dict[str, Any] = {
         "index": value("index"),
         "module_id": value("module_id"),
-        "bus_id": bus_id.lower(),
+        "bus_id": bus_id,
         "name": word("name"),
         "uuid": word("uuid"),
         "serial": word("serial"),
@@ -239,9 +287,42 @@ def card_facts(row: dict[str, str], log: CardLog | None, ports: list[Port] | Non
     }
     if log is not None:
         facts.update(device=log.device, status=log.status, model=log.model, firmware=log.firmware)
+        rails = {rail: read(cell, f"power draw ({rail})") for rail, cell in log.power.items()}
+        facts.update(power_rails_w=rails, power_total_w=total_power(rails))
+        facts["rows_pending"] = {"yes": True, "no": False}.get((log.rows_pending or "").lower())
     if ports is not None:
         facts["ports"] = [asdict(port) for port in ports]
     return facts
+
+
+def total_power(rails: dict[str, int | None]) -> int | None:
+    """A card's power in watts, which is the sum of its 54 V and 12 V rails; None where one is unknown."""
+    both = [rails.get(rail) for rail in ("54v", "12v")]
+    return None if None in both else sum(watts or 0 for watts in both)
+
+
+def odd_cells(rows: list[dict[str, str]], fields: list[str]) -> list[OddCell]:
+    """The cells of these fields that should be numbers and cannot be read."""
+    found = []
+    for row in rows:
+        for name in fields:
+            try:
+                number(row.get(name), name)
+            except HlSmiError:
+                found.append(OddCell(name, row["bus_id"], row[name]))
+    return found
+
+
+def odd_cell_warnings(cells: list[OddCell]) -> list[str]:
+    """One sentence for each field with a cell that cannot be read."""
+    by_field: dict[str, list[OddCell]] = {}
+    for cell in cells:
+        by_field.setdefault(cell.field, []).append(cell)
+    return [
+        f"hl-smi gives {quote(first.cell, 40)} as {name} of {first.bus_id}"
+        f"{f' and {len(rest)} more' if rest else ''}, where a number was expected: the value is left out."
+        for name, (first, *rest) in by_field.items()
+    ]
 
 
 def shared_firmware(cards: list[dict[str, Any]]) -> dict[str, str | None]:
@@ -257,15 +338,16 @@ def host_facts(
     ports: dict[str, list[Port]],
     installed: bool,
     driver_up: bool,
+    odd: list[OddCell] | None = None,
 ) -> dict[str, Any]:
-    """The facts of a host, ``ansible_facts.gaudi``."""
+    """The facts of a host, ``ansible_facts.gaudi``; cells that cannot be read go into ``odd``."""
     cards = []
     for row in rows:
         bus_id = row["bus_id"].lower()
         card_log = None if log is None else log.cards.get(bus_id)
         if log is not None and card_log is None:
             raise HlSmiError(f"card {bus_id} is in the csv and not in the detail log")
-        cards.append(card_facts(row, card_log, ports.get(bus_id)))
+        cards.append(card_facts(row, card_log, ports.get(bus_id), odd))
     driver_version = next((card["driver_version"] for card in cards if card["driver_version"]), None)
     if driver_version is None and log is not None:
         driver_version = log.driver_version

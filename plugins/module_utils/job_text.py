@@ -13,9 +13,11 @@ from typing import Any, Optional
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
     CONFIG,
+    RUNTIME_ENVIRONMENT,
     UNPRINTABLE,
     JobSpec,
     check_address,
+    check_group,
     check_path,
     control_folder,
 )
@@ -44,6 +46,12 @@ class NodeShare:
     is_head: Optional[bool] = None
     #: Merged over the job's configuration, on this node only.
     config: Optional[Mapping[str, Any]] = None
+    #: The interface on which the nodes meet; None lets gloo and HCCL ask the resolver, which may name the loopback one.
+    interface: Optional[str] = None
+    #: Groups that open the cards' device files.
+    groups: tuple[str, ...] = ()
+    #: Module ids of the cards for the job's processes, in their order; empty for any.
+    modules: tuple[int, ...] = ()
 
 
 def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
@@ -99,9 +107,16 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         # torchrun would kill its workers after 30 seconds, before their last checkpoint may be written.
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(max(1, spec.stop_timeout - LAUNCHER_SECONDS)),
     }
+    if share.interface is not None:
+        check_address("interface", share.interface)
+        # gloo publishes the address of the node's own name otherwise, and HCCL's control connection begins there, too.
+        environment.update(GLOO_SOCKET_IFNAME=share.interface, HCCL_SOCKET_IFNAME=share.interface)
+    if share.modules:
+        environment["HABANA_VISIBLE_MODULES"] = ",".join(map(str, share.modules))
+    for group in share.groups:
+        check_group(group)
     if spec.threads is not None:
         environment["OMP_NUM_THREADS"] = str(spec.threads)
-    environment.update(spec.environment)
     lines = [
         "[Unit]",
         f"Description=Gaudi 3 training job {spec.name}",
@@ -112,14 +127,18 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         "[Service]",
         "Type=exec",
         f"User={spec.user}",
+        *([f"SupplementaryGroups={' '.join(share.groups)}"] if share.groups else []),
         "WorkingDirectory=" + _path(share.directory),
         "CacheDirectory=gaudi3-scale",
     ]
     lines += ["Environment={0}".format(_quote(key + "=" + environment[key])) for key in sorted(environment)]
     # The dash makes a file optional.
-    lines += ["EnvironmentFile=-" + _path(path) for path in spec.environment_files]
+    lines += ["EnvironmentFile=-" + _path(path) for path in (RUNTIME_ENVIRONMENT, *spec.environment_files)]
+    # A file goes before Environment=, and what the user of the job sets goes before the files.
+    own = [f"{key}={spec.environment[key]}" for key in sorted(spec.environment)]
+    argv = [*(["/usr/bin/env", *own] if own else []), *launch_argv(spec, share)]
     lines += [
-        "ExecStart=" + " ".join(_quote(word).replace("$", "$$") for word in launch_argv(spec, share)),
+        "ExecStart=" + " ".join(_quote(word).replace("$", "$$") for word in argv),
         # A restart is torchrun's (max_restarts) or the operator's, who resumes from the last checkpoint.
         "Restart=no",
         # A trainer that left because it was told to; not to be restarted by whatever Restart= a site sets.

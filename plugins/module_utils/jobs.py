@@ -28,6 +28,8 @@ INTERRUPTED, SPARE = "interrupted", "spare"
 CONTROL = ".control"
 #: The trainer's configuration in it.
 CONFIG = "config.yml"
+#: What the vendor's profile files set, which every job reads first.
+RUNTIME_ENVIRONMENT = "/etc/gaudi3-scale/runtime.env"
 
 
 def control_folder(directory: str) -> str:
@@ -69,6 +71,12 @@ def check_address(option: str, address: str) -> None:
             f"{option} is {address!r}, which is not a host name or an address: take letters, digits, '.', ':', '-' "
             "and '_'."
         )
+
+
+def check_group(name: str) -> None:
+    """Raise ValueError for what is neither a group's name nor its number."""
+    if not (USER.fullmatch(name) or name.isdecimal()):
+        raise ValueError(f"Group {name!r} is not a name of a group: take lower-case letters, digits, '-' and '_'.")
 
 
 def _digest(value: Any) -> str:

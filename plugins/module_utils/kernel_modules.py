@@ -67,12 +67,25 @@ def make_plan(running: list[str], version: str | None, installed: list[str], rel
 
 
 def installed_modules(kernel: str, root: str = "/lib/modules") -> list[str]:
-    """The vendor's modules that are installed for ``kernel``."""
-    found: set[str] = set()
+    """The vendor's modules that are installed for ``kernel``; a file without content is none."""
+    return sorted(name for name, size in _files(kernel, root).items() if size)
+
+
+def empty_modules(kernel: str, root: str = "/lib/modules") -> list[str]:
+    """The vendor's modules of which ``kernel`` has files without content, as DKMS can leave them."""
+    return sorted(name for name, size in _files(kernel, root).items() if not size)
+
+
+def _files(kernel: str, root: str) -> dict[str, int]:
+    """Sizes of the vendor's modules; the largest file counts where there are several."""
+    sizes: dict[str, int] = {}
     for folder in _FOLDERS:
-        for _path, _folders, files in os.walk(os.path.join(root, kernel, folder)):
-            found.update(match.group(1) for match in map(_FILE.fullmatch, files) if match)
-    return sorted(found)
+        for path, _folders, files in os.walk(os.path.join(root, kernel, folder)):
+            for match in filter(None, map(_FILE.fullmatch, files)):
+                file = os.path.join(path, match.group())
+                size = os.path.getsize(file) if os.path.exists(file) else 0  # of a link to nowhere there is nothing
+                sizes[match.group(1)] = max(size, sizes.get(match.group(1), 0))
+    return sizes
 
 
 def kernels_with_driver(root: str = "/lib/modules") -> list[str]:

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 
 HEADER = "# Written by Ansible (gaudi3.scale.kernel_settings): changes made here are lost.\n"
+HUGEPAGES = "vm.nr_hugepages"
+AUTO = "auto"
 _CHOSEN = re.compile(r"\[([^\]]+)\]")
 
 
@@ -39,6 +41,43 @@ def normal(value: str) -> str:
     """A value as it compares: blanks folded; of a list of choices (``always [madvise]``) the chosen one."""
     chosen = _CHOSEN.search(value)
     return chosen.group(1) if chosen else " ".join(value.split())
+
+
+def vendor_hugepages(cpus: int, page_kib: int) -> int:
+    """The number of huge pages that the vendor's installer reserves: 110 MB for each CPU, twice.
+
+    As its public copies compute it, in pages of the kernel's default size (17601 of 2 MiB for 160 CPUs).
+    """
+    return 110 * 1024 * cpus * 2 // page_kib + 1
+
+
+def resolved(root: str, sysctl: dict[str, str]) -> dict[str, str]:
+    """The settings with a number of huge pages for ``auto``: the vendor's, or what is there where that is more."""
+    value = str(sysctl.get(HUGEPAGES, "0")).strip()
+    if value != AUTO:
+        if not value.isdigit() and "\n" not in value:
+            raise SettingError(
+                f"{HUGEPAGES} cannot be {value!r}: give a number, or {AUTO} for that of the vendor's installer"
+            )
+        return sysctl
+    page = re.search(r"^Hugepagesize:\s*(\d+) kB", _text(root, "proc/meminfo"), re.MULTILINE)
+    wanted = vendor_hugepages(_online_cpus(root), int(page.group(1)) if page else 2048)
+    live = _text(root, "proc/sys/vm/nr_hugepages").strip()
+    return {**sysctl, HUGEPAGES: str(max(wanted, int(live) if live.isdigit() else 0))}
+
+
+def _online_cpus(root: str) -> int:
+    """The CPUs that are online, as the kernel lists them (``0-127,192-319``)."""
+    ranges = [part.split("-") for part in _text(root, "sys/devices/system/cpu/online").strip().split(",") if part]
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in ranges) or os.cpu_count() or 1
+
+
+def _text(root: str, path: str) -> str:
+    try:
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def sysctl_file(root: str, name: str) -> str:

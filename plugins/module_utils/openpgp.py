@@ -79,13 +79,12 @@ def _crc24(data: bytes) -> int:
     return value
 
 
-def normalized(fingerprint: str) -> str:
+def normalized(fingerprint: str, variable: str = "synapseai_key_fingerprint") -> str:
     """A fingerprint in capital hex digits without blanks; ValueError where it is none. Empty stays empty."""
     digits = fingerprint.replace(" ", "").upper()
     if digits and (len(digits) != 40 or set(digits) - set("0123456789ABCDEF")):
         raise ValueError(
-            f"'{fingerprint}' is not a key fingerprint; set synapseai_key_fingerprint to all 40 hexadecimal digits, "
-            "or to ''."
+            f"'{fingerprint}' is not a key fingerprint; set {variable} to all 40 hexadecimal digits, or to ''."
         )
     return digits
 

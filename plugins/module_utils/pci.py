@@ -37,13 +37,14 @@ UNKNOWN = Product(None, None)
 
 @dataclass(frozen=True)
 class PciCard:
-    """A Gaudi card on the PCI bus."""
+    """A Gaudi card on the PCI bus; ``iommu`` is the type of its IOMMU group, None without one."""
 
     bus_id: str
     device_id: str
     product: str | None
     generation: str | None
     numa_node: int | None
+    iommu: str | None = None
 
 
 def read(*parts: str) -> str | None:
@@ -73,7 +74,14 @@ def cards(sysfs: str = "/sys") -> list[PciCard]:
         device_id = _hex_id(read(devices, bus_id, "device"))
         product = PRODUCTS.get(device_id, UNKNOWN)
         found.append(
-            PciCard(bus_id, device_id, product.name, product.generation, _numa(read(devices, bus_id, "numa_node")))
+            PciCard(
+                bus_id,
+                device_id,
+                product.name,
+                product.generation,
+                _numa(read(devices, bus_id, "numa_node")),
+                read(devices, bus_id, "iommu_group", "type") or None,
+            )
         )
     return found
 

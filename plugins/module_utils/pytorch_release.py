@@ -12,23 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .support_matrix import support
+from .support_matrix import TRAINER_TORCH, UNSUPPORTED, support, torch_version
 from .versions import Release
-
-#: PyTorch in the names of a minor release's tarballs and images. 1.19 to 1.22: ``dockerfiles/common.mk`` of each
-#: release. The others are the vendor's support matrix. That patch releases keep it is UNCONFIRMED.
-BY_MINOR = {
-    "1.16": "2.2.2",
-    "1.17": "2.3.1",
-    "1.18": "2.4.0",
-    "1.19": "2.5.1",
-    "1.20": "2.6.0",
-    "1.21": "2.6.0",
-    "1.22": "2.7.1",
-    "1.23": "2.9.0",
-}
-#: From names of images and wheels that others use; no support matrix of 1.24 was found.
-BY_RELEASE = {"1.24.0": "2.10.0", "1.24.1": "2.11.0"}
 
 #: Folders of the vendor's host, by the name of the system as the support matrix has it.
 FOLDERS = {
@@ -71,11 +56,6 @@ class Tarball:
         return f"{self.release.version}/{self.release.build}/pytorch/{self.system}/{self.name}"
 
 
-def torch_version(release: Release) -> str:
-    """The PyTorch in the names of a release; empty where no public source names it."""
-    return BY_RELEASE.get(release.version) or BY_MINOR.get(f"{release.major}.{release.minor}", "")
-
-
 def folder_of(distribution: str) -> str:
     """The vendor's folder of a distribution (``Ubuntu 24.04``); empty where it has none."""
     return FOLDERS.get(distribution, "")
@@ -83,16 +63,7 @@ def folder_of(distribution: str) -> str:
 
 def offered(release: str) -> list[str]:
     """The systems that a release has tarballs for, those included that nothing confirms."""
-    found = []
-    for name in FOLDERS:
-        try:
-            verdict = support(release, name)
-        except KeyError:
-            # A release that is not in the matrix: whether it has one is for the vendor's host to say.
-            verdict = "unknown"
-        if verdict != "unsupported":
-            found.append(name)
-    return found
+    return [name for name in FOLDERS if support(release, name) != UNSUPPORTED]
 
 
 def minor(version: str) -> str:
@@ -102,8 +73,11 @@ def minor(version: str) -> str:
 
 def too_old(version: str) -> bool:
     """Whether the trainer does not run on a Python."""
-    have, least = (tuple(int(part) for part in minor(each).split(".")) for each in (version, TRAINER_PYTHON))
-    return have < least
+    return _numbers(minor(version)) < _numbers(TRAINER_PYTHON)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
 def tarball(release: str, system: str, distribution: str, python: str, version: str, pythons: Sequence[str]) -> Tarball:
@@ -117,13 +91,18 @@ def tarball(release: str, system: str, distribution: str, python: str, version: 
         parsed = Release.parse(release)
     except ValueError as error:
         raise PytorchError(f"pytorch_release: {error}") from error
-    torch = version or torch_version(parsed)
+    torch = version or torch_version(str(parsed))
     if not torch:
         raise PytorchError(
             f"No public source names the PyTorch of release {parsed}: set pytorch_version to the one in the name of "
             "its tarball, such as 2.9.0."
         )
-    systems = offered(release)
+    if _numbers(torch) < _numbers(TRAINER_TORCH):
+        raise PytorchError(
+            f"Release {parsed} brings PyTorch {torch}, and the trainer needs {TRAINER_TORCH} or newer: take a newer "
+            "release, or leave PyTorch and training out with --skip-tags pytorch,train."
+        )
+    systems = offered(str(parsed))
     if not system or system not in PYTHONS or (system in FOLDERS.values() and _name_of(system) not in systems):
         what = f"the folder {system}" if system else distribution
         raise PytorchError(

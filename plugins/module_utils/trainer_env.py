@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import shutil
+import stat
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
+from ansible_collections.gaudi3.scale.plugins.module_utils.file_access import first_closed, numbers_of
 from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import (
     Requirement,
     WheelError,
@@ -139,6 +142,29 @@ class TrainerEnv:
         folder = self.folder(release)
         return self.has_venv() and self.current(purelib) == folder and os.path.isdir(folder)
 
+    def check_reach(self, answer: Mapping[str, Any], user: str) -> None:
+        """InstallError where the user of the jobs cannot reach the Python or its packages, as below a closed home."""
+        for path in (self._python, *answer["own_paths"]):
+            closed = first_closed(path, *numbers_of(user))
+            if closed is not None:
+                mode = stat.S_IMODE(os.stat(closed).st_mode)
+                raise InstallError(
+                    f"{user} cannot reach {path}, as {closed} (mode {mode:04o}) is closed to it: make the environment "
+                    "in a folder that all may enter, such as below /opt, or set trainer_python to another Python."
+                )
+
+    def check_import(self, user: str, names: Iterable[str], setpriv: str) -> None:
+        """InstallError where jobs, which run as this user, cannot import what they compute with.
+
+        setpriv asks no PAM, which may refuse a session over a limit that a unit does not have.
+        """
+        imports = ", ".join(names)
+        entry = pwd.getpwnam(user)
+        identity = [f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--init-groups"]
+        argv = [setpriv, *identity, "--", self.interpreter, "-I", "-c", f"import {imports}"]
+        # A plugin that torch loads by itself fails without its reason.
+        self._must(argv, f"{user} cannot import {imports} with {self._python}", {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+
     def make_venv(self, answer: Mapping[str, Any], release: Release) -> dict[str, Any]:
         """Make the environment and probe it; it sees the system's packages, as that is where PyTorch is."""
         argv = [self._python, "-m", "venv", "--without-pip", "--system-site-packages", self.venv]
@@ -169,8 +195,8 @@ class TrainerEnv:
         environ = {"PIP_INDEX_URL": index_url} if index_url else {}
         self._must(argv, "The trainer's requirements cannot be installed", environ)
 
-    def install(self, wheel: str, purelib: str, release: Release) -> None:
-        """Unpack a wheel, see that it can be imported, and make it the current version."""
+    def install(self, wheel: str, purelib: str, release: Release, check: Callable[[], None] = lambda: None) -> None:
+        """Unpack a wheel, see that it can be imported, check what else is wanted, and make it the current version."""
         scripts = self.unpack(wheel, release)
         folder = self.folder(release)
         for target in scripts.values():
@@ -179,6 +205,7 @@ class TrainerEnv:
                 "The trainer cannot be imported",
                 {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"},
             )
+        check()  # before the version is current: where it fails, the next run comes here again
         for name, target in scripts.items():
             replace(os.path.join(self.venv, "bin", name), self._script(target), 0o755)
         replace(self._link(purelib), folder + "\n", 0o644)

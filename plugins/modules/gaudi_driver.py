@@ -16,7 +16,8 @@ description:
     ports up after every load, and reads back that the right version runs and every card is C(Operational).
   - Modules are found under C(/sys/module). The order of unloading follows the modules that run, the order of loading
     those that are installed; both differ by whether C(habanalabs_compat) is among them.
-  - A driver that is in use is left alone, and the processes that hold it are named.
+  - A driver that is in use is left alone, and the processes that hold it are named; of those that hold control devices
+    alone, as C(hl-smi) does for a moment, it is waited for the end.
   - Nothing is flashed and nothing is rebooted.
 options:
   state:
@@ -43,7 +44,10 @@ options:
     type: bool
     default: false
   ports_up:
-    description: Whether to bring the external ports up after a load, and where none of them is up.
+    description:
+      - Whether to bring the external ports up after a load, and where none of them is up.
+      - Where no card has a network device, as on some virtual machines and PCIe cards, the ports are skipped with a
+        warning.
     type: bool
     default: true
   expected_preboot:
@@ -56,6 +60,13 @@ options:
     description: Seconds that cards may take to become C(Operational) after a load.
     type: int
     default: 300
+  exporters:
+    description:
+      - Units that read the cards. Those that run are stopped before a driver is taken out, and started again
+        afterwards, also where something failed.
+    type: list
+    elements: str
+    default: [gaudi-hpu-exporter.service]
   modprobe:
     description: The C(modprobe) to call, a name found in C(PATH) or a full path.
     type: path
@@ -64,6 +75,10 @@ options:
     description: The C(rmmod) to call for a running module whose file is gone.
     type: path
     default: rmmod
+  systemctl:
+    description: The C(systemctl) to call for O(exporters).
+    type: path
+    default: systemctl
   network_script:
     description: The vendor's script that brings external ports up.
     type: path
@@ -129,6 +144,12 @@ reboot_required:
   returned: always
   type: bool
   sample: false
+stopped:
+  description: Units of O(exporters) that were stopped and started again.
+  returned: success
+  type: list
+  elements: str
+  sample: [gaudi-hpu-exporter.service]
 users:
   description: Processes that hold a device open, where a driver has to go.
   returned: always
@@ -156,10 +177,12 @@ cards:
 """
 
 from dataclasses import asdict
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.driver import Driver
+from ansible_collections.gaudi3.scale.plugins.module_utils.exporters import Exporters
 from ansible_collections.gaudi3.scale.plugins.module_utils.kernel_modules import Plan
 from ansible_collections.gaudi3.scale.plugins.module_utils.versions import version_of
 
@@ -175,8 +198,10 @@ def main() -> None:
             "ports_up": {"type": "bool", "default": True},
             "expected_preboot": {"type": "str", "default": ""},
             "timeout": {"type": "int", "default": 300},
+            "exporters": {"type": "list", "elements": "str", "default": ["gaudi-hpu-exporter.service"]},
             "modprobe": {"type": "path", "default": "modprobe"},
             "rmmod": {"type": "path", "default": "rmmod"},
+            "systemctl": {"type": "path", "default": "systemctl"},
             "network_script": {
                 "type": "path",
                 "default": "/opt/habanalabs/qual/gaudi3/bin/manage_network_ifs.sh",
@@ -190,8 +215,28 @@ def main() -> None:
     if wanted:
         driver.check_request()
     plan = driver.plan()
-    users = driver.users() if plan.unload else []
-    driver.refuse(plan, users)
+    driver.refuse(plan)
+    exporters = Exporters(module)
+    stopped: list[str] = []
+    if plan.unload:
+        exporters.find()
+    try:
+        if plan.unload and not module.check_mode:
+            stopped = exporters.stop()
+        result = carry_out(driver, plan, exporters)
+    finally:
+        # Also where something failed meanwhile: without it nobody would see the node's cards.
+        if stopped:
+            exporters.start()
+    module.exit_json(stopped=stopped, **result)
+
+
+def carry_out(driver: Driver, plan: Plan, exporters: Exporters) -> dict[str, Any]:
+    """Take out, put in, read back; what to return."""
+    module = driver.module
+    wanted = module.params["state"] == "loaded"
+    users = driver.users(exporters) if plan.unload else []
+    driver.refuse_users(users)
     ports = wanted and module.params["ports_up"]
     ports = ports and (bool(plan.load) or driver.ports_down())
     predicted = module.check_mode and not plan.empty
@@ -202,7 +247,7 @@ def main() -> None:
         driver.load(plan)
     found = driver.settled(module.params["timeout"] if plan.load and not predicted else 0)
     if ports and not module.check_mode:
-        driver.bring_ports_up()
+        ports = driver.bring_ports_up(module.params["timeout"])
     if wanted and not held and not predicted:
         driver.judge(found)
         driver.caution(found)
@@ -210,22 +255,22 @@ def main() -> None:
     if predicted:
         modules = sorted({*driver.running} - {*plan.unload} | {*plan.load})
         version = version_of(driver.release) if plan.load else None
-    module.exit_json(
-        changed=bool(ports or not plan.empty),
-        driver_version=version,
-        previous_version=driver.version,
-        modules=modules,
-        unloaded=plan.unload,
-        loaded=plan.load,
-        ports_brought_up=bool(ports),
-        reboot_required=held,
-        users=[str(user) for user in users],
-        cards=[asdict(device) for device in found],
-        diff={
+    return {
+        "changed": bool(ports or not plan.empty),
+        "driver_version": version,
+        "previous_version": driver.version,
+        "modules": modules,
+        "unloaded": plan.unload,
+        "loaded": plan.load,
+        "ports_brought_up": bool(ports),
+        "reboot_required": held,
+        "users": [str(user) for user in users],
+        "cards": [asdict(device) for device in found],
+        "diff": {
             "before": f"driver: {driver.version}\nmodules: {', '.join(driver.running)}\n",
             "after": f"driver: {version}\nmodules: {', '.join(modules)}\n",
         },
-    )
+    }
 
 
 if __name__ == "__main__":

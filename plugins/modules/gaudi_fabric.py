@@ -26,9 +26,9 @@ options:
     description:
       - The fabric that carries collectives out of this host, as M(gaudi3.scale.gaudi_fabric_facts) tells it.
       - V(efa) and V(host_nic) add the variables that the vendor documents for direct transfers over host
-        NICs.
+        NICs, and V(host_tcp) those for transfers through host memory over TCP.
     type: str
-    choices: [gaudi, host_nic, efa, none]
+    choices: [gaudi, host_nic, host_tcp, efa, none]
     default: gaudi
   mode:
     description:

@@ -14,8 +14,8 @@ author:
 description:
   - Looks in sysfs for Gaudi cards, their external ports and RDMA devices, and returns
     C(ansible_facts.gaudi_fabric).
-  - Needs no tool. The kind of fabric is known without the driver; ports and Gaudi's RDMA devices appear once
-    it is loaded.
+  - Needs no tool. Ports and Gaudi's RDMA devices appear once the driver is loaded; without it, the cards are
+    taken to have ports.
 options:
   sysfs_root:
     description:
@@ -55,8 +55,8 @@ ansible_facts:
         kind:
           description:
             - V(gaudi) for the RoCE ports on the cards, V(host_nic) for a host NIC with verbs, V(efa) for AWS
-              EFA,
-              V(none) without Gaudi cards.
+              EFA, V(host_tcp) for TCP over any NIC of the host, V(none) without Gaudi cards.
+            - It is never V(gaudi) where the driver runs and no card has a port device.
           type: str
           sample: gaudi
         candidates:
@@ -68,6 +68,11 @@ ansible_facts:
           description: Why this kind.
           type: str
           sample: the cards have network ports of their own
+        generation:
+          description: Generation that all cards share, V(gaudi), V(gaudi2) or V(gaudi3); null where they differ or are
+            unknown.
+          type: str
+          sample: gaudi3
         rdma_devices:
           description: The RDMA devices of this host.
           type: list
@@ -128,9 +133,11 @@ def main() -> None:
     sysfs = module.params["sysfs_root"]
     cards = pci.cards(sysfs)
     devices = fabric.rdma_devices(sysfs)
-    facts = asdict(fabric.choose(cards, devices))
+    ports = fabric.external_ports(cards, sysfs)
+    facts = asdict(fabric.choose(cards, devices, ports, driver_loaded="habanalabs" in pci.modules(sysfs)))
+    facts["generation"] = pci.generation_of(cards)
     facts["rdma_devices"] = [asdict(device) for device in devices]
-    facts["ports"] = [asdict(port) for port in fabric.external_ports(cards, sysfs)]
+    facts["ports"] = [asdict(port) for port in ports]
     module.exit_json(changed=False, ansible_facts={"gaudi_fabric": facts})
 
 

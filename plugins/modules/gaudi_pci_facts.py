@@ -12,9 +12,8 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Reads sysfs for PCI devices of Gaudi's vendor C(1da3) and for loaded C(habanalabs) kernel modules, and
-    returns them as
-    C(ansible_facts.gaudi_pci).
+  - Reads sysfs for PCI devices of Gaudi's vendor C(1da3), their IOMMU groups and loaded C(habanalabs) kernel
+    modules, and returns them as C(ansible_facts.gaudi_pci).
   - Starts no process and needs nothing installed, so it tells what a bare host is before any role has run.
 notes:
   - A loaded module is one that is in C(/sys/module). The kernel lists modules in C(/proc/modules) only where
@@ -25,6 +24,11 @@ options:
       - Where sysfs is mounted.
     type: path
     default: /sys
+  proc_root:
+    description:
+      - Where procfs is mounted.
+    type: path
+    default: /proc
 attributes:
   check_mode:
     description: Changes nothing, and so does the same in check mode.
@@ -38,6 +42,11 @@ attributes:
 EXAMPLES = r"""
 - name: Find the Gaudi cards
   gaudi3.scale.gaudi_pci_facts:
+
+- name: Stop at a host whose IOMMU translates the addresses of a card
+  ansible.builtin.assert:
+    that: ansible_facts.gaudi_pci.iommu_problem is none
+    fail_msg: "{{ inventory_hostname }}: {{ ansible_facts.gaudi_pci.iommu_problem }}."
 
 - name: Stop at a host without Gaudi 3 cards
   ansible.builtin.assert:
@@ -90,6 +99,22 @@ ansible_facts:
               description: NUMA node the card hangs on, null where the kernel knows none.
               type: int
               sample: 0
+            iommu:
+              description:
+                - The kernel's type of the card's IOMMU group, such as V(identity), V(DMA) or V(DMA-FQ). Null
+                  without a group.
+              type: str
+              sample: identity
+        iommu_problem:
+          description:
+            - Why the cards cannot be trusted where an IOMMU translates their addresses, null where none does.
+          type: str
+          sample: null
+        holders:
+          description: Processes that hold a card's device file open. Needs root to see those of others.
+          type: list
+          elements: str
+          sample: ["812 (python3)"]
         driver_loaded:
           description: Whether the compute driver C(habanalabs) is loaded.
           type: bool
@@ -109,13 +134,16 @@ from dataclasses import asdict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import pci
+from ansible_collections.gaudi3.scale.plugins.module_utils import accel, iommu, pci
 
 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
-        argument_spec={"sysfs_root": {"type": "path", "default": "/sys"}},
+        argument_spec={
+            "sysfs_root": {"type": "path", "default": "/sys"},
+            "proc_root": {"type": "path", "default": "/proc"},
+        },
         supports_check_mode=True,
     )
     sysfs = module.params["sysfs_root"]
@@ -125,6 +153,8 @@ def main() -> None:
         "card_count": len(cards),
         "generation": pci.generation_of(cards),
         "cards": [asdict(card) for card in cards],
+        "iommu_problem": iommu.problem(cards),
+        "holders": [str(user) for user in accel.users(module.params["proc_root"])] if cards else [],
         "driver_loaded": "habanalabs" in loaded,
         "driver_version": pci.driver_version(sysfs),
         "modules": loaded,

@@ -75,6 +75,26 @@ options:
     description: This node's own address on the cluster's network. Left out, torchrun finds out by resolving
       the node's name.
     type: str
+  interface:
+    description:
+      - Network interface on which this node meets the others, as M(gaudi3.scale.gaudi_train_node_info) finds it. It
+        becomes E(GLOO_SOCKET_IFNAME) and E(HCCL_SOCKET_IFNAME) of the job, unless O(environment) or one of
+        O(environment_files) has them.
+      - Left out, both libraries take the interface of the address under which the node finds its own name, which is the
+        loopback one on many systems.
+    type: str
+  groups:
+    description: Groups of this node which the job's user gets beside its own, to open the device files of the cards.
+    type: list
+    elements: str
+    default: []
+  modules:
+    description:
+      - Module ids of the cards for the processes of this node, in their order, as E(HABANA_VISIBLE_MODULES) names them.
+      - Left out, process N of a node takes the card with module id N.
+    type: list
+    elements: int
+    default: []
   rdzv_port:
     description: TCP port of the rendezvous at O(head_address).
     type: int
@@ -110,13 +130,14 @@ options:
     type: int
   environment:
     description:
-      - Environment variables of the job. They are shown in the unit, so secrets belong into one of
-        O(environment_files) instead.
+      - Environment variables of the job. They go before those of O(environment_files) and of the module itself.
+      - They are shown in the unit, so secrets belong into one of O(environment_files) instead.
     type: dict
     default: {}
   environment_files:
-    description: Files with environment variables on the node, read in this order by systemd. One that is
-      missing is passed over.
+    description:
+      - Files with environment variables on the node, read in this order by systemd. One that is missing is passed over.
+      - C(/etc/gaudi3-scale/runtime.env), which M(gaudi3.scale.gaudi_runtime_environment) writes, is always read first.
     type: list
     elements: path
     default: [/etc/gaudi3-scale/fabric.env]
@@ -348,6 +369,9 @@ SPEC: dict[str, dict[str, Any]] = {
     "head_address": {"type": "str"},
     "is_head": {"type": "bool"},
     "address": {"type": "str"},
+    "interface": {"type": "str"},
+    "groups": {"type": "list", "elements": "str", "default": []},
+    "modules": {"type": "list", "elements": "int", "default": []},
     "rdzv_port": {"type": "int", "default": 29400},
     "processes_per_node": {"type": "int", "default": 1},
     "cards": {"type": "int"},
@@ -385,7 +409,15 @@ def main() -> None:
         if wanted in ("started", "finished"):
             spec = JobSpec.from_params(params)
             spec.check_cards(params["cards"])
-            share = NodeShare(node.directory(name), params["address"], params["is_head"], params["node_config"])
+            share = NodeShare(
+                node.directory(name),
+                params["address"],
+                params["is_head"],
+                params["node_config"],
+                params["interface"],
+                tuple(params["groups"]),
+                tuple(params["modules"]),
+            )
             texts = {
                 node.config_path(name): config_text(spec, share),
                 node.unit_path(name): unit_text(spec, share),

@@ -18,6 +18,8 @@ description:
   - Needs the driver. For what can be known without it see M(gaudi3.scale.gaudi_pci_facts).
 notes:
   - A value which the tool gives as C(N/A) is C(null). Nothing is guessed.
+  - A cell that cannot be read is C(null) too, and a warning names it. Only the cells that name a card
+    (C(index), C(bus_id), C(module_id)) must be readable, else the task fails.
   - Run as root to see the same values as the tool shows to root.
 options:
   gather_subset:
@@ -162,7 +164,10 @@ ansible_facts:
               type: int
               sample: 130400
             power_draw_w:
-              description: Present power draw in watts.
+              description:
+                - Present power draw in watts, the tool's C(power.draw).
+                - The vendor's page of 1.24 says that it covers the 54 V rail only. C(power_total_w) has both
+                  rails.
               type: int
               sample: 228
             power_max_w:
@@ -291,6 +296,23 @@ ansible_facts:
               returned: when V(firmware) is gathered
               type: str
               sample: F08GL0DIG017A
+            power_rails_w:
+              description: Present power draw in watts of each rail in the detail log, C(54v) and C(12v).
+              returned: when V(firmware) is gathered
+              type: dict
+              sample: {54v: 700, 12v: 35}
+            power_total_w:
+              description: Present power draw in watts over both rails, null where one of them is unknown.
+              returned: when V(firmware) is gathered
+              type: int
+              sample: 735
+            rows_pending:
+              description:
+                - Whether replaced memory rows wait for a reset of the card. Null where the tool does not say.
+                - The label in the detail log is unconfirmed for Gaudi 3.
+              returned: when V(firmware) is gathered
+              type: bool
+              sample: false
             firmware:
               description: This card's firmware, name to version.
               returned: when V(firmware) is gathered
@@ -322,7 +344,12 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import HlSmiError, host_facts
+from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import (
+    HlSmiError,
+    OddCell,
+    host_facts,
+    odd_cell_warnings,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi_command import (
     ARGUMENT_SPEC,
     DriverDown,
@@ -350,7 +377,11 @@ def gather(module: AnsibleModule) -> dict[str, Any]:
         if not module.params["allow_missing"]:
             raise
         return host_facts([], None, {}, installed=installed, driver_up=False)
-    return host_facts(rows, log, ports, installed=True, driver_up=True)
+    odd: list[OddCell] = []
+    facts = host_facts(rows, log, ports, installed=True, driver_up=True, odd=odd)
+    for sentence in odd_cell_warnings(odd):
+        module.warn(sentence)
+    return facts
 
 
 def main() -> None:

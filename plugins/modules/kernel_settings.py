@@ -31,6 +31,8 @@ options:
   sysctl:
     description:
       - Names of kernel parameters with their values. When empty, the profile's sysctl file is removed.
+      - The value V(auto) of C(vm.nr_hugepages) is the number that the vendor's installer reserves, 110 MB for each
+        CPU, twice; it never lowers what is there.
     type: dict
     default: {}
   sysfs:
@@ -104,6 +106,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_f
 from ansible_collections.gaudi3.scale.plugins.module_utils.kernel_settings import (
     SettingError,
     apply,
+    resolved,
     settings,
     sysctl_text,
     tmpfiles_text,
@@ -124,6 +127,7 @@ def main() -> None:
     root, name = module.params["root"], module.params["name"]
     sysctl, sysfs = module.params["sysctl"], module.params["sysfs"]
     try:
+        sysctl = resolved(root, sysctl)
         outcome = apply(settings(root, sysctl, sysfs), module.check_mode)
     except SettingError as error:
         module.fail_json(msg=f"{error}.")

@@ -17,8 +17,8 @@ description:
   - Installed packages of the family C(habanalabs-*) that are not in O(packages) are moved with the set, since a mixed
     set does not work.
   - Where all stands at the release already, the repository is not asked.
-  - Everything that can be judged beforehand (release unknown to the repository, wrong key, downgrade) fails before
-    anything is changed.
+  - Everything that can be judged beforehand (release unknown to the repository, wrong key, packages on a host that
+    cannot be reached, downgrade, no compiler, no component C(universe)) fails before anything is changed.
 options:
   release:
     description: The release for the whole set, such as V(1.23.0-695).
@@ -55,6 +55,14 @@ options:
         returned and warned about, and from then on a repository signed with another key is refused.
     type: str
     default: ""
+  take_over_sources:
+    description:
+      - What to do with another source file that names the repository, such as the vendor's installer leaves. With
+        V(false) the task fails, since apt refuses one repository with two keys; with V(true) the file is moved aside,
+        with a backup beside it.
+      - A file that names other repositories too is never moved.
+    type: bool
+    default: false
   allow_downgrade:
     description: Whether packages that are newer than O(release) may be taken back to it.
     type: bool
@@ -97,6 +105,12 @@ fingerprints:
   type: list
   elements: str
   sample: [60A50F673807C0B7C6EE925DC33CB03EB55E8F00]
+taken_over:
+  description: Other files that named the repository and were moved aside (in check mode, would be).
+  returned: always
+  type: list
+  elements: str
+  sample: [/etc/apt/sources.list.d/habanalabs_synapseai.list]
 packages:
   description: The whole set, with what was installed before.
   returned: always
@@ -117,6 +131,7 @@ packages:
       sample: 1.23.0-695
 """
 
+import os
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -124,11 +139,15 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gaudi3.scale.plugins.module_utils import apt_packages as apt
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_node import (
     KEYRING,
+    NEEDS,
     PIN,
     SOURCE,
     Node,
     consult,
+    foreign_sources,
+    lacking,
     read,
+    sources,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import RepositoryError, Source
 from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints, normalized
@@ -153,6 +172,7 @@ def main() -> None:
             "suite": {"type": "str", "required": True},
             "key_url": {"type": "str", "required": True, "no_log": False},
             "key_fingerprint": {"type": "str", "default": "", "no_log": False},
+            "take_over_sources": {"type": "bool", "default": False},
             "allow_downgrade": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 120},
         },
@@ -163,13 +183,18 @@ def main() -> None:
     release = given["release"]
     try:
         source = source_of(given)
-    except ValueError as error:
+        files = sources()
+        foreign = foreign_sources(files, source.url, given["take_over_sources"])
+    except (ValueError, RepositoryError) as error:
         module.fail_json(msg=str(error))
 
-    state = node.state([*given["packages"], *given["prerequisites"]])
+    state = node.state([*given["packages"], *given["prerequisites"], *NEEDS])
     plan = apt.make_plan(state, given["packages"], given["prerequisites"], release)
     if plan.downgrades and not given["allow_downgrade"]:
         module.fail_json(msg=apt.newer(state, plan))
+    lack = lacking(plan, state, given["prerequisites"], source)
+    if lack:
+        module.fail_json(msg=lack)
 
     keyring = trusted = read(KEYRING)
     key = source.key(trusted)
@@ -190,8 +215,11 @@ def main() -> None:
             f"The key of {source.url} is trusted on first use: compare {', '.join(keys)} with the vendor's and set "
             "synapseai_key_fingerprint to it."
         )
-    changed = bool(new_key or stale or not plan.empty)
+    changed = bool(new_key or stale or foreign or not plan.empty)
     if changed and not module.check_mode:
+        for path in foreign:
+            module.backup_local(path)
+            os.unlink(path)
         node.install_prerequisites(plan)
         if keyring and new_key:
             node.write(KEYRING, keyring)
@@ -201,11 +229,13 @@ def main() -> None:
 
     shown = {path: (present[path], text) for path, text in texts.items()}
     shown[KEYRING] = ("".join(f"{key}\n" for key in old_keys), "".join(f"{key}\n" for key in keys))
+    shown.update({path: (files[path], "") for path in foreign})
     shown["packages"] = (apt.describe(state, [*plan.packages, *plan.prerequisites]), apt.describe_after(plan))
     module.exit_json(
         changed=changed,
         release=release,
         fingerprints=keys,
+        taken_over=foreign,
         packages=[
             {"name": name, "before": state[name].version if name in state else None, "version": release}
             for name in plan.packages

@@ -51,7 +51,7 @@ EXAMPLES = r"""
 - name: Keep the key of the vendor's packages
   gaudi3.scale.synapseai_rpm_key:
     url: https://vault.habana.ai/artifactory/gaudi-general/keyPairs/primary/public
-    fingerprint: "{{ synapseai_key_fingerprint }}"
+    fingerprint: "{{ synapseai_rpm_key_fingerprint }}"
 
 - name: Add the vendor's repository
   ansible.builtin.yum_repository:
@@ -106,7 +106,7 @@ def fetched(url: str, fingerprint: str, timeout: int) -> bytes:
     if not found:
         raise RepositoryError(
             f"The key at {url} has fingerprint {', '.join(fingerprints(keyring))}, not {fingerprint} as "
-            "synapseai_key_fingerprint says; find out which is right before you go on."
+            "synapseai_rpm_key_fingerprint says; find out which is right before you go on."
         )
     return found
 
@@ -124,7 +124,7 @@ def main() -> None:
     )
     url, path = module.params["url"], module.params["path"]
     try:
-        fingerprint = normalized(module.params["fingerprint"])
+        fingerprint = normalized(module.params["fingerprint"], "synapseai_rpm_key_fingerprint")
         present = kept(read(path), fingerprint)
         keyring = present or fetched(url, fingerprint, module.params["timeout"])
     except (ValueError, RepositoryError) as error:
@@ -133,7 +133,7 @@ def main() -> None:
     if not present and not fingerprint:
         module.warn(
             f"The key of {url} is trusted on first use: compare {', '.join(keys)} with the vendor's and set "
-            "synapseai_key_fingerprint to it."
+            "synapseai_rpm_key_fingerprint to it."
         )
     diff = ensure_file(module, path, armor(keyring).decode())
     module.exit_json(changed=diff is not None, fingerprints=keys, path=path, diff=[diff] if diff else [])

@@ -52,6 +52,17 @@ options:
   index_url:
     description: Package index for O(dependencies=index). Left out, pip uses what is configured on the node.
     type: str
+  user:
+    description:
+      - User as whom jobs run. The task fails where it cannot reach O(executable) or its packages, such as below a
+        closed home, or cannot import what is in O(imports).
+      - Left out, nothing is asked as another user.
+    type: str
+  imports:
+    description: Modules that O(user) must be able to import before the version is made the current one.
+    type: list
+    elements: str
+    default: []
   sha256:
     description: SHA-256 of the wheel. Read from the wheel on the controller when left out.
     type: str
@@ -110,6 +121,7 @@ done:
 """
 
 import os
+from functools import partial
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -129,6 +141,8 @@ SPEC: dict[str, dict[str, Any]] = {
     "allow_missing": {"type": "bool", "default": False},
     "dependencies": {"type": "str", "choices": ["preinstalled", "index"], "default": "preinstalled"},
     "index_url": {"type": "str", "no_log": True},
+    "user": {"type": "str"},
+    "imports": {"type": "list", "elements": "str", "default": []},
     "sha256": {"type": "str"},
     "requirements": {"type": "list", "elements": "str"},
     "requires_python": {"type": "str"},
@@ -150,6 +164,10 @@ def coming(env: TrainerEnv, release: Release) -> dict[str, Any]:
     return {"changed": True, "venv": env.venv, "folder": folder, "done": ["venv", "trainer"], "diff": diff}
 
 
+def _nothing() -> None:
+    """No user is asked for."""
+
+
 def main() -> None:
     """Check, then install what is missing."""
     # The job's user reads all of this, whatever the umask of the one who installs.
@@ -163,6 +181,9 @@ def main() -> None:
         if module.check_mode and params["allow_missing"] and not env.has_python():
             module.exit_json(**coming(env, release))
         answer = env.probe(release)
+        user = params["user"]
+        if user is not None:
+            env.check_reach(answer, user)
         needed = env.verify(answer, release, params["dependencies"] == "index")
         before = env.current(answer["purelib"]) if env.has_venv() else None
         if not env.has_venv():
@@ -196,7 +217,10 @@ def main() -> None:
                 )
             env.install_from_index(needed, params["index_url"])
         if "trainer" in done:
-            env.install(params["wheel"], answer["purelib"], release)
+            asked = user is not None and params["imports"]
+            setpriv = module.get_bin_path("setpriv", required=True) if asked else ""
+            check = partial(env.check_import, user, params["imports"], setpriv) if asked else _nothing
+            env.install(params["wheel"], answer["purelib"], release, check)
     except (InstallError, WheelError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

@@ -9,10 +9,15 @@ import pytest
 from gaudi3_simulator import network
 
 
-@pytest.fixture(autouse=True)
-def no_routes(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine that reaches nothing; a cluster that runs beside the tests has routes of its own."""
+@pytest.fixture(scope="session")
+def empty_routes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The routes of a machine that reaches nothing."""
     routes = tmp_path_factory.mktemp("proc") / "route"
     routes.write_text("Iface Destination Mask\n")
-    monkeypatch.setattr(network, "_ROUTES", routes)
     return routes
+
+
+@pytest.fixture(autouse=True)
+def no_routes(empty_routes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that reaches nothing; a cluster that runs beside the tests has routes of its own."""
+    monkeypatch.setattr(network, "_ROUTES", empty_routes)

@@ -53,6 +53,9 @@ def test_the_installer_s_sources_file_is_there(monkeypatch: pytest.MonkeyPatch) 
     file = prepared.files()["/etc/apt/sources.list.d/habanalabs_synapseai.list"]
     assert file.text.startswith("deb [signed-by=")
     assert prepared.REPOSITORY in file.text
+    assert prepared.KEYRING not in prepared.files()
+    assert prepared.files("-----BEGIN")[prepared.KEYRING].text == "-----BEGIN"
+    assert f"signed-by={prepared.KEYRING}]" in file.text
 
 
 def test_an_environment_lies_in_a_closed_home(tmp_path: Path) -> None:

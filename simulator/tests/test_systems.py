@@ -40,7 +40,7 @@ def test_ubuntus_kernel_packages_are_there_under_the_name_of_the_running_kernel(
     files = distribution.files(systems.PRESENTATIONS["ubuntu-24.04"], KERNEL)
     index = files[f"{distribution.SHELF}/Packages"].decode()
     names = [line.partition(": ")[2] for line in index.splitlines() if line.startswith("Package: ")]
-    assert names == [f"linux-headers-{KERNEL}", f"linux-modules-extra-{KERNEL}"]
+    assert names == ["build-essential", f"linux-headers-{KERNEL}", f"linux-modules-extra-{KERNEL}"]
     for line in index.splitlines():
         if line.startswith("Filename: "):
             assert f"{distribution.SHELF}/{line.partition(': ')[2]}" in files

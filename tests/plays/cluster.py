@@ -64,6 +64,7 @@ class Cluster:
         """Add a host to the inventory."""
         made = hosts.make(self.folder / name, name, boards=self._boards, **kind)
         self.hosts[name] = made
+        made.give(addresses={"eth0": [f"10.0.0.{len(self.hosts)}"]})
         self.variables[name] = {
             "ansible_connection": "local",
             "ansible_host": f"10.0.0.{len(self.hosts)}",

@@ -21,6 +21,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.apt_packages import p
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import Source
 from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints
 from gaudi3_simulator.node import cli, kmod_tools, releases
+from gaudi3_simulator.vendor import catalogue
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 STAND_INS = Path(__file__).resolve().parent / "stand_ins"
@@ -118,14 +119,20 @@ def make(
     cards: int = 8,
     system: str = "ubuntu",
     driver: bool = True,
+    packages: bool | None = None,
     kernel: str = "",
     trainer: bool = False,
     tools: Iterable[str] = ("hl-smi",),
     boards: Path | None = None,
+    passthrough: bool = True,
+    profile: str = "cluster",
 ) -> Host:
     """Make a host: with ``driver`` it is as the driver role leaves it, without it is bare.
 
-    ``boards`` is a folder in which hardware is kept that other hosts have too.
+    With ``packages`` the vendor's repository and packages are there in any case.
+
+    Without ``passthrough`` its IOMMU translates the cards' addresses. ``boards`` is a folder in which hardware is kept
+    that other hosts have too.
     """
     host = Host(folder, name)
     for each in ("bin", "units", "tmp", "root.owners"):
@@ -140,11 +147,18 @@ def make(
     host.write("/proc/1/comm", "systemd\n")
     host.path("/proc/1/root").symlink_to("/")
     host.path("/run/systemd/system").mkdir(parents=True)
-    for each in ("/etc/systemd/system", "/etc/security/limits.d", "/etc/default", "/etc/prometheus", "/var/lib"):
+    for each in (
+        "/etc/systemd/system",
+        "/etc/modules-load.d",
+        "/etc/security/limits.d",
+        "/etc/default",
+        "/etc/prometheus",
+        "/var/lib",
+    ):
         host.path(each).mkdir(parents=True, exist_ok=True)
     host.path("/usr/bin").mkdir(parents=True, exist_ok=True)
-    host.path("/usr/bin/python3").symlink_to(host.interpreter)
-    host.give(packages=_vendor(host, kernel) if driver else {}, faults=[], courses={})
+    host.write("/usr/bin/python3", f'#!/bin/sh\nexec {shlex.quote(str(host.interpreter))} "$@"\n', 0o755)
+    host.give(packages=_vendor(host, kernel) if driver or packages else {}, faults=[], courses={})
     _programs(host, tools if driver and cards else ())
     environment = {
         "STAND_IN_HOST": str(folder),
@@ -160,7 +174,9 @@ def make(
     host.interpreter.write_text("\n".join(["#!/bin/sh", *lines, f'exec {shlex.quote(_PYTHON)} "$@"', ""]))
     host.interpreter.chmod(0o755)
     if cards:
-        _board(host, cards, driver, boards or folder.parent)
+        _board(host, (cards, driver, passthrough, profile), boards or folder.parent)
+    if driver or trainer:
+        _runtime(host)
     if trainer:
         for program in ("python", "gaudi3-train"):
             host.write(f"/opt/gaudi3-scale/venv/bin/{program}", "", 0o755)
@@ -179,14 +195,22 @@ def _vendor(host: Host, kernel: str) -> dict[str, str]:
     host.write(apt_node.SOURCE, source.entry(apt_node.KEYRING, fingerprints(_KEY)[0]))
     host.write(apt_node.PIN, preferences(RELEASE))
     running = kernel or os.uname().release
-    needed = (f"linux-headers-{running}", f"linux-modules-extra-{running}", "ethtool")
+    needed = ("build-essential", f"linux-headers-{running}", f"linux-modules-extra-{running}", "ethtool")
     return {**dict.fromkeys(PACKAGES, RELEASE), **dict.fromkeys(needed, "1")}
 
 
+def _runtime(host: Host) -> None:
+    """What the vendor's packages bring for programs on the cards: profile files and kernels."""
+    for package in catalogue.packages(RELEASE):
+        for path, file in package.files.items():
+            if path.startswith(("/etc/profile.d/", "/usr/lib/habanalabs/lib")):
+                host.write(path, file.data.decode(errors="replace"), file.mode)
+
+
 def _programs(host: Host, tools: Iterable[str]) -> None:
-    for name in ("systemctl", "journalctl", "dpkg-query"):
+    for name in ("systemctl", "journalctl", "dpkg-query", "ip"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin" / name))
-    for name in ("apt-get", "apt-mark", "useradd", "usermod", "sysctl"):
+    for name in ("apt-get", "apt-mark", "useradd", "usermod", "sysctl", "setpriv"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin/other"), name)
     for name in (*tools, "modprobe", "rmmod"):
         module, function, versioned = TOOLS[name]
@@ -211,25 +235,29 @@ def _launch(place: Path, program: str, name: str = "") -> None:
     place.chmod(0o755)
 
 
-def _board(host: Host, cards: int, driver: bool, boards: Path) -> None:
+def _board(host: Host, kind: tuple[int, bool, bool, str], boards: Path) -> None:
     """The cards, and with ``driver`` its modules loaded; made once for each kind of host and copied."""
-    kind = boards / f"board-{cards}-{driver}"
-    if not kind.exists():
-        _install(kind, cards, driver)
-    shutil.copytree(kind, host.root, symlinks=True, dirs_exist_ok=True)
+    board = boards / "-".join(["board", *map(str, kind)])
+    if not board.exists():
+        _install(board, *kind)
+    shutil.copytree(board, host.root, symlinks=True, dirs_exist_ok=True)
     for link in (path for path in host.path("/sys").rglob("*") if path.is_symlink()):
         target = str(link.readlink())
-        if target.startswith(str(kind)):
+        if target.startswith(str(board)):
             link.unlink()
-            link.symlink_to(str(host.root) + target[len(str(kind)) :])
+            link.symlink_to(str(host.root) + target[len(str(board)) :])
 
 
-def _install(root: Path, cards: int, driver: bool) -> None:
+def _install(root: Path, cards: int, driver: bool, passthrough: bool, profile: str) -> None:
     root.mkdir(parents=True)
     (root / "proc").mkdir()
     (root / "proc/stat").write_text("cpu 0\nbtime 1700000000\n")
+    options = "iommu=pt intel_iommu=on" if passthrough else ""
+    (root / "etc/default/grub.d").mkdir(parents=True)
+    (root / "etc/default/grub.d/60-host.cfg").write_text(f'GRUB_CMDLINE_LINUX_DEFAULT="{options}"\n')
+    (root / "proc/cmdline").write_text(f"BOOT_IMAGE=/vmlinuz root=/dev/sda1 {options}\n")
     with _environment({"GAUDI3_SIMULATOR_ROOT": str(root)}), contextlib.redirect_stdout(io.StringIO()):
-        assert cli.main(["init", "--node", "gaudi-1", "--cards", str(cards)]) == 0
+        assert cli.main(["init", "--node", "gaudi-1", "--cards", str(cards), "--profile", profile]) == 0
         assert cli.main(["boot"]) == 0
         if not driver:
             return

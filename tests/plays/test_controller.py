@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pwd
 from pathlib import Path
 
 import pytest
@@ -42,5 +43,9 @@ def test_the_wheel_is_brought_to_a_node_that_has_it_not(cluster: Cluster, wheel:
     run = cluster.role("trainer", *arguments, facts=False, **given)
     assert run.returncode == 0, run.messages()
     assert run.result("gaudi-1", "Install the trainer")["done"] == ["venv", "trainer"]
+    asked = [call for call in cluster["gaudi-1"].calls if call.startswith("setpriv")]
+    nobody = pwd.getpwnam("nobody")
+    identity = f"--reuid={nobody.pw_uid} --regid={nobody.pw_gid} --init-groups"
+    assert asked == [f"setpriv {identity} -- {root}/venv/bin/python -I -c import torch, habana_frameworks.torch"]
     installed = sorted(path.name for path in Path(root).rglob("gaudi3-train*") if path.is_file())
     assert installed == ["gaudi3-train"], list(Path(root).rglob("*"))

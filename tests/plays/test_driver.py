@@ -13,7 +13,7 @@ DEVICE = "/sys/class/accel/accel0/device/status"
 _MODPROBE = """#!/bin/sh
 # The card is there two seconds after its module.
 mkdir -p '{root}/sys/module/'"$1"
-(sleep 2; echo Operational > '{status}') > /dev/null 2>&1 &
+(sleep 2; echo Operational > '{status}.new'; mv '{status}.new' '{status}') > /dev/null 2>&1 &
 """
 _GPGV = """#!/bin/sh
 # Every signature is good, and of the trusted key.
@@ -42,7 +42,8 @@ def test_the_driver_waits_for_its_cards(cluster: Cluster) -> None:
     module.rmdir()
     host.write(DEVICE, "In device creation\n")
     program(host, "modprobe", _MODPROBE.format(root=host.root, status=host.path(DEVICE)))
-    run = cluster.role("synapseai", "--tags", "synapseai_load")
+    host.write("/opt/habanalabs/qual/gaudi3/bin/manage_network_ifs.sh", "#!/bin/sh\nexit 1\n", 0o755)
+    run = cluster.role("synapseai", "--tags", "synapseai_load", synapseai_ports_up=False)
     assert run.returncode == 0, run.messages()
     loaded = run.result("gaudi-1", "Load the driver, bring its ports up and read both back")
     assert [card["status"] for card in loaded["cards"]] == ["Operational"] and loaded["loaded"] == ["habanalabs_ib"]

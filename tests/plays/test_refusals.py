@@ -160,6 +160,9 @@ def test_a_driver_that_cannot_be_put_in(cluster: Cluster) -> None:
     cluster.add("unknown", "gaudi", cards=1, variables={"synapseai_release": "9.9.9-1"})
     cluster.add("unsupported", "gaudi", cards=1, system="debian")
     cluster.add("empty", "gaudi", cards=0)
+    cluster.add("first", "gaudi", cards=1)
+    (device,) = cluster["first"].path("/sys/bus/pci/devices").glob("*/device")
+    device.write_text("0x1000\n")
     cluster.add("secure", "gaudi", cards=1, driver=False)
     cluster.add("busy", "gaudi", cards=1, variables={"synapseai_release": "1.22.2-32"})
     cluster["secure"].write("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", "....\1")
@@ -168,7 +171,8 @@ def test_a_driver_that_cannot_be_put_in(cluster: Cluster) -> None:
     cluster["busy"].path("/proc/4711/fd/7").symlink_to("/dev/accel/accel0")
     run = cluster.role("synapseai", "--tags", "synapseai_preflight", forks=8)
     said = failures(run)
-    assert said["unknown"].startswith("SynapseAI release '9.9.9-1' is not known; synapseai_release must be one of: ")
+    assert said["unknown"].startswith("SynapseAI release '9.9.9-1' is not known to this collection; take a known one ")
+    assert said["first"].startswith("The cards are first-generation Gaudi, which SynapseAI 1.23.0-695 does not drive: ")
     assert said["unsupported"] == (
         "SynapseAI 1.23.0-695 is not supported on Debian 12, only on Ubuntu 22.04, Ubuntu 24.04, RedHat 9.4, RedHat "
         "9.6; use one of these, or set synapseai_accept_unsupported_os=true to try it at your own risk."

@@ -13,7 +13,7 @@ def node(cluster: Cluster) -> Cluster:
     """A node on which the package is installed and its service runs."""
     cluster.gaudi(1, cards=0)
     host = cluster["gaudi-1"]
-    host.give(packages={"prometheus-node-exporter": "1.5.0"})
+    host.give(packages={"prometheus-node-exporter": "1.3.1-1ubuntu0.22.04.3"})
     host.write(f"/lib/systemd/system/{UNIT}", "[Service]\n")
     host.unit("prometheus-node-exporter", "running")
     return cluster
@@ -24,7 +24,9 @@ def test_new_arguments_restart_a_service_once(cluster: Cluster) -> None:
     host = cluster["gaudi-1"]
     first = cluster.role("node_exporter", "--tags", "node_exporter_install")
     assert first.returncode == 0 and host.acts() == [f"systemctl restart {UNIT}"], (first.messages(), host.calls)
-    assert "--web.listen-address=10.0.0.1:9100" in host.path("/etc/default/prometheus-node-exporter").read_text()
+    arguments = host.path("/etc/default/prometheus-node-exporter").read_text()
+    assert "--web.listen-address=10.0.0.1:9100" in arguments
+    assert "--collector.diskstats.ignored-devices" in arguments  # its name in 1.3
     second = cluster.role("node_exporter", "--tags", "node_exporter_install")
     assert second.changed() == set() and host.acts() == [], second.changed()
 

@@ -101,6 +101,8 @@ def test_what_was_written_is_shown(predicted: PlaybookRun) -> None:
     """The other half of the search above: what is no secret is in the same output."""
     unit = predicted.result("gaudi-1", "Write the unit that brings driver and external ports up at each boot")
     assert "manage_network_ifs.sh --up" in unit["diff"][0]["after"]
+    modules = predicted.result("gaudi-1", "Have the driver loaded at each boot")["diff"][0]
+    assert modules["after_header"].endswith("modules-load.conf") and "\nhabanalabs\n" in modules["after"]
 
 
 def test_the_summary_of_a_site(predicted: PlaybookRun) -> None:

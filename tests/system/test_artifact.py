@@ -34,9 +34,12 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
     top = {member.name.split("/")[0] for member in members}
     assert top == {
         "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "changelogs", "docs",
-        "examples", "meta", "playbooks", "plugins", "roles", "terraform", "trainer",
+        "examples", "meta", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer",
     }  # fmt: skip
     names = {member.name for member in members}
+    assert {name for name in names if name.startswith("requirements/")} == {
+        "requirements/controller.in", "requirements/controller.txt",
+    }  # fmt: skip
     assert {"trainer/pyproject.toml", "terraform/aws/main.tf", "terraform/catalogue/instances.json"} <= names
     unwanted = re.compile(r"__pycache__|^trainer/tests|/tests/|\.tfstate|\.terraform/")
     assert [name for name in names if unwanted.search(name)] == []

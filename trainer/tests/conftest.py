@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # The simulated cards of this run of the tests are not those of another one, which may hold all of them.
 os.environ["GAUDI3_HPU_SIMULATOR_CARDS"] = tempfile.mkdtemp(prefix="gaudi3-cards-")
 atexit.register(shutil.rmtree, os.environ["GAUDI3_HPU_SIMULATOR_CARDS"], ignore_errors=True)
+os.environ.setdefault("GAUDI3_HPU_SIMULATOR_RESET", "1")  # seconds for which a card resets after its holder was killed
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 SMALL = (

@@ -61,6 +61,23 @@ def test_an_error_is_one_sentence_that_says_what_to_do(override: str, sentence: 
     assert error.value.exit_code == 2
 
 
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_what_lazy_mode_cannot_shard_is_refused_when_it_is_read(precision: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(None, ["train.mode=lazy", "train.strategy=habana_fsdp", f"train.precision={precision}"])
+    assert str(error.value) == (
+        "In the configuration, train: mode is lazy, in which nothing can be sharded, and strategy is habana_fsdp; "
+        "change one of them."
+    )
+    for mode, strategy in (
+        ("lazy", "habana_ddp"),
+        ("lazy", "auto"),
+        ("eager", "habana_fsdp"),
+        ("compile", "habana_fsdp"),
+    ):
+        assert load(None, [f"train.mode={mode}", f"train.strategy={strategy}"]).train.mode == mode
+
+
 def test_the_file_is_named_and_a_misspelt_key_goes_before_other_errors(tmp_path: Path) -> None:
     path = tmp_path / "job.yml"
     path.write_text("device: tpu\ncheckpoint: {evry: 3}\n")

@@ -29,6 +29,7 @@ def habana(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     parts = {name: ModuleType(f"habana_frameworks.{name}") for name in MODULES}
     parts["torch.hpu"].is_available = lambda: True  # type: ignore[attr-defined]
     parts["torch.hpu"].device_count = lambda: 8  # type: ignore[attr-defined]
+    parts["torch.hpu"].init = lambda: None  # type: ignore[attr-defined]
     parts["torch.core"].mark_step = lambda: calls.append("mark_step")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "habana_frameworks", package)
     for name, module in parts.items():

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import SOURCE
 
+from gaudi3_scale import environment as environments
 from gaudi3_scale.device import Device
-from gaudi3_scale.environment import FLAGS, INVENTED, check_environment, lazy_mode, table
+from gaudi3_scale.environment import FLAGS, INVENTED, check_environment, check_runtime, lazy_mode, on_gaudi, table
 from gaudi3_scale.errors import ConfigError
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "hpu-environment.md"
@@ -74,6 +75,43 @@ def test_each_device_compiles_with_its_own_backend() -> None:
     assert hpu.compile_backend("eager") is hpu.compile_backend("lazy") is cpu.compile_backend("eager") is None
     with pytest.raises(ConfigError, match=r"^train\.mode is lazy, which only an HPU has, and the"):
         cpu.compile_backend("lazy")
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [(None, "is not set"), ("", "is '', which is no file"), ("/nowhere/k.so", "is '/nowhere/k.so', which is no file")],
+)
+def test_a_process_on_a_card_without_the_kernels_of_graphs_is_told_so(value: str | None, fault: str) -> None:
+    (finding,) = check_runtime({} if value is None else {"GC_KERNEL_PATH": value})
+    assert finding.words == (
+        f"GC_KERNEL_PATH {fault}, and without it no graph can be compiled on a card: give the process what "
+        "/etc/profile.d/habanalabs*.sh sets, as a login shell does."
+    )
+
+
+def test_a_process_with_the_kernels_is_told_nothing(tmp_path: Path) -> None:
+    (tmp_path / "libtpc_kernels.so").touch()
+    assert check_runtime({"GC_KERNEL_PATH": str(tmp_path / "libtpc_kernels.so")}) == []
+    assert {name for name in FLAGS if "profile.d" in FLAGS[name].source} == {
+        "GC_KERNEL_PATH", "HABANA_SCAL_BIN_PATH", "HABANA_PLUGINS_LIB_PATH", "RDMA_CORE_ROOT", "RDMA_CORE_LIB",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("cards", "device", "told"), [(0, "auto", False), (8, "auto", True), (8, "cpu", False)])
+def test_processors_need_no_kernels(cards: int, device: str, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "gaudi_cards", lambda: ["0000:19:00.0"] * cards)
+    assert on_gaudi(device) is told and on_gaudi("hpu")
+
+
+def test_the_command_tells_of_missing_kernels_where_there_is_a_gaudi(tmp_path: Path) -> None:
+    (tmp_path / "habana_frameworks").mkdir()
+    command = [sys.executable, "-m", "gaudi3_scale", "environment"]
+    path = os.pathsep.join([str(SOURCE), str(tmp_path)])
+    clean = {key: value for key, value in os.environ.items() if key != "GC_KERNEL_PATH"}
+    done = subprocess.run(command, env={**clean, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("GC_KERNEL_PATH is not set, and without it")
+    good = {**clean, "PYTHONPATH": path, "GC_KERNEL_PATH": sys.executable}
+    assert subprocess.run(command, env=good, capture_output=True, text=True, check=False).returncode == 0
 
 
 def test_the_command_and_the_document_show_the_same_table() -> None:

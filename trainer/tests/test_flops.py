@@ -147,35 +147,52 @@ def test_a_type_without_a_confirmed_peak_has_none() -> None:
     assert peak_flops("GAUDI2", "float8") is None
 
 
+MODULE = "habana_frameworks/torch/__init__.py"
+
+
 @pytest.fixture
 def hpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A `habana_frameworks.torch` in a folder, and a device that calls itself GAUDI3."""
     module = ModuleType("habana_frameworks.torch")
-    module.__file__ = str(tmp_path / "habana_frameworks" / "torch" / "__init__.py")
+    file = tmp_path / MODULE
+    file.parent.mkdir(parents=True)
+    file.touch()
+    module.__file__ = str(file)
     monkeypatch.setitem(sys.modules, "habana_frameworks.torch", module)
     monkeypatch.setattr(torch, "get_device_module", lambda _: SimpleNamespace(get_device_name=lambda _: "GAUDI3"))
     monkeypatch.syspath_prepend(str(tmp_path))
     return tmp_path
 
 
-def install(folder: Path, name: str) -> None:
-    """Leave the traces of an installed distribution."""
+def install(folder: Path, name: str, *files: str) -> None:
+    """Leave the traces of an installed distribution; without files it has no list of them."""
     about = folder / f"{name.replace('-', '_')}-1.24.1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.24.1\n")
+    if files:
+        (about / "RECORD").write_text("".join(f"{file},,\n" for file in files))
 
 
 def test_only_intels_own_package_makes_a_gaudi(hpu: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     card = torch.device("hpu", 0)
     assert devices.hardware_name(card) is None
-    install(hpu, "some-simulator")
+    install(hpu, "some-simulator", MODULE)
     assert devices.hardware_name(card) is None
     why = meter_for(MODELS["llama"](), card, "bf16-mixed", T, 1)[1]
     assert why == "hpu has no peak to compare with"
-    install(hpu, "habana-torch-plugin")
+    install(hpu, "habana-torch-plugin", "habana_frameworks/__init__.py", MODULE)
     assert devices.hardware_name(card) == "GAUDI3"
     sys.modules["habana_frameworks.torch"].__file__ = str(tmp_path_factory.mktemp("other") / "__init__.py")
     assert devices.hardware_name(card) is None
+
+
+@pytest.mark.parametrize("files", [(), ("habana_frameworks/__init__.py", "habana_frameworks/torch/hpu.py")])
+def test_metadata_of_intels_package_alone_make_no_gaudi(hpu: Path, files: tuple[str, ...]) -> None:
+    """Another package may bring them, for libraries that ask for the release; the module beside them is not listed."""
+    for file in files:
+        (hpu / file).touch()
+    install(hpu, "habana-torch-plugin", *files)
+    assert devices.hardware_name(torch.device("hpu", 0)) is None
 
 
 def test_the_simulated_card_calls_itself_a_gaudi_3_and_has_no_peak_all_the_same() -> None:
@@ -197,7 +214,7 @@ print(torch.hpu.get_device_name(), peak_flops(torch.hpu.get_device_name(), "bflo
 
 
 def test_a_meter_knows_why_it_gives_no_mfu(hpu: Path) -> None:
-    install(hpu, "habana-torch-plugin")
+    install(hpu, "habana-torch-plugin", MODULE)
     card, llama = torch.device("hpu", 0), MODELS["llama"]()
     assert meter_for(llama, torch.device("cpu"), "32-true", T, 1)[1] == "cpu has no peak to compare with"
     assert meter_for(llama, card, "32-true", T, 1)[1] == "no confirmed dense peak of 'GAUDI3' for float32 is known"

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import SOURCE
 
 from gaudi3_scale.console import Console
 from gaudi3_scale.metrics import TrainingMetrics
@@ -80,9 +81,19 @@ def test_a_job_on_the_simulated_card_says_so_from_its_first_line_to_its_last(tmp
     }
     command = [sys.executable, "-m", "gaudi3_scale", "fit", *(f"{key}={value}" for key, value in settings.items())]
     done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(SIMULATOR)}, capture_output=True, text=True, cwd=tmp_path
+        command,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(SIMULATOR), str(SOURCE)]),
+            "GAUDI3_HPU_SIMULATOR_CARDS": str(tmp_path / "cards"),
+        },
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
+    cards = [path.read_bytes() for path in (tmp_path / "cards").iterdir()]
+    assert [int.from_bytes(card[8:16], "little") for card in cards] == [0], "the card was given up in order"
     lines = done.stdout.splitlines()
     assert any(line.startswith("1 process(es) on simulated hpu, ") for line in lines), done.stdout
     speeds = [line for line in lines if "tokens/s" in line]

@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, NoReturn
@@ -56,7 +56,7 @@ METRICS: tuple[tuple[str, str, int, dict[str, dict[str, str]]], ...] = (
     (INTEL + "pci_link_speed", "Speed of the PCIe link in GT/s.", 1, {"pcie.link.speed.current": {}}),
     (INTEL + "pci_link_width", "Lanes of the PCIe link in use.", 1, {"pcie.link.width.current": {}}),
     (INTEL + "power_default_limit_mW", "Power limit in milliwatts.", 1000, {"power.max": {}}),
-    (INTEL + "power_mW", "Power drawn in milliwatts.", 1000, {"power.draw": {}}),
+    (INTEL + "power_mW", "Power drawn from the 54 V rail in milliwatts.", 1000, {"power.draw": {}}),
     (INTEL + "temperature_onchip", "Temperature of the chip in Celsius.", 1, {"temperature.aip": {}}),
     (INTEL + "utilization", "Utilization of the card in percent.", 1, {"utilization.aip": {}}),
     (OWN + "ecc_errors_total", ECC_TEXT, 1, ECC),
@@ -67,8 +67,8 @@ METRICS: tuple[tuple[str, str, int, dict[str, dict[str, str]]], ...] = (
 )
 IDENTITY = ("index", "module_id", "bus_id", "name", "uuid", "serial", "driver_version")
 READINGS = tuple(source for *_rest, series in METRICS for source in series)
-# The vendor does not say how these are printed: what is no number is left out instead of failing the reading.
-LENIENT = ("ecc.mode.current", "stats.violation.power", "stats.violation.thermal")
+# The vendor does not say how these are printed: words are left out without a line in the journal.
+WORDS = ("ecc.mode.current", "stats.violation.power", "stats.violation.thermal")
 
 
 class Hung(hl_smi.HlSmiError):
@@ -76,22 +76,19 @@ class Hung(hl_smi.HlSmiError):
 
 
 def reading(row: dict[str, str], name: str) -> int | None:
-    """The number in a csv cell, or None where the tool has none (``N/A``)."""
-    cell = row.get(name, "N/A").replace("GT/s", "").partition(".")[0]
-    if name in LENIENT and not cell.isdigit():
-        return {"enabled": 1, "disabled": 0}.get(cell.lower())
-    return hl_smi.number(cell, name)
+    """The number in a csv cell, or None where the tool has none (``N/A``) or prints what cannot be read."""
+    try:
+        return hl_smi.number(row.get(name), name)
+    except hl_smi.HlSmiError:
+        return {"enabled": 1, "disabled": 0}.get(row[name].lower())
 
 
 def parse_rows(output: str, fields: tuple[str, ...]) -> list[dict[str, str]]:
-    """The cards of ``-Q FIELDS -f csv,noheader,nounits``; each names a card and has readable numbers."""
+    """The cards of ``-Q FIELDS -f csv,noheader,nounits``; each row names its card."""
     rows = hl_smi.parse_csv(output, fields)
     for row in rows:
+        hl_smi.require_identity(row)
         row["bus_id"] = row["bus_id"].lower()
-        if reading(row, "index") is None or row["bus_id"] in ("", "n/a"):
-            raise hl_smi.HlSmiError(f"{hl_smi.quote(', '.join(row.values()))} names no card")
-        for name in READINGS:
-            reading(row, name)
     if not rows:
         raise hl_smi.HlSmiError("hl-smi lists no card")
     return rows
@@ -149,15 +146,16 @@ class Status:
 
 @dataclass(frozen=True)
 class Card:
-    """A card's csv row, its firmware versions and its ports: number, type and whether the link is up."""
+    """A card's csv row, firmware versions, ports (number, type, whether the link is up) and power by rail."""
 
     row: dict[str, str]
     firmware: dict[str, str]
     ports: list[tuple[int, str, bool]]
+    power: dict[str, str] = field(default_factory=dict)
 
 
 class Reader:
-    """Reads all cards every ``interval`` seconds and, in between, firmware and ports, one call at a time."""
+    """Reads all cards every ``interval`` seconds and, in between, the log and the ports, one call at a time."""
 
     def __init__(self, tool: Tool, interval: float, details_interval: float) -> None:
         self._tool = tool
@@ -167,7 +165,9 @@ class Reader:
         self._status = {"cards": Status(), "details": Status()}
         self._rows: list[dict[str, str]] = []
         self._known_for: list[str] = []  # the driver and cards that the details were read for
-        self._firmware: dict[str, dict[str, str]] = {}
+        self._logs: dict[str, hl_smi.CardLog] = {}
+        self._logs_read_at = float("-inf")
+        self._odd: list[str] = []
         self._types: dict[str, list[hl_smi.Port]] = {}
         self._ports: dict[str, tuple[float, list[tuple[int, str, bool]]]] = {}
         self._queue: list[Callable[[], None]] = []  # what is left of the details
@@ -185,7 +185,7 @@ class Reader:
             if not self._queue:
                 self._next_details, self._started, self._failures = now + self._details_interval, now, []
                 ports = [partial(self._read_ports, row["bus_id"]) for row in self._rows]
-                self._queue = [self._read_firmware, *ports]
+                self._queue = [self._read_log, *ports]
             error = self._attempt(self._queue.pop(0))
             self._failures += [error] if error else []
             if not self._queue:
@@ -210,7 +210,9 @@ class Reader:
             for row in [] if status["cards"].error else self._rows:
                 read_at, ports = self._ports.get(row["bus_id"], (now, []))
                 fresh = now - read_at <= self._max_age["details"]
-                cards.append(Card(row, self._firmware.get(row["bus_id"], {}), ports if fresh else []))
+                log = self._logs.get(row["bus_id"], hl_smi.CardLog("", row["bus_id"]))
+                power = log.power if now - self._logs_read_at <= self._max_age["details"] else {}
+                cards.append(Card(row, log.firmware, ports if fresh else [], power))
             return cards, status
 
     @staticmethod
@@ -239,21 +241,24 @@ class Reader:
             raise
         except hl_smi.HlSmiError:  # an older tool refuses the whole list for a field that it does not know
             rows = self._query(tuple(name for name in fields if name not in hl_smi.UNCONFIRMED_FIELDS))
+        odd = hl_smi.odd_cell_warnings(hl_smi.odd_cells(rows, [name for name in READINGS if name not in WORDS]))
+        for sentence in odd if odd != self._odd else []:
+            print(f"cards: {sentence}", file=sys.stderr, flush=True)
+        self._odd = odd
         known_for = [row["driver_version"] + row["bus_id"] for row in rows]
         with self._lock:
             self._rows = rows
             if known_for != self._known_for or self._status["cards"].error:  # a driver may have been loaded
-                self._known_for, self._firmware, self._types, self._ports = known_for, {}, {}, {}
+                self._known_for, self._logs, self._types, self._ports = known_for, {}, {}, {}
                 self._queue, self._next_details = [], float("-inf")
 
     def _query(self, fields: tuple[str, ...]) -> list[dict[str, str]]:
         return parse_rows(self._tool.run("-Q", ",".join(fields), "-f", "csv,noheader,nounits"), fields)
 
-    def _read_firmware(self) -> None:
-        if not self._firmware:
-            log = hl_smi.parse_log(self._tool.run("-L"))
-            with self._lock:
-                self._firmware = {bus_id: card.firmware for bus_id, card in log.cards.items()}
+    def _read_log(self) -> None:
+        logs = hl_smi.parse_log(self._tool.run("-L")).cards
+        with self._lock:
+            self._logs, self._logs_read_at = logs, time.monotonic()
 
     def _read_ports(self, bus_id: str) -> None:
         found: list[tuple[int, str, bool]] = []
@@ -269,6 +274,11 @@ class Reader:
         finally:
             with self._lock:
                 self._ports[bus_id] = (time.monotonic(), found)
+
+
+def numbers(series: list[tuple[dict[str, str], int | None]], factor: int = 1) -> list[tuple[dict[str, str], float]]:
+    """The series that have a value."""
+    return [(labels, float(value * factor)) for labels, value in series if value is not None]
 
 
 def render(cards: list[Card], status: dict[str, Status]) -> str:
@@ -305,7 +315,13 @@ def render(cards: list[Card], status: dict[str, Status]) -> str:
             for card, labels in zip(cards, own if name.startswith(OWN) else intel)  # noqa: B905
             for source, extra in sources.items()
         ]
-        add(name, text, [(labels, float(value * factor)) for labels, value in found if value is not None])
+        add(name, text, numbers(found, factor))
+    rails = [
+        ({**labels, "rail": rail}, reading(card.power, rail))
+        for card, labels in zip(cards, own)  # noqa: B905
+        for rail in sorted(card.power)
+    ]
+    add(OWN + "power_watts", "Power drawn from one rail of the card; the card draws their sum.", numbers(rails))
     add(INTEL + "device_config", "1 for each card.", [(labels, 1.0) for labels in intel])
     ports = [
         ({**labels, "port": str(port), "port_type": kind}, float(up))
@@ -387,7 +403,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
         server = Server(options.address, options.port, reader)
     except OSError as error:
         sys.exit(f"cannot listen on {options.address} port {options.port}: {error.strerror}")
-    for _reading in ("cards", "firmware"):  # so that the first page has every label
+    for _reading in ("cards", "log"):  # so that the first page has every label
         reader.step()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     notify("READY=1")

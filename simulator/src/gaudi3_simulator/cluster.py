@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
@@ -77,13 +78,12 @@ def _install(missing: list[str], say: Say) -> None:
 def _wanted(cluster: Cluster, nodes: int, cards: int, monitor: bool) -> Cluster:
     hosts = list(ipaddress.ip_network(cluster.subnet))
     have = {node.name: node for node in cluster.nodes}
-    cluster.nodes = [
+    every = [
         have.get(f"gaudi-{index}", Node(f"gaudi-{index}", str(hosts[10 + index]), cards))
         for index in range(1, max(nodes, len(have)) + 1)
     ]
-    if monitor and cluster.monitor is None:
-        cluster.monitor = Node("monitor-1", str(hosts[3]))
-    return cluster
+    watching = Node("monitor-1", str(hosts[3])) if monitor else None
+    return replace(cluster, nodes=every, monitor=cluster.monitor or watching)
 
 
 def up(
@@ -137,8 +137,7 @@ def up_like(name: str, machines: Machines, say: Say, subnet: str | None = None, 
             raise SimulatorError(f"Cluster {name} was made without --like: give another --name, or take it down first.")
         check_same_subnet(known, subnet)
         subnet_of(machines, known.subnet)
-        known.nodes, known.monitor = machines.nodes, machines.monitor
-        return known
+        return replace(known, nodes=machines.nodes, monitor=machines.monitor)
 
     return bring_up(name, wanted, say)
 
@@ -149,7 +148,7 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
     with lock():
         podman = Podman()
         known = load_cluster(name)
-        cluster = wanted(load_cluster(name))
+        cluster = wanted(known)
         presented = PRESENTATIONS.get(cluster.present_as)
         dnf = presented is not None and presented.family == "rhel"
         image = ensure_image(podman, say, choose(cluster.system, cluster.present_as), dnf=dnf)

@@ -100,7 +100,8 @@ def start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> None
         (root / "root/.ssh").chmod(0o700)
         if node.cards:
             _add_cards(root, node, cluster)
-            lay_out(root, prepared.files())
+            key = home() / "vendor/artifactory/api/gpg/key/public"
+            lay_out(root, prepared.files(key.read_text() if key.exists() else ""))
         if cluster.present_as:
             for path, content in distribution.files(PRESENTATIONS[cluster.present_as]).items():
                 target = root / path.lstrip("/")

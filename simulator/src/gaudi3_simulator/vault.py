@@ -8,9 +8,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import io
 import json
+import os
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 PACKAGES = (".deb", ".rpm")
 TARBALL = ".tgz"
@@ -24,7 +27,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     storage = ""
     stored_whole = False
 
-    def send_head(self):  # type: ignore[no-untyped-def]  # the base class has no types either
+    def send_head(self) -> io.BytesIO | BinaryIO | None:
         """Answer the request of a download with a redirect, as the vendor's index does (seen with 1.24.1)."""
         host = self.headers.get("Host", "").partition(":")[0]
         if self.storage and host != self.storage and self._is_download():
@@ -42,10 +45,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         other = path.endswith(TARBALL) or (path.startswith(REGISTRY) and BLOB in path)
         return path.endswith(PACKAGES) or (self.stored_whole and other)
 
-    def guess_type(self, path):  # type: ignore[no-untyped-def]
+    def guess_type(self, path: str | os.PathLike[str]) -> str:
         """The kind of a manifest is the one that it names itself; clients of a registry go by the header."""
         if self.path.startswith(REGISTRY) and MANIFEST in self.path and Path(path).is_file():
-            return json.loads(Path(path).read_text())["mediaType"]
+            return str(json.loads(Path(path).read_text())["mediaType"])
         return super().guess_type(path)
 
     def copyfile(self, source, outputfile):  # type: ignore[no-untyped-def]

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "node")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "node"))
+sys.path.insert(0, str(Path(__file__).parent))
 
-from hlml_program import LibraryMaker, maker  # noqa: E402
-from simulated_machine import Machine  # noqa: E402
+from hlml_program import LibraryMaker, maker
+from simulated_machine import Machine, Machines, machines
+
+
+@pytest.fixture(name="machines")
+def the_machines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
+    """Makes the nodes of one test."""
+    with machines(monkeypatch) as made:
+        yield made
 
 
 @pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Machine]]:
+def bare(machines: Machines) -> Callable[..., Machine]:
     """Makes a booted node without any vendor package."""
-
-    def make(name: str = "gaudi-1", cards: int = 8, **more: str) -> Machine:
-        made = Machine(Path(folder) / name, monkeypatch)
-        every.append(made)
-        options = [word for option, value in more.items() for word in (f"--{option}", value)]
-        made.ok("node", "init", "--node", name, "--cards", str(cards), *options)
-        made.ok("node", "boot")
-        return made
-
-    every: list[Machine] = []
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=memory, prefix="gaudi3-hlml-") as folder:
-        yield make
-        for machine in every:
-            machine.close()
+    return machines.bare
 
 
 @pytest.fixture
-def machine(bare: Callable[..., Machine]) -> Machine:
+def machine(machines: Machines) -> Machine:
     """An eight-card node with release 1.23.0-695 installed and loaded."""
-    made = bare()
-    made.install()
-    made.load()
+    made = machines.loaded()
     made.at(made.now + 100)
     return made
 

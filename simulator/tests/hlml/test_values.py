@@ -315,7 +315,7 @@ def test_the_pcie_link_is_read_from_sysfs(
     library.call("hlml_shutdown")
     library.call("hlml_init")
     generation, width = machine.csv("pcie.link.gen.current,pcie.link.width.current")[0]
-    assert library.number(functions[0], card) == int(generation)
+    assert library.number(functions[0], card) == int(generation.removeprefix("Gen"))
     assert library.number(functions[1], card) == int(width.lstrip("x"))
 
 

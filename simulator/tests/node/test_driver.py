@@ -169,7 +169,7 @@ def test_boot_loads_nothing_when_nothing_is_installed_or_it_is_blacklisted(bare:
     machine = bare()
     machine.reboot()
     assert modules(machine) == []
-    machine.install()
+    machine.install(at_boot=False)
     machine.write("/etc/modprobe.d/blacklist.conf", "blacklist habanalabs\n")
     machine.reboot()
     assert modules(machine) == []

@@ -13,13 +13,13 @@ from simulated_machine import Machine
 
 SECONDS = "/var/lib/gaudi3-simulator/hl-smi-seconds"
 PROGRAM = "import sys; from gaudi3_simulator.node.hl_smi import main; sys.exit(main(sys.argv[1:], '1.23.0-695'))"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+SOURCE = str(Path(__file__).parents[2] / "src")
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-S", "-c", PROGRAM, *arguments],
-        stdout=subprocess.PIPE, text=True, env={**ENVIRONMENT, **os.environ},
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": SOURCE},
     )  # fmt: skip
 
 

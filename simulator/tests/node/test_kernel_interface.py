@@ -123,7 +123,7 @@ def test_device_files_have_numbers_of_their_own_kind(
     monkeypatch.setattr(tree, "nothing_is_real", lambda: False)
     monkeypatch.setattr(os, "chown", lambda *_: None)
     for entry in (tree.Device(), tree.Device("render", 0o660)):
-        tree.make(f"/dev/accel/x{entry.mode:o}", entry)
+        tree.make({f"/dev/accel/x{entry.mode:o}": entry})
     assert len(made) == 2
     assert (1, 3) not in made.values(), "that is /dev/null"
     for major, minor in made.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import pytest
 from simulated_machine import Machine
@@ -63,7 +64,7 @@ def test_clearing_it_late_brings_nothing_old_back(machine: Machine, kind: str) -
 
 
 @pytest.mark.parametrize("kind", ["module-not-built", "module-empty"])
-def test_without_packages_there_is_no_module_to_lose(bare, kind: str) -> None:  # type: ignore[no-untyped-def]
+def test_without_packages_there_is_no_module_to_lose(bare: Callable[..., Machine], kind: str) -> None:
     result = bare("gaudi-1", 1).run("node", "fault", kind)
     assert result.err == "gaudi3-simulator-node: no driver is installed: install the vendor's packages first\n"
 

@@ -76,9 +76,10 @@ def test_readers_of_versions_still_find_their_numbers() -> None:
     """Other people's expressions, on marked values too: x.y.z of a driver, both numbers of the tool."""
     for release in ("1.22.0-740", "1.24.2-481", "1.19.0-561"):
         info = releases.release_info(release)
-        assert re.match(r"\d+\.\d+\.\d+", info.driver)[0] == info.release  # type: ignore[index]
-        assert re.search(r"hl-([\d.]+)", info.tool)[1] == info.release  # type: ignore[index]
-        assert re.search(r"fw-([\d.]+)", info.tool)[1].count(".") == 3  # type: ignore[index]
+        assert re.findall(r"^\d+\.\d+\.\d+", info.driver) == [info.release]
+        assert re.findall(r"hl-([\d.]+)", info.tool) == [info.release]
+        (firmware,) = re.findall(r"fw-([\d.]+)", info.tool)
+        assert firmware.count(".") == 3
         assert re.fullmatch(r"hl-gaudi3-[\w.]+-fw-[\w.-]+", info.preboot)
 
 

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-from simulated_machine import Machine
+from simulated_machine import Machine, of_the_product
 
-ROOT = Path(__file__).parents[3]
-
-
-def loaded(path: str) -> ModuleType:
-    """A file of the product as a module; neither needs Ansible."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-READER = loaded("plugins/module_utils/hl_smi.py")
-EXPORTER = loaded("roles/hpu_exporter/files/gaudi_hpu_exporter.py")
+READER = of_the_product("plugins/module_utils/hl_smi.py")
+EXPORTER = of_the_product("roles/hpu_exporter/files/gaudi_hpu_exporter.py")
 
 
 def facts(machine: Machine) -> list[dict[str, Any]]:

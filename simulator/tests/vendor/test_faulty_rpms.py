@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,14 @@ class Builder(Podman):
         self.specs: dict[str, str] = {}
         self.builds = 0
 
-    def run(self, *arguments: str, check: bool = True, timeout: float = 600) -> None:  # type: ignore[override]
+    def run(self, *arguments: str, check: bool = True, timeout: float = 600) -> subprocess.CompletedProcess[str]:
         self.builds += 1
         work = Path(next(each.partition(":")[0] for each in arguments if each.endswith(":/build")))
         (work / "repository").mkdir()
         for spec in sorted((work / "specs").iterdir()):
             self.specs[spec.stem] = spec.read_text()
             (work / "repository" / f"{spec.stem}.el9.rpm").write_bytes(CONTENT)
+        return subprocess.CompletedProcess(arguments, 0)
 
 
 def build(folder: Path, release: str, fault: Fault | None) -> tuple[dict[str, str], dict[str, bytes]]:

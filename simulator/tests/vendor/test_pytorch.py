@@ -10,6 +10,7 @@ import sys
 import tarfile
 import urllib.request
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -112,14 +113,15 @@ def test_names_and_folders_are_the_vendors(shelf: Shelf, release: str, name: str
 
 def test_a_release_is_there_for_the_systems_of_its_support_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "collections"))
-    matrix = pytest.importorskip("ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix")
+    matrix = import_module("ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix")
     compared = [release for release in matrix.known_releases() if release in pytorch.offered()]
     assert len(compared) > 10
     for release in compared:
-        line = matrix.MATRIX[release.rpartition("-")[0].rpartition(".")[0]]
+        (line,) = (line for line in matrix.LINES if release in line.releases)
         folders = {
             name.lower().replace("redhat", "rhel").translate(str.maketrans("", "", ". ")) for name in line.systems
         }
+        assert line.torch == pytorch.torch_version(release)
         assert set(pytorch.systems(release)) == folders, release
         assert [name.replace(".", "") for name in container_image.systems(release)] == list(pytorch.systems(release))
 

@@ -251,6 +251,8 @@ void choose() {
   refuse(last);
 }
 
+}  // namespace
+
 // A holder that ends in order says so; its lock goes with the process.
 void release() {
   if (state().owner != getpid()) {
@@ -261,6 +263,8 @@ void release() {
     fields[kPid] = 0;
   }
 }
+
+namespace {
 
 // A forked child has its parent's tensors, but not its card: locks do not pass on.
 void leave_to_parent() {

@@ -39,6 +39,9 @@ int visible_cards();
 void acquire();
 bool acquired() noexcept;
 
+// Says in the card file that the holder ends in order. Habana's package calls its own from Python's atexit.
+void release();
+
 // Tells the card file how many bytes are in use.
 void tell_in_use(int64_t bytes) noexcept;
 

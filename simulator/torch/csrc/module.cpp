@@ -56,6 +56,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   });
   m.def("used", &used);
   m.def("use", [] { use(0); });
+  m.def("release", &release);
   m.def("set_limit", &set_limit);
   m.def("reset_peak", &reset_peak);
   m.def("reset_accumulated", &reset_accumulated);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import os
 import struct
 import subprocess
@@ -99,7 +100,11 @@ def test_the_card_file_tells_the_holder_and_its_bytes(folder: Path, hold: Hold) 
 
 
 def test_a_killed_holder_frees_its_card_and_leaves_its_number(folder: Path, hold: Hold, run: Run) -> None:
-    one = {"GAUDI3_HPU_SIMULATOR_DEVICES": "1"}
+    """Where no reset comes between; with one the number stays, too."""
+    one = {
+        "GAUDI3_HPU_SIMULATOR_DEVICES": "1",
+        "GAUDI3_SIMULATOR_STRICTNESS": "card-resets-after-unclean-death=off",
+    }
     first = hold(**one)
     first.kill()
     assert (holder(folder / "accel0"), fields(folder / "accel0")["pid"]) == (0, first.pid)
@@ -275,18 +280,12 @@ def test_a_killed_holders_card_resets_first_where_that_is_asked_for(folder: Path
     assert run(USE, **more).stdout == "used\n", "a release in order needs no reset"
 
 
-@pytest.mark.xfail(strict=True, reason="the trainer asks for its card once, and does not wait while it resets")
-def test_a_job_that_starts_again_at_once_gets_its_card(
-    folder: Path, hold: Hold, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "trainer/src"))
-    more = {
-        "GAUDI3_HPU_SIMULATOR_DEVICES": "1",
-        "GAUDI3_SIMULATOR_STRICTNESS": "card-resets-after-unclean-death=on",
-        "GAUDI3_HPU_SIMULATOR_RESET": "2",
-    }
+def test_a_job_that_starts_again_at_once_gets_its_card(folder: Path, hold: Hold, run: Run) -> None:
+    more = {"GAUDI3_HPU_SIMULATOR_DEVICES": "1", "GAUDI3_HPU_SIMULATOR_RESET": "2"}
     hold(**more).kill()
-    job = "from gaudi3_scale import device; card = device.resolve('hpu', 0, 1); card.random_state(); " + USE
+    assert FAILED in last(run(USE, **more)), "the reset begins when the card is asked for"
+    job = f"import sys; sys.path.insert(0, {str(ROOT / 'trainer/src')!r}); "
+    job += "from gaudi3_scale import device; card = device.resolve('hpu', 0, 1); card.random_state(); " + USE
     assert run(job, **more).stdout == "used\n"
 
 
@@ -308,17 +307,28 @@ def test_operations_need_a_readable_kernel_path(
     assert run(USE, **more).returncode == 1, "a node needs it"
 
 
-@pytest.mark.xfail(strict=True, reason="the role's unit does not have the runtime's profile, nor the node its kernels")
 def test_jobs_of_the_role_have_the_kernels_that_operations_need(
     node: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "simulator/src"))
+    """What the vendor's packages bring, as the role reads it and as a unit then has it."""
+    for folder in ("simulator/src", "collections"):
+        monkeypatch.syspath_prepend(str(ROOT / folder))
     catalogue = pytest.importorskip("gaudi3_simulator.vendor.catalogue")
-    kernels = "/usr/lib/habanalabs/libtpc_kernels.so"
-    brought = any(kernels in package.files for package in catalogue.packages("1.23.0-695"))
-    texts = [path for part in ("roles", "plugins") for path in (ROOT / part).rglob("*") if path.is_file()]
-    passed_on = any(b"GC_KERNEL_PATH" in path.read_bytes() for path in texts)
-    (node / "libtpc_kernels.so").touch()
-    path = str(node / "libtpc_kernels.so") if brought and passed_on else ""
-    more = {"GC_KERNEL_PATH": path, "GAUDI3_SIMULATOR_STRICTNESS": "operations-need-kernel-path=on"}
-    assert run(USE, **more).stdout == "used\n"
+    job_text = importlib.import_module("ansible_collections.gaudi3.scale.plugins.module_utils.job_text")
+    runtime = importlib.import_module("ansible_collections.gaudi3.scale.plugins.module_utils.runtime_environment")
+    brought = {path: file for package in catalogue.packages("1.23.0-695") for path, file in package.files.items()}
+    profiles = []
+    for path, file in brought.items():
+        if path.startswith("/etc/profile.d/"):
+            profiles.append(node / Path(path).name)
+            profiles[-1].write_bytes(file.data)
+    found = runtime.read([str(path) for path in profiles])
+    kernels = found["GC_KERNEL_PATH"]
+    assert kernels in brought, f"no package brings {kernels}"
+    (node / Path(kernels).name).touch()
+    monkeypatch.delenv("GC_KERNEL_PATH")
+    assert "Graph compile failed" in run(USE).stderr, "as a unit without the profile"
+    assert run(USE, GC_KERNEL_PATH=str(node / Path(kernels).name)).stdout == "used\n"
+    spec = job_text.JobSpec(name="demo", config={}, nodes=("gaudi-1",), head_address="10.0.0.1")
+    unit = job_text.unit_text(spec, job_text.NodeShare("/var/lib/gaudi3-scale/jobs/demo"))
+    assert f"EnvironmentFile=-{runtime.PATH}" in unit.splitlines()

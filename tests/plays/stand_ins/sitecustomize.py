@@ -6,6 +6,7 @@ changed: the modules, and what they write, are the real ones.
 """
 
 import builtins
+import grp
 import io
 import os
 import subprocess
@@ -14,7 +15,8 @@ import sys
 ROOT = os.environ.get("STAND_IN_ROOT", "")
 OWNERS = ROOT + ".owners"
 PLACES = (
-    "/bin", "/boot", "/etc", "/lib", "/opt", "/proc", "/run", "/sbin", "/sys", "/usr", "/var",
+    "/bin", "/boot", "/dev/accel", "/dev/infiniband", "/etc", "/lib", "/opt", "/proc", "/run", "/sbin", "/sys",
+    "/usr", "/var",
 )  # fmt: skip
 #: The process itself, and what the C library and Python read of the machine that runs the tests.
 REAL = (
@@ -81,12 +83,33 @@ def owner(name: str):
         return None
 
 
+class Render(tuple):
+    """The group of the cards' device files, which udev gives them on Ubuntu 24.04 and this machine need not have."""
+
+    gr_name, gr_passwd, gr_gid, gr_mem = "render", "x", 992, []
+
+
+def named(real):
+    def look_up(key):
+        return RENDER if key in (RENDER.gr_name, RENDER.gr_gid) else real(key)
+
+    return look_up
+
+
+RENDER = Render(("render", "x", 992, []))
+
+
+def group_of(result, name: str) -> int:
+    """A device file that is closed to others belongs to a group."""
+    return RENDER.gr_gid if below(name, (ROOT + "/dev",)) and result.st_mode & 0o777 == 0o660 else 0
+
+
 def as_root(result, name: str):
     """A file of the test's is one of root's, unless it was given away."""
     if not below(name, (ROOT,)):
         return result
     values = list(result)
-    values[4], values[5] = owner(name) or (0, 0)
+    values[4], values[5] = owner(name) or (0, group_of(result, name))
     more = {key: getattr(result, key) for key in dir(result) if key.startswith("st_")}
     return os.stat_result(values, more)
 
@@ -152,6 +175,7 @@ if ROOT:
     os.chown = chown
     os.lchown = lambda path, uid, gid: chown(path, uid, gid, follow_symlinks=False)
     os.fchown = lambda fd, uid, gid: chown(fd, uid, gid)
+    grp.getgrgid, grp.getgrnam = named(grp.getgrgid), named(grp.getgrnam)
     os.rename, os.replace = move(_real["rename"]), move(_real["replace"])
     os.symlink = lambda src, dst, *rest, **options: _symlink(src, at(dst), *rest, **options)
     os.geteuid = os.getuid = os.getegid = os.getgid = lambda: 0

@@ -68,12 +68,18 @@ COMMON = {
     "pcie.link.width.max": "x16",
     "stats.violation.power": "Not Active",
 }
+POWER = ({54: "700 W", 12: "35 W"}, {54: "N/A"})
 if "upgraded" in mode:
     COMMON["driver_version"] = "1.24.0-abcdef0"
 if "zero" in mode:
     CARDS[0]["temperature.aip"] = "0"
 if "lost" in mode:
     del CARDS[1]
+if "word" in mode:
+    CARDS[0].update({"temperature.aip": "hot", "pcie.link.width.current": "N/A", "memory.used": "N/A MiB"})
+for identity in ("index", "module_id", "bus_id"):
+    if f"no-{identity}" in mode:
+        CARDS[1][identity] = "N/A"
 firmware = "hl-gaudi3-1.24.0-fw-64.1.1-sec-9" if "upgraded" in mode else "hl-gaudi3-1.23.0-fw-62.2.1-sec-9"
 if arguments[0] == "-Q":
     fields = arguments[1].split(",")
@@ -85,8 +91,6 @@ if arguments[0] == "-Q":
     else:
         for card in CARDS:
             print(", ".join(card.get(name, COMMON.get(name, "0")) for name in fields))
-    if "word" in mode:
-        print(", ".join("hot" if name == "temperature.aip" else "5" for name in fields))
 elif arguments[0] == "-L":
     print("================ HL-SMI LOG ================\n")
     print("Driver Version                          : 1.23.0-2eae87a\n")
@@ -95,6 +99,8 @@ elif arguments[0] == "-L":
         print(f"[{card['index']}] AIP (accel{card['index']}) {card['bus_id'].lower()}")
         print(f"        Firmware [SPI] Version          : Preboot version {firmware} (Nov 01 2025)")
         print(f"        Firmware [UBOOT] Version        : U-Boot 2021.04-{firmware} build#: 1")
+        for volts, watts in POWER[int(card["index"])].items():
+            print(f"\tPower Readings ({volts}V PSU)\n\t\tPower Draw              : {watts}")
 elif arguments[:2] == ["-n", "ports"]:
     print("port 0: internal\nport 8: external")
 elif arguments[:2] == ["-n", "link"]:

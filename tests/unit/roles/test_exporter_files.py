@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from ..playbooks.jinja import evaluate, load
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -45,6 +47,7 @@ def test_node_exporter_arguments(tmp_path: Path) -> None:
             "node_exporter",
             "arguments.j2",
             tmp_path,
+            _node_exporter_version="1.7.0",
             node_exporter_collectors=["netclass", "netdev", "systemd"],
             node_exporter_ignored_interfaces="^(lo|veth.*)$",
             node_exporter_units=r"^gaudi.*\.service$",
@@ -71,6 +74,7 @@ def test_node_exporter_arguments_with_ethtool_tls_and_ipv6(tmp_path: Path) -> No
             "node_exporter",
             "arguments.j2",
             tmp_path,
+            _node_exporter_version="1.7.0",
             ansible_host="fd00::5",
             node_exporter_collectors=["loadavg"],
             node_exporter_ethtool_interfaces="^ens.*",
@@ -103,6 +107,26 @@ def test_unit_of_our_exporter(tmp_path: Path) -> None:
     assert {"Type=notify", "DynamicUser=yes", "CapabilityBoundingSet=", "SupplementaryGroups=render video"} <= set(
         lines
     )
+
+
+def test_our_exporter_gets_the_groups_that_own_the_cards_devices() -> None:
+    """As ansible.builtin.find tells of /dev/accel; root's group opens more than cards, and is never given."""
+
+    def found(group: str, gid: int, mode: int) -> dict[str, Any]:
+        return {"gr_name": group, "gid": gid, "woth": bool(mode & 2), "wgrp": bool(mode & 0o20)}
+
+    variables = {**load("roles/hpu_exporter/defaults/main.yml"), **load("roles/hpu_exporter/vars/main.yml")}
+
+    def groups(*files: dict[str, Any], **chosen: Any) -> Any:
+        return evaluate(
+            variables["_hpu_exporter_groups"], **{**variables, "_hpu_exporter_devices": {"files": files}, **chosen}
+        )
+
+    assert groups(found("render", 992, 0o660), found("render", 992, 0o660)) == ["render"]
+    assert groups(found("habana", 44, 0o660), found("root", 0, 0o660), found("video", 45, 0o666)) == ["habana"]
+    assert groups(found("render", 992, 0o660), hpu_exporter_groups=["video"]) == ["video"]
+    assert groups(found("render", 992, 0o660), hpu_exporter_groups=[]) == []
+    assert evaluate(variables["_hpu_exporter_groups"], **variables, _hpu_exporter_devices={"skipped": True}) == []
 
 
 @pytest.mark.parametrize(

@@ -155,13 +155,37 @@ def test_a_zero_that_hl_smi_prints_is_passed_on(node: Node) -> None:
     assert node.series("habanalabs_temperature_onchip") == [f"habanalabs_temperature_onchip{{{CARD_0}}} 0"]
 
 
+def test_a_cell_that_cannot_be_read_is_absent_and_logged_once(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    node.mode("word")
+    node.settle()
+    node.after(10)
+    assert node.series("habanalabs_temperature_onchip") == []
+    assert len(node.series("habanalabs_device_config")) == 2
+    assert len(node.series("habanalabs_clock_soc_mhz")) == 2
+    assert len(node.series("habanalabs_memory_used_bytes")) == len(node.series("habanalabs_pci_link_width")) == 1
+    assert node.own("read_success", "cards") == "1"
+    sentence = (
+        "hl-smi gives 'hot' as temperature.aip of 0000:e9:00.0, where a number was expected: the value is left out."
+    )
+    assert capsys.readouterr().err.count(sentence) == 1
+
+
+def test_the_power_of_both_rails_is_served_while_it_is_fresh(node: Node) -> None:
+    node.settle()
+    rails = [f'gaudi_card_power_watts{{device="AO00000001",id="0",rail="{rail}"}} ' for rail in ("12v", "54v")]
+    assert sorted(node.series("gaudi_card_power_watts")) == [rails[0] + "35", rails[1] + "700"]
+    node.now += 96
+    node.reader.step()  # the cards only
+    assert node.series("gaudi_card_power_watts") == []
+    assert 'spi="hl-gaudi3-1.23.0' in node.page()
+
+
 @pytest.mark.parametrize(
     ("mode", "reason"),
     [
         ("down", "hl-smi says that the driver is not up (exit code 1)"),
         ("broken", "hl-smi ended with code 139 and said 'Segmentation fault'"),
         ("garbage", "'+-----------' is not a row of 31 fields"),
-        ("word", "field temperature.aip is 'hot' where a number was expected"),
     ],
 )
 def test_a_failed_reading_takes_the_cards_off_the_page_and_says_why(node: Node, mode: str, reason: str) -> None:
@@ -176,6 +200,14 @@ def test_a_failed_reading_takes_the_cards_off_the_page_and_says_why(node: Node, 
     assert node.own("read_success", "cards") == "1"
     assert len(node.series("habanalabs_device_config")) == 2
     assert len(node.series("habanalabs_nic_port_status")) == 4  # read anew, without waiting for their turn
+
+
+@pytest.mark.parametrize("name", ["index", "module_id", "bus_id"])
+def test_a_row_that_names_no_card_fails_the_reading(node: Node, name: str) -> None:
+    node.mode(f"no-{name}")
+    node.settle()
+    assert node.own("read_success", "cards") == "0"
+    assert str(node.reader.snapshot()[1]["cards"].error).endswith(f"' names no card: its {name} is 'N/A'")
 
 
 def test_hl_smi_missing(node: Node) -> None:
@@ -254,7 +286,7 @@ def test_what_does_not_change_is_read_once_per_driver(node: Node) -> None:
     node.after(10)
     assert node.calls() == ["-Q"]
     node.after(20)
-    assert node.calls() == ["-Q", *links]
+    assert node.calls() == ["-Q", "-L", *links]
     node.after(10, "upgraded")
     assert node.calls()[:3] == ["-Q", "-L", "-n ports -i 0000:e9:00.0"]
     assert 'driver="1.24.0-abcdef0",fit="hl-gaudi3-1.24.0-fw-64.1.1-sec-9"' in node.page()

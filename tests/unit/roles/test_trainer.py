@@ -11,7 +11,7 @@ from ..playbooks.jinja import evaluate, load
 
 def config(**chosen: Any) -> dict[str, Any]:
     variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml"), "ansible_facts": {}}
-    (block,) = load("roles/trainer/tasks/job.yml")
+    (block,) = (task for task in load("roles/trainer/tasks/job.yml") if "module_defaults" in task)
     made = evaluate(block["module_defaults"]["gaudi3.scale.gaudi_train"]["config"], **{**variables, **chosen})
     return dict(made)
 

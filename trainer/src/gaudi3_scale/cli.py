@@ -52,11 +52,12 @@ def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
     Exit codes: 0 finished, 75 interrupted (started again, it goes on), 2 bad configuration, 1 any other failure.
     """
     settings = load(config, overrides or ())
-    from gaudi3_scale.environment import check_environment, lazy_mode
+    from gaudi3_scale.environment import check_environment, check_runtime, lazy_mode, on_gaudi
 
     os.environ["PT_HPU_LAZY_MODE"] = lazy_mode(settings.train.mode, os.environ)  # read when torch is imported
     if os.environ.get("RANK", "0") == "0":
-        for finding in check_environment(os.environ):
+        runtime = check_runtime(os.environ) if on_gaudi(settings.device) else []
+        for finding in [*check_environment(os.environ), *runtime]:
             typer.echo(f"environment: {finding.words}", err=True)
     notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
     notices.start()  # before the imports, which take seconds
@@ -167,20 +168,65 @@ def show_config() -> None:
 def environment(
     markdown: Annotated[bool, typer.Option("--markdown", help="Only the table, as Markdown.")] = False,
 ) -> None:
-    """List the variables that Gaudi's PyTorch bridge reads, and tell which of those that are set it does not.
+    """List the variables that Gaudi's PyTorch bridge and runtime read, and tell what is set that nothing reads.
 
-    Exit codes: 0 all that is set is known, 1 something is not.
+    Where there is a Gaudi, it also tells what the runtime lacks. Exit codes: 0 nothing is wrong, 1 something is.
     """
-    from gaudi3_scale.environment import check_environment, table
+    from gaudi3_scale.environment import check_environment, check_runtime, on_gaudi, table
 
     typer.echo(table(), nl=False)
-    findings = check_environment(os.environ)
+    findings = [*check_environment(os.environ), *(check_runtime(os.environ) if on_gaudi() else [])]
     if markdown:
         return
     for finding in findings:
         typer.echo(finding.words, err=True)
     if findings:
         raise typer.Exit(1)
+
+
+@app.command()
+def doctor(
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the whole report here, to read or send on.")
+    ] = None,
+    cards: Annotated[bool, typer.Option("--cards", help="Compute on the cards too; they must be free.")] = False,
+    consent: Annotated[
+        list[str] | None,
+        typer.Option(help="Try this too, with --cards: kill-holder, lost-peer, part-of-node; may be given again."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few repetitions and small tensors, as a rehearsal.")] = False,
+    user: Annotated[str, typer.Option(help="As root: who runs jobs; the cards are tried as this user.")] = "",
+    python: Annotated[Path | None, typer.Option(help="The Python that has torch; without it, this one.")] = None,
+    environment_file: Annotated[
+        list[Path] | None, typer.Option(help="A file of variables that the job's unit reads; may be given again.")
+    ] = None,
+) -> None:
+    """Examine this node and report what is odd, without names, addresses or secrets; ask as root to see all.
+
+    Nothing on the node is changed. Exit codes: 0 whatever is found, 2 a wrong option.
+    """
+    from gaudi3_scale import doctor
+
+    unknown = [name for name in consent or () if name not in doctor.CONSENTS]
+    if unknown:
+        raise ConfigError(f"--consent is {unknown[0]!r}: give {', '.join(doctor.CONSENTS)}.")
+    if consent and not cards:
+        raise ConfigError("--consent is for what is tried on the cards: give --cards too.")
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        raise ConfigError(f"--json is {json_file}, whose folder does not exist: make it, or give another file.")
+    options = doctor.Options(
+        cards=cards,
+        consent=tuple(consent or ()),
+        quick=quick,
+        user=user,
+        pythons=(str(python or sys.executable),),
+        environment_files=tuple(map(str, environment_file or ())),
+    )
+    report = doctor.examine(options, say=lambda title: typer.echo(f"... {title}", err=True))
+    typer.echo(doctor.text(report), nl=False)
+    if json_file is not None:
+        doctor.write(report, str(json_file))
+        typer.echo(f"\nThe whole report: {json_file} ({json_file.stat().st_size / 1000:,.0f} kB)")
 
 
 @app.command()
@@ -216,6 +262,9 @@ def main() -> NoReturn:
             traceback.print_exc()
         code = 1
     # At once: the destructors of a process group may wait for a peer that is gone, or abort.
+    from gaudi3_scale.acquire import give_up
+
+    give_up()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):  # on a full disk the exit code is all that is left to say
             stream.flush()

@@ -16,8 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from gaudi3_scale.acquire import PATIENCE, acquire
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.pci import gaudi_cards
+from gaudi3_scale.selfcheck import check_iommu
 
 if TYPE_CHECKING:
     import torch
@@ -87,8 +89,11 @@ class Device:
         return getattr(torch, self.type)
 
 
-def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
-    """The device for this process: `auto` is HPU, else CUDA, else CPU; a named one is that one or an error."""
+def resolve(wanted: str, local_rank: int, local_world_size: int, patience: float = PATIENCE) -> Device:
+    """The device for this process: `auto` is HPU, else CUDA, else CPU; a named one is that one or an error.
+
+    A Gaudi card is taken into use; one that cannot be had is asked for again for so many seconds.
+    """
     kind = first_available() if wanted == "auto" else wanted
     count = local_world_size if kind == "cpu" else available(kind)
     if not count:
@@ -100,7 +105,12 @@ def resolve(wanted: str, local_rank: int, local_world_size: int) -> Device:
             f"{local_world_size} processes were started on this node, which has {count} {kind} device(s): "
             "start one process per device, or set device to cpu."
         )
-    return prepare(kind, index_of(kind, local_rank))
+    if kind == "hpu":
+        check_iommu()  # before the card is acquired, which has brought kernels down
+    device = prepare(kind, index_of(kind, local_rank))
+    if kind == "hpu":
+        acquire(importlib.import_module("habana_frameworks.torch.hpu").init, patience)
+    return device
 
 
 def index_of(kind: str, local_rank: int) -> int:
@@ -210,16 +220,14 @@ def _hpu() -> ModuleType | None:
 
 
 def _is_intels_plugin() -> bool:
-    """Was the loaded `habana_frameworks.torch` installed by the distribution habana-torch-plugin?"""
+    """Does the loaded `habana_frameworks.torch` stand in the distribution habana-torch-plugin's own list of files?"""
     module = sys.modules.get("habana_frameworks.torch")
     try:
-        distribution = importlib.metadata.distribution("habana-torch-plugin")
+        listed = importlib.metadata.distribution("habana-torch-plugin").files or []
     except importlib.metadata.PackageNotFoundError:
         return False
-    if distribution.version.endswith("+gaudi3.simulator"):  # metadata that come with the simulated device
-        return False
-    folder = Path(str(distribution.locate_file("habana_frameworks/torch"))).resolve()
-    return Path(getattr(module, "__file__", None) or "/").resolve().parent == folder
+    loaded = Path(getattr(module, "__file__", None) or "/").resolve()
+    return any(file.name == loaded.name and Path(str(file.locate())).resolve() == loaded for file in listed)
 
 
 def _hpu_count() -> int:

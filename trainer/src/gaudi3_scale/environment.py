@@ -6,18 +6,27 @@ not found there.
 
 Sources: the bridge's `scripts/env_flags.yaml` (github.com/HabanaAI/gaudi-pytorch-bridge, release 1.19, the last that is
 public), Habana's page "Runtime Environment Variables" (release 1.23) and the Python package `habana_frameworks`.
-Defaults are those of the sources named; where releases differ, both are given.
+Defaults are those of the sources named; where releases differ, both are given. Variables of the runtime below the
+bridge are those that the vendor's profile files and container image set.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib.util
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from gaudi3_scale.pci import gaudi_cards
 
 BRIDGE = "bridge 1.19"
 PAGE = "documentation 1.23"
 PACKAGE = "habana_frameworks"
+PROFILE = "/etc/profile.d/habanalabs*.sh"
+IMAGE = "the vendor's container image"
+KERNELS = "GC_KERNEL_PATH"
+"""The one variable of the runtime without which nothing runs on a card."""
 PREFIXES = ("PT_HPU_", "PT_HABANA_", "PT_HCCL_", "PT_ENABLE_", "PT_RECIPE_")
 
 
@@ -80,6 +89,17 @@ FLAGS = {
         Flag("PT_HPU_PLACE_ON_CPU", "", "operations to run on the host", PACKAGE),
         Flag("PT_HPUGRAPH_DISABLE_TENSOR_CACHE", "", "HPU graphs keep no inputs", PACKAGE),
         Flag("PT_HPU_REPLACE_ADAM_ADAMW", "", "torch's Adam and AdamW become Habana's fused ones", PACKAGE),
+        Flag(KERNELS, "", "library of the kernels; without it no graph can be compiled", f"{PROFILE}, {IMAGE}"),
+        Flag("HABANA_SCAL_BIN_PATH", "", "folder of the engines' firmware", f"{PROFILE}, {IMAGE}"),
+        Flag(
+            "HABANA_PLUGINS_LIB_PATH",
+            "",
+            "folder of the runtime's plugins; a wrong one breaks copies between host and card",
+            f"{PROFILE}, {IMAGE}",
+        ),
+        Flag("RDMA_CORE_ROOT", "", "folder of the vendor's rdma-core", f"{PROFILE}, {IMAGE}"),
+        Flag("RDMA_CORE_LIB", "", "folder of its libraries", f"{PROFILE}, {IMAGE}"),
+        Flag("LD_PRELOAD", "", "an option: libtcmalloc, another allocator of host memory", IMAGE),
     )
 }
 FAMILIES = ("PT_HPU_GRAPH_DUMP",)
@@ -116,6 +136,23 @@ class Finding:
 def check_environment(environment: Mapping[str, str]) -> list[Finding]:
     """What is set in the bridge's name and is unknown, retired, invented, or has a value that it does not take."""
     return [finding for name in sorted(environment) for finding in _check(name, environment[name])]
+
+
+def on_gaudi(device: str = "auto") -> bool:
+    """Whether a job with this `device` is meant for Gaudi cards: told without torch, and before it is imported."""
+    if device == "auto":
+        return bool(gaudi_cards()) or importlib.util.find_spec("habana_frameworks") is not None
+    return device == "hpu"
+
+
+def check_runtime(environment: Mapping[str, str]) -> list[Finding]:
+    """What a process on a card lacks of the runtime's variables, which login shells have and units do not."""
+    path = environment.get(KERNELS)
+    if path and Path(path).is_file():
+        return []
+    fault = "is not set" if path is None else f"is {path!r}, which is no file"
+    advice = f"give the process what {PROFILE} sets, as a login shell does"
+    return [Finding(KERNELS, f"{KERNELS} {fault}, and without it no graph can be compiled on a card: {advice}.")]
 
 
 def _check(name: str, value: str) -> Iterator[Finding]:

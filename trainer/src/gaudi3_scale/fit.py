@@ -34,6 +34,7 @@ from gaudi3_scale.finite import NotFiniteError
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.job import Interruption
 from gaudi3_scale.resume import agree
+from gaudi3_scale.selfcheck import check_numbers
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger, process_age, use
 from gaudi3_scale.throughput.meter import meter_for
@@ -88,10 +89,13 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     team: Team | None = None
     interruption: Interruption | None = None
     try:
-        device = devices.resolve(config.device, topology.local_rank, topology.local_world_size)
+        device = devices.resolve(
+            config.device, topology.local_rank, topology.local_world_size, config.train.acquire_timeout
+        )
         progress.device, progress.hardware_name = device.type, devices.hardware_name(device.torch_device())
         progress.simulated = device.type == "hpu" and progress.hardware_name is None
         torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
+        check_numbers(device)
         watchdog = Watchdog(
             config.train.first_timeout,
             config.train.collective_timeout,

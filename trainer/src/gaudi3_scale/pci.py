@@ -15,6 +15,19 @@ def gaudi_cards() -> list[str]:
     return _cards(SYSFS / "bus" / "pci" / "devices") or _cards(SYSFS / "class" / "accel", "device")
 
 
+def iommu_domains() -> dict[str, str]:
+    """The type of each card's IOMMU domain, such as `identity` or `DMA-FQ`; cards without a group are left out."""
+    found = {}
+    for folder, below in ((SYSFS / "bus" / "pci" / "devices", ""), (SYSFS / "class" / "accel", "device")):
+        for name in _cards(folder, below):
+            kind = _line(folder / name / below / "iommu_group" / "type")
+            if kind:
+                found[name] = kind
+        if found:
+            break
+    return found
+
+
 def _cards(folder: Path, below: str = "") -> list[str]:
     try:
         entries = sorted(folder.iterdir())
@@ -28,7 +41,11 @@ def _is_gaudi(device: Path) -> bool:
 
 
 def _id(attribute: Path) -> str:
+    return _line(attribute).lower().removeprefix("0x")
+
+
+def _line(attribute: Path) -> str:
     try:
-        return attribute.read_text(encoding="ascii", errors="replace").strip().lower().removeprefix("0x")
+        return attribute.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return ""

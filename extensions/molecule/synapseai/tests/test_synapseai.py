@@ -45,6 +45,16 @@ def test_the_repository_is_trusted_through_its_own_key_only(host: Any) -> None:
     assert host.run("apt-get update -o APT::Update::Error-Mode=any").rc == 0
 
 
+def test_the_source_file_of_the_vendors_installer_was_moved_aside(host: Any) -> None:
+    left = host.check_output("ls /etc/apt/sources.list.d").split()
+    (backup,) = (name for name in left if name.startswith("habanalabs_synapseai.list"))
+    assert backup.endswith("~")
+
+
+def test_the_driver_is_loaded_at_each_boot(host: Any) -> None:
+    assert host.file("/etc/modules-load.d/gaudi3-scale.conf").contains("^habanalabs$")
+
+
 def test_the_driver_of_the_release_runs_with_all_its_modules(host: Any) -> None:
     assert host.file("/sys/module/habanalabs/version").content_string.startswith("1.23.0-")
     modules = host.check_output("ls /sys/module").split()

@@ -95,6 +95,7 @@ def _status(options: argparse.Namespace) -> int:
 def describe(simulated: node.Node) -> dict[str, Any]:
     """The node for people and scripts."""
     measured = readings.read_all(simulated)
+    up = {card.index: simulated.ports_up(card) for card in simulated.cards}
     return {
         "simulator": True,
         "node": simulated.state["node"],
@@ -115,8 +116,8 @@ def describe(simulated: node.Node) -> dict[str, Any]:
                 "status": simulated.status(card),
                 "temperature_c": measured[card.index].temperature_c,
                 "utilization_percent": measured[card.index].utilization,
-                "ports_up": [port for port in simulated.board.external_ports if simulated.port_up(card, port)],
-                "ports_down": [port for port in simulated.board.external_ports if not simulated.port_up(card, port)],
+                "ports_up": [port for port in simulated.board.external_ports if port in up[card.index]],
+                "ports_down": [port for port in simulated.board.external_ports if port not in up[card.index]],
             }
             for card in simulated.cards
         ],

@@ -67,14 +67,17 @@ def view(name: str, ports: str | None) -> Callable[[node.Node, list[node.Card], 
 
     def text(simulated: node.Node, cards: list[node.Card], info: Release) -> str:
         shown = numbers or (range(board.PORTS) if name == "ports" else simulated.board.internal_ports)
-        return "".join(_line(name, simulated, card, port) for card in cards for port in shown)
+        lines = []
+        for card in cards:
+            up = simulated.ports_up(card)
+            lines += [_line(name, simulated, card, port, port in up) for port in shown]
+        return "".join(lines)
 
     return text
 
 
-def counters(simulated: node.Node, card: node.Card, port: int) -> dict[str, int]:
+def counters(simulated: node.Node, card: node.Card, port: int, up: bool) -> dict[str, int]:
     """Every counter of one port. A port without a link counts a fault."""
-    up = simulated.port_up(card, port)
     values = dict.fromkeys(COUNTERS, 0)
     values.update(_SOUND if up else {"pcs_local_faults": 1})
     if up and simulated.port_fault(faults.PORT_SYMBOL_ERRORS, card, port):
@@ -86,10 +89,10 @@ def counters(simulated: node.Node, card: node.Card, port: int) -> dict[str, int]
     return values
 
 
-def _line(name: str, simulated: node.Node, card: node.Card, port: int) -> str:
+def _line(name: str, simulated: node.Node, card: node.Card, port: int, up: bool) -> str:
     if name == "ports":
         return f"port {port}: {'external' if port in simulated.board.external_ports else 'internal'}\n"
     if name == "link":
-        return f"port {port:2d}:\t{'UP' if simulated.port_up(card, port) else 'DOWN'}\n"
-    values = counters(simulated, card, port)
+        return f"port {port:2d}:\t{'UP' if up else 'DOWN'}\n"
+    values = counters(simulated, card, port, up)
     return f"port {port}:\n" + "".join(f"\t{label}: {value}\n" for label, value in values.items())

@@ -101,7 +101,8 @@ def _status(simulated: node.Node) -> Iterator[str]:
         elif simulated.status(card) != "Operational":
             yield f"{name} is not operational"
         else:
-            up = [port for port in ports if simulated.port_up(card, port)]
+            linked = simulated.ports_up(card)
+            up = [port for port in ports if port in linked]
             down = [port for port in ports if port not in up]
             yield name
             if up:

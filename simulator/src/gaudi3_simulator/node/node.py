@@ -204,19 +204,18 @@ class Node:
         """Whether somebody brought the external port up, cable or not."""
         return port in self.runtime["ports_up"].get(str(card.index), ())
 
-    def port_up(self, card: Card, port: int) -> bool:
-        """Link of one port: internal ones come up with the driver, external ones when asked to and cabled."""
+    def ports_up(self, card: Card) -> set[int]:
+        """Ports with a link: internal ones come up with the driver, external ones when asked to and cabled."""
         if not (self.driver_up and self.loaded(NIC)) or self.status(card) != "Operational":
-            return False
-        if any(self.port_fault(kind, card, port) for kind in (faults.PORT_DOWN, faults.MAC_TIMEOUT)):
-            return False
-        if self.port_fault(faults.PORT_FLAPPING, card, port) and not _flapped_up(paths.now(), port):
-            return False
-        if port not in self.board.external_ports:
-            return True
-        if not self.profile.cabled and strictness.is_on("uncabled-ports-stay-down"):
-            return False
-        return self.port_enabled(card, port)
+            return set()
+        cabled = self.profile.cabled or not strictness.is_on("uncabled-ports-stay-down")
+        asked_for = self.runtime["ports_up"].get(str(card.index), ()) if cabled else ()
+        down = set(self.board.external_ports).difference(asked_for)
+        for kind in (faults.PORT_DOWN, faults.MAC_TIMEOUT):
+            down.update(fault["port"] for fault in self.faults(kind, card.index))
+        flapping = (fault["port"] for fault in self.faults(faults.PORT_FLAPPING, card.index))
+        down.update(port for port in flapping if not _flapped_up(paths.now(), port))
+        return set(range(board.PORTS)) - down
 
 
 def _flapped_up(now: float, port: int) -> bool:

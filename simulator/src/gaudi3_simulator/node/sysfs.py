@@ -52,9 +52,10 @@ PARAMETERS = {
 def desired(simulated: node.Node) -> dict[str, Entry]:
     """Every file that should exist."""
     files: dict[str, Entry] = {}
+    driver_up = simulated.driver_up
     for card in simulated.cards:
         files.update(sysfs_pci.entries(simulated, card))
-        if simulated.driver_up:
+        if driver_up:
             files.update(sysfs_accel.entries(simulated, card))
             files.update(sysfs_network.entries(simulated, card))
     if simulated.has_fault(faults.RELEASE_MISMATCH):
@@ -74,10 +75,10 @@ def apply(simulated: node.Node) -> None:
     for path in before:
         if path not in wanted:
             tree.remove(path, _ROOTS)
-    for path, entry in wanted.items():
-        tree.make(path, entry)
+    tree.make(wanted)
     os.makedirs(paths.at(ACCEL), exist_ok=True)
-    paths.write_atomically(paths.MANIFEST, json.dumps(sorted(wanted)))
+    if wanted.keys() != set(before):
+        paths.write_atomically(paths.MANIFEST, json.dumps(sorted(wanted)))
     _show_modules(simulated)
 
 

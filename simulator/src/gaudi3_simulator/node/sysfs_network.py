@@ -25,10 +25,11 @@ def entries(simulated: node.Node, card: node.Card) -> dict[str, Entry]:
     """Every file of one card's ports, as far as the modules for them are loaded."""
     files: dict[str, Entry] = {}
     if simulated.has_port_devices:
+        up = simulated.ports_up(card)
         for port in simulated.board.external_ports:
             name = card.netdev(port)
             folder = f"{DEVICES}/{card.bus_id}/net/{name}"
-            texts = _port(simulated, card, port)
+            texts = _port(simulated, card, port, port in up)
             files.update({f"{folder}/{attribute}": Text(text + "\n") for attribute, text in texts.items()})
             files[f"{folder}/device"] = Link(f"../../../{card.bus_id}")
             files[f"{NET}/{name}"] = Link(f"../../bus/pci/devices/{card.bus_id}/net/{name}")
@@ -47,16 +48,17 @@ def note_carriers(simulated: node.Node) -> bool:
     seen: dict[str, list[int]] = {}
     if simulated.driver_up and simulated.has_port_devices:
         for card in simulated.cards:
+            up = simulated.ports_up(card)
             for port in simulated.board.external_ports:
                 was, came, went = counts.get(f"{card.index}:{port}", [0, 0, 0])
-                now = int(simulated.port_up(card, port))
+                now = int(port in up)
                 seen[f"{card.index}:{port}"] = [now, came + (now > was), went + (now < was)]
     simulated.runtime["carriers"] = seen
     return seen != counts
 
 
-def _port(simulated: node.Node, card: node.Card, port: int) -> dict[str, str]:
-    up, admin = simulated.port_up(card, port), simulated.port_enabled(card, port)
+def _port(simulated: node.Node, card: node.Card, port: int, up: bool) -> dict[str, str]:
+    admin = simulated.port_enabled(card, port)
     _, came, went = simulated.runtime["carriers"].get(f"{card.index}:{port}", (0, 0, 0))
     texts = {
         "dev_port": str(port),
@@ -86,8 +88,9 @@ def _rdma(simulated: node.Node, card: node.Card) -> dict[str, str]:
         "node_guid": ":".join(guid[start : start + 4] for start in range(0, 16, 4)),
     }
     with_counters = strictness.is_on("nic-counters")
+    ports_up = simulated.ports_up(card)
     for port in range(board.PORTS):
-        up = simulated.port_up(card, port)
+        up = port in ports_up
         folder = f"ports/{port + 1}"
         texts[f"{folder}/state"] = "4: ACTIVE" if up else "1: DOWN"
         texts[f"{folder}/phys_state"] = "5: LinkUp" if up else "3: Disabled"

@@ -1,7 +1,7 @@
 """What a supported system's own repositories have and Debian's do not: stand-ins without content.
 
-The roles install kernel headers under the names of Ubuntu or Red Hat. No module is compiled on a simulated node, so
-empty packages of these names are enough; their descriptions say what they are.
+The roles install a compiler and kernel headers under the names of Ubuntu or Red Hat. No module is compiled on a
+simulated node, so empty packages of these names are enough; their descriptions say what they are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def files(presented: Presentation, kernel: str = "") -> dict[str, bytes]:
     kernel = kernel or platform.release()
     found = {path: text.encode() for path, text in presented.files.items()}
     if presented.family == "ubuntu":
-        every = [_headers(name, presented) for name in (f"linux-headers-{kernel}", f"linux-modules-extra-{kernel}")]
+        names = ("build-essential", f"linux-headers-{kernel}", f"linux-modules-extra-{kernel}")
+        every = [_headers(name, presented) for name in names]
         found |= {f"{SHELF}/{pool_path(each)}": each.content for each in every}
         found[f"{SHELF}/Packages"] = packages_text(every).encode()
         source = f"deb [trusted=yes] file:{SHELF} ./\n"
@@ -46,7 +47,16 @@ def _headers(name: str, presented: Presentation) -> Package:
 def base_spec(presented: Presentation, kernel: str) -> str:
     """The rpm database of a Debian is empty: one package that provides what the vendor's packages need."""
     provides = ["system-release(releasever) = 9", f"system-release = {presented.version}", "/bin/sh", "/usr/bin/sh"]
-    provides += ["ethtool", "kmod", "systemd = 252", f"kernel-devel-{kernel}", f"kernel-headers-{kernel}"]
+    provides += [
+        "dkms",
+        "ethtool",
+        "gcc",
+        "make",
+        "kmod",
+        "systemd = 252",
+        f"kernel-devel-{kernel}",
+        f"kernel-headers-{kernel}",
+    ]
     return (
         f"Name: redhat-release\nVersion: {presented.version}\nRelease: 1\nBuildArch: noarch\nLicense: Apache-2.0\n"
         "Summary: Simulated stand-in for the base system\n"

@@ -11,7 +11,7 @@ from ..node import launchers, releases
 from . import hlml
 from .deb import File, Package
 
-_QUAL = "/opt/habanalabs/qual/gaudi3/bin"
+_QUAL = "/opt/habanalabs/qual/{generation}/bin"
 # The nine variables and their values are those of the vendor's page "Driver Installation" and of a public manual for
 # 1.23.0; which of the two files sets which is UNCONFIRMED.
 MODULES_LOAD = "/etc/modules-load.d/habanalabs.conf"
@@ -86,7 +86,10 @@ def packages(release: str) -> list[Package]:
             "graph",
             "Graph compiler and runtime (no code here).",
             needs=("thunk", "rdma-core"),
-            files={"/etc/profile.d/habanalabs.sh": File(_ENVIRONMENT)},
+            files={
+                "/etc/profile.d/habanalabs.sh": File(_ENVIRONMENT),
+                "/usr/lib/habanalabs/libtpc_kernels.so": File("Simulated stand-in for the kernels of graphs.\n"),
+            },
             scripts={"postinst": "#!/bin/sh\nset -e\ninstall -d -m 1777 /var/log/habana_logs\n"},
         ),
         make(
@@ -94,7 +97,10 @@ def packages(release: str) -> list[Package]:
             "manage_network_ifs.sh (no hl_qual here).",
             needs=("graph", "firmware-tools"),
             others=("ethtool",),
-            files={f"{_QUAL}/manage_network_ifs.sh": tool("manage_network_ifs.sh")},
+            files={
+                f"{_QUAL.format(generation=generation)}/manage_network_ifs.sh": tool("manage_network_ifs.sh")
+                for generation in ("gaudi2", "gaudi3")
+            },
         ),
         make("qual-workloads", "Workloads of hl_qual (no code here).", needs=("qual",)),
         make("container-runtime", "Container runtime hook (no code here)."),

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import SimulatorError
-from ..node.releases import version_key
 from .catalogue import packages
 from .deb import tar_gz
-from .pytorch import FIRST, torch_version
+from .pytorch import FIRST, is_for, torch_version
 
 _PACKAGES = ("rdma-core", "thunk", "firmware-tools", "graph")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -27,8 +26,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 def systems(release: str) -> tuple[str, ...]:
     """The systems that a release has images for."""
-    key = version_key(release)
-    return tuple(system for system, first in FIRST.items() if key >= first)
+    return tuple(system for system in FIRST if is_for(release, system))
 
 
 def name(release: str, system: str) -> str:

@@ -25,8 +25,10 @@ from . import wheels
 from .deb import EPOCH
 
 # The first release of each system, from the vendor's support matrix, which does not show 1.15, 1.19 and 1.20: those are
-# UNCONFIRMED, and so is each system of 1.24 but Ubuntu 24.04.
+# UNCONFIRMED, and so are 1.24.0 and 1.24.2.
 FIRST = {"ubuntu22.04": (1, 15), "ubuntu24.04": (1, 18), "rhel9.4": (1, 17), "rhel9.6": (1, 22)}
+# The first release without a system.
+DROPPED = {"rhel9.4": (1, 24, 1)}
 _INSTALL = Path(__file__).resolve().parent / "install.sh"
 
 # Version of PyTorch in the names of a release's tarball and image, by minor release. 1.19 to 1.22 are from
@@ -71,10 +73,15 @@ def torch_version(release: str) -> str:
     return versions[release]
 
 
+def is_for(release: str, system: str) -> bool:
+    """Whether the vendor's matrix has the system (``rhel9.4``) for a release."""
+    key = known.version_key(release)
+    return FIRST[system] <= key and not (system in DROPPED and key >= DROPPED[system])
+
+
 def systems(release: str) -> tuple[str, ...]:
     """The systems that the tarball of a release is for, as its folders name them."""
-    key = known.version_key(release)
-    return tuple(system.replace(".", "") for system, first in FIRST.items() if key >= first)
+    return tuple(system.replace(".", "") for system in FIRST if is_for(release, system))
 
 
 def paths(dest: Path, release: str) -> list[Path]:

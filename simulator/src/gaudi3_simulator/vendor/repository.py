@@ -27,8 +27,8 @@ RELEASES = ("1.22.0-740", "1.23.0-695", "1.24.0-1007")
 DEFAULT_RELEASE = "1.23.0-695"
 SUITES = ("jammy", "noble")
 _PARTS = ("debian", "api")
-# A release that was published, and that no table of the collection's knows: its support matrix has no build of 1.21.
-NOT_IN_MATRIX = "1.21.1-16"
+# A release that was published, and that the collection's support matrix does not know: it begins with 1.16.
+NOT_IN_MATRIX = "1.15.1-15"
 
 
 @dataclass(frozen=True)

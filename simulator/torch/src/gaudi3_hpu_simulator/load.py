@@ -91,6 +91,8 @@ def install() -> ModuleType:
     sys.modules["torch.hpu"] = module
     _seed_with_torch(torch, module)
     _refuse_inductor(torch)
+    # As Habana's package does: a process that ends without these functions gives its card up uncleanly.
+    atexit.register(extension().release)
     atexit.register(_let_autograd_end)
     return module
 

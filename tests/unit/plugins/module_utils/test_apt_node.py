@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +14,13 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils import apt_node
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_node import Node, consult
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import RepositoryError, Source
+from ansible_collections.gaudi3.scale.plugins.module_utils.apt_node import Node, consult, redirection
+from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import (
+    Repository,
+    RepositoryError,
+    Source,
+    follow,
+)
 
 SOURCE = Source("http://vault/debian", "jammy", "http://vault/key")
 
@@ -27,22 +36,67 @@ def node(commands: list[list[str]], on_run: Any = None) -> Node:
     return Node(module, 5)
 
 
-def test_a_repository_that_another_file_names_is_refused_before_it_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vendor = tmp_path / "vendor.list"
-    vendor.write_text("deb http://vault/debian jammy main\n")
-    monkeypatch.setattr(apt_node.glob, "glob", lambda pattern: [str(vendor)] if pattern.endswith(".list") else [])
+class Redirecting(BaseHTTPRequestHandler):
+    """Sends whoever asks for a package to where the test says."""
 
-    def fetch(url: str, _timeout: int) -> bytes:
-        raise AssertionError(f"{url} was asked")
+    target = ""
 
-    monkeypatch.setattr(apt_node, "fetch", fetch)
+    def do_GET(self) -> None:
+        self.send_response(302 if self.path.endswith(".deb") and self.target else 200)
+        if self.path.endswith(".deb") and self.target:
+            self.send_header("Location", self.target)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_words: object) -> None:
+        """Keep the test's output clean."""
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A host of a repository on the loopback address."""
+    for variable in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Redirecting)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("target", ["", "http://127.0.0.1:{port}/elsewhere"])
+def test_a_package_is_followed_to_its_host(index: str, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    monkeypatch.setattr(Redirecting, "target", target.format(port=index.rpartition(":")[2]))
+    follow(f"{index}/debian/pool/main/a.deb", lambda url: redirection(url, 5))
+
+
+def test_a_host_behind_a_redirect_that_cannot_be_reached_is_named(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    monkeypatch.setattr(Redirecting, "target", f"http://localhost:{port}/store/a.deb?sign=1")
     with pytest.raises(RepositoryError) as caught:
-        consult(node([]), SOURCE, None, ["habanalabs-dkms"], "1.23.0-695")
+        follow(f"{index}/debian/pool/main/a.deb", lambda url: redirection(url, 5))
     assert str(caught.value) == (
-        f"{vendor} names http://vault/debian already, which apt refuses to have twice; remove that file and run again."
+        f"{index}/debian/pool/main/a.deb is redirected to the host localhost:{port}, which does not give it "
+        f"(Connection refused); let the node's proxy and firewall admit localhost:{port} besides {index[7:]}."
     )
+
+
+def test_redirects_without_an_end_are_refused(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Redirecting, "target", f"{index}/debian/pool/main/a.deb")
+    with pytest.raises(RepositoryError, match="redirected more than 5 times"):
+        follow(f"{index}/debian/pool/main/a.deb", lambda url: redirection(url, 5))
+
+
+def test_the_package_of_the_release_is_asked_for_when_the_repository_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    found = Repository(b"", "F", {"a": ["1.22.0-740", "1.23.0-695"]}, {("a", "1.23.0-695"): "pool/main/a.deb"})
+    monkeypatch.setattr(apt_node, "check", lambda *_arguments: found)
+    monkeypatch.setattr(apt_node, "redirection", lambda url, _timeout: asked.append(url) or "")
+    assert consult(node([]), SOURCE, None, ["a"], "1.23.0-695") is found
+    assert asked == ["http://vault/debian/pool/main/a.deb"]
 
 
 def test_a_refresh_of_the_vendors_lists_does_not_make_the_distributions_look_fresh(

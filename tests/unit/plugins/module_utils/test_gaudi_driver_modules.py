@@ -57,7 +57,9 @@ def test_the_kernels_own_habanalabs_is_not_the_vendors(tmp_path: Path) -> None:
         "5.14/extra/habanalabs.ko.xz",
     ):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).touch()
+        (tmp_path / path).write_text("module")
+    (tmp_path / "5.15/updates/dkms/habanalabs_ib.ko.zst").touch()
+    assert kernel_modules.empty_modules("5.15", str(tmp_path)) == ["habanalabs_ib"]
     assert kernel_modules.installed_modules("5.15", str(tmp_path)) == ["habanalabs", "habanalabs_cn"]
     assert kernel_modules.installed_modules("6.8", str(tmp_path)) == []
     assert kernel_modules.kernels_with_driver(str(tmp_path)) == ["5.14", "5.15"]
@@ -96,7 +98,11 @@ def test_users_are_those_with_a_device_open(tmp_path: Path) -> None:
         (tmp_path / f"{pid}/fd/4").symlink_to(target)
         (tmp_path / f"{pid}/comm").write_text("python3\n")
     (tmp_path / "self").mkdir()
-    assert [str(user) for user in accel.users(str(tmp_path))] == ["9 (python3)", "812 (python3)"]
+    (tmp_path / "812/fd/5").symlink_to("/dev/accel/accel_controlD3")
+    (tmp_path / "9/cgroup").write_text("0::/system.slice/gaudi-hpu-exporter.service\n")
+    found = accel.users(str(tmp_path))
+    assert [str(user) for user in found] == ["9 (python3, control devices only)", "812 (python3)"]
+    assert [(user.control, user.unit) for user in found] == [(True, "gaudi-hpu-exporter.service"), (False, "")]
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import (
+    QUERY_FIELDS,
     HlSmiError,
+    OddCell,
     Port,
     card_facts,
     firmware_version,
+    host_facts,
     number,
+    odd_cell_warnings,
     parse_csv,
     parse_links,
     parse_log,
@@ -43,10 +47,9 @@ WITH_UNITS = (
 def test_csv_row_with_units_reads_like_one_without() -> None:
     [cells] = parse_csv(WITH_UNITS, FIELDS)
     assert cells["uuid"] == "01P4-HL3090A0-18-ABC123-01-02-03"
-    facts = card_facts({**cells, "bus_id": "0000:19:00.0"}, None, None)
+    facts = card_facts({**cells, "bus_id": "0000:19:00.0", "module_id": "3"}, None, None)
     assert (facts["memory_total_mib"], facts["power_draw_w"], facts["power_max_w"]) == (131072, 226, 850)
     assert (facts["temperature_c"], facts["utilization_percent"]) == (36, 0)
-    assert facts["module_id"] is None
 
 
 def test_empty_lines_of_a_csv_are_skipped() -> None:
@@ -69,7 +72,13 @@ def test_row_with_too_few_cells_is_quoted() -> None:
         ("x16", 16),
         ("-1", -1),
         ("0 %", 0),
+        ("Gen5", 5),
+        ("Gen 4", 4),
+        ("32GT/s", 32),
+        ("2.5 GT/s", 2),
         ("N/A", None),
+        ("N/A MiB", None),
+        ("N/A W", None),
         ("", None),
         (None, None),
     ],
@@ -84,9 +93,57 @@ def test_a_cell_that_is_no_number_names_its_field(cell: str) -> None:
         number(cell, "temperature.aip")
 
 
-def test_a_row_without_address_names_no_card() -> None:
-    with pytest.raises(HlSmiError, match="names no card: its index or bus_id is missing"):
-        card_facts({"index": "0", "bus_id": "N/A"}, None, None)
+@pytest.mark.parametrize("cell", ["N/A", "", "third", "N/A MiB"])
+@pytest.mark.parametrize("name", ["index", "module_id", "bus_id"])
+def test_a_row_without_its_mandatory_cells_names_no_card(name: str, cell: str) -> None:
+    row = {"index": "0", "bus_id": "0000:19:00.0", "module_id": "3", name: cell}
+    with pytest.raises(HlSmiError, match=rf"names no card: its {name} is {quote(cell)}$"):
+        card_facts(row, None, None)
+
+
+@pytest.mark.parametrize(
+    ("field", "cell", "fact"),
+    [
+        ("temperature.aip", "warm", "temperature_c"),
+        ("memory.used", "12 GB", "memory_used_mib"),
+        ("power.max", "[Unknown Error]", "power_max_w"),
+        ("utilization.aip", "0x10", "utilization_percent"),
+    ],
+)
+def test_an_odd_cell_costs_its_own_fact_alone(field: str, cell: str, fact: str, samples: Any) -> None:
+    fields = QUERY_FIELDS
+    sound, odd = (parse_csv(samples.row(**cells), fields)[0] for cells in ({}, {field.replace(".", "__"): cell}))
+    cells: list[OddCell] = []
+    expected = card_facts(sound, None, None)
+    assert expected[fact] is not None
+    assert card_facts(odd, None, None, cells) == {**expected, fact: None}
+    assert cells == [OddCell(field, "0000:19:00.0", cell)]
+
+
+def test_odd_cells_are_reported_once_for_each_field() -> None:
+    cells = [OddCell("power.draw", f"0000:{bus}:00.0", "much") for bus in ("19", "b3")]
+    end = ", where a number was expected: the value is left out."
+    assert odd_cell_warnings([*cells, OddCell("memory.used", "0000:19:00.0", "some")]) == [
+        "hl-smi gives 'much' as power.draw of 0000:19:00.0 and 1 more" + end,
+        "hl-smi gives 'some' as memory.used of 0000:19:00.0" + end,
+    ]
+
+
+#: Addresses and modules by index, of an HL-325L node with 1.24.1 (redhat-et/GKM, device tests).
+REAL_NODE = dict(zip(["3b", "4c", "5d", "9b", "19", "bb", "cb", "db"], (1, 3, 2, 6, 0, 7, 5, 4), strict=True))
+
+
+def test_cards_of_a_real_node_keep_their_modules(samples: Any) -> None:
+    rows = [
+        samples.row(index=str(index), bus_id=f"0000:{bus}:00.0", module_id=str(module), driver_version="1.24.1-b336d5e")
+        for index, (bus, module) in enumerate(REAL_NODE.items())
+    ]
+    facts = host_facts(parse_csv("\n".join(rows), QUERY_FIELDS), None, {}, installed=True, driver_up=True)
+    assert facts["release"] == "1.24.1"
+    assert {card["bus_id"][5:7]: card["module_id"] for card in facts["cards"]} == REAL_NODE
+    assert {
+        (card["memory_total_mib"], card["memory_free_mib"], card["memory_used_mib"]) for card in facts["cards"]
+    } == {(131072, 130400, 672)}
 
 
 def test_log(samples: Any) -> None:
@@ -100,6 +157,42 @@ def test_log(samples: Any) -> None:
         "os": "hl-gaudi3-1.23.0-fw-62.2.1-sec-9",
         "cpld": "Version: 0x4, Timestamp(epoch): 0x6512bd43",
     }
+
+
+@pytest.mark.parametrize(
+    ("rails", "expected", "total"),
+    [
+        ({"54": "700 W", "12": "35 W"}, {"54v": 700, "12v": 35}, 735),
+        ({"54": "50 W", "12": "31 W"}, {"54v": 50, "12v": 31}, 81),
+        ({"54": "700 W", "12": "N/A"}, {"54v": 700, "12v": None}, None),
+        ({"54": "700 W"}, {"54v": 700}, None),
+        ({"12": "35 W"}, {"12v": 35}, None),
+        ({}, {}, None),
+    ],
+)
+def test_a_cards_power_is_the_sum_of_both_rails(
+    rails: dict[str, str], expected: dict[str, int | None], total: int | None, samples: Any
+) -> None:
+    text = samples.log(("0000:19:00.0", "Operational", samples.spi))
+    start, end = text.index("        Power Readings"), text.index("        Network Information")
+    sections = "".join(
+        f"\tPower Readings ({volts}V PSU)\n\t\tPower Management        : auto\n\t\tPower Draw              : {watts}\n"
+        "\t\tPower Max               : 900 W\n"
+        for volts, watts in rails.items()
+    )
+    log = parse_log(text[:start] + sections + text[end:])
+    [row] = parse_csv(samples.row(power__draw="700"), QUERY_FIELDS)
+    facts = card_facts(row, log.cards["0000:19:00.0"], None)
+    assert (facts["power_draw_w"], facts["power_rails_w"], facts["power_total_w"]) == (700, expected, total)
+
+
+@pytest.mark.parametrize(("cell", "pending"), [("Yes", True), ("No", False), ("N/A", None), (None, None)])
+def test_rows_that_wait_for_their_replacement(cell: str | None, pending: bool | None, samples: Any) -> None:
+    text = samples.log(("0000:19:00.0", "Operational", samples.spi))
+    if cell is not None:
+        text += f"\tReplaced Rows\n\t\tSingle Bit ECC          : 1\n\t\tPending                 : {cell}\n"
+    [row] = parse_csv(samples.row(), QUERY_FIELDS)
+    assert card_facts(row, parse_log(text).cards["0000:19:00.0"], None)["rows_pending"] is pending
 
 
 def test_log_of_an_older_tool() -> None:

@@ -44,15 +44,14 @@ Type=exec
 User=gaudi3-scale
 WorkingDirectory=/var/lib/gaudi3-scale/jobs/demo
 CacheDirectory=gaudi3-scale
-Environment=A=1
-Environment="B=say \\"50 %%\\""
 Environment=HABANA_LOGS=/var/lib/gaudi3-scale/jobs/demo/habana_logs
 Environment=OMP_NUM_THREADS=2
 Environment=PYTHONUNBUFFERED=1
 Environment=TORCH_ELASTIC_SHUTDOWN_TIMEOUT=115
 Environment=XDG_CACHE_HOME=/var/cache/gaudi3-scale
+EnvironmentFile=-/etc/gaudi3-scale/runtime.env
 EnvironmentFile=-/etc/gaudi3-scale/fabric.env
-ExecStart=/opt/gaudi3-scale/venv/bin/python -m gaudi3_scale.launch \
+ExecStart=/usr/bin/env A=1 "B=say \\"50 %%\\"" /opt/gaudi3-scale/venv/bin/python -m gaudi3_scale.launch \
 --status=/var/lib/gaudi3-scale/jobs/demo/status.json --nnodes=2 --nproc-per-node=8 \
 --rdzv-backend=c10d --rdzv-endpoint=10.89.78.11:29400 --rdzv-id=demo-{SPEC.sha256[:8]} --max-restarts=1 \
 --no-python /opt/gaudi3-scale/venv/bin/gaudi3-train fit --config /var/lib/gaudi3-scale/jobs/.control/demo/config.yml

@@ -14,7 +14,9 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import
     RepositoryError,
     Source,
     check,
+    lacks_component,
     missing_release,
+    names_only,
     other_sources,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import Verdict
@@ -212,3 +214,38 @@ def test_other_files_with_the_same_repository_are_found() -> None:
         "else.list": "deb http://vault/debian-security jammy main\n",
     }
     assert other_sources(files, "http://vault/debian", "own.list") == ["more.sources", "vendor.list"]
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("deb http://vault/debian/ jammy main\n# deb http://else/debian jammy main\n", True),
+        ("deb [trusted=yes] http://vault/debian jammy main\ndeb http://else/debian jammy main\n", False),
+        ("Types: deb\nURIs: http://vault/debian\nSuites: jammy\nComponents: main\n", True),
+        ("Types: deb\nURIs: http://vault/debian http://else/debian\nSuites: jammy\n", False),
+        ("Types: deb\nURIs: http://vault/debian\n\nTypes: deb\nURIs: http://else/debian\nSuites: jammy\n", False),
+    ],
+)
+def test_a_file_with_other_repositories_is_not_one_to_move_aside(text: str, alone: bool) -> None:
+    assert names_only(text, "http://vault/debian") is alone
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        ("deb http://archive/ubuntu jammy main restricted\ndeb http://archive/ubuntu jammy-updates main\n", True),
+        ("deb http://archive/ubuntu jammy main\ndeb http://archive/ubuntu jammy universe\n", False),
+        ("deb http://archive/ubuntu jammy main\n# deb http://archive/ubuntu jammy universe\n", True),
+        ("Types: deb\nURIs: http://archive/ubuntu\nSuites: jammy jammy-updates\nComponents: main universe\n", False),
+        ("Types: deb\nURIs: http://archive/ubuntu\nSuites: jammy jammy-updates\nComponents: main\n", True),
+        ("Types: deb\nEnabled: no\nURIs: http://a\nSuites: jammy\nComponents: universe\n\nTypes: deb\nURIs: http://a\n"
+         "Suites: jammy\nComponents: main\n", True),
+        ("deb [trusted=yes] file:/srv/mirror ./\n", False),
+        ("deb http://archive/debian bookworm main\n", False),
+        ("", False),
+    ],
+)  # fmt: skip
+def test_a_distribution_without_universe_is_noticed(text: str, lacks: bool) -> None:
+    """Of the vendor's own line, which has one component, nothing follows."""
+    own = "deb http://vault/debian jammy main\n"
+    assert lacks_component({"a.list": text, "vendor.list": own}, "jammy", "universe", "http://vault/debian") is lacks

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement as PipRequirement
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import (
     Requirement,
@@ -17,6 +19,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import (
     told,
     unmet,
 )
+from gaudi3_simulator.vendor import pytorch
 
 METADATA = """Metadata-Version: 2.4
 Name: gaudi3-scale
@@ -79,6 +82,21 @@ def test_what_is_no_wheel(tmp_path: Path, content: bytes | None) -> None:
 )
 def test_versions(clauses: str, version: str, admitted: bool) -> None:
     assert Requirement("a", clauses).admits(version) is admitted
+
+
+@pytest.mark.parametrize(("release", "torch"), sorted(pytorch.offered().items()))
+@pytest.mark.parametrize("build", ["{}a0+git009b5f6", "{}a0+gitd2a3f1c.unpublished", "{}+cpu", "{}"])
+def test_the_torch_of_each_release_is_admitted_by_pip_and_by_the_role_alike(
+    release: str, torch: str, build: str
+) -> None:
+    """Intel's wheels are pre-releases by their version: pip would replace one that it does not admit."""
+    project = tomllib.loads((Path(__file__).parents[4] / "trainer/pyproject.toml").read_text())["project"]
+    (wanted,) = [line for line in project["dependencies"] if line.startswith("torch>")]
+    new_enough = tuple(map(int, torch.split("."))) >= (2, 9, 0)
+    version = build.format(torch)
+    assert PipRequirement(wanted).specifier.contains(version, prereleases=True) is new_enough, release
+    found = Requirement.parse(wanted)
+    assert found is not None and found.admits(version) is new_enough
 
 
 def test_python_versions() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ if [ -e {root}/refuse ]; then cat {root}/refuse >&2; exit 1; fi
 for name; do :; done
 if [ "$1" = -r ] || [ "$(basename "$0")" = rmmod ]; then rm -r {root}/sys/module/$name; exit; fi
 mkdir -p {root}/sys/module/$name
+if [ $name = habanalabs_en ] && [ ! -e {root}/portless ]; then
+  mkdir -p {root}/sys/bus/pci/devices/0000:19:00.0/net/ens1
+  echo down > {root}/sys/bus/pci/devices/0000:19:00.0/net/ens1/operstate
+fi
 if [ $name = habanalabs ]; then
   cp {root}/loads {root}/sys/module/habanalabs/version
   for card in 0 1; do
@@ -33,6 +38,17 @@ if [ $name = habanalabs ]; then
   done
 fi
 """
+# A unit's processes end with it. That it runs is a file, and so is a unit that does not start again.
+SYSTEMCTL = """\
+#!/bin/sh
+case $1 in
+  is-active) [ -e {root}/runs ]; exit ;;
+  stop) rm -r {root}/runs; for pid in $(cat {root}/of_unit); do rm -r {root}/proc/$pid; done ;;
+  start) touch {root}/runs ;;
+esac
+echo "systemctl $*" >> {root}/calls
+"""
+EXPORTER = "gaudi-hpu-exporter.service"
 PORTS = """\
 #!/bin/sh
 echo "ports $*" >> {root}/calls
@@ -54,6 +70,7 @@ class Node:
         self.script("modprobe", MODPROBE)
         self.script("rmmod", MODPROBE)
         self.script("ports.sh", PORTS)
+        self.script("systemctl", SYSTEMCTL)
         self.installed("1.23.0-2eae87a", *NEW)
         (root / "status").write_text("Operational\n")
 
@@ -67,7 +84,7 @@ class Node:
         for old in folder.iterdir():
             old.unlink()
         for name in modules:
-            (folder / f"{name}.ko").touch()
+            (folder / f"{name}.ko").write_text("module")
         (self.root / "loads").write_text(f"{version}\n")
 
     def running(self, version: str, *modules: str) -> None:
@@ -80,10 +97,18 @@ class Node:
             (device / "status").write_text("Operational\n")
             (device / "preboot_btl_ver").write_text("Preboot version hl-gaudi3-1.22.0-fw-61.3.2-sec-9\n")
 
-    def used_by(self, pid: int, command: str) -> None:
+    def used_by(self, pid: int, command: str, device: str = "accel0", unit: str = "") -> None:
         (self.root / f"proc/{pid}/fd").mkdir(parents=True)
-        (self.root / f"proc/{pid}/fd/3").symlink_to("/dev/accel/accel0")
+        (self.root / f"proc/{pid}/fd/3").symlink_to(f"/dev/accel/{device}")
         (self.root / f"proc/{pid}/comm").write_text(f"{command}\n")
+        (self.root / f"proc/{pid}/cgroup").write_text(f"0::/system.slice/{unit}\n")
+
+    def exports(self, *pids: int, unit: str = EXPORTER) -> None:
+        """The exporter runs, and these are its processes."""
+        (self.root / "runs").touch()
+        (self.root / "of_unit").write_text(" ".join(map(str, pids)))
+        for pid in pids:
+            self.used_by(pid, "hl-smi", "accel_controlD0", unit)
 
     @property
     def calls(self) -> list[str]:
@@ -109,7 +134,8 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def run(node: Node, run_module: Run) -> Run:
     def call(check: bool = False, **options: Any) -> dict[str, Any]:
         root = node.root
-        tools = {"modprobe": f"{root}/modprobe", "rmmod": f"{root}/rmmod", "network_script": f"{root}/ports.sh"}
+        tools = {name: f"{root}/{name}" for name in ("modprobe", "rmmod", "systemctl")}
+        tools["network_script"] = f"{root}/ports.sh"
         given = {"release": "1.23.0-695", "timeout": 0, **tools, **options}
         return run_module(gaudi_driver, check=check, **given)
 
@@ -184,6 +210,41 @@ def test_a_driver_in_use_is_not_touched_and_its_users_are_named(node: Node, run:
     assert node.calls == []
 
 
+@pytest.mark.parametrize("unit", [EXPORTER, "libpod-abc.scope"], ids=["service", "container"])
+def test_the_exporter_is_stopped_for_the_change_and_started_again(node: Node, run: Run, unit: str) -> None:
+    node.running("1.22.0-97ec1a4", *OLD)
+    node.exports(4711, 4712, unit=unit)
+    predicted = run(check=True)
+    assert (predicted["changed"], predicted["reboot_required"], node.calls) == (True, False, [])
+    result = run()
+    assert (result["changed"], result["driver_version"]) == (True, "1.23.0-2eae87a")
+    assert (node.calls[0], node.calls[-1]) == (f"systemctl stop {EXPORTER}", f"systemctl start {EXPORTER}")
+    assert result["stopped"] == [EXPORTER]
+    assert run()["stopped"] == []
+
+
+def test_the_exporter_runs_again_where_the_driver_could_not_be_taken_out(node: Node, run: Run) -> None:
+    node.running("1.22.0-97ec1a4", *OLD)
+    node.exports(4711)
+    node.used_by(812, "python3")
+    assert run()["msg"].startswith(
+        "The running driver 1.22.0-97ec1a4 cannot be taken out while /dev/accel is in use by process 812 (python3); "
+        "stop"
+    )
+    assert node.calls == [f"systemctl stop {EXPORTER}", f"systemctl start {EXPORTER}"]
+    assert run(allow_reboot=True)["reboot_required"] is True
+
+
+def test_a_call_of_hl_smi_is_waited_for_and_named_where_it_stays(node: Node, run: Run) -> None:
+    node.running("1.22.0-97ec1a4", *OLD)
+    node.used_by(4711, "hl-smi", "accel_controlD3")
+    assert "in use by process 4711 (hl-smi, control devices only); stop" in run()["msg"]
+    end = threading.Timer(0.3, lambda: (node.root / "proc/4711/fd/3").unlink())
+    end.start()
+    assert run(timeout=20)["changed"] is True
+    end.join()
+
+
 def test_a_driver_in_use_asks_for_a_reboot_where_allowed(node: Node, run: Run) -> None:
     node.running("1.22.0-97ec1a4", *OLD)
     node.used_by(812, "python3")
@@ -215,12 +276,33 @@ def test_secure_boot_stops_a_load_unless_accepted(node: Node, run: Run) -> None:
 def test_a_driver_that_is_not_installed_for_this_kernel_is_told(node: Node, run: Run) -> None:
     node.installed("")
     (node.root / "lib/5.4.0-1/updates").mkdir(parents=True)
-    (node.root / "lib/5.4.0-1/updates/habanalabs.ko").touch()
+    (node.root / "lib/5.4.0-1/updates/habanalabs.ko").write_text("module")
     assert run()["msg"] == (
         f"The driver is not installed for the running kernel {platform.release()} (only for 5.4.0-1); install the "
         "headers of this kernel and let DKMS build the driver, or boot a kernel that has it."
     )
     assert node.calls == []
+
+
+@pytest.mark.parametrize("names", [("habanalabs_cn",), ("habanalabs", "habanalabs_ib"), NEW])
+def test_empty_files_of_modules_are_named_with_the_remedy(node: Node, run: Run, names: tuple[str, ...]) -> None:
+    for name in names:
+        (node.root / "lib" / platform.release() / f"updates/dkms/{name}.ko").write_text("")
+    assert run()["msg"] == (
+        f"The module files of {', '.join(sorted(names))} for kernel {platform.release()} are empty, as DKMS can leave "
+        "them while it calls them installed; build them again with 'dkms build --force' and 'dkms install --force' for "
+        "the version that 'dkms status' shows."
+    )
+    assert node.calls == []
+    # A release that is to be installed yet brings new ones.
+    assert run(check=True)["changed"] is True
+
+
+def test_empty_files_behind_a_running_driver_are_warned_about(node: Node, run: Run, warnings: list[str]) -> None:
+    node.running("1.23.0-2eae87a", *NEW)
+    (node.root / "lib" / platform.release() / "updates/dkms/habanalabs_en.ko").write_text("")
+    assert run()["changed"] is False
+    assert len(warnings) == 1 and warnings[0].startswith("The module files of habanalabs_en for kernel ")
 
 
 def test_another_version_than_the_release_is_told(node: Node, run: Run) -> None:
@@ -248,13 +330,41 @@ def test_ports_that_were_never_brought_up_are_on_the_next_run(node: Node, run: R
     assert run()["msg"] == (
         f"The external ports cannot be brought up (no ethtool); look at {node.root}/ports.sh --status."
     )
-    port = node.root / "sys/bus/pci/devices/0000:19:00.0/net/ens1"
-    port.mkdir(parents=True)
-    (port / "operstate").write_text("down\n")
     (node.root / "ports_fail").unlink()
     (node.root / "calls").unlink()
     result = run()
     assert (result["changed"], result["ports_brought_up"], node.calls) == (True, True, ["ports --up"])
+
+
+def test_cards_without_port_devices_have_no_ports_to_bring_up(node: Node, run: Run, warnings: list[str]) -> None:
+    """As on virtual machines and PCIe cards, where the vendor's script ends with 1."""
+    (node.root / "portless").touch()
+    (node.root / "ports_fail").touch()
+    result = run()
+    assert (result["changed"], result.get("failed"), result["ports_brought_up"]) == (True, None, False)
+    assert node.calls[-1] == "modprobe habanalabs_ib"
+    assert warnings == [
+        "No card has a network device, so there is no external port to bring up; set synapseai_ports_up=false where "
+        "that is right."
+    ]
+    # A second run finds the driver loaded and does not repeat the remark.
+    assert run()["changed"] is False
+    assert len(warnings) == 1
+
+
+def test_port_devices_may_come_some_time_after_the_modules(node: Node, run: Run) -> None:
+    (node.root / "portless").touch()
+    late = node.root / "sys/bus/pci/devices/0000:1a:00.0/net/ens2"
+    node.script("modprobe", MODPROBE.replace("if [ $name = habanalabs ]", "[ $name != habanalabs_ib ] || "
+                "(sleep 1; mkdir -p {root}/sys/bus/pci/devices/0000:1a:00.0/net/ens2) > /dev/null 2>&1 &\n"
+                "if [ $name = habanalabs ]"))  # fmt: skip
+    assert run(timeout=20)["ports_brought_up"] is True
+    assert late.is_dir() and node.calls[-1] == "ports --up"
+
+
+def test_ports_are_left_alone_where_that_is_asked_for(node: Node, run: Run, warnings: list[str]) -> None:
+    assert run(ports_up=False)["ports_brought_up"] is False
+    assert (node.calls[-1], warnings) == ("modprobe habanalabs_ib", [])
 
 
 def test_a_host_without_cards_is_no_gaudi_node(node: Node, run: Run) -> None:
@@ -284,7 +394,7 @@ def test_a_coming_kernel_without_the_driver_is_warned_about(node: Node, run: Run
         "Kernel 99.1.0 comes with the next boot and has no Gaudi driver; install its headers before you reboot."
     ]
     (node.root / "lib/99.1.0/updates").mkdir(parents=True)
-    (node.root / "lib/99.1.0/updates/habanalabs.ko").touch()
+    (node.root / "lib/99.1.0/updates/habanalabs.ko").write_text("module")
     run()
     assert len(warnings) == 1
 

@@ -182,6 +182,7 @@ def test_values_are_written_as_the_library_reads_them(options: Any, run_module: 
         ("none", []),
         ("efa", ["FI_EFA_USE_DEVICE_RDMA=1", "RDMAV_FORK_SAFE=1"]),
         ("host_nic", ["MLX5_SCATTER_TO_CQE=0", "RDMAV_FORK_SAFE=1"]),
+        ("host_tcp", ["HCCL_OVER_OFI=1"]),
     ],
 )
 def test_each_kind_adds_what_is_documented_for_it(options: Any, run_module: Any, kind: str, lines: list[str]) -> None:

@@ -35,17 +35,26 @@ def gather(run_module: Any, sysfs: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("device_id", "devices", "kind", "candidates"),
+    ("device_id", "devices", "ports", "driver", "kind", "candidates"),
     [
-        (None, {}, "none", []),
-        (None, {"mlx5_0": "mlx5_core"}, "none", []),
-        ("1060", {}, "gaudi", ["gaudi"]),
-        ("1060", {"hbl_0": "habanalabs"}, "gaudi", ["gaudi"]),
-        ("1060", {"mlx5_0": "mlx5_core"}, "gaudi", ["gaudi", "host_nic"]),
-        ("1020", {"hlib_0": None, "rxe0": None}, "gaudi", ["gaudi"]),
-        ("1000", {"rdmap16s27": "efa"}, "efa", ["gaudi", "efa"]),
-        ("1063", {"mlx5_0": "mlx5_core"}, "host_nic", ["gaudi", "host_nic"]),
-        ("1063", {}, "gaudi", ["gaudi"]),
+        (None, {}, 0, True, "none", []),
+        (None, {"mlx5_0": "mlx5_core"}, 0, True, "none", []),
+        ("1060", {}, 3, True, "gaudi", ["gaudi"]),
+        ("1060", {}, 0, False, "gaudi", ["gaudi"]),
+        ("1060", {"hbl_0": "habanalabs"}, 1, True, "gaudi", ["gaudi"]),
+        ("1060", {"mlx5_0": "mlx5_core"}, 3, True, "gaudi", ["gaudi", "host_nic"]),
+        ("1060", {"mlx5_0": "mlx5_core"}, 0, False, "gaudi", ["gaudi", "host_nic"]),
+        ("1020", {"hlib_0": None, "rxe0": None}, 3, True, "gaudi", ["gaudi"]),
+        ("1000", {"rdmap16s27": "efa"}, 0, True, "efa", ["efa"]),
+        ("1000", {"rdmap16s27": "efa"}, 0, False, "efa", ["gaudi", "efa"]),
+        ("1063", {"mlx5_0": "mlx5_core"}, 0, True, "host_nic", ["host_nic"]),
+        ("1063", {"mlx5_0": "mlx5_core"}, 3, True, "host_nic", ["gaudi", "host_nic"]),
+        ("1063", {}, 0, False, "gaudi", ["gaudi"]),
+        # The driver runs and no card has a port: nothing leaves the host through them.
+        ("1060", {}, 0, True, "host_tcp", ["host_tcp"]),
+        ("1063", {}, 0, True, "host_tcp", ["host_tcp"]),
+        ("1020", {"rxe0": None}, 0, True, "host_tcp", ["host_tcp"]),
+        ("1060", {"mlx5_0": "mlx5_core"}, 0, True, "host_nic", ["host_nic"]),
     ],
 )
 def test_kind(
@@ -53,13 +62,19 @@ def test_kind(
     run_module: Any,
     device_id: str | None,
     devices: dict[str, str | None],
+    ports: int,
+    driver: bool,
     kind: str,
     candidates: list[str],
 ) -> None:
     if device_id:
-        card(tmp_path, device_id)
-    for name, driver in devices.items():
-        rdma(tmp_path, name, driver)
+        folder = card(tmp_path, device_id)
+        for port in range(ports):
+            (folder / f"net/ens1d{port}").mkdir(parents=True)
+    if driver:
+        (tmp_path / "module/habanalabs").mkdir(parents=True)
+    for name, module in devices.items():
+        rdma(tmp_path, name, module)
     facts = gather(run_module, tmp_path)
     assert (facts["kind"], facts["candidates"]) == (kind, candidates)
     assert [device["name"] for device in facts["rdma_devices"]] == sorted(devices)

@@ -13,6 +13,8 @@ EMPTY = {
     "card_count": 0,
     "generation": None,
     "cards": [],
+    "iommu_problem": None,
+    "holders": [],
     "driver_loaded": False,
     "driver_version": None,
     "modules": [],
@@ -28,7 +30,7 @@ def device(sysfs: Path, bus_id: str, vendor: str, device_id: str, numa: str = "0
 
 
 def gather(run_module: Any, sysfs: Path) -> dict[str, Any]:
-    result = run_module(gaudi_pci_facts, sysfs_root=str(sysfs))
+    result = run_module(gaudi_pci_facts, sysfs_root=str(sysfs), proc_root=str(sysfs / "proc"))
     assert list(result["ansible_facts"]) == ["gaudi_pci"]
     facts: dict[str, Any] = result["ansible_facts"]["gaudi_pci"]
     return facts
@@ -49,6 +51,7 @@ def test_cards_without_a_driver(tmp_path: Path, run_module: Any) -> None:
                 "product": "HL-325",
                 "generation": "gaudi3",
                 "numa_node": 1,
+                "iommu": None,
             },
             {
                 "bus_id": "0000:b3:00.0",
@@ -56,6 +59,7 @@ def test_cards_without_a_driver(tmp_path: Path, run_module: Any) -> None:
                 "product": "HL-325",
                 "generation": "gaudi3",
                 "numa_node": None,
+                "iommu": None,
             },
         ],
     }
@@ -112,3 +116,40 @@ def test_cards_which_differ_have_no_common_generation(tmp_path: Path, run_module
     device(tmp_path, "0000:19:00.0", "0x1da3", "0x1060")
     device(tmp_path, "0000:1a:00.0", "0x1da3", "0x1020")
     assert gather(run_module, tmp_path)["generation"] is None
+
+
+@pytest.mark.parametrize("kind", ["DMA", "DMA-FQ", "unmanaged"])
+@pytest.mark.parametrize("bad", [(0,), (2,), (0, 1, 2)])
+def test_cards_behind_an_iommu_that_translates(
+    tmp_path: Path, run_module: Any, kind: str, bad: tuple[int, ...]
+) -> None:
+    for number in range(3):
+        device(tmp_path, f"0000:{number}9:00.0", "0x1da3", "0x1060")
+        group = tmp_path / f"kernel/iommu_groups/{number}"
+        group.mkdir(parents=True)
+        (group / "type").write_text(f"{kind if number in bad else 'identity'}\n")
+        (tmp_path / f"bus/pci/devices/0000:{number}9:00.0/iommu_group").symlink_to(group)
+    facts = gather(run_module, tmp_path)
+    assert [card["iommu"] == kind for card in facts["cards"]] == [number in bad for number in range(3)]
+    more = f" and {len(bad) - 1} more are" if len(bad) > 1 else " is"
+    assert facts["iommu_problem"] == (
+        f"card 0000:{bad[0]}9:00.0{more} behind an IOMMU that translates addresses (iommu_group/type is {kind}), which "
+        "may make results wrong or stop the kernel"
+    )
+
+
+def test_no_problem_with_passthrough_or_without_a_group(tmp_path: Path, run_module: Any) -> None:
+    device(tmp_path, "0000:19:00.0", "0x1da3", "0x1060")
+    device(tmp_path, "0000:1a:00.0", "0x1da3", "0x1060")
+    (tmp_path / "bus/pci/devices/0000:1a:00.0/iommu_group").mkdir()
+    (tmp_path / "bus/pci/devices/0000:1a:00.0/iommu_group/type").write_text("identity\n")
+    facts = gather(run_module, tmp_path)
+    assert (facts["iommu_problem"], [card["iommu"] for card in facts["cards"]]) == (None, [None, "identity"])
+
+
+def test_processes_that_hold_a_card_are_named(tmp_path: Path, run_module: Any) -> None:
+    device(tmp_path, "0000:19:00.0", "0x1da3", "0x1060")
+    (tmp_path / "proc/812/fd").mkdir(parents=True)
+    (tmp_path / "proc/812/comm").write_text("python3\n")
+    (tmp_path / "proc/812/fd/7").symlink_to("/dev/accel/accel0")
+    assert gather(run_module, tmp_path)["holders"] == ["812 (python3)"]

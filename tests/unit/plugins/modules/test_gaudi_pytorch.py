@@ -209,7 +209,7 @@ def test_what_cannot_be_had_is_said_before_anything_is_changed(
         ],
     }[what]
     if what == "tarball":
-        options["release"] = "1.22.0-740"
+        options["release"] = "1.24.0-1007"
     elif what == "index":
         options["index_url"] = node.options["index_url"] + "/other"
     elif what in ("files", "version"):

@@ -94,6 +94,9 @@ def test_two_calls_give_every_card(tool: Any, samples: Any, run_module: Any) -> 
         "device": "accel0",
         "status": "Operational",
         "model": "F08GL0DIG017A",
+        "power_rails_w": {"54v": 228},
+        "power_total_w": None,
+        "rows_pending": None,
         "firmware": {
             "cpld": "Version: 0x4, Timestamp(epoch): 0x6512bd43",
             "fit": "hl-gaudi3-1.23.0-fw-62.2.1-sec-9",
@@ -215,6 +218,25 @@ def test_garbage_is_quoted_and_not_guessed_at(tool: Any, samples: Any, run_modul
     assert "'Segmentation fault xxx" in result["msg"]
     assert result["msg"].endswith("...' is not a row of 37 fields.")
     assert len(result["msg"]) < 250
+
+
+def test_a_cell_that_cannot_be_read_is_null_with_a_warning(tool: Any, samples: Any, run_module: Any) -> None:
+    odd = {"clocks__max__soc": "fast", "temperature__aip": "N/A C", "pcie__link__gen__current": "Gen4"}
+    tool.answer(ALL, samples.row(**odd) + "\n" + samples.row(**samples.second) + "\n")
+    result = run_module(hl_smi_facts, executable=str(tool.path), gather_subset=["cards"])
+    first, second = facts(result)["cards"]
+    assert (first["clocks"]["soc_max_mhz"], second["clocks"]["soc_max_mhz"]) == (None, 1700)
+    assert (first["temperature_c"], first["pcie"]["gen_current"], first["memory_total_mib"]) == (None, 4, 131072)
+    assert [warning["event"]["msg"] for warning in result["warnings"]] == [
+        "hl-smi gives 'fast' as clocks.max.soc of 0000:19:00.0, where a number was expected: the value is left out."
+    ]
+
+
+def test_a_card_without_its_module_id_fails(tool: Any, samples: Any, run_module: Any) -> None:
+    tool.answer(ALL, samples.row(module_id="N/A"))
+    result = run_module(hl_smi_facts, executable=str(tool.path), gather_subset=["cards"])
+    assert result["failed"] is True
+    assert result["msg"].endswith("names no card: its module_id is 'N/A'.")
 
 
 def test_other_exit_codes_are_told_with_the_first_line(tool: Any, samples: Any, run_module: Any) -> None:

@@ -171,9 +171,50 @@ def test_a_refused_value_leaves_no_boot_file(host: Path, run_module: Any, monkey
         return open(path, *arguments, **options)
 
     monkeypatch.setattr(library, "open", refuse, raising=False)
-    result = run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": "many"})
+    result = run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": "99999999"})
     assert result["msg"] == (
-        "the kernel refuses 'many' for vm.nr_hugepages (Invalid argument): set a value it takes, or "
+        "the kernel refuses '99999999' for vm.nr_hugepages (Invalid argument): set a value it takes, or "
         "leave the setting out."
     )
     assert not (host / "etc").exists()
+
+
+@pytest.mark.parametrize(
+    ("online", "live", "expected"),
+    [
+        ("0-159", "0", "17601"),
+        ("0-159", "17601", "17601"),
+        ("0-255", "15000", "28161"),
+        ("0-127,192-319", "28000", "28161"),
+        ("0", "0", "111"),
+        ("0-159", "156300", "156300"),
+    ],
+)
+def test_huge_pages_are_the_vendors_number_and_never_fewer_than_there_are(
+    host: Path, run_module: Any, online: str, live: str, expected: str
+) -> None:
+    (host / "sys/devices/system/cpu/online").write_text(online + "\n")
+    (host / "proc/sys/vm/nr_hugepages").write_text(live + "\n")
+    options = {"root": str(host), "sysctl": {"vm.nr_hugepages": "auto"}}
+    result = run_module(kernel_settings, **options)
+    assert [setting["name"] for setting in result["live"]] == ([] if live == expected else ["vm.nr_hugepages"])
+    assert (host / "proc/sys/vm/nr_hugepages").read_text() == expected + "\n"
+    written = (host / "etc/sysctl.d/90-gaudi3-scale.conf").read_text()
+    assert written.splitlines()[-1] == f"vm.nr_hugepages = {expected}"
+    assert run_module(kernel_settings, **options)["changed"] is False
+
+
+def test_larger_huge_pages_are_fewer(host: Path, run_module: Any) -> None:
+    (host / "sys/devices/system/cpu/online").write_text("0-159\n")
+    (host / "proc/meminfo").write_text("MemTotal: 1 kB\nHugepagesize:    1048576 kB\n")
+    run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": "auto"})
+    assert (host / "proc/sys/vm/nr_hugepages").read_text() == "35\n"
+
+
+@pytest.mark.parametrize("value", ["many", "-5", "1.5", ""])
+def test_a_number_of_huge_pages_that_is_none_changes_nothing(host: Path, run_module: Any, value: str) -> None:
+    result = run_module(kernel_settings, root=str(host), sysctl={"vm.nr_hugepages": value, "kernel.numa_balancing": 0})
+    assert result["msg"] == (
+        f"vm.nr_hugepages cannot be {value!r}: give a number, or auto for that of the vendor's installer."
+    )
+    assert not (host / "etc/sysctl.d/90-gaudi3-scale.conf").exists()

@@ -23,7 +23,8 @@ class World:
     """dpkg's answer, the repository's content, and what was run and warned."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root = root / "node"
+        self.root.mkdir()
         self.dpkg = ""
         self.versions = {name: ["1.22.0-740", "1.23.0-695", "1.24.0-1007"] for name in [*SET, "habanalabs-qual"]}
         self.error = ""
@@ -31,6 +32,8 @@ class World:
         self.commands: list[str] = []
         self.warnings: list[str] = []
         self.failing = ""
+        self.sources = root / "sources"
+        self.sources.mkdir()
 
     def installs(self, version: str, *names: str, want: str = "hold") -> None:
         self.dpkg += "".join(f"{name}\t{version}\t{want}\tinstalled\n" for name in names)
@@ -60,9 +63,11 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         return Repository(trusted or KEY, FINGERPRINT, world.versions)
 
     for name in ("KEYRING", "SOURCE", "PIN"):
-        monkeypatch.setattr(synapseai_packages, name, str(tmp_path / name.lower()))
-    monkeypatch.setattr(apt_node, "SOURCE", str(tmp_path / "source"))
+        monkeypatch.setattr(synapseai_packages, name, str(world.root / name.lower()))
+    monkeypatch.setattr(apt_node, "SOURCE", str(world.root / "source"))
     monkeypatch.setattr(synapseai_packages, "consult", consult)
+    monkeypatch.setattr(apt_node, "SOURCES", (str(world.sources / "*.list"), str(world.sources / "*.sources")))
+    monkeypatch.setattr(apt_node, "OS_RELEASE", str(tmp_path / "os-release"))
     monkeypatch.setattr(apt_node.Node, "run", lambda _node, command: world.run(command))
     monkeypatch.setattr(AnsibleModule, "get_bin_path", lambda _module, name, required=False: f"/usr/bin/{name}")
     monkeypatch.setattr(AnsibleModule, "warn", lambda _module, warning: world.warnings.append(warning))
@@ -226,6 +231,71 @@ def test_a_repository_that_does_not_verify_changes_nothing(world: World, run: Ru
     world.error = "The repository has no 1.24.1-482; it has 1.23.0-695."
     assert run(release="1.24.1-482")["msg"] == world.error
     assert (world.commands, list(world.root.iterdir())) == ([], [])
+
+
+def test_another_file_with_the_repository_is_named_whatever_is_installed(world: World, run: Run) -> None:
+    converge(world, run)
+    vendor = world.sources / "habanalabs_synapseai.list"
+    vendor.write_text("deb http://vault/debian jammy main\n")
+    for check in (True, False):
+        assert run(check=check)["msg"] == (
+            f"{vendor} names http://vault/debian already, which apt refuses to have twice; set "
+            "synapseai_take_over_sources=true to move it aside, or remove it."
+        )
+    assert (world.commands, world.consulted, vendor.exists()) == ([], 0, True)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_another_file_is_moved_aside_with_a_backup(world: World, run: Run, check: bool) -> None:
+    converge(world, run)
+    vendor = world.sources / "habanalabs_synapseai.list"
+    vendor.write_text("deb http://vault/debian jammy main\n")
+    result = run(check=check, diff=True, take_over_sources=True)
+    shown = {part["before_header"]: (part["before"], part["after"]) for part in result["diff"]}
+    assert (result["changed"], shown[str(vendor)]) == (True, ("deb http://vault/debian jammy main\n", ""))
+    assert result["taken_over"] == [str(vendor)]
+    left = [path.name for path in world.sources.iterdir()]
+    if check:
+        assert left == [vendor.name]
+    else:
+        (backup,) = left
+        assert backup.startswith("habanalabs_synapseai.list.") and backup.endswith("~")  # apt passes such names over
+        assert run(take_over_sources=True)["changed"] is False
+
+
+def test_another_file_that_has_more_in_it_is_not_moved(world: World, run: Run) -> None:
+    site = world.sources / "site.list"
+    site.write_text("deb http://vault/debian jammy main\ndeb http://site/debian jammy main\n")
+    assert run(take_over_sources=True)["msg"] == (
+        f"{site} names http://vault/debian beside other repositories; take its lines out of that file and run again."
+    )
+
+
+def test_an_ubuntu_without_universe_is_told_before_anything_is_installed(world: World, run: Run) -> None:
+    (world.sources.parent / "os-release").write_text("ID=ubuntu\n")
+    (world.sources / "ubuntu.list").write_text("deb http://archive/ubuntu jammy main\n")
+    sentence = (
+        "habanalabs-rdma-core needs pandoc of the component universe, which the node's sources of jammy do not have; "
+        "enable it with 'add-apt-repository universe', or install pandoc."
+    )
+    names = [*SET, "habanalabs-rdma-core"]
+    world.versions["habanalabs-rdma-core"] = ["1.23.0-695"]
+    assert run(check=True, packages=names, prerequisites=["gcc"])["msg"] == sentence
+    assert run(packages=names, prerequisites=["gcc"])["msg"] == sentence
+    assert (world.commands, list(world.root.glob("keyring"))) == ([], [])
+    world.installs("3.1", "pandoc")
+    assert run(packages=names, prerequisites=["gcc"])["changed"] is True
+
+
+def test_an_ubuntu_without_a_compiler_is_told_before_anything_is_installed(world: World, run: Run) -> None:
+    (world.sources.parent / "os-release").write_text('ID="ubuntu"\n')
+    assert run(check=True)["msg"] == (
+        "habanalabs-dkms is compiled on the node, which has no compiler; add build-essential to "
+        "synapseai_prerequisites."
+    )
+    assert run(check=True, prerequisites=["build-essential"])["changed"] is True
+    world.installs("12", "gcc", want="install")
+    assert run(check=True)["changed"] is True
 
 
 def test_apts_complaint_is_passed_on(world: World, run: Run) -> None:

@@ -73,6 +73,7 @@ class Vault:
         index = folder / "repo/dists/jammy/main/binary-amd64"
         index.mkdir(parents=True)
         (index / "Packages.gz").write_bytes(gzip.compress(PACKAGES, mtime=0))
+        (folder / "repo/x.deb").touch()
 
     def sign(self, signer: str) -> None:
         suite = self.folder / "repo/dists/jammy"

@@ -65,7 +65,7 @@ def test_check_mode_predicts_and_writes_nothing(site: Site) -> None:
 def test_another_key_than_the_pinned_one_is_refused(site: Site) -> None:
     site.serves(OTHER)
     assert site.run(fingerprint=FINGERPRINT)["msg"] == (
-        f"The key at {site.url.as_uri()} has fingerprint {OTHERS}, not {FINGERPRINT} as synapseai_key_fingerprint "
+        f"The key at {site.url.as_uri()} has fingerprint {OTHERS}, not {FINGERPRINT} as synapseai_rpm_key_fingerprint "
         "says; find out which is right before you go on."
     )
     assert not site.path.exists()
@@ -76,7 +76,7 @@ def test_trust_on_first_use_is_warned_about_once_and_the_key_stays(site: Site) -
     site.run()
     assert site.warnings == [
         f"The key of {site.url.as_uri()} is trusted on first use: compare {FINGERPRINT} with the vendor's and set "
-        "synapseai_key_fingerprint to it."
+        "synapseai_rpm_key_fingerprint to it."
     ]
     site.serves(OTHER)
     assert site.run()["changed"] is False

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pwd
+import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils import trainer_env
 from ansible_collections.gaudi3.scale.plugins.modules import trainer_install, trainer_wheel
 
 PYPROJECT = """[build-system]
@@ -261,6 +266,55 @@ def test_a_python_that_comes_later(site: Site) -> None:
     assert site.install(wheel, check=True, **later)["done"] == ["venv", "trainer"]
     assert not (site.folder / "node").exists()
     assert site.install(wheel, **later)["msg"].startswith("/not/there/yet does not run on this node: ")
+
+
+def test_an_environment_in_a_closed_home_is_refused_by_its_path(site: Site) -> None:
+    place = Path(tempfile.mkdtemp(prefix="gaudi3-home-"))
+    place.chmod(0o755)
+    try:
+        home = place / "user"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", home / "habanalabs-venv"], check=True)
+        python = home / "habanalabs-venv/bin/python"
+        wheel = sources(site.folder / "source", dependencies="[]") and site.build()["path"]
+        home.chmod(0o750)
+        for check in (True, False):
+            result = site.install(wheel, executable=str(python), user="nobody", check=check)
+            assert result["msg"] == (
+                f"nobody cannot reach {python}, as {home} (mode 0750) is closed to it: make the environment in a "
+                "folder that all may enter, such as below /opt, or set trainer_python to another Python."
+            )
+        assert not (site.folder / "node").exists()
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("imports", [["torch"], ["torch", "habana_frameworks.torch"]])
+def test_what_the_jobs_user_cannot_import_stops_the_installation_each_time(
+    site: Site, imports: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version is not the current one before, so that a second run does not pass."""
+    log = site.folder / "asked"
+    setpriv = site.folder / "setpriv"
+    setpriv.write_text(
+        f'#!/bin/sh\necho "$@" >> {log}\n'
+        'echo "ModuleNotFoundError: no $7, $TORCH_DEVICE_BACKEND_AUTOLOAD" >&2\nexit 1\n'
+    )
+    setpriv.chmod(0o755)
+    monkeypatch.setattr(AnsibleModule, "get_bin_path", lambda _self, name, required: str(site.folder / name))
+    monkeypatch.setattr(trainer_env, "first_closed", lambda path, uid, gids: None)
+    wheel = sources(site.folder / "source", dependencies="[]") and site.build()["path"]
+    for _ in range(2):
+        result = site.install(wheel, user="nobody", imports=imports)
+        assert result["msg"].startswith(
+            f"nobody cannot import {', '.join(imports)} with {sys.executable} on this node: ModuleNotFoundError"
+        )
+        assert result["msg"].endswith(", 0"), "torch does not load the plugin, whose reason is to be told"
+    nobody = pwd.getpwnam("nobody")
+    identity = f"--reuid={nobody.pw_uid} --regid={nobody.pw_gid} --init-groups"
+    words = f"{identity} -- {site.folder}/node/venv/bin/python -I -c import {', '.join(imports)}\n"
+    assert log.read_text() == words * 2
+    setpriv.write_text("#!/bin/sh\n")
+    assert site.install(wheel, user="nobody", imports=imports)["done"] == ["trainer"]
 
 
 def test_a_script_that_would_write_elsewhere_is_refused(site: Site) -> None:

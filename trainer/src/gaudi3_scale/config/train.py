@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gaudi3_scale.config.section import Section
 
@@ -49,6 +49,9 @@ class TrainConfig(Section):
     )
     log_every: int = Field(10, ge=1, description="steps between lines, status and metrics; loss is their mean")
     threads: int = Field(0, ge=0, description="CPU threads per process; 0 = the node's cores / its processes")
+    acquire_timeout: int = Field(
+        60, ge=0, description="seconds for which a Gaudi card that cannot be had is asked for again, as it may reset"
+    )
     start_timeout: int = Field(
         600,
         ge=5,
@@ -58,6 +61,13 @@ class TrainConfig(Section):
     collective_timeout: int = Field(
         120, ge=5, description="the same after the first step; longer than a forward and backward pass takes"
     )
+
+    @model_validator(mode="after")
+    def _lazy_does_not_shard(self) -> TrainConfig:
+        """docs.habana.ai, "Using DistributedTensor with Intel Gaudi": eager mode and torch.compile only."""
+        if self.mode == "lazy" and self.strategy == "habana_fsdp":
+            raise ValueError("mode is lazy, in which nothing can be sharded, and strategy is habana_fsdp")
+        return self
 
     @property
     def first_timeout(self) -> int:

@@ -1,0 +1,109 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Choose the cards of a job on the controller, which knows all of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.module_sets import (
+    PARTIAL,
+    PROCESSES,
+    SETS,
+    ModuleSetError,
+    module_sets_of_nodes,
+)
+
+DOCUMENTATION = r"""
+name: job_modules
+short_description: Choose the modules of a training job's cards, or say why its nodes cannot run it together
+version_added: 0.1.0
+author:
+  - gaudi3.scale contributors (@gaudi3)
+description:
+  - Every node of a job runs the same number of processes, on cards with the same module ids, which are chosen among
+    those that work on all nodes. Cards that no process has open go first.
+options:
+  _input:
+    description:
+      - What each node of the job brings, by its name - C(processes), C(cards) (null where the cards do not count), and
+        C(modules) and C(held) as M(gaudi3.scale.gaudi_train_node_info) tells them.
+    type: dict
+    required: true
+  allow_partial:
+    description: Let numbers of cards pass that the vendor does not support.
+    type: bool
+    default: false
+"""
+
+EXAMPLES = r"""
+- name: Choose the cards of two nodes
+  ansible.builtin.debug:
+    msg: "{{ nodes | gaudi3.scale.job_modules }}"
+  vars:
+    nodes:
+      gaudi-1: {processes: 4, cards: 8, modules: [0, 1, 2, 3, 4, 5, 6, 7], held: []}
+      gaudi-2: {processes: 4, cards: 8, modules: [0, 1, 2, 3, 4, 5, 6, 7], held: []}
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - C(modules), the module ids for the processes of each node in their order (none where any will do or where they
+      are not known yet), and C(problem), one sentence or nothing.
+  type: dict
+  sample: {modules: [0, 1, 2, 3], problem: ""}
+"""
+
+
+def job_modules(offers: Mapping[str, Mapping[str, Any]], allow_partial: bool = False) -> dict[str, Any]:
+    """The modules of the cards for every node of a job, and why there are none."""
+    nodes = {name: offer for name, offer in sorted(offers.items()) if offer and offer.get("cards") is not None}
+    if not nodes:
+        return {"modules": [], "problem": ""}
+    try:
+        return {"modules": _modules(nodes, allow_partial), "problem": ""}
+    except ModuleSetError as error:
+        sentence = str(error)
+        # A name stays as it is.
+        begins = sentence if sentence.split()[0] in (PROCESSES, *nodes) else sentence[0].upper() + sentence[1:]
+        return {"modules": [], "problem": f"{begins}."}
+
+
+def _modules(nodes: Mapping[str, Mapping[str, Any]], allow_partial: bool) -> list[int]:
+    processes = {int(offer["processes"]) for offer in nodes.values()}
+    cards = {name: int(offer["cards"]) for name, offer in nodes.items()}
+    if len(processes) > 1 or (len(set(cards.values())) > 1 and not allow_partial):
+        told = ", ".join(f"{name} {count}" for name, count in cards.items())
+        raise ModuleSetError(
+            f"the nodes of the job have different numbers of cards ({told}) and every node runs as many processes: "
+            f"repair the node that lost cards, take it out of the job, or set {PROCESSES} to a number that all have "
+            f"and {PARTIAL} to true"
+        )
+    (count,) = processes
+    known = {name: offer["modules"] for name, offer in nodes.items() if offer.get("modules") is not None}
+    if len(known) < len(nodes):  # before the driver is loaded nothing tells the modules apart
+        if count not in SETS and not allow_partial:
+            raise ModuleSetError(
+                f"{PROCESSES} is {count}, where 1, 2, 4 or 8 are supported: set it to one of them, or {PARTIAL} to "
+                "true to try what is not supported"
+            )
+        return []
+    free = {
+        name: [module for module in modules if module not in nodes[name]["held"]] for name, modules in known.items()
+    }
+    try:
+        choice = module_sets_of_nodes(free, count, allow_partial)
+    except ModuleSetError:
+        choice = module_sets_of_nodes(known, count, allow_partial)
+    # One process on one node takes any card that is free when it starts.
+    return [] if count == len(nodes) == 1 else list(choice.modules)
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """The filters of this file."""
+        return {"job_modules": job_modules}

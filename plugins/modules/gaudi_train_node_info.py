@@ -1,0 +1,151 @@
+#!/usr/bin/python
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gaudi_train_node_info
+short_description: Tell what a node offers a training job
+version_added: 0.1.0
+author:
+  - gaudi3.scale contributors (@gaudi3)
+description:
+  - Finds the interface on which this node meets the others of a job, the device files of the cards and whether the
+    job's user can open them, and the module ids of the cards that work.
+  - The device files are looked at and not opened, since the driver resets a card when its file is closed.
+options:
+  address:
+    description: This node's own address or name on the cluster's network.
+    type: str
+    default: ""
+  peers:
+    description:
+      - Addresses or names of the other nodes. Where no interface has O(address), the one of the way to the first of
+        them that is found is taken.
+    type: list
+    elements: str
+    default: []
+  user:
+    description: User as whom the job runs. One that does not exist yet has no groups.
+    type: str
+    default: gaudi3-scale
+  groups:
+    description:
+      - Groups which the user is given beside its own.
+      - Left out, those that own the device files, root's excepted.
+    type: list
+    elements: str
+attributes:
+  check_mode:
+    description: Changes nothing, and so does the same in check mode.
+    support: full
+  diff_mode:
+    description: Shows what would change.
+    support: none
+    details: Changes nothing.
+  platform:
+    description: Linux.
+    platforms: linux
+    support: full
+seealso:
+  - module: gaudi3.scale.gaudi_train
+"""
+
+EXAMPLES = r"""
+- name: Look at what the node offers
+  gaudi3.scale.gaudi_train_node_info:
+    address: 10.0.0.11
+  register: node
+
+- name: Stop where the job's user cannot open a card
+  ansible.builtin.assert:
+    that: node.closed | length == 0
+    fail_msg: "{{ node.closed | map(attribute='path') | join(', ') }}"
+"""
+
+RETURN = r"""
+interface:
+  description: The interface on which the nodes of a job meet; null where none was found.
+  returned: success
+  type: str
+  sample: eth0
+groups:
+  description: The groups which the user is given beside its own.
+  returned: success
+  type: list
+  elements: str
+  sample: [render]
+unknown_groups:
+  description: Those of them that the node does not have.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+files:
+  description: Number of device files that were found; 0 before the driver is loaded.
+  returned: success
+  type: int
+  sample: 40
+closed:
+  description: Device files that the user cannot open.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    path: {description: "The file.", type: str, sample: /dev/accel/accel0}
+    owner: {description: "Its owner.", type: str, sample: root}
+    group: {description: "Its group.", type: str, sample: render}
+    mode: {description: "Its mode, four octal digits.", type: str, sample: "0660"}
+modules:
+  description: Module ids of the cards that are operational; null before the driver is loaded.
+  returned: success
+  type: list
+  elements: int
+  sample: [0, 1, 2, 3, 4, 5, 6, 7]
+held_modules:
+  description: Those of them whose card a process has open.
+  returned: success
+  type: list
+  elements: int
+  sample: []
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.gaudi3.scale.plugins.module_utils import file_access, job_needs
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "address": {"type": "str", "default": ""},
+            "peers": {"type": "list", "elements": "str", "default": []},
+            "user": {"type": "str", "default": "gaudi3-scale"},
+            "groups": {"type": "list", "elements": "str"},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    interface = None
+    if params["address"] or params["peers"]:
+        ip = module.get_bin_path("ip", required=True)
+        interface = job_needs.find_interface(module.run_command, ip, params["address"], params["peers"])
+    files = file_access.device_files()
+    access = file_access.access(files, params["user"], params["groups"])
+    modules = job_needs.card_modules()
+    module.exit_json(
+        changed=False,
+        interface=interface,
+        groups=access.groups,
+        unknown_groups=access.unknown,
+        files=len(files),
+        closed=[file.as_dict() for file in access.closed],
+        modules=None if modules is None else modules.operational,
+        held_modules=[] if modules is None else modules.held,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What is tried only with consent: killing a holder, losing a peer, collectives over a part of the node."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .cards import ACCEL
+from .children import Bench, Child
+from .host import Result, kill
+
+_OFFSETS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+_SIZES = (3, 5, 6, 7)
+_WATCHED = 90.0
+
+
+@dataclass(frozen=True)
+class Consented:
+    """A section that needs a consent."""
+
+    key: str
+    consent: str
+    about: str
+    cards: int
+    run: Callable[[Bench, int], Result]
+
+
+def killed_holder(place: Bench, count: int) -> Result:
+    """Kill a holder, watch the status of its card, and try to get the card at several times after that."""
+    offsets = _OFFSETS[:2] if place.options.quick else _OFFSETS
+    moment = os.path.join(place.folder, f"moment-{time.monotonic_ns()}")
+    holder = place.start("hold", ("hold",), role="holder")
+    try:
+        _until_begun("hold", [holder], place.patience)
+        identity = holder.answers.get("start", {}).get("data")
+        if holder.begun != "hold" or identity is None:
+            return Result({"holder": holder.answers, "log": holder.last_words()}, ["the holder got no card"])
+        card: dict[str, Any] = next(iter(identity["cards"]), {})
+        # That card or none: with only the first of these the bridge takes any free one in its place.
+        choices = ("HLS_MODULE_ID", "HABANA_VISIBLE_MODULES") if card.get("module_id") is not None else ()
+        more = {name: str(card["module_id"]) for name in choices}
+        tries = [place.start("hold", ("acquire",), more, role="other", moment=moment, after=each) for each in offsets]
+        _until_begun("acquire", tries, place.patience)
+        os.kill(holder.process.pid, signal.SIGKILL)
+        killed = time.time()
+        os.replace(place.put("moment.new", repr(killed).encode()), moment)
+        statuses = _watch(place, card, killed, tries)
+    finally:
+        kill(holder.process)
+    place.follow(tries, 120.0)
+    answers = [child.answers.get("acquire", {"error": f"the process {child.ending()}"}) for child in tries]
+    result = Result({"card": card, "statuses": statuses, "tries": answers})
+    got = [each["data"]["began"] for each in answers if each.get("data", {}).get("failure") == ""]
+    failed = [each["data"]["began"] for each in answers if each.get("data", {}).get("failure")]
+    result.data["first_acquired_after_seconds"] = min(got) if got else None
+    if failed:
+        result.odd.append(f"a card could not be acquired {max(failed):.1f} s after its holder was killed")
+    if not got:
+        result.odd.append("the card was not acquired again in any of the tries")
+    return result
+
+
+def lost_peer(place: Bench, count: int) -> Result:
+    """What the other process says when its peer is killed, and when it does not answer."""
+    patience = 30.0 if place.options.quick else 300.0
+    result = Result()
+    for name in ("killed_peer", "stopped_peer"):
+        children = place.group((name,), 2, patience)
+        kept = children[0].answers.get(name) or {"error": f"the process {children[0].ending()}"}
+        result.data[name] = {**kept, "log": children[0].last_words(), "waited_at_most_seconds": patience}
+        if "data" not in kept:
+            result.odd.append(f"{name}: {str(kept['error']).splitlines()[0][:200]}")
+    return result
+
+
+def part_of_node(place: Bench, count: int) -> Result:
+    """A collective over numbers of cards that are no half, quarter or whole of a node."""
+    result = Result()
+    for size in (each for each in _SIZES if each <= count):
+        children = place.group(("collective",), size)
+        answers = [child.answers for child in children]
+        good = [each for each in answers if each.get("collective", {}).get("data", {}).get("wrong") == 0]
+        result.data[str(size)] = {"ranks": answers, "log": children[0].last_words() if len(good) < size else ""}
+        if len(good) < size:
+            result.odd.append(f"a collective over {size} cards fails on {size - len(good)} of them")
+    return result
+
+
+def _until_begun(name: str, children: list[Child], seconds: float) -> None:
+    """Wait until all children have begun a probe, one has ended, or time is up."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for child in children:
+            child.look()
+        if all(child.begun == name for child in children) or any(
+            child.process.poll() is not None for child in children
+        ):
+            return
+        time.sleep(0.05)
+
+
+def _watch(place: Bench, card: dict[str, Any], killed: float, tries: list[Child]) -> list[dict[str, Any]]:
+    """The card's status each time that it changes, until a try got it or time is up."""
+    name = os.path.basename(str(card.get("file", "")))
+    found: list[dict[str, Any]] = []
+    while time.time() < killed + _WATCHED and any(child.process.poll() is None for child in tries):
+        status = place.host.value(f"{ACCEL}/{name}/device/status") if name else None
+        if not found or found[-1]["status"] != status:
+            found.append({"after_seconds": round(time.time() - killed, 3), "status": status})
+        for child in tries:
+            child.look()
+        if any(child.answers.get("acquire", {}).get("data", {}).get("failure") == "" for child in tries):
+            break
+        time.sleep(0.02)
+    for child in tries:
+        if child.process.poll() is None and "acquire" not in child.answers:
+            with contextlib.suppress(OSError):
+                kill(child.process)
+    return found
+
+
+CONSENTED = (
+    Consented("killed_holder", "kill-holder", "kills a process of its own that holds a card", 1, killed_holder),
+    Consented("lost_peer", "lost-peer", "kills one of two processes of its own that exchange data", 2, lost_peer),
+    Consented("part_of_node", "part-of-node", "forms groups that the vendor does not list", 3, part_of_node),
+)

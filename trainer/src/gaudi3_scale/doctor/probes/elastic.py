@@ -1,0 +1,33 @@
+"""A worker for torchrun: the first time one process fails on purpose, the second time all add up their ranks."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+
+
+def main(folder: str) -> None:
+    """Count the starts of this worker in a file of its rank."""
+    rank = int(os.environ["RANK"])
+    note = Path(folder) / f"starts-{rank}"
+    starts = int(note.read_text()) + 1 if note.exists() else 1
+    note.write_text(str(starts))
+    if starts == 1 and rank == int(os.environ["WORLD_SIZE"]) - 1:
+        sys.exit(3)
+    os.environ.setdefault("PT_HPU_LAZY_MODE", "0")
+    torch = importlib.import_module("torch")
+    importlib.import_module("habana_frameworks.torch.core")
+    importlib.import_module("habana_frameworks.torch.distributed.hccl")
+    torch.distributed.init_process_group("hccl")
+    value = torch.full((8,), float(rank + 1), device="hpu")
+    torch.distributed.all_reduce(value)
+    found = {"rank": rank, "starts": starts, "sum": float(value[0].cpu())}
+    (Path(folder) / f"elastic-{rank}.json").write_text(json.dumps(found))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

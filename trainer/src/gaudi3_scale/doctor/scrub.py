@@ -1,0 +1,106 @@
+"""Takes out of a report what is nobody's business: names and addresses of machines, serial numbers, secrets."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from .host import Host
+
+_MAC = re.compile(r"(?<![\w:.-])(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}(?![\w:.-])")
+_GUID = re.compile(r"(?<![\w:.-])(?:[0-9a-fA-F]{4}:){3}[0-9a-fA-F]{4}(?![\w:.-])")
+_UUID = re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")
+# A version such as hl-1.24.0-fw-62.6.2.0 has letters, a dash or a fifth number beside it.
+_IPV4 = re.compile(r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)")
+_IPV6 = re.compile(r"(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?![\w:]|\.\d)")
+_HOME = re.compile(r"(/home/|/Users/)[^/\s:'\"]+")
+# Each begins at the beginning of a word and is bounded, so that a long text without blanks costs no more than another.
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+\b")
+_LOGIN = re.compile(r"(\b\w{1,20}://)[^/\s@]{1,200}@")
+_SECRET = re.compile(
+    r"((?<![\w-])[\w-]{0,60}?(?:token|secret|passw(?:or)?d|credential|api[_-]?key|authorization)[\w-]{0,60}[\"']?\s{0,4}[=:]\s{0,4})"
+    r"(\"[^\"]*\"|'[^']*'|\S+)",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"\b(Bearer|Basic)\s+[\w.+/=-]{8,}", re.IGNORECASE)
+_SERIAL = re.compile(
+    r"(\b(?:serial|\w{0,20}uuid|unique id|asset)[\w ]{0,40}?\s{0,60}[:=|]\s{0,9})([^|\s][^|\n]*)", re.IGNORECASE
+)
+_KEPT_ADDRESSES = ("127.0.0.1", "0.0.0.0", "::", "::1")
+_COMMON = frozenset({"localhost", "localdomain", "broadcasthost", "ubuntu", "debian", "none"})
+
+Replace = Callable[[str], str]
+
+
+def scrubber(host: Host) -> Replace:
+    """A function that takes out of a text what this machine must not tell of itself."""
+    names = _names(host)
+    # The longest first: a name may begin with another one.
+    ordered = sorted(names, key=len, reverse=True)
+    machines = [re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])(?:\.[\w-]+)*", re.IGNORECASE) for name in ordered]
+    domains = [
+        re.compile(rf"(?<![\w.-])(?:[\w-]{{1,63}}\.){{0,8}}{re.escape(name)}(?![\w.-])", re.IGNORECASE)
+        for name in _domains(host)
+    ]
+
+    def replace(text: str) -> str:
+        text = _LOGIN.sub(r"\1<login>@", text)
+        text = _MAIL.sub("<mail>", text)
+        text = _BEARER.sub(r"\1 <secret>", text)
+        text = _SECRET.sub(r"\1<secret>", text)
+        text = _SERIAL.sub(r"\1<number>", text)
+        text = _MAC.sub("<mac>", text)
+        text = _GUID.sub("<guid>", text)
+        text = _UUID.sub("<uuid>", text)
+        text = _HOME.sub(r"\1<user>", text)
+        for pattern in domains:
+            text = pattern.sub("<host>", text)
+        for pattern in machines:
+            text = pattern.sub("<host>", text)
+        text = _IPV4.sub(_address, text)
+        return _IPV6.sub(_address, text)
+
+    return replace
+
+
+def scrub(value: Any, replace: Replace) -> Any:
+    """The same value with every text in it replaced, names of keys too."""
+    if isinstance(value, str):
+        return replace(value)
+    if isinstance(value, dict):
+        return {replace(str(key)): scrub(each, replace) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [scrub(each, replace) for each in value]
+    return value
+
+
+def _address(match: re.Match[str]) -> str:
+    text = match.group()
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return text  # a time of day, a version or a PCI address
+    return text if text in _KEPT_ADDRESSES else "<address>"
+
+
+def _names(host: Host) -> set[str]:
+    """This machine's names, and those that its table of hosts has for others."""
+    found = {socket.gethostname(), (host.value("/etc/hostname") or "")}
+    for line in (host.read("/etc/hosts") or "").splitlines():
+        words = line.partition("#")[0].split()
+        found.update(word for word in words[1:] if not word.startswith(("ip6-", "localhost")))
+    short = {name.partition(".")[0] for name in found}
+    return {name for name in found | short if len(name) > 1 and name.lower() not in _COMMON and not name.isdigit()}
+
+
+def _domains(host: Host) -> set[str]:
+    """Domains of this machine's names and of its resolver."""
+    found = {name.partition(".")[2] for name in (socket.gethostname(), host.value("/etc/hostname") or "")}
+    for line in (host.read("/etc/resolv.conf") or "").splitlines():
+        words = line.split()
+        if words and words[0] in ("search", "domain"):
+            found.update(words[1:])
+    return {name for name in found if "." in name}

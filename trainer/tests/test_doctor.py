@@ -1,0 +1,470 @@
+"""The report of a node: on a machine made of files, and with probes that crash, hang and answer."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import stat
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gaudi3_scale import doctor
+from gaudi3_scale.cli import app
+from gaudi3_scale.doctor import card_sections, cards, children, consented, report, services, surroundings, tools
+from gaudi3_scale.doctor.host import Host, Options, Result
+from gaudi3_scale.doctor.scrub import scrub, scrubber
+from gaudi3_scale.doctor.sections import Section
+
+CARDS = ("0000:19:00.0", "0000:b3:00.0")
+HL_SMI = """\
+#!/bin/sh
+case "$*" in
+  "") echo "|   0  HL-325L 247W |" ;;
+  -v) echo "hl-smi version hl-1.24.1-fw-62.6.2.0" ;;
+  *hbm.sram*) echo "unknown field" >&2; exit 1 ;;
+  -Q*csv,nounits) echo "247" ;;
+  -Q*) echo "247 W" ;;
+  -L) echo "Serial Number : AO99887766"; echo "AIP UUID : 01P4-XYZ" ;;
+  "-n ports"*) echo "port 1: external" ;;
+  *) echo "$*" ;;
+esac
+"""
+
+
+class Machine:
+    """A folder that is a node with two cards."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "root"
+        self.bin = folder / "bin"
+        self.bin.mkdir(parents=True)
+        for number, address in enumerate(CARDS):
+            card = f"{cards.PCI}/{address}"
+            values = {"vendor": "0x1da3", "device": "0x1060", "status": "Operational", "module_id": str(1 - number)}
+            values.update(current_link_width="16", max_link_width="16", preboot_btl_ver="Preboot hl-1.24.1")
+            values.update({"net/ens1/operstate": "down", "net/ens1/address": "b0:fd:0b:01:02:03"})
+            for name, value in values.items():
+                self.write(f"{card}/{name}", f"{value}\n")
+            self.link(f"{card}/iommu_group", f"/sys/kernel/iommu_groups/{number}")
+            self.write(f"/sys/kernel/iommu_groups/{number}/type", "identity\n")
+            self.link(f"{cards.ACCEL}/accel{number}/device", card)
+            self.write(f"/dev/accel/accel{number}", "")
+        self.write("/etc/hostname", "node17.lab.example.org\n")
+        self.write("/etc/hosts", "127.0.0.1 localhost\n192.168.7.9 head.lab.example.org head\n")
+        self.program("hl-smi", HL_SMI)
+        self.host = Host(str(self.root), f"{self.bin}:/bin:/usr/bin")
+
+    def write(self, path: str, text: str) -> Path:
+        place = Path(str(self.root) + path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        return place
+
+    def link(self, path: str, target: str) -> None:
+        place = Path(str(self.root) + path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(str(self.root) + target)
+
+    def program(self, name: str, text: str) -> Path:
+        place = self.bin / name
+        place.write_text(text)
+        place.chmod(0o755)
+        return place
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_a_healthy_card_is_nothing_odd(machine: Machine) -> None:
+    found = cards.cards(machine.host, Options())
+    assert found.odd == []
+    assert [each["iommu_type"] for each in found.data["cards"]] == ["identity", "identity"]
+    assert [each["accel"] for each in found.data["cards"]] == ["accel0", "accel1"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "sentence"),
+    [
+        ("/sys/kernel/iommu_groups/1/type", "DMA-FQ", "the IOMMU translates addresses of 1 cards"),
+        ("/sys/kernel/iommu_groups/0/type", "DMA", "the IOMMU translates addresses of 1 cards"),
+        (f"{cards.PCI}/{CARDS[1]}/status", "In reset", f"cards whose status is not Operational: {CARDS[1]} In reset"),
+        (f"{cards.PCI}/{CARDS[0]}/current_link_width", "8", f"PCIe links narrower than they could be: {CARDS[0]}"),
+    ],
+)
+def test_what_is_wrong_with_a_card_is_a_sentence(machine: Machine, path: str, value: str, sentence: str) -> None:
+    machine.write(path, f"{value}\n")
+    (odd,) = cards.cards(machine.host, Options()).odd
+    assert odd.startswith(sentence)
+
+
+def test_a_machine_without_an_iommu_group_is_fine(machine: Machine) -> None:
+    for address in CARDS:
+        Path(str(machine.root) + f"{cards.PCI}/{address}/iommu_group").unlink()
+    found = cards.cards(machine.host, Options())
+    assert found.odd == [] and {each["iommu_type"] for each in found.data["cards"]} == {"none"}
+
+
+@pytest.mark.parametrize(("mode", "closed"), [(0o660, 0), (0o400, 2)])
+def test_who_can_open_the_device_files_is_asked_and_nothing_opened(machine: Machine, mode: int, closed: int) -> None:
+    for number in (0, 1):
+        machine.write(f"/dev/accel/accel{number}", "").chmod(mode)
+    machine.write("/etc/udev/rules.d/habana.rules", 'SUBSYSTEM=="accel", MODE="0666"\n')
+    found = cards.device_files(machine.host, Options())
+    assert found.data["files"]["/dev/accel/accel0"]["mode"].endswith(f"{mode:04o}")
+    assert found.data["udev_rules"] == {"/etc/udev/rules.d/habana.rules": 'SUBSYSTEM=="accel", MODE="0666"\n'}
+    if os.geteuid() != 0:  # root may open all
+        assert [f"{closed} of 2" in odd for odd in found.odd] == [True] * bool(closed)
+
+
+def test_torn_reads_of_a_counter_are_counted(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = "/sys/class/infiniband/hbl_0"
+    machine.link(f"{folder}/device", f"{cards.PCI}/{CARDS[0]}")
+    machine.write(f"{folder}/ports/1/state", "1: DOWN\n")
+    machine.write(f"{folder}/ports/1/hw_counters/rx_Octets", "1000\n")
+    assert cards.counters(machine.host, Options(quick=True)).odd == []
+    reads = iter([1000, 1000 + (3 << 32), 1000, *[1000] * 40])
+    value = machine.host.value
+    monkeypatch.setattr(
+        machine.host, "value", lambda path: str(next(reads)) if path.endswith("rx_Octets") else value(path)
+    )
+    found = cards.counters(machine.host, Options(quick=True))
+    assert found.odd == ["2 of 19 reads of an idle port are off by a multiple of 2**32"]
+    assert found.data["steps_of_2_to_32"] == 2
+
+
+def test_hl_smi_is_timed_and_refused_fields_are_found_one_by_one(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)  # root tries it as other users, who do not reach the test's folder
+    found = tools.hl_smi(machine.host, Options(quick=True))
+    assert list(found.data["csv"]["refused"]) == ["ecc.errors.hbm.sram.critical"]
+    assert found.odd == ["hl-smi refuses 1 fields: ecc.errors.hbm.sram.critical"]
+    assert {name: len(times) for name, times in found.data["timings"].items()} == dict.fromkeys(
+        ("-Q", "-L", "-n ports", "-n link"), 2
+    )
+    assert found.data["csv_without_units"]["output"] == "247\n"
+
+
+def test_a_tool_that_hangs_is_killed(machine: Machine) -> None:
+    hung = machine.program("hung", "#!/bin/sh\nsleep 60 & wait\n")
+    started = time.monotonic()
+    outcome = machine.host.run([str(hung)], 0.2)
+    assert outcome.code is None and outcome.failure == "gave no answer in 0.2 s"
+    assert time.monotonic() - started < 5
+
+
+def test_variables_are_compared_and_secrets_stay_out(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HABANA_API_TOKEN", "abc123")
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:abc123@proxy")
+    monkeypatch.setattr(
+        surroundings,
+        "login_variables",
+        lambda host, options: {"GC_KERNEL_PATH": "/usr/lib/tpc.so", "RDMA_CORE_LIB": ""},
+    )
+    unit = 'User=trainer\nEnvironment="HCCL_SOCKET_IFNAME=ens1"\nEnvironmentFile=-/etc/gaudi3-scale/fabric.env\n'
+    machine.write("/etc/systemd/system/gaudi-train-demo.service", unit)
+    machine.write("/etc/gaudi3-scale/fabric.env", 'HABANA_LOGS="/tmp/x"\nDATABASE_PASSWORD=abc123\n')
+    found = surroundings.environment(machine.host, Options(environment_files=("/etc/gaudi3-scale/fabric.env",)))
+    assert found.odd == [
+        "a login has what the files of the jobs' unit lack: GC_KERNEL_PATH, RDMA_CORE_LIB",
+        "empty: RDMA_CORE_LIB",
+        "there is no such file or folder: GC_KERNEL_PATH=/usr/lib/tpc.so",
+    ]
+    assert found.data["files"] == {"/etc/gaudi3-scale/fabric.env": {"HABANA_LOGS": "/tmp/x"}}
+    assert found.data["units"]["gaudi-train-demo.service"]["variables"] == {"HCCL_SOCKET_IFNAME": "ens1"}
+    assert "abc123" not in json.dumps(found.data)
+
+
+def test_of_a_page_of_metrics_only_names_are_kept(machine: Machine) -> None:
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'# TYPE habanalabs_power gauge\nhabanalabs_power{uuid="01P4",host="node17"} 247000\n')
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Page) as server:
+        port = server.server_address[1]
+        machine.write("/proc/net/tcp", f"  sl\n   0: 0100007F:{port:04X} 00000000:0000 0A 0 0\n")
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        found = services.metrics(machine.host, Options(exporter_ports=(port,)))
+    assert found.data == {str(port): {"habanalabs_power": {"samples": 1, "type": "gauge", "labels": ["uuid", "host"]}}}
+    assert services.metrics(machine.host, Options(exporter_ports=(1,))).not_tried == "nothing listens on port 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("node17 is up", "<host> is up"),
+        ("from head.lab.example.org:29400", "from <host>:29400"),
+        ("db3.lab.example.org", "<host>"),
+        ("peer 192.168.7.9 port 4", "peer <address> port 4"),
+        ("on fe80::b2fd:bff:fe01:203", "on <address>"),
+        ("ether b0:fd:0b:01:02:03 up", "ether <mac> up"),
+        ("guid b0fd:0bff:fe01:0203", "guid <guid>"),
+        ("root=UUID=0e8a1b2c-1111-2222-3333-0123456789ab ro", "root=UUID=<number>"),
+        ("Serial Number   : AO99887766", "Serial Number   : <number>"),
+        ("HF_TOKEN=hf_abc123 x", "HF_TOKEN=<secret> x"),
+        ('"password": "abc 123"', '"password": <secret>'),
+        ("https://me:abc123@vault.habana.ai/x", "https://<login>@vault.habana.ai/x"),
+        ("/home/jane/run", "/home/<user>/run"),
+        ("mail jane@example.org", "mail <mail>"),
+    ],
+)
+def test_names_and_secrets_are_taken_out(machine: Machine, text: str, clean: str) -> None:
+    assert scrubber(machine.host)(text) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hl-1.24.1-fw-62.6.2.0", "driver 1.24.1-b336d5e", "5.15.0.91.88", "0000:19:00.0", "12:34:56", "127.0.0.1",
+        "::1", "HL-325L 247W", "/dev/accel/accel0", "Fri Nov 20 08:30:11 UTC 2026", "node1", "overhead",
+        "HLS_MODULE_ID=3",
+    ],
+)  # fmt: skip
+def test_what_tells_nothing_of_the_owner_stays(machine: Machine, text: str) -> None:
+    assert scrubber(machine.host)(text) == text
+
+
+def test_the_names_of_keys_are_cleaned_too(machine: Machine) -> None:
+    assert scrub({"node17": ["node17", 3, None]}, scrubber(machine.host)) == {"<host>": ["<host>", 3, None]}
+
+
+def fake_sections(monkeypatch: pytest.MonkeyPatch, **functions: Any) -> None:
+    sections = tuple(Section(key, key, run) for key, run in functions.items())
+    monkeypatch.setattr(report, "SECTIONS", sections)
+    monkeypatch.setattr(report, "on_cards", lambda host, options, say: iter(()))
+
+
+def test_no_section_stops_another(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(host: Host, options: Options) -> Result:
+        raise ZeroDivisionError("of what")
+
+    monkeypatch.setattr(report, "SECTION_SECONDS", 0.2)
+    fake_sections(
+        monkeypatch,
+        broken=broken,
+        hung=lambda host, options: time.sleep(2),
+        fine=lambda host, options: Result({"a": 1}),
+        odd=lambda host, options: Result({"a": 1}, ["one thing"]),
+        absent=lambda host, options: Result(not_tried="no reason"),
+    )
+    found = doctor.examine(Options(), machine.host)
+    states = {key: each["state"] for key, each in found["sections"].items()}
+    assert states == {"broken": "failed", "hung": "failed", "fine": "fine", "odd": "odd", "absent": "not tried"}
+    text = doctor.text(found)
+    assert "ZeroDivisionError: of what" in text and "gave no answer in 0.2 s" in text and "absent: no reason" in text
+    assert "3 odd (broken, hung, odd); 1 fine; 1 not tried" in doctor.summary(found)
+
+
+def test_a_report_stays_small(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "MAX_BYTES", 20_000)
+    fake_sections(
+        monkeypatch,
+        long=lambda host, options: Result({"text": "x" * 200_000}),
+        many=lambda host, options: Result({"a": ["y" * 50] * 500, "b": dict.fromkeys(map(str, range(500)))}),
+    )
+    found = doctor.examine(Options(), machine.host)
+    assert len(report.dumped(found)) < 20_000 and found["shortened"]
+    assert found["sections"]["long"]["data"]["text"].startswith("xxx")
+    assert doctor.MAX_BYTES < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("line", "simulated"),
+    [("gaudi3-simulator: simulated node, no Gaudi card is real", True), ("habanalabs: loaded", False)],
+)
+def test_a_simulated_node_is_known_by_its_own_words(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, line: str, simulated: bool
+) -> None:
+    fake_sections(monkeypatch, kernel_log=lambda host, options: Result({"first": [line]}))
+    found = doctor.examine(Options(), machine.host)
+    assert found["simulated"] is simulated
+    assert ("says anything about a Gaudi" in doctor.text(found)) is simulated
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    doctor.write({"format": 1}, str(path))
+    assert json.loads(path.read_text()) == {"format": 1} and stat.S_IMODE(path.stat().st_mode) == 0o644
+    with pytest.raises(TypeError):
+        doctor.write({"format": object()}, str(path))
+    assert json.loads(path.read_text()) == {"format": 1} and list(tmp_path.iterdir()) == [path]
+
+
+def test_the_command_writes_its_report(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake_sections(monkeypatch, cards=lambda host, options: Result({"cards": []}))
+    path = tmp_path / "report.json"
+    result = CliRunner().invoke(app, ["doctor", "--json", str(path)])
+    assert result.exit_code == 0 and "The whole report" in result.output
+    assert json.loads(path.read_text())["sections"]["cards"]["state"] == "fine"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--cards", "--consent", "reboot"], "give kill-holder, lost-peer, part-of-node"),
+        (["--consent", "kill-holder"], "give --cards too"),
+        (["--json", "/nowhere/report.json"], "whose folder does not exist"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(options: list[str], sentence: str) -> None:
+    result = CliRunner().invoke(app, ["doctor", *options])
+    assert sentence in str(result.exception)
+
+
+# A Python that answers for probes as their program does: some crash, hang, or say nothing.
+PROBES = """#!{python}
+import json, os, signal, sys, time
+if "-m" not in sys.argv: sys.exit(1)
+_, _, _, kind, out, names, settings = sys.argv
+with open(out, "a") as file:
+    def say(**found):
+        file.write(json.dumps(found) + "\\n"); file.flush()
+    say(begin="start")
+    if os.environ.get("NO_CARD"):
+        say(name="start", error="RuntimeError: synStatus=8 [Device not found]"); sys.exit(1)
+    say(name="start", data={{"cards": [], "variables": {{"HLS_MODULE_ID": os.environ.get("RANK", "0")}}}})
+    for name in json.loads(names):
+        say(begin=name)
+        if name == "copies": os.kill(os.getpid(), signal.SIGKILL)
+        if name == "types": time.sleep(60)
+        if name == "memory": say(name=name, error="RuntimeError: no memory"); continue
+        data = {{"identity": {{"device_count": 2}}}} if name == "numbers" else {{"wrong": 0}}
+        say(name=name, seconds=0.1, data=data)
+    say(done=True)
+"""
+
+
+@pytest.fixture
+def probing(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Options:
+    monkeypatch.setattr(children.Bench, "patience", 1.0)
+    monkeypatch.setattr(children, "login_variables", lambda host, options: {})
+    python = machine.program("python-with-torch", PROBES.format(python=sys.executable))
+    return Options(cards=True, pythons=("/nowhere", str(python.name)))
+
+
+def test_what_a_probe_costs_is_that_probe(machine: Machine, probing: Options) -> None:
+    with children.bench(machine.host, probing) as place:
+        answers = place.single(("numbers", "copies", "types", "memory", "experts"))
+        folder = place.folder
+    assert {name: answer.get("error", "") for name, answer in answers.items()} == {
+        "numbers": "",
+        "copies": "the process was ended by signal 9",
+        "types": "the process gave no answer in time",
+        "memory": "RuntimeError: no memory",
+        "experts": "",
+    }
+    assert not Path(folder).exists()
+
+
+def test_without_a_card_every_probe_says_why(
+    machine: Machine, probing: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_CARD", "1")
+    with children.bench(machine.host, probing) as place:
+        answers = place.single(("numbers", "copies"))
+    assert {answer["error"] for answer in answers.values()} == {"RuntimeError: synStatus=8 [Device not found]"}
+
+
+def test_the_sections_of_the_cards(machine: Machine, probing: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(card_sections, "SINGLE", ("numbers", "first_step", "memory"))
+    found = {key: result for key, result, _ in card_sections.on_cards(machine.host, probing)}
+    assert found["numbers"].odd == [] and found["memory"].odd == ["it fails: RuntimeError: no memory"]
+    assert found["first_step"].data["trainer"] == {"missing": "that Python has no gaudi3_scale"}
+    assert [each["start"]["data"]["variables"]["HLS_MODULE_ID"] for each in found["collective"].data["ranks"]] == [
+        "0",
+        "1",
+    ]
+    assert found["elastic"].odd[0].startswith("torchrun with a restart fails: exit code 1")
+    assert found["killed_holder"].not_tried.endswith("so it needs --consent kill-holder (doctor_consent)")
+
+
+def test_cards_in_use_are_left_alone(machine: Machine, probing: Options) -> None:
+    machine.write("/proc/4711/comm", "python3\n")
+    (machine.write("/proc/4711/fd/5", "")).unlink()
+    Path(str(machine.root) + "/proc/4711/fd/5").symlink_to("/dev/accel/accel1")
+    found = [result.not_tried for _, result, _ in card_sections.on_cards(machine.host, probing)]
+    assert set(found) == {"cards are in use (/dev/accel/accel1 by 4711 (python3)): stop what uses them"}
+
+
+@pytest.mark.parametrize("module", ["0", "1"])
+def test_a_rank_with_another_card_than_it_asked_for_is_odd(machine: Machine, probing: Options, module: str) -> None:
+    class Place:
+        def group(self, names: Any, size: int) -> list[Any]:
+            child = children.Child(None, "", "", done=True)  # type: ignore[arg-type]
+            identity = {"variables": {"HLS_MODULE_ID": "0"}, "cards": [{"module_id": module}]}
+            child.answers = {"start": {"data": identity}, "collective": {"data": {"wrong": 0}}}
+            return [child]
+
+    odd = card_sections._collective(Place(), 1).odd  # type: ignore[arg-type]
+    assert odd == ([] if module == "0" else ["rank 0 asked for module 0 and has the card of module 1"])
+
+
+def test_every_consent_is_that_of_a_section() -> None:
+    assert [each.consent for each in consented.CONSENTED] == list(doctor.CONSENTS)
+    needed = {section.key: section.consent for section in doctor.SECTIONS if section.consent}
+    assert needed == {each.key: each.consent for each in consented.CONSENTED}
+    on_cards = {section.key for section in doctor.SECTIONS if section.on_cards}
+    assert on_cards == {*card_sections.SINGLE, *card_sections.ALONE, *needed}
+
+
+DEVICE = Path(__file__).resolve().parents[2] / ".cache" / "hpu"
+
+
+@pytest.mark.skipif(
+    not DEVICE.is_dir(), reason="THE SIMULATED hpu DEVICE IS NOT BUILT: run `make trainer-test`, which builds it first"
+)
+def test_the_probes_compute_on_the_simulated_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(DEVICE))
+    monkeypatch.setenv("GAUDI3_HPU_SIMULATOR_DEVICES", "2")
+    monkeypatch.setattr(children, "login_variables", lambda host, options: {})
+    names = ("numbers", "copies", "types", "attention", "memory", "experts")
+    with children.bench(Host(), Options(quick=True, pythons=(sys.executable,))) as place:
+        answers = place.single(names)
+        ranks = place.group(("collective",), 2)
+    found = {name: answer["data"] for name, answer in answers.items()}
+    assert list(found) == list(names)
+    assert found["numbers"]["odd"] == [] and found["numbers"]["identity"]["device_count"] == 2
+    assert "simulat" in found["numbers"]["identity"]["properties"]
+    assert found["types"]["autocast"]["matmul"]["torch.float32"] == "torch.bfloat16"
+    assert {"causal", "bool_mask", "added_mask"} < set(found["attention"])
+    assert all(each["peak_over_start"] >= each["kept_for_backward"] for each in found["memory"]["batches"].values())
+    identities = [child.answers["start"]["data"] for child in ranks]
+    assert [each["variables"]["HLS_MODULE_ID"] for each in identities] == ["0", "1"]
+    assert [child.answers["collective"]["data"]["wrong"] for child in ranks] == [0, 0]
+
+
+def test_a_wrong_product_is_odd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the CPU, with one element spoiled as a translated IOMMU domain spoils them."""
+    import torch
+
+    from gaudi3_scale.doctor.probes import single
+    from gaudi3_scale.doctor.probes.base import Card
+
+    card = Card(torch, None, None, torch.device("cpu"), 1 / 256)
+    assert single.numbers(card)["odd"] == []
+    select = torch.index_select
+    calls = []
+
+    def spoiled(*arguments: Any) -> torch.Tensor:
+        calls.append(1)
+        result = select(*arguments)
+        if len(calls) == 2:
+            result[7, 3] += 1
+        return result
+
+    monkeypatch.setattr(torch, "index_select", spoiled)
+    assert single.numbers(card)["odd"] == ["the gather has 1 wrong elements of 262144 in run 2"]
