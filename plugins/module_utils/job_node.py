@@ -338,9 +338,7 @@ def owner_of(user: str) -> tuple[int, int]:
 def check_script(script: str) -> None:
     """Raise JobError when the user's script is not there."""
     if not os.path.isfile(script):
-        raise JobError(
-            f"{script} is not a file on this node: copy the script of 'command' to every node of the job."
-        )
+        raise JobError(f"{script} is not a file on this node: copy the script of 'command' to every node of the job.")
 
 
 def check_venv(venv: str) -> None:

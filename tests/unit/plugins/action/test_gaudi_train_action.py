@@ -136,9 +136,7 @@ def test_an_interrupted_job_says_why_and_goes_on_when_it_is_run_again(play: Play
     ("status", "where"),
     [(None, ""), ({"state": "failed"}, ""), ({"step": 7, "max_steps": None}, " at step 7")],
 )
-def test_a_script_of_ones_own_need_not_say_how_far_it_is(
-    status: dict[str, Any] | None, where: str, play: Play
-) -> None:
+def test_a_script_of_ones_own_need_not_say_how_far_it_is(status: dict[str, Any] | None, where: str, play: Play) -> None:
     own = {"name": "demo", "state": "failed", "status": status, "ending": "exit status 1", "command": ["/srv/train.py"]}
     result = play.run([{**own, "state": "running", "status": None}, {**own, "log": []}])
     assert result["msg"] == (
