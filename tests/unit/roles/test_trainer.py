@@ -65,7 +65,8 @@ def problems(**chosen: Any) -> list[str]:
         (
             {"trainer_command": ["train.py"], "trainer_chdir": "/tmp/mine"},
             [
-                "/tmp/mine/train.py is below a folder of which a job has its own: put the script elsewhere, such as /srv."
+                "/tmp/mine/train.py is below a folder of which a job has its own: put the script elsewhere, such as "
+                "/srv."
             ],
         ),
     ],

@@ -140,7 +140,8 @@ def test_a_script_of_ones_own_need_not_say_how_far_it_is(status: dict[str, Any] 
     own = {"name": "demo", "state": "failed", "status": status, "ending": "exit status 1", "command": ["/srv/train.py"]}
     result = play.run([{**own, "state": "running", "status": None}, {**own, "log": []}])
     assert result["msg"] == (
-        f"Job demo failed on this node{where}: its unit ended with exit status 1; the last lines of its log are in 'log'."
+        f"Job demo failed on this node{where}: its unit ended with exit status 1; the last lines of its log are in "
+        "'log'."
     )
     result = play.run([{**own, "state": "running", "log": []}], timeout=1)
     assert result["msg"].startswith(f"Job demo still runs{where} after 1 seconds of waiting, and was left running")
