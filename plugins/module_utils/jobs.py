@@ -256,12 +256,8 @@ class JobSpec:
     def as_dict(self) -> dict[str, Any]:
         """The specification as plain data, as it is kept in job.json."""
         values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
-        for name in (
-            "spares",
-            "min_nodes",
-            "command",
-            "chdir",
-        ):  # left out, a job is the one it was before there was the option
+        # Left out, a job is the one it was before there was the option.
+        for name in ("spares", "min_nodes", "command", "chdir"):
             if not values[name]:
                 del values[name]
         for name, value in values.items():
