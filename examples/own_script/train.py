@@ -1,7 +1,7 @@
 """A training script of one's own: Lightning's Trainer on Gaudi cards, and three callbacks.
 
     torchrun --nproc-per-node=8 train.py --text corpus.txt                on one node, by hand
-    ansible-playbook playbooks/train.yml -e @own_script/job.yml           on all nodes, as a job
+    ansible-playbook playbooks/train.yml -e @examples/own_script/job.yml  on all nodes, as a job
 
 Killed or told to leave, and started again by the same command, it goes on from its newest checkpoint.
 """

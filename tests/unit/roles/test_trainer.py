@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..playbooks.jinja import evaluate, load
+from ..playbooks.jinja import ROOT, evaluate, load
 
 
 def config(**chosen: Any) -> dict[str, Any]:
@@ -73,6 +73,13 @@ def problems(**chosen: Any) -> list[str]:
 )
 def test_a_command_that_cannot_run_is_refused_in_one_sentence(chosen: dict[str, Any], sentences: list[str]) -> None:
     assert problems(**chosen)[:1] == sentences
+
+
+def test_the_example_is_one_that_the_role_takes() -> None:
+    variables = load("examples/own_script/job.yml")
+    assert set(variables) <= set(load("roles/trainer/defaults/main.yml"))
+    assert problems(**variables) == []
+    assert (ROOT / "examples/own_script" / variables["trainer_command"][0]).is_file()
 
 
 def job(**chosen: Any) -> dict[str, Any]:

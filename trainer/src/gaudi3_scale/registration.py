@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
 from typing import Any
@@ -19,18 +18,12 @@ LIGHTNINGS = ("lightning.pytorch", "pytorch_lightning")
 class _Watch:
     """A finder of modules that finds nothing itself."""
 
-    def __init__(self) -> None:
-        self._looking = False
-
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The spec that others have for Lightning, with a loader that registers afterwards."""
-        if name not in LIGHTNINGS or self._looking:
+        if name not in LIGHTNINGS:
             return None
-        self._looking = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._looking = False
+        finders = [finder for finder in sys.meta_path if finder is not self]
+        spec = next((spec for finder in finders if (spec := finder.find_spec(name, path, target)) is not None), None)
         loader: Any = spec.loader if spec is not None else None
         if loader is None:
             return None
