@@ -9,7 +9,7 @@ import pytest
 
 from gaudi3_simulator import SimulatorError, cli, cluster, network
 from gaudi3_simulator.home import Cluster, Node
-from gaudi3_simulator.image import hpu, image_name, requirements_file
+from gaudi3_simulator.image import hpu, image_name, mounts_below, requirements_file
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +60,19 @@ def test_root_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster.os, "geteuid", lambda: 1000)
     with pytest.raises(SimulatorError, match="need root"):
         cluster.preflight()
+
+
+def test_what_the_image_s_build_left_mounted_is_found() -> None:
+    table = """\
+proc /proc proc rw 0 0
+tmpfs /work tmpfs rw 0 0
+proc /work/a\\040b/root/proc proc ro,relatime 0 0
+sysfs /work/a\\040b/root/sys sysfs ro 0 0
+tmpfs /work/a\\040b/root/sys/fs tmpfs ro 0 0
+proc /work/a\\040b/rootless/proc proc ro 0 0
+"""
+    root = Path("/work/a b/root")
+    assert mounts_below(root, table) == [root / "sys/fs", root / "sys", root / "proc"]
 
 
 def test_image_name_follows_its_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

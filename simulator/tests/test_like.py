@@ -120,11 +120,11 @@ def test_a_machine_that_terraform_replaced_is_replaced_here(tmp_path: Path) -> N
         "127.0.0.1 localhost",
         "10.42.0.2 vault",
         "10.42.0.2 vault-storage",
+        "127.0.1.1 a",
         "10.42.16.5 b",
         "192.0.2.1 registry.example.com",
         "",
         "# of a role",
-        "10.42.16.9 a",
         "10.42.16.6 d",
     ]
     assert hosts.stat().st_ino == inode  # the node holds this very file

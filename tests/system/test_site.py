@@ -38,7 +38,7 @@ def test_check_on_empty_nodes_runs_through(predicted: PlaybookRun) -> None:
 
 
 def test_check_changes_nothing(site: Site, predicted: PlaybookRun) -> None:
-    found = site.ssh("gaudi-1", "ls /opt /etc/gaudi3-scale /usr/bin/hl-smi /etc/apt/sources.list.d 2>&1").stdout
+    found = site.ssh("gaudi-1", "ls -1 /opt /etc/gaudi3-scale /usr/bin/hl-smi /etc/apt/sources.list.d 2>&1").stdout
     assert "cannot access '/etc/gaudi3-scale'" in found
     assert "cannot access '/usr/bin/hl-smi'" in found
     # The file that the vendor's installer left is where it was, and nothing of ours beside it.

@@ -185,51 +185,6 @@ def environment(
 
 
 @app.command()
-def doctor(
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the whole report here, to read or send on.")
-    ] = None,
-    cards: Annotated[bool, typer.Option("--cards", help="Compute on the cards too; they must be free.")] = False,
-    consent: Annotated[
-        list[str] | None,
-        typer.Option(help="Try this too, with --cards: kill-holder, lost-peer, part-of-node; may be given again."),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few repetitions and small tensors, as a rehearsal.")] = False,
-    user: Annotated[str, typer.Option(help="As root: who runs jobs; the cards are tried as this user.")] = "",
-    python: Annotated[Path | None, typer.Option(help="The Python that has torch; without it, this one.")] = None,
-    environment_file: Annotated[
-        list[Path] | None, typer.Option(help="A file of variables that the job's unit reads; may be given again.")
-    ] = None,
-) -> None:
-    """Examine this node and report what is odd, without names, addresses or secrets; ask as root to see all.
-
-    Nothing on the node is changed. Exit codes: 0 whatever is found, 2 a wrong option.
-    """
-    from gaudi3_scale import doctor
-
-    unknown = [name for name in consent or () if name not in doctor.CONSENTS]
-    if unknown:
-        raise ConfigError(f"--consent is {unknown[0]!r}: give {', '.join(doctor.CONSENTS)}.")
-    if consent and not cards:
-        raise ConfigError("--consent is for what is tried on the cards: give --cards too.")
-    if json_file is not None and not json_file.absolute().parent.is_dir():
-        raise ConfigError(f"--json is {json_file}, whose folder does not exist: make it, or give another file.")
-    options = doctor.Options(
-        cards=cards,
-        consent=tuple(consent or ()),
-        quick=quick,
-        user=user,
-        pythons=(str(python or sys.executable),),
-        environment_files=tuple(map(str, environment_file or ())),
-    )
-    report = doctor.examine(options, say=lambda title: typer.echo(f"... {title}", err=True))
-    typer.echo(doctor.text(report), nl=False)
-    if json_file is not None:
-        doctor.write(report, str(json_file))
-        typer.echo(f"\nThe whole report: {json_file} ({json_file.stat().st_size / 1000:,.0f} kB)")
-
-
-@app.command()
 def goodput(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A job's output_dir, on any of its nodes.")],
     png: Annotated[Path | None, typer.Option(help="Write the bar as a picture too.")] = None,

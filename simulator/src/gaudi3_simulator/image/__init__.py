@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -170,6 +171,18 @@ def _bootstrap(root: Path, system: System, packages: str, hooks: list[str], outp
         system.codename, str(root), *_mirror(system),
     ]  # fmt: skip
     _run(command, output, f"Building {system.title} with mmdebstrap")
+    # Where a process still looks into it, mmdebstrap leaves the new system's /proc mounted, with a warning.
+    for place in mounts_below(root, Path("/proc/self/mounts").read_text()):
+        subprocess.run(["umount", "--lazy", place], check=False)
+
+
+def mounts_below(folder: Path, table: str) -> list[Path]:
+    """Mount points below a folder, the innermost first; ``table`` is the text of /proc/self/mounts."""
+    places = [
+        Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), line.split()[1]))
+        for line in table.splitlines()
+    ]
+    return [place for place in reversed(places) if folder in place.parents]
 
 
 def _python(target: Path, system: System, output: TextIO, say: Callable[[str], None]) -> None:
