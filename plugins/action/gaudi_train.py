@@ -81,18 +81,20 @@ class Patience:
                 )
         if self._timeout and now - self._begun >= self._timeout:
             return (
-                f"Job {job['name']} still runs {far(job)} after {self._timeout:.0f} seconds of waiting, and was "
+                f"Job {job['name']} still runs{far(job)} after {self._timeout:.0f} seconds of waiting, and was "
                 "left running: run the task again to wait on, or raise 'timeout'."
             )
         return None
 
 
 def far(job: Mapping[str, Any]) -> str:
-    """Where a job is, for use inside a sentence."""
+    """Where a job is, for use behind a word of a sentence; nothing where a script of the user's does not say it."""
     status = job.get("status") or {}
-    if not status.get("max_steps"):
-        return "before its first step"
-    return f"at step {status.get('step')} of {status['max_steps']}"
+    if status.get("max_steps"):
+        return f" at step {status.get('step')} of {status['max_steps']}"
+    if status.get("step"):
+        return f" at step {status['step']}"
+    return "" if job.get("command") else " before its first step"
 
 
 def verdict(job: Mapping[str, Any]) -> Optional[str]:
@@ -103,12 +105,12 @@ def verdict(job: Mapping[str, Any]) -> Optional[str]:
     if state == "failed":
         reason = (job.get("status") or {}).get("error") or f"its unit ended with {job.get('ending')}"
         return (
-            f"Job {name} failed on this node {far(job)}: {str(reason).rstrip('.')}; the last lines of its "
+            f"Job {name} failed on this node{far(job)}: {str(reason).rstrip('.')}; the last lines of its "
             "log are in 'log'."
         )
     why = (job.get("status") or {}).get("interruption") if state == "interrupted" else None
     return (
-        f"Job {name} is {state} on this node {far(job)}, but not finished{f' ({why})' if why else ''}: run the task "
+        f"Job {name} is {state} on this node{far(job)}, but not finished{f' ({why})' if why else ''}: run the task "
         "again to continue it."
     )
 

@@ -55,6 +55,22 @@ def first_closed(path: str, uid: int, gids: Iterable[int]) -> Optional[str]:
     return None
 
 
+def script_access(path: str, user: str) -> dict[str, Any]:
+    """Whether a script is there, and the first folder on the way, or the script, that is closed to a user.
+
+    Python reads a script; a program of another kind has to be executable, too.
+    """
+    if not os.path.isfile(path):
+        return {"path": path, "there": False, "closed": None}
+    uid, gids = numbers_of(user)
+    closed = first_closed(path, uid, gids)
+    if closed is None and not path.endswith(".py"):
+        found = os.stat(path)
+        if not (_listed(path) or permits(found.st_mode, (found.st_uid, found.st_gid), uid, gids, 0o5)):
+            closed = path
+    return {"path": path, "there": True, "closed": closed}
+
+
 def _listed(path: str) -> bool:
     """Whether an access list may admit users whom the mode does not."""
     try:

@@ -59,11 +59,19 @@ def fresh(record: dict[str, Any], status: Optional[dict[str, Any]]) -> bool:
     return float((status or {}).get("updated_at") or 0) >= float(record.get("started_at") or 0)
 
 
+def command_of(record: dict[str, Any]) -> list[str]:
+    """The user's command that a job was started with; empty for the trainer's own jobs."""
+    specification = record.get("specification")
+    words = specification.get("command") if isinstance(specification, dict) else None
+    return [str(word) for word in words] if isinstance(words, list) else []
+
+
 def judge(unit: UnitState, has_unit: bool, record: dict[str, Any], status: Optional[dict[str, Any]]) -> str:
     """The job's state from its unit and from what its trainer wrote last.
 
     The unit alone does not do: systemd forgets at a reboot, and a job which ended well is as inactive as
     one which was stopped. The status alone does not do either: a killed trainer leaves "running" behind.
+    Of a user's command the launcher writes how it ended; if it could not, an exit status of 0 means the end.
     """
     if unit.up:
         return RUNNING
@@ -77,6 +85,8 @@ def judge(unit: UnitState, has_unit: bool, record: dict[str, Any], status: Optio
         return str(said)
     if unit.exit_status == INTERRUPTED_EXIT and not unit.killed:
         return INTERRUPTED
+    if command_of(record) and unit.exited and unit.exit_status == 0 and not unit.failed:
+        return FINISHED
     if record.get("stopped_at"):
         return STOPPED
     if unit.failed or (new and said == FAILED):
@@ -102,6 +112,7 @@ class Observed:
             "state": self.state,
             "unit": unit_name(self.name),
             "directory": directory,
+            "command": command_of(self.record) or None,
             "spec_sha256": self.record.get("spec_sha256"),
             "active_state": self.unit.active_state,
             "sub_state": self.unit.sub_state,
@@ -263,6 +274,8 @@ class JobNode:
             else:
                 files[os.path.basename(path)] = text
         control.write(files, owner[1])
+        if CONFIG not in files:
+            control.remove(CONFIG)
         self._systemd("daemon-reload")
         rc, _out, err = self._run([self._systemctl, "start", unit_name(spec.name)])
         if rc != 0:
@@ -320,6 +333,12 @@ def owner_of(user: str) -> tuple[int, int]:
             f"User {user} does not exist on this node: install the trainer with the role "
             "gaudi3.scale.trainer, or set 'user'."
         ) from error
+
+
+def check_script(script: str) -> None:
+    """Raise JobError when the user's script is not there."""
+    if not os.path.isfile(script):
+        raise JobError(f"{script} is not a file on this node: copy the script of 'command' to every node of the job.")
 
 
 def check_venv(venv: str) -> None:

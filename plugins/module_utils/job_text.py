@@ -62,6 +62,7 @@ def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
         "-m",
         "gaudi3_scale.launch",
         "--status=" + share.directory + "/status.json",
+        *(["--say-ending"] if spec.command else []),
         *(["--replace"] if spec.replaces else []),
         f"--nnodes={spec.nnodes}",
         f"--nproc-per-node={spec.processes_per_node}",
@@ -75,15 +76,16 @@ def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
         argv.append("--rdzv-conf=is_host={0}".format("true" if share.is_head else "false"))
     if share.address is not None:
         argv.append(f"--local-addr={share.address}")
-    return [
-        *argv,
-        f"--max-restarts={spec.max_restarts}",
-        "--no-python",
-        spec.venv + "/bin/gaudi3-train",
-        "fit",
-        "--config",
-        control_folder(share.directory) + "/" + CONFIG,
-    ]
+    return [*argv, f"--max-restarts={spec.max_restarts}", "--no-python", *_program(spec, share)]
+
+
+def _program(spec: JobSpec, share: NodeShare) -> list[str]:
+    """What each process runs: the user's script, or the trainer with the job's configuration."""
+    if spec.script is None:
+        config = control_folder(share.directory) + "/" + CONFIG
+        return [spec.venv + "/bin/gaudi3-train", "fit", "--config", config]
+    python = [spec.venv + "/bin/python"] if spec.script.endswith(".py") else []
+    return [*python, spec.script, *spec.command[1:]]
 
 
 def _quote(text: str) -> str:
@@ -107,6 +109,8 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         # torchrun would kill its workers after 30 seconds, before their last checkpoint may be written.
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(max(1, spec.stop_timeout - LAUNCHER_SECONDS)),
     }
+    if spec.command:
+        environment["GAUDI3_JOB_DIRECTORY"] = share.directory
     if share.interface is not None:
         check_address("interface", share.interface)
         # gloo publishes the address of the node's own name otherwise, and HCCL's control connection begins there, too.
@@ -128,7 +132,7 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         "Type=exec",
         f"User={spec.user}",
         *([f"SupplementaryGroups={' '.join(share.groups)}"] if share.groups else []),
-        "WorkingDirectory=" + _path(share.directory),
+        "WorkingDirectory=" + _path(spec.chdir or share.directory),
         "CacheDirectory=gaudi3-scale",
     ]
     lines += ["Environment={0}".format(_quote(key + "=" + environment[key])) for key in sorted(environment)]
@@ -236,10 +240,14 @@ def _text(value: str) -> str:
 
 
 def progress_line(host: str, status: Optional[Mapping[str, Any]]) -> Optional[str]:
-    """How far a job is, in one line; None before its trainer has done a step."""
-    if not status or not status.get("step") or not status.get("max_steps"):
+    """How far a job is, in one line; None before its trainer has done a step.
+
+    A script that trains for a number of epochs need not know its last step.
+    """
+    if not status or not status.get("step"):
         return None
-    parts = ["step {0}/{1}".format(status["step"], status["max_steps"])]
+    last = status.get("max_steps")
+    parts = ["step {0}{1}".format(status["step"], f"/{last}" if last else "")]
     loss, rate = status.get("loss"), status.get("tokens_per_second")
     if isinstance(loss, (int, float)):
         parts.append(f"loss {loss:.3f}")

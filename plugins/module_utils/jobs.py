@@ -30,6 +30,8 @@ CONTROL = ".control"
 CONFIG = "config.yml"
 #: What the vendor's profile files set, which every job reads first.
 RUNTIME_ENVIRONMENT = "/etc/gaudi3-scale/runtime.env"
+#: Folders that a job has for itself, empty at its start (PrivateTmp= of its unit).
+PRIVATE_FOLDERS = ("/tmp", "/var/tmp")
 
 
 def control_folder(directory: str) -> str:
@@ -62,6 +64,13 @@ def check_path(option: str, path: str) -> None:
             f"{option} is {path!r}, which cannot be written into a unit: give an absolute path without control "
             "characters, backslashes and spaces at its end."
         )
+
+
+def check_shared(what: str, path: str) -> None:
+    """Raise ValueError for a path that a job would not find."""
+    for folder in PRIVATE_FOLDERS:
+        if os.path.commonpath([folder, os.path.normpath(path)]) == folder:
+            raise ValueError(f"{what} is below {folder}, of which a job has its own: put it into another folder.")
 
 
 def check_address(option: str, address: str) -> None:
@@ -108,12 +117,16 @@ class JobSpec:
     trainer_version: Optional[str] = None
     spares: int = 0
     min_nodes: Optional[int] = None
+    #: A script of the user's and its arguments, in place of the trainer and its configuration; empty for those.
+    command: tuple[str, ...] = ()
+    #: The folder that the command runs in; None for the job's own.
+    chdir: Optional[str] = None
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> JobSpec:
         """Build and check a specification from a module's parameters."""
         values = {item.name: params[item.name] for item in fields(cls)}
-        for name in ("nodes", "environment_files"):
+        for name in ("nodes", "environment_files", "command"):
             values[name] = tuple(values[name] or ())
         values["config"] = values["config"] or {}
         values["environment"] = {key: str(value) for key, value in (values["environment"] or {}).items()}
@@ -143,6 +156,7 @@ class JobSpec:
             if not least <= value <= most:
                 raise ValueError(f"{option} is {value}, but must be from {least} to {most}.")
         self._check_replacement()
+        self._check_command()
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}, but must be at least 1 (or left out).")
         if not USER.fullmatch(self.user):
@@ -164,6 +178,40 @@ class JobSpec:
         for path in self.environment_files:
             check_path("environment_files", path)
 
+    def _check_command(self) -> None:
+        if self.chdir is not None and not self.command:
+            raise ValueError(
+                f"Job {self.name} has chdir {self.chdir!r} and no command: chdir is the folder that a command runs in, "
+                "so give both or leave it out."
+            )
+        if not self.command:
+            return
+        if self.config:
+            raise ValueError(
+                f"Job {self.name} has both config and command: give config for the trainer's own jobs, or command for "
+                "a script of your own."
+            )
+        if not self.command[0]:
+            raise ValueError(
+                "command begins with an empty word: give the path of a script first, and its arguments after it."
+            )
+        for word in self.command:
+            if UNPRINTABLE.search(word.replace("\t", " ")):
+                raise ValueError(
+                    f"command has the word {word!r}, which cannot be written into a unit: take out control characters."
+                )
+        if self.chdir is not None:
+            check_path("chdir", self.chdir)
+            check_shared(f"The folder {self.chdir} of chdir", self.chdir)
+        script = str(self.script)
+        if not script.startswith("/"):
+            raise ValueError(
+                f"command begins with {self.command[0]!r}, which is not an absolute path: give one, or set chdir to "
+                "the folder that it is in."
+            )
+        check_path("The script of command", script)
+        check_shared(f"The script {script} of command", script)
+
     def _check_replacement(self) -> None:
         working = len(self.nodes) - self.spares
         if not 0 <= self.spares < len(self.nodes):
@@ -179,6 +227,11 @@ class JobSpec:
                 f"Job {self.name} is to go on without a node that is lost, which is a restart of the others: set "
                 "max_restarts to at least 1."
             )
+
+    @property
+    def script(self) -> Optional[str]:
+        """The path of the user's script; None for a job of the trainer's own."""
+        return os.path.join(self.chdir or "", self.command[0]) if self.command else None
 
     @property
     def replaces(self) -> bool:
@@ -203,7 +256,8 @@ class JobSpec:
     def as_dict(self) -> dict[str, Any]:
         """The specification as plain data, as it is kept in job.json."""
         values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
-        for name in ("spares", "min_nodes"):  # left out, a job is the one it was before there was the option
+        # Left out, a job is the one it was before there was the option.
+        for name in ("spares", "min_nodes", "command", "chdir"):
             if not values[name]:
                 del values[name]
         for name, value in values.items():
@@ -221,6 +275,8 @@ class JobSpec:
     @property
     def config_sha256(self) -> str:
         """Identity of the training itself: checkpoints of one are of no use to another."""
+        if self.command:
+            return _digest({"command": [self.script, *self.command[1:]], "chdir": self.chdir})
         return _digest(dict(self.config))
 
     @property

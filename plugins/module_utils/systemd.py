@@ -23,6 +23,8 @@ class UnitState:
     #: Exit status, or signal number when the main process was killed.
     exit_status: int
     killed: bool
+    #: Whether the main process ended by itself; no, when systemd does not remember one.
+    exited: bool = False
 
     @property
     def up(self) -> bool:
@@ -72,4 +74,5 @@ def parse_show(text: str) -> UnitState:
         exit_status=int(status) if status.isdigit() else 0,
         # waitid's si_code: 1 exited, 2 killed, 3 killed and dumped core.
         killed=values.get("ExecMainCode", "") in ("2", "3"),
+        exited=values.get("ExecMainCode", "") == "1",
     )

@@ -12,8 +12,8 @@ author: gaudi3.scale contributors (@gaudi3)
 description:
   - Starts, watches, stops and removes a training job. On each node the job is one unit
     C(gaudi-train-NAME.service), which runs
-    C(torchrun), in the trainer's form of it that knows interruptions, with C(gaudi3-train fit); the nodes of a job
-    find each other at O(head_address).
+    C(torchrun), in the trainer's form of it that knows interruptions, with C(gaudi3-train fit) or with a script of
+    your own (O(command)); the nodes of a job find each other at O(head_address).
   - A job is known by its name and by the SHA-256 of its specification, which is all that holds for every node
     alike - the configuration, the nodes, the processes per node, the environment, the user and so on.
   - A job which is finished with the same O(config) is left alone, however it would be launched today. One which
@@ -27,6 +27,7 @@ description:
     aside whole, to
     C(NAME.HASH) beside it, where HASH begins the old specification's SHA-256, so that outputs are neither
     mixed nor lost.
+  - The O(command) of a job counts as its O(config) does. The content of the script does not.
 options:
   name:
     description: Name of the job. Lower-case letters, digits, V(-) and V(_), at most 63.
@@ -49,14 +50,28 @@ options:
         default.
       - RV(job.directory) is always its C(output_dir).
     type: dict
-    default: {}
+  command:
+    description:
+      - A script of your own and its arguments, which runs in place of the trainer - a C(train.py) with Lightning's
+        Trainer, for example. It runs as each of the O(processes_per_node) processes, under the same unit, launcher and
+        rendezvous.
+      - A first word that ends with C(.py) is run by the Python of O(venv), any other is a program. It must be on every
+        node, and not below C(/tmp) or C(/var/tmp), of which a job has its own.
+      - The environment has E(GAUDI3_JOB_DIRECTORY), the job's folder (RV(job.directory)), where the trainer's callbacks
+        keep checkpoints and C(status.json).
+      - A process that ends with 75 is interrupted, and goes on when the job is started again. An exit status of 0 means
+        that the script is finished.
+    type: list
+    elements: str
+  chdir:
+    description: Folder on the node that O(command) runs in. Left out, that of the job.
+    type: path
   node_config:
     description:
       - Configuration of the trainer for this node alone, merged over O(config), such as the address at which
         metrics are served.
       - No part of the specification, so that it may differ from node to node.
     type: dict
-    default: {}
   nodes:
     description: Names of all nodes of the job. Needed with O(state=started) and O(state=finished).
     type: list
@@ -223,6 +238,16 @@ EXAMPLES = r"""
       model: {hidden_size: 1024, layers: 12}
       train: {max_steps: 2000}
 
+- name: Run a script of your own in the same way
+  gaudi3.scale.gaudi_train:
+    name: mine
+    state: finished
+    nodes: "{{ groups['gaudi'] }}"
+    head_address: 10.0.0.11
+    processes_per_node: 8
+    command: [train.py, --steps, "2000"]
+    chdir: /srv/mine
+
 - name: Stop it, keeping the checkpoints
   gaudi3.scale.gaudi_train:
     name: demo
@@ -254,6 +279,11 @@ job:
       description: Folder of the job's output on the node, with its status, checkpoints and metrics.
       type: str
       sample: /var/lib/gaudi3-scale/jobs/demo
+    command:
+      description: The script and its arguments with which the job was last started; null for the trainer's own jobs.
+      type: list
+      elements: str
+      sample: [train.py, --steps, "2000"]
     spec_sha256:
       description: SHA-256 of the specification with which the job was last started; null if it never was.
       type: str
@@ -273,7 +303,10 @@ job:
       type: str
       sample: exit status 0
     status:
-      description: What the trainer last wrote to C(status.json); null before it wrote anything since the job runs.
+      description:
+        - What the trainer last wrote to C(status.json); null before it wrote anything since the job runs.
+        - Of a O(command) the launcher writes the state. The rest is there if the script has one of the trainer's
+          callbacks.
       type: dict
       contains:
         schema: {description: "Version of this structure.", type: int, sample: 1}
@@ -350,6 +383,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import (
     PLACES,
     JobNode,
     Observed,
+    check_script,
     check_venv,
     owner_of,
 )
@@ -363,8 +397,10 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
 SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["started", "finished", "stopped", "absent"], "default": "started"},
-    "config": {"type": "dict", "default": {}},
-    "node_config": {"type": "dict", "default": {}},
+    "config": {"type": "dict"},
+    "command": {"type": "list", "elements": "str"},
+    "chdir": {"type": "path"},
+    "node_config": {"type": "dict"},
     "nodes": {"type": "list", "elements": "str", "default": []},
     "head_address": {"type": "str"},
     "is_head": {"type": "bool"},
@@ -398,7 +434,12 @@ def main() -> None:
     """Look, decide, act."""
     # The job's user reads the folders on the way to its own, whatever the umask of the one who starts it.
     os.umask(0o022)
-    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=SPEC,
+        mutually_exclusive=[("command", "config"), ("command", "node_config")],
+        required_by={"chdir": ("command",)},
+        supports_check_mode=True,
+    )
     params = module.params
     name, wanted = params["name"], params["state"]
     found: Optional[Observed] = None
@@ -418,10 +459,9 @@ def main() -> None:
                 tuple(params["groups"]),
                 tuple(params["modules"]),
             )
-            texts = {
-                node.config_path(name): config_text(spec, share),
-                node.unit_path(name): unit_text(spec, share),
-            }
+            texts = {node.unit_path(name): unit_text(spec, share)}
+            if not spec.command:
+                texts[node.config_path(name)] = config_text(spec, share)
         else:
             check_name(name)
         found = node.settled(name)
@@ -432,6 +472,8 @@ def main() -> None:
         if spec is not None and decision.action == "start" and not module.check_mode:
             owner = owner_of(spec.user)
             check_venv(spec.venv)
+            if spec.script is not None:
+                check_script(spec.script)
         result["changed"] = decision.changed
         if decision.action in ("start", "remove"):
             result["diff"] = node.diff(name, texts)

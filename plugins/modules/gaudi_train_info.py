@@ -74,6 +74,11 @@ jobs:
       description: Folder of the job's output on the node, with its status, checkpoints and metrics.
       type: str
       sample: /var/lib/gaudi3-scale/jobs/demo
+    command:
+      description: The script and its arguments with which the job was last started; null for the trainer's own jobs.
+      type: list
+      elements: str
+      sample: [train.py, --steps, "2000"]
     spec_sha256:
       description: SHA-256 of the specification with which the job was last started; null if it never was.
       type: str
@@ -93,7 +98,10 @@ jobs:
       type: str
       sample: exit status 0
     status:
-      description: What the trainer last wrote to C(status.json); null before it wrote anything since the job runs.
+      description:
+        - What the trainer last wrote to C(status.json); null before it wrote anything since the job runs.
+        - Of a script of the user's the launcher writes the state. The rest is there if the script has one of the
+          trainer's callbacks.
       type: dict
       contains:
         schema: {description: "Version of this structure.", type: int, sample: 1}

@@ -12,7 +12,7 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Finds the interface on which this node meets the others of a job, the device files of the cards and whether the
-    job's user can open them, and the module ids of the cards that work.
+    job's user can open them, the module ids of the cards that work, and whether a script of one's own is there.
   - The device files are looked at and not opened, since the driver resets a card when its file is closed.
 options:
   address:
@@ -36,6 +36,9 @@ options:
       - Left out, those that own the device files, root's excepted.
     type: list
     elements: str
+  script:
+    description: Script of a job's command, which is to be there and readable for O(user).
+    type: path
 attributes:
   check_mode:
     description: Changes nothing, and so does the same in check mode.
@@ -97,6 +100,19 @@ closed:
     owner: {description: "Its owner.", type: str, sample: root}
     group: {description: "Its group.", type: str, sample: render}
     mode: {description: "Its mode, four octal digits.", type: str, sample: "0660"}
+script:
+  description: What is known of O(script); null where none was asked for.
+  returned: success
+  type: dict
+  contains:
+    path: {description: "The script.", type: str, sample: /srv/mine/train.py}
+    there: {description: "Whether it is a file on this node.", type: bool, sample: true}
+    closed:
+      description:
+        - The first folder on the way to it, or itself, that the user cannot enter, read or (unless its name ends with
+          C(.py)) execute; null if there is none.
+      type: str
+      sample: /home/someone
 modules:
   description: Module ids of the cards that are operational; null before the driver is loaded.
   returned: success
@@ -124,6 +140,7 @@ def main() -> None:
             "peers": {"type": "list", "elements": "str", "default": []},
             "user": {"type": "str", "default": "gaudi3-scale"},
             "groups": {"type": "list", "elements": "str"},
+            "script": {"type": "path"},
         },
         supports_check_mode=True,
     )
@@ -142,6 +159,7 @@ def main() -> None:
         unknown_groups=access.unknown,
         files=len(files),
         closed=[file.as_dict() for file in access.closed],
+        script=file_access.script_access(params["script"], params["user"]) if params["script"] else None,
         modules=None if modules is None else modules.operational,
         held_modules=[] if modules is None else modules.held,
     )

@@ -155,6 +155,28 @@ def test_a_unit_that_does_not_start_is_named(cluster: Cluster) -> None:
     assert run.messages() == [f"Unit {UNIT} did not start: Job for {UNIT} failed because the test wants it."]
 
 
+def test_a_script_of_ones_own_is_run_like_any_job(cluster: Cluster) -> None:
+    """The same unit around it; watched to its end; another argument is another training."""
+    nodes(cluster, 2)
+    given = {"trainer_command": ["train.py", "--name", "50 % of $HOME"], "trainer_chdir": "/opt/mine"}
+    for host in cluster.hosts.values():
+        host.write("/opt/mine/train.py", "")
+        host.give(courses={UNIT: ["running", "finished"]})
+    run = train(cluster, **given, trainer_interruption={"sources": ["aws"]}, trainer_max_restarts=1, trainer_spares=1)
+    assert run.returncode == 0, run.messages()
+    assert run.result("gaudi-2", "Wait for the job")["job"]["state"] == "finished"
+    assert len(rendezvous(cluster)) == 1
+    for host in cluster.hosts.values():
+        unit = host.path(UNIT_FILE).read_text()
+        assert "\nWorkingDirectory=/opt/mine\n" in unit and f"\nEnvironment=GAUDI3_JOB_DIRECTORY={JOBS}/demo\n" in unit
+        assert '"GAUDI3_INTERRUPTION={\\"sources\\": [\\"aws\\"]}"' in unit and " --replace --nnodes=1 " in unit
+        python = "/opt/gaudi3-scale/venv/bin/python"
+        assert f' --no-python {python} /opt/mine/train.py --name "50 %% of $$HOME"\n' in unit
+        assert not host.path(f"{CONTROL}/config.yml").exists()
+    again = train(cluster, "--check", **{**given, "trainer_command": ["train.py", "--name", "other"]})
+    assert again.returncode == 0 and again.result("gaudi-1", "Bring the job to its state")["archived"], again.messages()
+
+
 @pytest.fixture(scope="module")
 def stopped(new_cluster: Callable[[], Cluster]) -> tuple[Cluster, PlaybookRun]:
     """A job that ran on one node and was stopped."""

@@ -103,6 +103,16 @@ TRAINER: Cases = {
         "The dataset /data/none does not exist on dataset: copy it to every node, or set trainer_dataset to a file or "
         "folder that is there.",
     ),
+    "scriptless": (
+        {"trainer_command": ["train.py", "--steps=5"], "trainer_chdir": "/srv/mine"},
+        "/srv/mine/train.py, the script of trainer_command, is not a file on scriptless: copy it to every node of the "
+        "job.",
+    ),
+    "closed": (
+        {"trainer_command": ["/opt/private/mine/train.py"]},
+        "gaudi3-scale cannot read /opt/private on closed, which the script of trainer_command needs: open it to that "
+        "user, or copy the script to a folder that is open to all, such as /srv.",
+    ),
 }
 
 
@@ -142,6 +152,7 @@ def jobs(new_cluster: Callable[[], Cluster]) -> PlaybookRun:
     cluster = new_cluster()
     for name, (variables, _sentence) in TRAINER.items():
         cluster.add(name, "gaudi", cards=0, variables={"trainer_cards": 8, "trainer_head": "name", **variables})
+    cluster["closed"].write("/opt/private/mine/train.py", "").parent.parent.chmod(0o700)
     return cluster.role("trainer", "--tags", "trainer_preflight", facts=False, forks=16)
 
 

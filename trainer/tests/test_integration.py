@@ -70,7 +70,7 @@ def test_lightning_asks_of_us_what_it_did(kind: type, abstract: str) -> None:
 def test_the_names_are_registered() -> None:
     import gaudi3_scale.integration  # noqa: F401
 
-    assert "gaudi" in AcceleratorRegistry.available_accelerators()
+    assert {"gaudi", "hpu"} <= set(AcceleratorRegistry.available_accelerators())
     assert {"habana_ddp", "habana_fsdp", "gaudi_single"} <= set(StrategyRegistry.available_strategies())
 
 
@@ -127,12 +127,13 @@ def test_what_cannot_be_is_refused_in_a_sentence(arguments: dict[str, Any], sent
     assert str(refused.value) == sentence
 
 
-def test_lightnings_own_choice_of_a_strategy_is_not_silently_the_cpu() -> None:
-    trainer = pl.Trainer(accelerator=GaudiAccelerator("cpu"), max_steps=1, **QUIET)
+@pytest.mark.parametrize("strategy", [SingleDeviceStrategy("cpu"), "ddp"], ids=["single", "ddp"])
+def test_a_strategy_that_does_not_know_the_device_is_refused(strategy: Any) -> None:
+    trainer = pl.Trainer(accelerator=GaudiAccelerator("cpu"), devices=1, strategy=strategy, max_steps=1, **QUIET)
     with pytest.raises(
-        ConfigError, match=r"^The strategy is SingleDeviceStrategy, which does not know cpu: give strat"
+        ConfigError, match=r"^The strategy is \w+Strategy, which does not know cpu: give strategy gaudi_single"
     ):
-        trainer.fit(Line(), torch.utils.data.DataLoader(torch.rand(4, 2)))
+        trainer.strategy.accelerator.setup(trainer)
 
 
 def test_a_parameter_that_cannot_be_sharded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

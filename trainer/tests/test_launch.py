@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import free_port, kill, wait_for
@@ -85,3 +87,65 @@ def test_a_time_that_is_no_number_is_refused_in_a_sentence(given: str, monkeypat
     sentence = f"TORCH_ELASTIC_SHUTDOWN_TIMEOUT is {given!r}: give a whole number of seconds, or unset it."
     assert str(refused.value) == sentence
     assert launch._seconds(45) == 45
+
+
+def test_what_follows_the_script_is_the_scripts() -> None:
+    ours = ["--replace", "--status=/a/status.json", "--say-ending", "--nnodes=1:2", "--no-python"]
+    theirs = ["/srv/train.py", "--status=mine", "--replace", "--nnodes=9", "--", "x"]
+    args, _ = launch._parse(torchrun, [*ours, *theirs])
+    assert (args.replace, args.status, args.say_ending, args.nnodes) == (True, Path("/a/status.json"), True, "1:2")
+    assert [args.training_script, *args.training_script_args] == theirs
+    plain, _ = launch._parse(torchrun, theirs)
+    assert (plain.replace, plain.status, plain.say_ending) == (False, None, False)
+
+
+SCRIPT = """
+import json, os, signal, sys, time
+rank = os.environ["RANK"]
+def say(**more): open("status.json", "w").write(json.dumps({"schema": 1, "step": 7, "updated_at": time.time(), **more}))
+{"finished": lambda: None,
+ "failed": lambda: rank == "0" and sys.exit(3),
+ "told": lambda: (say(state="failed", error="no data"), sys.exit(1)),
+ "killed": lambda: rank == "0" and os.kill(os.getpid(), signal.SIGKILL),
+ "left": lambda: (say(state="running"), sys.exit(75)),
+ "waits": lambda: (open("ready", "w").close(), time.sleep(60)),
+}[sys.argv[1]]()
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "expected"),
+    [
+        ("finished", 0, {"state": "finished", "error": None}),
+        ("failed", 1, {"state": "failed", "error": "process 0 of this node ended with exit status 3"}),
+        ("killed", 1, {"state": "failed", "error": "process 0 of this node was ended by SIGKILL"}),
+        ("told", 1, {"state": "failed", "error": "no data", "step": 7}),
+        ("left", 75, {"state": "interrupted", "error": None, "step": 7}),
+        (
+            "waits",
+            128 + signal.SIGTERM,
+            {
+                "state": "failed",
+                "error": "SIGTERM was sent to the launcher, and not all processes ended with 75 (interrupted): give "
+                "the Trainer an InterruptionCallback to save a checkpoint first",
+            },
+        ),
+    ],
+)
+def test_the_launcher_says_how_a_script_ended(
+    what: str, code: int, expected: dict[str, Any], warm: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, status = tmp_path / "script.py", tmp_path / "status.json"
+    script.write_text(f"import os\nos.chdir({str(tmp_path)!r})\n{SCRIPT}")
+    status.write_text(json.dumps({"state": "finished", "step": 99, "updated_at": 1.0}))
+    arguments = [f"--status={status}", "--say-ending", "--rdzv-backend=c10d", "--rdzv-id=test", "--nproc-per-node=2"]
+    arguments += [f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--monitor-interval=0.1", "--no-python", str(script)]
+    launcher = warm.start("launch", [*arguments, what], {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "10"}, tmp_path / "log")
+    if what == "waits":
+        wait_for((tmp_path / "ready").exists, "worker", lambda: launcher.poll() is not None)
+        assert json.loads(status.read_text())["state"] == "starting"
+        kill(launcher.pid, signal.SIGTERM)
+    assert launcher.wait(30) == code, launcher.output()
+    found = json.loads(status.read_text())
+    assert found.pop("updated_at") >= found.pop("started_at", 0) > 1.0
+    assert {"schema": 1, **expected} == found

@@ -24,9 +24,10 @@ from typing import Any, NoReturn
 class Client:
     """The test's end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *more: Path) -> None:
+        """With `more` folders to import from, such as that of the simulated device, which torch then loads itself."""
         source = Path(__file__).resolve().parents[1] / "src"
-        path = os.pathsep.join([str(source), str(Path(__file__).parent)])
+        path = os.pathsep.join(map(str, [source, Path(__file__).parent, *more]))
         self._process = subprocess.Popen(
             [sys.executable, __file__],
             env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
@@ -77,7 +78,7 @@ class Started:
         self._changed = changed
         self.log = log
         with changed:
-            assert changed.wait_for(lambda: "pid" in answer, 60), "the zygote does not answer"
+            assert changed.wait_for(lambda: "pid" in answer, 180), "the zygote does not answer"
         self.pid = answer["pid"]
 
     def poll(self) -> int | None:
@@ -160,6 +161,12 @@ def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gau
         import own_trainer
 
         own_trainer.main(Path(arguments[0]), "plain" in arguments)
+        sys.exit(0)
+    if name.endswith(".py"):
+        import runpy
+
+        sys.argv = [name, *arguments]
+        runpy.run_path(name, run_name="__main__")
         sys.exit(0)
     if name == "patient_worker":
         import old_launchers

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..playbooks.jinja import evaluate, load
+from ..playbooks.jinja import ROOT, evaluate, load
 
 
 def config(**chosen: Any) -> dict[str, Any]:
@@ -14,6 +14,96 @@ def config(**chosen: Any) -> dict[str, Any]:
     (block,) = (task for task in load("roles/trainer/tasks/job.yml") if "module_defaults" in task)
     made = evaluate(block["module_defaults"]["gaudi3.scale.gaudi_train"]["config"], **{**variables, **chosen})
     return dict(made)
+
+
+def problems(**chosen: Any) -> list[str]:
+    """What the role refuses these variables for, on a node with two cards."""
+    variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml")}
+    node = {
+        "inventory_hostname": "gaudi-1",
+        "groups": {"gaudi": ["gaudi-1"], "gaudi_head": ["gaudi-1"]},
+        "trainer_cards": 2,
+        "_trainer_node_problems": [],
+    }
+    return list(evaluate(variables["_trainer_problems"], **{**variables, **node, **chosen}))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentences"),
+    [
+        ({"trainer_command": ["/srv/train.py"]}, []),
+        ({"trainer_command": ["train.py", "-v"], "trainer_chdir": "/srv"}, []),
+        (
+            {"trainer_command": ["/srv/train.py"], "trainer_config": {"device": "cpu"}},
+            [
+                "trainer_command and trainer_config are both set: keep trainer_command for a script of your own, or "
+                "trainer_config for the trainer's."
+            ],
+        ),
+        (
+            {"trainer_command": ["/srv/train.py"], "trainer_dataset": "/data"},
+            [
+                "trainer_command and trainer_dataset are both set: give the data to your script in trainer_command's "
+                "arguments."
+            ],
+        ),
+        (
+            {"trainer_command": ["train.py"]},
+            [
+                "trainer_command begins with train.py, which is not an absolute path: give one, or set trainer_chdir "
+                "to the folder on the nodes that it is in."
+            ],
+        ),
+        (
+            {"trainer_command": ["train.py"], "trainer_chdir": "mine"},
+            ["trainer_chdir is mine: give an absolute path, or leave it empty."],
+        ),
+        (
+            {"trainer_chdir": "/srv"},
+            ["trainer_chdir is /srv and trainer_command is empty: give the script in trainer_command, or neither."],
+        ),
+        (
+            {"trainer_command": ["train.py"], "trainer_chdir": "/tmp/mine"},
+            [
+                "/tmp/mine/train.py is below a folder of which a job has its own: put the script elsewhere, such as "
+                "/srv."
+            ],
+        ),
+    ],
+)
+def test_a_command_that_cannot_run_is_refused_in_one_sentence(chosen: dict[str, Any], sentences: list[str]) -> None:
+    assert problems(**chosen)[:1] == sentences
+
+
+def test_the_example_is_one_that_the_role_takes() -> None:
+    variables = load("examples/own_script/job.yml")
+    assert set(variables) <= set(load("roles/trainer/defaults/main.yml"))
+    assert problems(**variables) == []
+    assert (ROOT / "examples/own_script" / variables["trainer_command"][0]).is_file()
+
+
+def job(**chosen: Any) -> dict[str, Any]:
+    """What the role gives the module of a job."""
+    variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml"), "ansible_facts": {}}
+    (block,) = (task for task in load("roles/trainer/tasks/job.yml") if "module_defaults" in task)
+    given = block["module_defaults"]["gaudi3.scale.gaudi_train"]
+    variables.update(omit="OMITTED", trainer_cards=2, **chosen)
+    names = ("config", "node_config", "command", "chdir", "environment")
+    return {name: evaluate(given[name], **variables) for name in names}
+
+
+def test_a_command_goes_without_the_trainers_configuration() -> None:
+    made = job(trainer_command=["train.py"], trainer_chdir="/srv", trainer_interruption={"sources": ["signal", "aws"]})
+    assert made == {
+        "config": "OMITTED",
+        "node_config": "OMITTED",
+        "command": ["train.py"],
+        "chdir": "/srv",
+        "environment": {"GAUDI3_INTERRUPTION": '{"sources": ["signal", "aws"]}'},
+    }
+    plain = job(trainer_interruption={"sources": ["aws"]}, trainer_node_config={})
+    assert plain["config"] == {"device": "hpu", "interruption": {"sources": ["aws"]}}
+    assert (plain["command"], plain["chdir"], plain["environment"]) == ("OMITTED", "OMITTED", {})
 
 
 def facts(cards: int) -> dict[str, Any]:

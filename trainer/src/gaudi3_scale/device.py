@@ -105,9 +105,14 @@ def resolve(wanted: str, local_rank: int, local_world_size: int, patience: float
             f"{local_world_size} processes were started on this node, which has {count} {kind} device(s): "
             "start one process per device, or set device to cpu."
         )
+    return take(kind, index_of(kind, local_rank), patience)
+
+
+def take(kind: str, index: int, patience: float = PATIENCE) -> Device:
+    """The device of this process, taken into use; a card that cannot be had is asked for again for so many seconds."""
     if kind == "hpu":
         check_iommu()  # before the card is acquired, which has brought kernels down
-    device = prepare(kind, index_of(kind, local_rank))
+    device = prepare(kind, index)
     if kind == "hpu":
         acquire(importlib.import_module("habana_frameworks.torch.hpu").init, patience)
     return device

@@ -89,6 +89,18 @@ def fresh_name(store: Any, rank: int, size: int, timeout: float) -> str:
     return name
 
 
+def fresh_store(rank: int, size: int, timeout: timedelta) -> Any:
+    """A store that all processes reach, with nothing in it from others that met there before; by torchrun's variables.
+
+    torchrun keeps its store when it restarts the processes, and a process group would find the dead ones' addresses.
+    """
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
+    store, _, _ = next(rendezvous("env://", rank, size, timeout=timeout))
+    return PrefixStore(fresh_name(store, rank, size, timeout.total_seconds()), store)
+
+
 def lower_timeout(group: Any, seconds: int) -> None:
     """Give a group another timeout, if this process is in it; groups of HCCL have none."""
     import torch.distributed as dist
@@ -110,13 +122,10 @@ class Team:
         if topology.world_size == 1:
             return
         import torch.distributed as dist
-        from torch.distributed.distributed_c10d import PrefixStore
-        from torch.distributed.rendezvous import rendezvous
 
         self._timeout = timedelta(seconds=timeout)
         rank, size = topology.rank, topology.world_size
-        store, _, _ = next(rendezvous("env://", rank, size, timeout=self._timeout))
-        store = PrefixStore(fresh_name(store, rank, size, timeout), store)
+        store = fresh_store(rank, size, self._timeout)
         dist.init_process_group(device.backend, store=store, rank=rank, world_size=size, timeout=self._timeout)
         check_all_reduce(device)
         self._control = (

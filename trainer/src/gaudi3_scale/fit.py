@@ -34,7 +34,7 @@ from gaudi3_scale.finite import NotFiniteError
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.job import Interruption
 from gaudi3_scale.resume import agree
-from gaudi3_scale.selfcheck import check_numbers
+from gaudi3_scale.selfcheck import check_numbers_once
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger, process_age, use
 from gaudi3_scale.throughput.meter import meter_for
@@ -95,7 +95,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         progress.device, progress.hardware_name = device.type, devices.hardware_name(device.torch_device())
         progress.simulated = device.type == "hpu" and progress.hardware_name is None
         torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
-        check_numbers(device)
+        check_numbers_once(device)
         watchdog = Watchdog(
             config.train.first_timeout,
             config.train.collective_timeout,

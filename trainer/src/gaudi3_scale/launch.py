@@ -8,6 +8,7 @@ with every torch from 2.9 on, and passes SIGUSR1 on with every one. What else it
     python -m gaudi3_scale.launch --nnodes=2 --nproc-per-node=8 ... --no-python gaudi3-train fit --config job.yml
     python -m gaudi3_scale.launch --replace --nnodes=2:3 ...     a node that has to leave is done without, or replaced
     python -m gaudi3_scale.launch --status=status.json ...       a spare that was not needed says so there
+    python -m gaudi3_scale.launch --status=status.json --say-ending ... train.py     and so does any node how it ended
 
 With `--replace` only the nodes that were told to leave do so; the others meet again, with a spare node or fewer than
 before, and go on from the checkpoint that was just saved. The node that hosts the rendezvous is the exception: the
@@ -17,12 +18,10 @@ store is there, and nothing goes on without it.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -30,6 +29,7 @@ from typing import Any, NoReturn
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.interruption.notices import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
+from gaudi3_scale.outcome import Outcome, why
 from gaudi3_scale.torch_import import without_plugins
 
 SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
@@ -38,46 +38,52 @@ SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run torchrun's agent; end with 0, 75 (interrupted), or 1."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    replace = "--replace" in arguments
-    if replace:
-        arguments.remove("--replace")
-    status = next((a.partition("=")[2] for a in arguments if a.startswith("--status=")), None)
-    arguments = [a for a in arguments if not a.startswith("--status=")]
-    if replace:
-        # Workers meet at the group's first node; with a shared store that would be the first of long ago.
-        os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     with without_plugins():  # the launcher computes nothing; a plugin that is broken is for the workers to report
         from torch.distributed import run as torchrun
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher import api
 
-    args, passes_signals = _parse(torchrun, arguments)
+    args, passes_signals = _parse(torchrun, list(sys.argv[1:] if arguments is None else arguments))
+    if args.replace:
+        # Workers meet at the group's first node; with a shared store that would be the first of long ago.
+        os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+    outcome = Outcome(args.status, args.say_ending)
     try:
         seconds = _seconds(getattr(args, "shutdown_timeout", None))
     except ConfigError as error:
         print(f"gaudi3-launch: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     _wait_for_workers(seconds)
-    agents = _install(api, replace, () if passes_signals else (signal.SIGUSR1,))
+    agents = _install(api, args.replace, () if passes_signals else (signal.SIGUSR1,))
     with tempfile.TemporaryDirectory(prefix="gaudi3-launch-") as folder:
         os.environ[LEAVING_FILE] = str(Path(folder) / "leaving")
-        code = 0
+        code, reason = 0, None
+        outcome.begin()
         try:
             torchrun.run(args)  # type: ignore[no-untyped-call]
-            if status is not None and agents and not agents[-1].worked:
-                _say_spare(Path(status))
         except ChildFailedError as failure:
             codes = {each.exitcode for each in failure.failures.values()}
             code = EXIT_CODE if codes == {EXIT_CODE} else 1
             if code != EXIT_CODE:
+                reason = why(failure)
                 print(failure, file=sys.stderr)
         except SignalException as received:
-            if replace and agents:
+            if args.replace and agents:
                 agents[-1].leave_rendezvous()
             codes = agents[-1].exit_codes() if agents else set()
             code = EXIT_CODE if codes == {EXIT_CODE} else 128 + int(received.sigval)
+            reason = (
+                f"{received.sigval.name} was sent to the launcher, and not all processes ended with {EXIT_CODE} "
+                "(interrupted): give the Trainer an InterruptionCallback to save a checkpoint first"
+            )
+        except Exception as failed:
+            outcome.end(1, f"{type(failed).__name__}: {(str(failed).strip() or 'no message').splitlines()[0]}")
+            raise
+        if code == 0 and agents and not agents[-1].worked:
+            outcome.spare()
+        else:
+            outcome.end(code, reason)
         if code == EXIT_CODE:
             print("gaudi3-launch: interrupted; started again, the job goes on", file=sys.stderr)
     sys.stdout.flush()
@@ -85,18 +91,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     os._exit(code)
 
 
-def _say_spare(path: Path) -> None:
-    """For whoever watches the node: it was not needed."""
-    from gaudi3_scale.files import write_atomically
-    from gaudi3_scale.status import SCHEMA
-
-    write_atomically(path, json.dumps({"schema": SCHEMA, "state": "spare", "updated_at": time.time()}))
-
-
 def _parse(torchrun: Any, arguments: Sequence[str]) -> tuple[Any, bool]:
-    """torchrun's arguments, and whether it passes all of SIGNALS on by itself: torch 2.9 has no option for it."""
-    knows = "--signals-to-handle" in torchrun.get_args_parser().format_help()
-    return torchrun.parse_args([*(["--signals-to-handle", SIGNALS] if knows else []), *arguments]), knows
+    """torchrun's arguments and ours, and whether it passes all of SIGNALS on by itself: torch 2.9 has no option for it.
+
+    What follows the script is the script's, whatever its options are called.
+    """
+    parser = torchrun.get_args_parser()
+    knows = "--signals-to-handle" in parser.format_help()
+    own = parser.add_argument_group("gaudi3_scale")
+    own.add_argument("--replace", action="store_true", help="go on without a node that has to leave")
+    own.add_argument("--status", type=Path, help="status.json of this node")
+    own.add_argument("--say-ending", action="store_true", help="write into it how the job ended")
+    args = parser.parse_args([*(["--signals-to-handle", SIGNALS] if knows else []), *arguments])
+    if args.say_ending and args.status is None:
+        parser.error("--say-ending needs --status")
+    return args, knows
 
 
 def _seconds(option: int | None) -> int:

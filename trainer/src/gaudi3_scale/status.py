@@ -93,8 +93,8 @@ class StatusFile:
         status = self.read()
         return bool(status.get("state") == "finished" and int(status.get("step") or 0) >= max_steps)
 
-    def write(self, state: State, progress: Progress, error: str | None = None) -> None:
-        """Replace it; every change of state is made durable."""
+    def write(self, state: State, progress: Progress, error: str | None = None, **others: Any) -> None:
+        """Replace it; every change of state is made durable. `others` go before what `progress` has."""
         status = {
             "schema": SCHEMA,
             "state": state,
@@ -125,6 +125,7 @@ class StatusFile:
             "started_at": progress.started_at,
             "updated_at": time.time(),
             "error": error,
+            **others,
         }
         self._outage.attempt(self.path, lambda: self._replace(state, _json(status)))
 

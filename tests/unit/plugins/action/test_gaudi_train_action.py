@@ -132,6 +132,21 @@ def test_an_interrupted_job_says_why_and_goes_on_when_it_is_run_again(play: Play
     )
 
 
+@pytest.mark.parametrize(
+    ("status", "where"),
+    [(None, ""), ({"state": "failed"}, ""), ({"step": 7, "max_steps": None}, " at step 7")],
+)
+def test_a_script_of_ones_own_need_not_say_how_far_it_is(status: dict[str, Any] | None, where: str, play: Play) -> None:
+    own = {"name": "demo", "state": "failed", "status": status, "ending": "exit status 1", "command": ["/srv/train.py"]}
+    result = play.run([{**own, "state": "running", "status": None}, {**own, "log": []}])
+    assert result["msg"] == (
+        f"Job demo failed on this node{where}: its unit ended with exit status 1; the last lines of its log are in "
+        "'log'."
+    )
+    result = play.run([{**own, "state": "running", "log": []}], timeout=1)
+    assert result["msg"].startswith(f"Job demo still runs{where} after 1 seconds of waiting, and was left running")
+
+
 def test_a_spare_node_that_was_not_needed_is_done(play: Play) -> None:
     result = play.run([job("running"), {**job("spare"), "status": {"state": "spare"}}])
     assert "failed" not in result and result["job"]["state"] == "spare"

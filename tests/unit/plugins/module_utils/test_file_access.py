@@ -17,6 +17,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.file_access import (
     first_closed,
     owning_groups,
     permits,
+    script_access,
 )
 
 
@@ -113,3 +114,28 @@ def test_a_file_that_cannot_be_read_is_named(place: Path) -> None:
     (place / "packages").mkdir(mode=0o711)
     assert first_closed(str(place / "python"), -1, ()) == str(place / "python")
     assert first_closed(str(place / "packages"), -1, ()) == str(place / "packages")
+
+
+def test_a_script_is_to_be_there_and_readable_and_a_program_executable(tmp_path: Path) -> None:
+    mine = Path(tempfile.mkdtemp())  # as pytest's own folders are open to their owner only
+    try:
+        mine.chmod(0o755)
+        for name in ("train.py", "train.sh"):
+            (mine / name).touch(mode=0o644)
+        user = "nobody-of-this-name"
+        assert script_access(str(mine / "none.py"), user) == {
+            "path": str(mine / "none.py"),
+            "there": False,
+            "closed": None,
+        }
+        assert script_access(str(mine), user)["there"] is False, "a folder is no script"
+        assert script_access(str(mine / "train.py"), user)["closed"] is None
+        assert script_access(str(mine / "train.sh"), user)["closed"] == str(mine / "train.sh")
+        (mine / "train.sh").chmod(0o755)
+        assert script_access(str(mine / "train.sh"), user)["closed"] is None
+        (mine / "train.py").chmod(0o600)
+        assert script_access(str(mine / "train.py"), user)["closed"] == str(mine / "train.py")
+        mine.chmod(0o700)
+        assert script_access(str(mine / "train.sh"), user)["closed"] == str(mine)
+    finally:
+        shutil.rmtree(mine)

@@ -41,6 +41,11 @@ def unit_of(spec: JobSpec, share: NodeShare) -> str:
         ({}, {"directory": "relative/demo"}),
         ({}, {"directory": "/srv/jobs\\"}),
         ({"environment": {"A": "\udc80"}}, {}),
+        *[({"command": ("/srv/a.py", f"1{end}{LINE}")}, {}) for end in ("\n", "\r", "\0", "\x7f")],
+        ({"command": (f"/srv/a.py\n{LINE}",)}, {}),
+        ({"command": ("/srv/a.py",), "chdir": f"/srv\n{LINE}"}, {}),
+        ({"command": ("/srv/a.py",), "chdir": "srv"}, {}),
+        ({"command": ("/srv/a.py",), "chdir": "/srv\\"}, {}),
     ],
 )
 def test_what_would_add_a_line_to_the_unit_is_refused(spec: dict[str, Any], share: dict[str, Any]) -> None:
@@ -71,12 +76,16 @@ def random_text(seeded: random.Random) -> str:
 def test_the_unit_has_as_many_lines_as_one_of_harmless_values(seed: int) -> None:
     seeded = random.Random(seed)
     shape = {"environment": {"A": "1"}, "environment_files": ("/a",)}
-    plain = unit_of(replace(SPEC, **shape), SHARE)  # type: ignore[arg-type]
+    own = {"command": ("/srv/a.py",)}
+    plains = {bool(more): unit_of(replace(SPEC, **shape, **more), SHARE) for more in ({}, own)}  # type: ignore[arg-type]
     accepted = 0
     for _round in range(150):
         one = random_text(seeded)
         fields: list[tuple[dict[str, Any], dict[str, Any]]] = [
             ({"environment": {"A": one}}, {}),
+            ({"command": ("/srv/a.py", one)}, {}),
+            ({"command": ("/" + one,)}, {}),
+            ({"command": ("a.py",), "chdir": "/" + one}, {}),
             ({"environment": {one: "1"}}, {}),
             ({"environment_files": ("/" + one,)}, {}),
             ({"environment_files": (one,)}, {}),
@@ -94,6 +103,7 @@ def test_the_unit_has_as_many_lines_as_one_of_harmless_values(seed: int) -> None
         except ValueError:
             continue
         accepted += 1
+        plain = plains["command" in spec]
         # The ends of a line as systemd knows them, not as str.splitlines() does.
         assert "\r" not in unit and "\0" not in unit
         assert len(unit.split("\n")) == len(plain.split("\n"))

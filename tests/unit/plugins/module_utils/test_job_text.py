@@ -79,6 +79,45 @@ def test_unit() -> None:
     assert unit_text(SPEC, NodeShare(FOLDER)) == UNIT
 
 
+OWN = JobSpec(
+    name="own",
+    config={},
+    command=("train.py", "--steps", "20", "--name=50 % $HOME", ";"),
+    chdir="/srv/my work",
+    nodes=("gaudi-1",),
+    head_address="10.89.78.11",
+)
+
+
+def test_unit_of_a_command() -> None:
+    """The same unit around another program, in the user's folder, told of the job's folder by a variable."""
+    folder = "/var/lib/gaudi3-scale/jobs/own"
+    plain = unit_text(replace(OWN, command=(), chdir=None), NodeShare(folder)).splitlines()
+    unit = unit_text(OWN, NodeShare(folder)).splitlines()
+    assert [line for line in unit if line not in plain] == [
+        "WorkingDirectory=/srv/my work",
+        f"Environment=GAUDI3_JOB_DIRECTORY={folder}",
+        f"ExecStart=/opt/gaudi3-scale/venv/bin/python -m gaudi3_scale.launch --status={folder}/status.json "
+        f"--say-ending --nnodes=1 --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=10.89.78.11:29400 "
+        f"--rdzv-id=own-{OWN.sha256[:8]} --max-restarts=0 --no-python /opt/gaudi3-scale/venv/bin/python "
+        '"/srv/my work/train.py" --steps 20 "--name=50 %% $$HOME" ";"',
+    ]
+    gone = [line.split("=")[0] for line in plain if line not in unit]
+    assert gone == ["WorkingDirectory", "ExecStart"]
+
+
+def test_a_command_without_a_folder_runs_in_the_jobs_own() -> None:
+    unit = unit_text(replace(OWN, command=("/srv/train.py",), chdir=None), NodeShare(FOLDER))
+    assert f"WorkingDirectory={FOLDER}\n" in unit
+
+
+@pytest.mark.parametrize(("script", "words"), [("a.py", ["PYTHON", "/srv/a.py"]), ("a.sh", ["/srv/a.sh"])])
+def test_python_runs_what_is_python_and_the_kernel_what_is_not(script: str, words: list[str]) -> None:
+    argv = launch_argv(replace(OWN, command=(script, "x.py"), chdir="/srv"), NodeShare(FOLDER))
+    expected = [OWN.venv + "/bin/python" if word == "PYTHON" else word for word in words]
+    assert argv[argv.index("--no-python") + 1 :] == [*expected, "x.py"]
+
+
 @pytest.mark.parametrize(("is_head", "word"), [(True, "true"), (False, "false")])
 def test_a_node_that_knows_its_place_does_not_ask_the_resolver(is_head: bool, word: str) -> None:
     argv = launch_argv(SPEC, NodeShare(FOLDER, address="10.89.78.12", is_head=is_head))
@@ -150,7 +189,7 @@ STATUS = {"step": 40, "max_steps": 200, "loss": 2.9132, "tokens_per_second": 511
             "gaudi-1: step 40/200, loss 2.913, 5,120 tokens/s (simulated hpu)",
         ),
         ({"step": None}, None),
-        ({"max_steps": None}, None),
+        ({"max_steps": None}, "gaudi-1: step 40, loss 2.913, 5,120 tokens/s (cpu)"),
     ],
 )
 def test_progress(change: dict[str, Any], line: str | None) -> None:

@@ -57,12 +57,42 @@ def test_the_order_of_keys_does_not_count() -> None:
         {"trainer_version": "0.2.0"},
         {"spares": 1},
         {"min_nodes": 1},
+        {"command": ("/srv/train.py",), "config": {}},
+        {"command": ("/srv/train.py", "--lr=1"), "config": {}},
+        {"command": ("train.py",), "chdir": "/srv", "config": {}},
     ],
 )
 def test_whatever_makes_another_run_makes_another_hash(change: dict[str, Any]) -> None:
     other = replace(SPEC, **change)
     assert other.sha256 != SPEC.sha256
     assert (other.config_sha256 != SPEC.config_sha256) == ("config" in change)
+
+
+def own(*words: str, chdir: str | None = None) -> JobSpec:
+    """A job that runs a command of the user's."""
+    return replace(SPEC, config={}, command=words, chdir=chdir)
+
+
+def test_another_command_is_another_training() -> None:
+    trainings = [own("/a/train.py"), own("/a/train.py", "--lr=1"), own("/b/train.py"), own("train.py", chdir="/a")]
+    assert len({spec.config_sha256 for spec in [*trainings, replace(SPEC, config={})]}) == 5
+    assert own("/a/train.py").config_sha256 == replace(own("/a/train.py"), threads=2).config_sha256
+
+
+@pytest.mark.parametrize(
+    ("words", "chdir", "script"),
+    [
+        (("/a/train.py", "x.py"), None, "/a/train.py"),
+        (("/a/train.py",), "/b", "/a/train.py"),
+        (("train.py",), "/b", "/b/train.py"),
+        (("src/train.py",), "/b/", "/b/src/train.py"),
+    ],
+)
+def test_the_script_of_a_command(words: tuple[str, ...], chdir: str | None, script: str) -> None:
+    spec = own(*words, chdir=chdir)
+    spec.check()
+    assert spec.script == script
+    assert SPEC.script is None
 
 
 #: Wanted state, state found, specification found -> what is done. Every cell of the table.
@@ -162,6 +192,38 @@ def test_old_output_never_lands_on_older_output() -> None:
             {"spares": 1},
             "Job demo is to go on without a node that is lost, which is a restart of the others: set max_restarts to "
             "at least 1.",
+        ),
+        (
+            {"command": ("/srv/train.py",)},
+            "Job demo has both config and command: give config for the trainer's own jobs, or command for a script of "
+            "your own.",
+        ),
+        (
+            {"chdir": "/srv"},
+            "Job demo has chdir '/srv' and no command: chdir is the folder that a command runs in, so give both or "
+            "leave it out.",
+        ),
+        (
+            {"command": ("train.py", "--lr=1"), "config": {}},
+            "command begins with 'train.py', which is not an absolute path: give one, or set chdir to the folder that "
+            "it is in.",
+        ),
+        (
+            {"command": ("",), "chdir": "/srv", "config": {}},
+            "command begins with an empty word: give the path of a script first, and its arguments after it.",
+        ),
+        (
+            {"command": ("/tmp/mine/train.py",), "config": {}},
+            "The script /tmp/mine/train.py of command is below /tmp, of which a job has its own: put it into another "
+            "folder.",
+        ),
+        (
+            {"command": ("/srv/train.py",), "chdir": "/var/tmp", "config": {}},
+            "The folder /var/tmp of chdir is below /var/tmp, of which a job has its own: put it into another folder.",
+        ),
+        (
+            {"command": ("/srv/train.py", "two\nlines"), "config": {}},
+            "command has the word 'two\\nlines', which cannot be written into a unit: take out control characters.",
         ),
         ({"threads": 0}, "threads is 0, but must be at least 1 (or left out)."),
         (

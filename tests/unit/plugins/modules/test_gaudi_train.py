@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils import jobs
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_train, gaudi_train_info
 
 UNIT = "gaudi-train-demo.service"
@@ -80,9 +81,9 @@ class Job:
 
     def __call__(self, state: str, **options: Any) -> dict[str, Any]:
         check, diff = options.pop("check", False), options.pop("diff", False)
-        result: dict[str, Any] = self._run(
-            gaudi_train, check=check, diff=diff, state=state, **{**self.options, **self.places, **options}
-        )
+        given = {**self.options, **self.places, **options}
+        given = {name: value for name, value in given.items() if value is not None}
+        result: dict[str, Any] = self._run(gaudi_train, check=check, diff=diff, state=state, **given)
         return result
 
     def says(self, **status: Any) -> None:
@@ -297,6 +298,84 @@ def test_diff_of_another_launch_shows_the_unit_only(job: Job, systemd: Systemd) 
     (part,) = job("started", diff=True, check=True, max_restarts=2)["diff"]
     assert part["after_header"] == str(job.folder / "units" / UNIT)
     assert "--max-restarts=0" in part["before"] and "--max-restarts=2" in part["after"]
+
+
+def own(job: Job, state: str = "started", *words: str, **options: Any) -> dict[str, Any]:
+    """The job runs a script of the user's instead, which is there."""
+    (job.folder / "mine").mkdir(exist_ok=True)
+    (job.folder / "mine/train.py").touch()
+    command = ["train.py", "--steps", "20", *words]
+    return job(state, config=None, command=command, chdir=str(job.folder / "mine"), **options)
+
+
+@pytest.fixture
+def no_private_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folders of tests are below /tmp, of which a job has its own."""
+    monkeypatch.setattr(jobs, "PRIVATE_FOLDERS", ())
+
+
+@pytest.mark.usefixtures("no_private_folders")
+def test_a_command_is_started_watched_and_known(job: Job, systemd: Systemd) -> None:
+    result = own(job, diff=True)
+    assert result["changed"] is True and result["job"]["state"] == "running"
+    assert result["job"]["command"] == ["train.py", "--steps", "20"]
+    assert [Path(part["after_header"]).name for part in result["diff"]] == [UNIT], "no configuration of the trainer's"
+    assert job.files() == ["jobs/.control/demo/job.json", "mine/train.py", f"units/{UNIT}"]
+    unit = (job.folder / "units" / UNIT).read_text()
+    assert f"--no-python {job.folder}/venv/bin/python {job.folder}/mine/train.py --steps 20\n" in unit
+    assert own(job)["changed"] is False
+    # The launcher says at the end that the script came to its own.
+    job.says(state="finished", max_steps=None)
+    systemd.state["ActiveState"] = "inactive"
+    assert own(job)["changed"] is False
+    again = own(job, "started", "--lr=1")
+    assert again["changed"] is True and again["archived"], "another command is another training"
+
+
+@pytest.mark.usefixtures("no_private_folders")
+@pytest.mark.parametrize(
+    ("unit", "state"),
+    [
+        ({"ActiveState": "inactive", "ExecMainCode": "1", "ExecMainStatus": "0"}, "finished"),
+        ({"ActiveState": "inactive", "ExecMainCode": "1", "ExecMainStatus": "75"}, "interrupted"),
+        ({"ActiveState": "failed", "ExecMainCode": "1", "ExecMainStatus": "3"}, "failed"),
+        ({"ActiveState": "failed", "ExecMainCode": "2", "ExecMainStatus": "9"}, "failed"),
+        # systemd has forgotten the unit: nothing says how it ended
+        ({"ActiveState": "inactive", "ExecMainCode": "0", "ExecMainStatus": "0"}, "stopped"),
+    ],
+)
+def test_a_script_without_a_status_is_what_its_unit_says(
+    unit: dict[str, str], state: str, job: Job, systemd: Systemd, run_module: Any
+) -> None:
+    own(job)
+    systemd.state.update(unit)
+    (found,) = run_module(gaudi_train_info, name="demo", **job.places)["jobs"]
+    assert (found["state"], found["status"]) == (state, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"command": ["/srv/train.py"]}, "parameters are mutually exclusive: command|config"),
+        (
+            {"command": ["/srv/train.py"], "config": None, "node_config": {"metrics": {"enabled": False}}},
+            "parameters are mutually exclusive: command|node_config",
+        ),
+        ({"chdir": "/srv"}, "missing parameter(s) required by 'chdir': command"),
+        ({"command": ["train.py"], "config": None}, "command begins with 'train.py', which is not an absolute path"),
+        (
+            {"command": ["/srv/no such/train.py"], "config": None},
+            "/srv/no such/train.py is not a file on this node: copy the script of 'command' to every node of the job.",
+        ),
+    ],
+)
+def test_a_command_that_cannot_run_changes_nothing(
+    options: dict[str, Any], sentence: str, job: Job, systemd: Systemd
+) -> None:
+    result = job("started", **options)
+    assert result["failed"] is True and result.get("changed", False) is False
+    assert result["msg"].startswith(sentence)
+    assert job.files() == [] and systemd.ran() == []
 
 
 def test_unit_that_does_not_start(job: Job, systemd: Systemd) -> None:

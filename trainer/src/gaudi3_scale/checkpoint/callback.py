@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 import lightning.pytorch as pl
 
+from gaudi3_scale import job as jobs
+from gaudi3_scale.callbacks.status import Contributor, join
 from gaudi3_scale.checkpoint import hyperparameters
 from gaudi3_scale.checkpoint.fetch import load
 from gaudi3_scale.checkpoint.job import remember, settle
@@ -21,7 +23,7 @@ from gaudi3_scale.checkpoint.manifest import STATE
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.restore import capture
 from gaudi3_scale.checkpoint.saver import Saver, Snapshot
-from gaudi3_scale.checkpoint.store import CheckpointStore
+from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.target import open_target
 from gaudi3_scale.checkpoint.upload import Uploader
 from gaudi3_scale.device import Device
@@ -35,16 +37,17 @@ TIMEOUT = 300.0
 """Seconds to wait for another rank where no files are involved."""
 
 
-class GaudiCheckpoint(pl.Callback):
+class GaudiCheckpoint(Contributor, pl.Callback):
     """Saves every `every_n_steps` optimizer steps, asynchronously, and resumes from the newest that is whole.
 
     Any strategy will do: replicated models are saved by one process of each node, sharded ones by all. `dirpath` is
-    local to each node, or shared. An error in the background is raised after the next batch.
+    local to each node, or shared; left out, it is `checkpoints`, in a job below its folder. An error in the
+    background is raised after the next batch.
     """
 
     def __init__(
         self,
-        dirpath: str | Path,
+        dirpath: str | Path | None = None,
         every_n_steps: int = 100,
         keep: int = 2,
         keep_every: int | None = None,
@@ -66,7 +69,7 @@ class GaudiCheckpoint(pl.Callback):
         `check_finite` ends the fit with a NotFiniteError on all ranks, before a checkpoint is begun, if a loss since
         the one before, the weights that are trained or the optimizers' state are NaN or infinite.
         """
-        self._directory = Path(dirpath).absolute()
+        self._directory = Path(dirpath or (jobs.directory() or Path()) / "checkpoints").absolute()
         self._every = every_n_steps
         self._keep = (keep, keep_every)
         self._asynchronous = asynchronous
@@ -81,8 +84,14 @@ class GaudiCheckpoint(pl.Callback):
         self._last = -1
         self._seen = -1
         self._configured: dict[str, Any] = {}
+        self._resumed: Checkpoint | None = None
         self.saver: Saver | None = None
         """The saver, while `fit` runs: `last_stall`, `committed`, `uploader`."""
+
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """A job is told of its checkpoints."""
+        if stage == "fit":
+            join(trainer)
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Model and optimizers are on their devices, sharded if they are to be; the loops have not begun."""
@@ -131,6 +140,7 @@ class GaudiCheckpoint(pl.Callback):
             say(f"{peers.size} processes instead of {len(ranks)}: the order of samples is not continued")
         trainer.fit_loop.load_state_dict(loops)
         self._last = checkpoint.step
+        self._resumed = checkpoint
         say(f"resuming from step {checkpoint.step} ({checkpoint.path / STATE})")
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -176,6 +186,20 @@ class GaudiCheckpoint(pl.Callback):
         assert self.saver is not None
         self._begin(trainer, last=True)
         self.saver.wait()
+
+    def contribute(self) -> dict[str, Any]:
+        """The newest checkpoint, what could not be saved, and from where this fit went on."""
+        saver = self.saver
+        newest = (saver.committed if saver is not None else None) or self._resumed
+        uploader = saver.uploader if saver is not None else None
+        return {
+            "checkpoint": str(newest.path) if newest is not None else None,
+            "checkpoint_step": newest.step if newest is not None else None,
+            "checkpoint_error": saver.error if saver is not None else None,
+            "uploaded_step": uploader.uploaded if uploader is not None else None,
+            "upload_error": uploader.error if uploader is not None else None,
+            "resumed_from_step": self._resumed.step if self._resumed is not None else None,
+        }
 
     def _begin(self, trainer: pl.Trainer, last: bool = False) -> None:
         assert self.saver is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, ClassVar
 
 import torch
@@ -103,8 +104,8 @@ class GaudiAccelerator(Accelerator):
 
     @classmethod
     def auto_device_count(cls) -> int:
-        """What is there, never a guess; of CPU, one process."""
-        return available(cls.kind)
+        """As many as torchrun started processes on this node, else what is there; of CPU, one process."""
+        return int(os.environ.get("LOCAL_WORLD_SIZE") or 0) or available(cls.kind)
 
     @classmethod
     def is_available(cls) -> bool:

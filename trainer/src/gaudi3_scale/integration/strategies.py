@@ -6,17 +6,20 @@ What is ours is in mixins, because Lightning exists twice: the classes of `light
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy, SingleDeviceStrategy
 
-from gaudi3_scale.device import Device, check_all_reduce, prepare
+from gaudi3_scale.device import Device, check_all_reduce, take
+from gaudi3_scale.distributed import fresh_store
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.integration.sharding import shard
 from gaudi3_scale.interruption.handlers import own_signals
 from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision, lightnings, refusal
+from gaudi3_scale.selfcheck import check_numbers_once
 
 
 class GaudiStrategy:
@@ -43,10 +46,11 @@ class GaudiStrategy:
         self._precision_plugin = plugin
 
     def setup(self, trainer: Any) -> None:
-        """Know the device, leave signals alone, and see that collectives really reduce."""
+        """Know the device, leave signals alone, and see that it computes and that collectives really reduce."""
         own_signals(trainer)
         root: torch.device = self.root_device  # type: ignore[attr-defined]
-        self.gaudi_device = prepare(root.type, root.index or 0)
+        self.gaudi_device = take(root.type, root.index or 0)
+        check_numbers_once(self.gaudi_device)
         if dist.is_available() and dist.is_initialized():
             check_all_reduce(self.gaudi_device)
         super().setup(trainer)  # type: ignore[misc]
@@ -90,17 +94,22 @@ class _Distributed(GaudiStrategy):
     def setup_environment(self) -> None:
         """Name the backend of the device; torch's own default for `hpu` may be `fake`, which reduces nothing."""
         root: torch.device = self.root_device  # type: ignore[attr-defined]
-        device = prepare(root.type, root.index or 0)
+        device = take(root.type, root.index or 0)
         if self._process_group_backend is None:  # type: ignore[has-type]
             self._process_group_backend = device.backend
         if not dist.is_initialized():
             # Lightning would bind the group to the device, and a mesh then splits it, which hccl and gloo cannot.
             from lightning.fabric.utilities.distributed import _init_dist_connection
+            from torch.distributed.constants import default_pg_timeout
 
             strategy: Any = self
             strategy.set_world_ranks()
             strategy.accelerator.setup_device(root)
-            _init_dist_connection(strategy.cluster_environment, self._process_group_backend, timeout=strategy._timeout)
+            where, timeout = strategy.cluster_environment, strategy._timeout or default_pg_timeout
+            os.environ.update(MASTER_ADDR=where.main_address, MASTER_PORT=str(where.main_port))
+            # Lightning by itself would meet in a store that has the addresses of processes that torchrun restarted.
+            store = fresh_store(where.global_rank(), where.world_size(), timeout)
+            _init_dist_connection(where, self._process_group_backend, store=store, timeout=timeout)
             # A mesh would set the device by LOCAL_RANK in a process that has not used one yet.
             check_all_reduce(device)
         super().setup_environment()  # type: ignore[misc]

@@ -13,6 +13,8 @@ from typing import Any
 from gaudi3_scale.errors import ConfigError
 
 TWIN = "pytorch_lightning"
+NAMES = ("hpu", "gaudi")
+"""Of the accelerator; Lightning 2.6 has none of either."""
 _adopted: list[str] = []
 
 
@@ -24,23 +26,50 @@ def register() -> None:
     from gaudi3_scale.integration.accelerator import GaudiAccelerator
     from gaudi3_scale.integration.strategies import GaudiSingleStrategy, HabanaDDPStrategy, HabanaFSDPStrategy
 
-    AcceleratorRegistry.register("gaudi", GaudiAccelerator, description="Intel Gaudi", override=True)
+    for name in NAMES:
+        AcceleratorRegistry.register(name, GaudiAccelerator, description="Intel Gaudi", override=True)
     for strategy in (HabanaDDPStrategy, HabanaFSDPStrategy, GaudiSingleStrategy):
         StrategyRegistry.register(strategy.strategy_name, strategy, description=strategy.__doc__ or "", override=True)
+    _choose("lightning.pytorch")
     adopt()
+
+
+def _choose(lightning: str) -> None:
+    """Have `strategy="auto"` mean ours on our accelerator.
+
+    Lightning 2.6 takes the CPU for one process on an accelerator that it does not know, its own DDP for several, and
+    refuses one that is called hpu. Where it comes to choose in another way, the accelerator refuses what it chose.
+    """
+    from gaudi3_scale.integration.accelerator import GaudiAccelerator
+
+    connector = importlib.import_module(f"{lightning}.trainer.connectors.accelerator_connector")
+    kind: Any = getattr(connector, "_AcceleratorConnector", None)
+    original = getattr(kind, "_choose_strategy", None)
+    if original is None:
+        return
+
+    def choose(self: Any) -> Any:
+        if not isinstance(getattr(self, "accelerator", None), GaudiAccelerator):
+            return original(self)
+        alone = self._num_nodes_flag * len(self._parallel_devices) == 1
+        return "gaudi_single" if alone else "habana_ddp"
+
+    kind._choose_strategy = choose
 
 
 def adopt() -> None:
     """The same for the twin, if it has been imported."""
     if TWIN not in sys.modules or TWIN in _adopted:
         return
+    _adopted.append(TWIN)
     from gaudi3_scale.integration.accelerator import GaudiAccelerator
     from gaudi3_scale.integration.strategies import GaudiSingle, HabanaDDP, HabanaFSDP
 
     accelerators = importlib.import_module(f"{TWIN}.accelerators")
     strategies = importlib.import_module(f"{TWIN}.strategies")
     accelerators.Accelerator.register(GaudiAccelerator)
-    accelerators.AcceleratorRegistry.register("gaudi", GaudiAccelerator, description="Intel Gaudi", override=True)
+    for name in NAMES:
+        accelerators.AcceleratorRegistry.register(name, GaudiAccelerator, description="Intel Gaudi", override=True)
     bases = {
         HabanaDDP: strategies.DDPStrategy,
         HabanaFSDP: strategies.ModelParallelStrategy,
@@ -49,7 +78,7 @@ def adopt() -> None:
     for ours, theirs in bases.items():
         made: Any = type(f"{ours.__name__}Strategy", (ours, theirs), {"__doc__": ours.__doc__})
         strategies.StrategyRegistry.register(ours.strategy_name, made, description=ours.__doc__ or "", override=True)
-    _adopted.append(TWIN)
+    _choose(TWIN)
 
 
 def check_module(module: Any) -> None:

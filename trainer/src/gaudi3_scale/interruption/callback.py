@@ -13,6 +13,8 @@ from typing import Any
 
 import lightning.pytorch as pl
 
+from gaudi3_scale import job
+from gaudi3_scale.callbacks.status import Contributor, join, status_of
 from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.interruption.agreement import Agreement
 from gaudi3_scale.interruption.departure import depart
@@ -22,7 +24,7 @@ from gaudi3_scale.interruption.notices import EXIT_CODE, Notices
 FILE = "interrupted.ckpt"
 
 
-class InterruptionCallback(pl.Callback):
+class InterruptionCallback(Contributor, pl.Callback):
     """Saves at a step boundary and ends the process with exit code 75 when any rank has a notice.
 
     Also during the sanity check and validation; with accumulation the optimizer's step is finished first. Test and
@@ -31,13 +33,15 @@ class InterruptionCallback(pl.Callback):
 
     def __init__(self, save: Callable[[pl.Trainer], None] | None = None, **settings: Any) -> None:
         """`save` is called on every rank; without it `Trainer.save_checkpoint` writes `interrupted.ckpt` into the
-        trainer's `default_root_dir`. `settings` are those of the section `interruption` of `gaudi3-train config`.
+        trainer's `default_root_dir`. `settings` are those of the section `interruption` of `gaudi3-train config`,
+        by default those of the job.
         """
         self._save = save or (lambda trainer: trainer.save_checkpoint(_file(trainer)))
-        self._config = InterruptionConfig(**settings)
+        self._config = InterruptionConfig(**{**job.interruption(), **settings})
         self._notices: Notices | None = None
         self._agreement: Agreement | None = None
         self._told = False
+        self._words: str | None = None
 
     @staticmethod
     def newest(trainer: pl.Trainer) -> Path | None:
@@ -50,12 +54,14 @@ class InterruptionCallback(pl.Callback):
         if stage != "fit":
             return
         own_signals(trainer)
+        join(trainer)
         group = None
         if trainer.world_size > 1:
             import torch.distributed as dist
 
             group = dist.new_group(backend="gloo")
         self._notices = Notices(self._config, trainer.local_rank == 0)
+        self._notices.before_leaving = lambda why: self._write_down(trainer, why)
         self._notices.start()
         self._agreement = Agreement(self._notices, group, trainer.world_size)
 
@@ -102,10 +108,22 @@ class InterruptionCallback(pl.Callback):
         self._told = True
         saver = _Function(lambda: self._save(trainer))
         left = depart(saver, trainer.global_step, _gatherer(self._agreement), self._notices.notice)
+        self._write_down(trainer, left.words)
+        self._notices.before_leaving = lambda why: None  # it is written down already
         if trainer.is_global_zero:
             print(f"Interrupted at step {trainer.global_step}, as {left.words}.", file=sys.stderr, flush=True)
         trainer.strategy.barrier()
         raise SystemExit(EXIT_CODE)
+
+    def contribute(self) -> dict[str, Any]:
+        """Why the last fit left."""
+        return {"interruption": self._words}
+
+    def _write_down(self, trainer: pl.Trainer, words: str) -> None:
+        self._words = words
+        status = status_of(trainer)
+        if status is not None:
+            status.interrupted(words)
 
 
 class _Function:

@@ -18,6 +18,8 @@ import torch
 from lightning.pytorch.profilers import Profiler
 from torch import Tensor
 
+from gaudi3_scale import job
+from gaudi3_scale.callbacks.status import Contributor, join
 from gaudi3_scale.throughput.ledger import CHECKPOINT, COMPUTE, DATA, EVALUATION, OTHER, Ledger, current, use
 from gaudi3_scale.throughput.meter import Meter, meter_for
 from gaudi3_scale.throughput.watch import Watch
@@ -40,7 +42,7 @@ def input_tokens(batch: Any) -> Tensor:
     )
 
 
-class ThroughputCallback(pl.Callback):
+class ThroughputCallback(Contributor, pl.Callback):
     """Measures the fit of the Trainer it is given to."""
 
     def __init__(
@@ -49,19 +51,30 @@ class ThroughputCallback(pl.Callback):
         directory: str | Path | None = None,
         tokens: Callable[[Any], Tensor] = input_tokens,
     ) -> None:
-        """Log every so many optimizer steps; keep the ledger of goodput in `directory`, where one is given.
+        """Log every so many optimizer steps; keep the ledger of goodput in `directory`, where one is given, else in the
+        folder of the job, if this is one.
 
         `tokens` gives the token ids of a batch, whose number counts and whose last dimension is the sequence. All
         processes are taken to train on equally many. Only a transformers model, the module's `model` or the module
         itself, has an MFU.
         """
         self._every = every
-        self._directory = Path(directory) if directory is not None else None
+        self._directory = Path(directory) if directory is not None else job.directory()
+        self._read: dict[str, Any] = {}
         self._tokens = tokens
         self._watch: Watch | None = None
         self._before: Ledger = current()
         self._metered = False
         self._counted = self._step = self._logged = 0
+
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """A job is told of its speed."""
+        if stage == "fit":
+            join(trainer)
+
+    def contribute(self) -> dict[str, Any]:
+        """What was logged last."""
+        return self._read
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the account; a resumed fit goes on with that of its predecessors."""
@@ -128,14 +141,16 @@ class ThroughputCallback(pl.Callback):
         return meter_for(model, trainer.strategy.root_device, str(trainer.precision), length, trainer.world_size)
 
     def _log(self, watch: Watch) -> None:
-        reading = watch.read(time.perf_counter())
+        reading, goodput = watch.read(time.perf_counter()), watch.goodput()
         values = {
             "tokens_per_second": reading.tokens_per_second,
             "tokens_per_second_stepping": reading.tokens_per_second_stepping,
             "mfu": reading.mfu,
             "hfu": reading.hfu,
-            "goodput": watch.goodput().ratio,
+            "goodput": goodput.ratio,
         }
+        told = ("tokens_per_second", "tokens_per_second_stepping", "mfu")
+        self._read = {**{name: values[name] for name in told}, "goodput": goodput.status()}
         for name, value in values.items():
             if value is not None:
                 self.log(name, value)

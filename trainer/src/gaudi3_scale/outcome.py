@@ -1,0 +1,83 @@
+"""What the launcher says of a job in status.json: that it began, and how it ended.
+
+A script of the user's may end after its training, or without any; only who waits for its processes knows. What they
+wrote themselves in this run stays beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaudi3_scale.files import Outage, overwrite, write_atomically
+from gaudi3_scale.interruption.notices import EXIT_CODE
+from gaudi3_scale.status import SCHEMA
+
+if TYPE_CHECKING:
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+
+class Outcome:
+    """status.json of this node, written where a path is given, and for a script of the user's only."""
+
+    def __init__(self, path: Path | None, own: bool) -> None:
+        """`own`: it is such a script, of which the trainer says nothing."""
+        self._path = path
+        self._own = own
+        self._began = time.time()
+        self._outage = Outage()
+
+    def begin(self) -> None:
+        """The processes are about to start: what an earlier run left is over."""
+        if self._own:
+            self._write({"state": "starting"})
+
+    def spare(self) -> None:
+        """This node was not needed."""
+        self._write({"state": "spare"})
+
+    def end(self, code: int, why: str | None = None) -> None:
+        """The launcher ends with this exit code; `why` counts where no process said more."""
+        if not self._own:
+            return
+        status = self._theirs()
+        said = status.get("error") if status.get("state") == "failed" else None
+        state = {0: "finished", EXIT_CODE: "interrupted"}.get(code, "failed")
+        self._write({**status, "state": state, "error": (said or why) if state == "failed" else None})
+
+    def _theirs(self) -> dict[str, Any]:
+        """What the processes of this run wrote."""
+        assert self._path is not None
+        try:
+            status = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return status if isinstance(status, dict) and status.get("updated_at", 0) >= self._began else {}
+
+    def _write(self, status: dict[str, Any]) -> None:
+        path = self._path
+        if path is None:
+            return
+        own = {"started_at": self._began} if self._own else {}
+        text = json.dumps({"schema": SCHEMA, **own, **status, "updated_at": time.time()})
+
+        def replace() -> None:
+            try:
+                write_atomically(path, text)
+            except OSError:
+                with contextlib.suppress(FileNotFoundError):
+                    overwrite(path, text)
+                    return
+                raise
+
+        self._outage.attempt(path, replace)
+
+
+def why(failure: ChildFailedError) -> str:
+    """The first process of this node that failed, in a sentence."""
+    _, first = failure.get_first_failure()
+    how = f"was ended by {first.signal_name()}" if first.exitcode < 0 else f"ended with exit status {first.exitcode}"
+    return f"process {first.local_rank} of this node {how}"
