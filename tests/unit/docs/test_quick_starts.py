@@ -20,7 +20,7 @@ TYPES: dict[str, dict[str, Any]] = CATALOGUE["types"]
 RELEASE = yaml.safe_load((ROOT / "roles/synapseai/defaults/main.yml").read_text())["synapseai_release"]
 GENERATIONS = {1: "gaudi", 2: "gaudi2", 3: "gaudi3"}
 #: Documents that lead someone to machines; the first type that each names is the one that its reader takes.
-LEADING = ("docs/terraform.md", "deploy/README.md", "terraform/README.md")
+LEADING = ("docs/terraform.md", "docs/instances.md", "deploy/README.md", "terraform/README.md")
 
 
 def examples(source: str) -> str:
