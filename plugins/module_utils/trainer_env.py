@@ -70,10 +70,20 @@ class TrainerEnv:
         self._python = python
         self.venv = os.path.join(root, "venv")
         self.interpreter = os.path.join(self.venv, "bin", "python")
+        self._made_with = os.path.join(self.venv, "gaudi3-scale-python")
 
     def has_venv(self) -> bool:
-        """Whether the environment is there and its interpreter still is."""
-        return os.access(self.interpreter, os.X_OK)
+        """Whether the environment is there, made with the Python that is wanted, and its interpreter still is."""
+        try:
+            with open(self._made_with, encoding="utf-8") as handle:
+                made_with = handle.read().strip()
+        except OSError:
+            made_with = self._python
+        return made_with == self._python and os.access(self.interpreter, os.X_OK)
+
+    def has_python(self) -> bool:
+        """Whether there is an interpreter to ask, in the environment or to make it with."""
+        return self.has_venv() or os.access(self._python, os.X_OK)
 
     def probe(self, release: Release) -> dict[str, Any]:
         """Ask the environment's interpreter, or the one it will be made with, what it has."""
@@ -104,8 +114,9 @@ class TrainerEnv:
         torch = [pair for pair in missing if pair[0].name == "torch"]
         if torch:
             raise InstallError(
-                f"The trainer needs {told(torch)} for {self._python}, and PyTorch comes with the node's image or the "
-                "vendor's installer, never from an index: install it, or set trainer_python to the Python that has it."
+                f"The trainer needs {told(torch)} for {self._python}, and PyTorch comes with role pytorch or the "
+                "node's image, never from an index: run the phase pytorch, or set trainer_python to the Python that "
+                "has it."
             )
         if missing and not from_index:
             raise InstallError(
@@ -158,13 +169,16 @@ class TrainerEnv:
         """Make the environment and probe it; it sees the system's packages, as that is where PyTorch is."""
         argv = [self._python, "-m", "venv", "--without-pip", "--system-site-packages", self.venv]
         self._must(argv, "The virtual environment cannot be made")
+        replace(self._made_with, self._python + "\n", 0o644)
         fresh = self.probe(release)
+        base = os.path.join(fresh["purelib"], "gaudi3-scale-vendor.pth")
         if answer["own_paths"]:
-            # Made with a Python of an environment (the vendor's installer offers one), whose packages venv leaves out.
-            base = os.path.join(fresh["purelib"], "gaudi3-scale-base.pth")
-            replace(base, "".join(path + "\n" for path in answer["own_paths"]), 0o644)
-            fresh = self.probe(release)
-        return fresh
+            # Made with a Python of an environment, as the vendor's PyTorch is in, whose packages venv leaves out. As
+            # folders of packages, in which .pth files count; by its name it comes after the trainer's own.
+            replace(base, "".join(f"import site; site.addsitedir({path!r})\n" for path in answer["own_paths"]), 0o644)
+        elif os.path.exists(base):
+            os.unlink(base)
+        return self.probe(release)
 
     def install_from_index(self, requirements: list[str], index_url: Optional[str]) -> None:
         """Install requirements into the environment, with the system's own pip."""

@@ -37,6 +37,10 @@ options:
     description: Python with which the environment is made. It must have PyTorch.
     type: path
     default: /usr/bin/python3
+  allow_missing:
+    description: O(executable) will come later. In check mode it is then no error that it is not there.
+    type: bool
+    default: false
   dependencies:
     description:
       - With V(preinstalled) all that the trainer requires must be there, or the task fails.
@@ -134,6 +138,7 @@ SPEC: dict[str, dict[str, Any]] = {
     "remote_src": {"type": "bool", "default": False},
     "root": {"type": "path", "default": "/opt/gaudi3-scale"},
     "executable": {"type": "path", "default": "/usr/bin/python3"},
+    "allow_missing": {"type": "bool", "default": False},
     "dependencies": {"type": "str", "choices": ["preinstalled", "index"], "default": "preinstalled"},
     "index_url": {"type": "str", "no_log": True},
     "user": {"type": "str"},
@@ -152,6 +157,13 @@ def release_of(params: dict[str, Any]) -> Release:
     return Release(sha256_of(params["wheel"]), about.requires_python, about.requirements)
 
 
+def coming(env: TrainerEnv, release: Release) -> dict[str, Any]:
+    """What will be done once the Python is there."""
+    folder = env.folder(release)
+    diff = {"before": "trainer: absent\n", "after": f"trainer: {folder}\n"}
+    return {"changed": True, "venv": env.venv, "folder": folder, "done": ["venv", "trainer"], "diff": diff}
+
+
 def _nothing() -> None:
     """No user is asked for."""
 
@@ -166,6 +178,8 @@ def main() -> None:
     done: list[str] = []
     try:
         release = release_of(params)
+        if module.check_mode and params["allow_missing"] and not env.has_python():
+            module.exit_json(**coming(env, release))
         answer = env.probe(release)
         user = params["user"]
         if user is not None:

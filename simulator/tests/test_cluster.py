@@ -62,24 +62,25 @@ def test_root_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         cluster.preflight()
 
 
-def test_image_name_follows_its_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = image_name()
-    assert image_name() == before
+def test_only_the_image_with_torch_follows_what_torch_and_its_device_are_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node is bare of PyTorch until somebody installs it."""
+    bare = image_name()
+    before = [image_name(torch=True)]
+    assert image_name(torch=True) == before[0] != bare
     other = tmp_path / "trainer.txt"
     other.write_text(requirements_file().read_text() + "one-more==1.0\n")
     monkeypatch.setattr("gaudi3_simulator.image.requirements_file", lambda: other)
-    assert image_name() != before
-
-
-def test_image_name_follows_the_sources_of_its_hpu_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before.append(image_name(torch=True))
     names = {path.name for path in hpu.source_files()}
     assert {"setup.py", "pyproject.toml", "allocator.cpp", "allocator.h", "load.py"} <= names
-    before = image_name()
     changed = tmp_path / "load.py"
     changed.write_text("# other\n")
     files = [changed if path.name == "load.py" else path for path in hpu.source_files()]
     monkeypatch.setattr(hpu, "source_files", lambda: files)
-    assert image_name() != before
+    assert len({*before, image_name(torch=True)}) == 3
+    assert image_name() == bare
 
 
 def test_the_hpu_device_is_built_once_for_its_sources_and_its_torch(
@@ -96,20 +97,26 @@ def test_the_hpu_device_is_built_once_for_its_sources_and_its_torch(
         with zipfile.ZipFile(Path(command[1]) / "out" / "device.whl", "w") as wheel:
             wheel.writestr("habana_frameworks/__init__.py", "")
 
-    def add(number: int, python: str = "3.11") -> Path:
+    def ensure(number: int, python: str = "3.11") -> Path:
         packages = tmp_path / str(number) / "packages"
-        packages.mkdir(parents=True)
-        (packages / "torch.py").touch()
-        hpu.add_device(packages, tmp_path / str(number), requirements, python, lambda root, _: root.mkdir(), run)
-        assert sorted(path.name for path in packages.parent.iterdir()) == ["packages"], "the compiler does not stay"
-        return packages
+
+        def made() -> Path:
+            packages.mkdir(parents=True)
+            (packages / "torch.py").touch()
+            return packages
+
+        work = packages.parent
+        kept = hpu.ensure_wheel(made, work, requirements, python, lambda root, _: root.mkdir(), run)
+        left = sorted(path.name for path in work.iterdir()) if work.exists() else []
+        assert left in ([], ["packages"]), "the compiler does not stay"
+        return kept
 
     for number in (1, 2):
-        assert (add(number) / "habana_frameworks" / "__init__.py").exists()
+        assert zipfile.ZipFile(ensure(number)).namelist() == ["habana_frameworks/__init__.py"]
     assert len(commands) == 1
     requirements.write_text("torch==2.13.1\n")
-    add(3)
+    ensure(3)
     assert len(commands) == 2
     assert len(list(tmp_path.glob("hpu-*.whl"))) == 1, "the older one is of no more use"
-    add(4, python="3.13")
+    ensure(4, python="3.13")
     assert len(list(tmp_path.glob("hpu-*.whl"))) == 2, "each Python has its own"

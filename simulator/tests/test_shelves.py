@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gaudi3_simulator import SimulatorError, cli, cluster, shelves
+from gaudi3_simulator import cli, cluster, shelves
 from gaudi3_simulator.home import home
 from gaudi3_simulator.vendor import FAULTS, NOT_IN_MATRIX, RELEASES, container_image, pytorch
 
@@ -73,20 +73,31 @@ def test_a_cluster_comes_up_with_the_chosen_repository(built: Built) -> None:
     assert built == [((NOT_IN_MATRIX,), "unmet-depends")] * 2
 
 
-def test_pytorch_needs_the_device_of_the_node_image(built: Built) -> None:
-    with pytest.raises(SimulatorError, match=r"^The PyTorch shelf needs the hpu device of the node image, which is"):
-        shelves.arrange((), None, ("pytorch",), lambda _: None)
+@pytest.fixture
+def downloads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What pip was asked for, and a device that is there."""
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        (Path(command[command.index("--dest") + 1]) / "rich-15.0.0-py3-none-any.whl").touch()
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(shelves, "wheel_arguments", lambda system: ["--python-version", system.python])
+    monkeypatch.setattr(shelves, "ensure_device", lambda say: Path("device.whl"))
+    return commands
 
 
 @pytest.mark.parametrize("releases", [(), ("1.24.1-482", "1.22.0-740")])
 def test_pytorch_is_built_of_the_pinned_torch_when_asked_for(
-    built: Built, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, releases: tuple[str, ...]
+    built: Built,
+    downloads: list[list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    releases: tuple[str, ...],
 ) -> None:
     asked: list[Any] = []
-    commands: list[list[str]] = []
-    monkeypatch.setattr(shelves.hpu, "source_files", list)
-    shelves.device_wheel().parent.mkdir(exist_ok=True)
-    shelves.device_wheel().touch()
 
     def build(
         dest: Path, wanted: tuple[str, ...], python: str, device: Path, gather: Callable[[Path], None], *_: str
@@ -95,36 +106,44 @@ def test_pytorch_is_built_of_the_pinned_torch_when_asked_for(
         gather(tmp_path)
         return [dest / "one.tgz"]
 
-    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        commands.append(command)
-        return subprocess.CompletedProcess(command, 0, "", "")
-
     monkeypatch.setattr(pytorch, "build_shelf", build)
-    monkeypatch.setattr(shelves, "wheel_arguments", lambda system: ["--python-version", system.python])
-    monkeypatch.setattr(subprocess, "run", run)
     shelves.arrange(releases, None, ("pytorch",), lambda _: None)
     # Not the three default releases: a tarball has 200 MB.
-    assert asked == [(home() / "vendor", releases or ("1.23.0-695",), "3.11", shelves.device_wheel())]
-    (command,) = commands
+    assert asked == [(home() / "vendor", releases or ("1.23.0-695",), "3.11", Path("device.whl"))]
+    (command,) = downloads
     assert command[1:4] == ["-m", "pip", "download"]
     assert command[-2:] == ["torch", "numpy"], "torch warns without numpy"
     assert command[command.index("--constraint") + 1].endswith("trainer.txt")
 
 
+def test_clusters_have_pytorch_of_the_default_release_and_of_those_that_were_asked_for(
+    downloads: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(pytorch, "build_shelf", lambda dest, wanted, *_: asked.append(wanted) or [])
+    monkeypatch.setattr(pytorch, "built", lambda dest: ["1.24.1-482", "1.23.0-695"])
+    for _ in range(2):
+        shelves.ensure_pytorch(lambda _: None)
+    assert asked == [("1.23.0-695", "1.24.1-482")] * 2
+    # And, once, an index of what the trainer needs beside it: as it is pinned, and no torch.
+    (command,) = downloads
+    assert "--no-deps" in command
+    pins = command[command.index("--no-deps") + 1 :]
+    assert "lightning==2.6.6" in pins
+    assert not [pin for pin in pins if pin.startswith("torch==")]
+    page = home() / "vendor/pypi/simple/rich/index.html"
+    assert page.read_text().startswith('<a href="../../files/rich-15.0.0-py3-none-any.whl#sha256=')
+    assert (page.parent / "../../files/rich-15.0.0-py3-none-any.whl").exists()
+
+
 @pytest.mark.parametrize("releases", [(), ("1.24.1-482", "1.20.1-97")])
-def test_the_image_is_made_of_the_node_image_once(
+def test_the_image_is_made_of_the_image_with_torch_once(
     built: Built, monkeypatch: pytest.MonkeyPatch, releases: tuple[str, ...]
 ) -> None:
     commands: list[tuple[str, ...]] = []
     shelved: list[tuple[str, str]] = []
 
     class Podman:
-        there = True
-
-        def ok(self, *arguments: str) -> bool:
-            assert arguments == ("image", "exists", "localhost/gaudi3-node:1")
-            return self.there
-
         def run(self, *arguments: str) -> None:
             commands.append(arguments)
 
@@ -134,16 +153,12 @@ def test_the_image_is_made_of_the_node_image_once(
         return f"gaudi-docker/{system}:{release}"
 
     monkeypatch.setattr(shelves, "Podman", Podman)
-    monkeypatch.setattr(shelves, "image_name", lambda: "localhost/gaudi3-node:1")
+    monkeypatch.setattr(shelves, "ensure_image", lambda podman, say, torch: f"localhost/gaudi3-node-torch:{torch}")
     monkeypatch.setattr(container_image, "shelve", shelve)
     for _ in range(2):
         shelves.arrange(releases, None, ("image",), lambda _: None)
     (command,) = commands
     assert command[:4] == ("save", "--quiet", "--format", "oci-dir")
-    assert command[-1] == "localhost/gaudi3-node:1"
+    assert command[-1] == "localhost/gaudi3-node-torch:True"
     wanted = releases or ("1.23.0-695",)
     assert shelved == [(release, system) for release in wanted for system in container_image.systems(release)]
-    Podman.there = False
-    (home() / "vendor/v2").rmdir()
-    with pytest.raises(SimulatorError, match=r"^The image shelf needs the node image, which is not built"):
-        shelves.arrange(releases, None, ("image",), lambda _: None)

@@ -58,6 +58,9 @@ def test_the_key_depends_on_what_configures_nodes(tmp_path: Path, monkeypatch: p
     assert stages.input_key() == first
     task.write_text("b")
     assert stages.input_key() != first
+    task.write_text("a")
+    monkeypatch.setattr(stages, "device_wheel", lambda: Path("hpu-python3.11-other.whl"))
+    assert stages.input_key() != first
 
 
 def test_nodes_of_a_stage_become_a_cluster_of_another_name(saved: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

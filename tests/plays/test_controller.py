@@ -33,7 +33,12 @@ def test_the_wheel_is_brought_to_a_node_that_has_it_not(cluster: Cluster, wheel:
     """The trainer is installed for real, into a folder of the test, from a wheel that only the controller has."""
     cluster.gaudi(1, cards=0, variables={"trainer_cards": 8})
     root = cluster.folder / "opt"
-    given = {"trainer_wheel": wheel, "trainer_root": str(root), "trainer_user": "nobody"}
+    given = {
+        "trainer_wheel": wheel,
+        "trainer_root": str(root),
+        "trainer_user": "nobody",
+        "pytorch_state": "preinstalled",
+    }
     arguments = ("--tags", "trainer_install", "--skip-tags", "trainer_preflight")
     run = cluster.role("trainer", *arguments, facts=False, **given)
     assert run.returncode == 0, run.messages()

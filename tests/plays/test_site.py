@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.stand_in_pytorch import Vendor
+
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
 from .host import CHECKOUT, RELEASE
+from .test_pytorch import where
 
 
 def tags_of(role: str) -> list[str]:
@@ -25,13 +28,23 @@ TAGS = [(role, tag) for role in ROLES for tag in tags_of(role) if tag != role]
 
 
 @pytest.fixture(scope="module")
-def site(new_cluster: Callable[[], Cluster], wheel: str) -> Cluster:
+def vendor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a host with the vendor's PyTorch."""
+    made = Vendor(tmp_path_factory.mktemp("vendor"))
+    made.tarballs()
+    with made.served() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def site(new_cluster: Callable[[], Cluster], wheel: str, vendor: str) -> Cluster:
     """A Gaudi node whose driver runs, and a bare monitoring host."""
     cluster = new_cluster()
     cluster.gaudi(1, cards=1)
     cluster.add("mon", "monitoring", cards=0, system="debian")
     cluster.all = {
         "gaudi_secrets_dir": str(cluster.folder / "secrets"), "trainer_wheel": wheel, "grafana_enabled": False,
+        **where(vendor, cluster.folder / "opt", pytorch_requirements=[]),
     }  # fmt: skip
     return cluster
 
@@ -59,7 +72,7 @@ def test_every_phase_is_predicted(predicted: PlaybookRun) -> None:
     for host, name in predicted.changed():
         changes[host].add(name.split(" : ")[0].removeprefix("gaudi3.scale."))
     assert changes == {
-        "gaudi-1": {"synapseai", "tuning", "fabric", "node_exporter", "hpu_exporter", "trainer"},
+        "gaudi-1": {"synapseai", "tuning", "fabric", "pytorch", "node_exporter", "hpu_exporter", "trainer"},
         "mon": {"prometheus", "alertmanager"},
     }
 

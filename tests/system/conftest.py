@@ -38,7 +38,7 @@ def run(
 
 
 STAGES: dict[str, tuple[str | None, list[str]]] = {
-    "drivers": (None, ["--tags", "preflight,drivers,tuning,fabric"]),
+    "drivers": (None, ["--tags", "preflight,drivers,tuning,fabric,pytorch"]),
     "monitored": ("drivers", ["--tags", "preflight,monitoring"]),
     "trained": ("monitored", []),
 }

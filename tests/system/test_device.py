@@ -6,7 +6,7 @@ import json
 
 from .conftest import Site
 
-PLUGIN = "/usr/local/lib/python3.11/dist-packages/habana_frameworks/torch/__init__.py"
+PLUGIN = "/opt/gaudi3-scale/torch/lib/python3.11/site-packages/habana_frameworks/torch/__init__.py"
 REASON = "libSynapse.so: cannot open shared object file"
 JOB = {
     "trainer_job_name": "broken",

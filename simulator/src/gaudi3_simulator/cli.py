@@ -213,7 +213,7 @@ def _repository(arguments: argparse.Namespace) -> None:
     if arguments.releases == "":
         raise SimulatorError("--releases was empty: give one release or several, with commas between them.")
     releases = arguments.releases.split(",") if arguments.releases else []
-    if "image" in arguments.shelf:
+    if arguments.shelf:
         cluster.preflight()
     with cluster.lock():
         choice = shelves.arrange(releases, arguments.fault, arguments.shelf, _say)

@@ -19,7 +19,7 @@ from .network import check_same_subnet, free_subnet, new_subnet
 from .node.board import BOARDS, DEFAULT_BOARD, DEFAULT_PROFILE, PROFILES
 from .nodes import container, label, let_in, record_host_keys, start_node, start_vault, update_hosts, wait_until_booted
 from .podman import PACKAGES, Podman, missing_packages
-from .shelves import build_chosen
+from .shelves import build_chosen, ensure_pytorch
 from .systems import PRESENTATIONS, choose, distribution
 from .terraform import Machines, subnet_of
 from .vendor.rpm import build_rpm_repository
@@ -51,13 +51,14 @@ def preflight() -> None:
 
 
 def prepare(say: Say) -> None:
-    """Install what is missing of the apt packages, after saying so, and build the node image unless it is there."""
+    """Install what is missing of the apt packages, after saying so; build node image and PyTorch's tarball once."""
     missing = missing_packages()
     if missing:
         _install(missing, say)
     preflight()
     with lock():
         ensure_image(Podman(), say)
+        ensure_pytorch(say)
 
 
 def _install(missing: list[str], say: Say) -> None:
@@ -152,6 +153,7 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
         dnf = presented is not None and presented.family == "rhel"
         image = ensure_image(podman, say, choose(cluster.system, cluster.present_as), dnf=dnf)
         choice = build_chosen()
+        ensure_pytorch(say)
         if dnf:
             build_rpm_repository(podman, image, home() / "vendor", choice.releases, choice.fault)
         # Before the record says otherwise: killed in between, the next run would take the old ones for the new.

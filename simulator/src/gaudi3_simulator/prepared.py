@@ -31,8 +31,8 @@ def files(key: str = "") -> dict[str, File]:
         if key:
             found[KEYRING] = File(key)
     if strictness.is_on("venv-in-closed-home"):
-        # The installer's default place, below a home that is closed to other users. PyTorch is the system's here.
-        settings = {"home": "/usr/bin", "include-system-site-packages": "true", "version": "3.11.2"}
+        # The installer's default place, below a home that is closed to other users; it holds no PyTorch here.
+        settings = {"home": "/usr/bin", "include-system-site-packages": "false", "version": "3.11.2"}
         found[f"{VENV}/pyvenv.cfg"] = File("".join(f"{name} = {value}\n" for name, value in settings.items()))
         found[f"{VENV}/bin/python"] = File(target="/usr/bin/python3")
         found[f"{VENV}/bin/python3"] = File(target="python")

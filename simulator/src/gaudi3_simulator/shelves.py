@@ -17,10 +17,10 @@ from pathlib import Path
 
 from . import SimulatorError
 from .home import home, write_atomically
-from .image import hpu, image_name, requirements_file, wheel_arguments
+from .image import FOR_TORCH, ensure_device, ensure_image, requirements_file, wheel_arguments
 from .podman import Podman
 from .systems import DEFAULT, SYSTEMS
-from .vendor import DEFAULT_RELEASE, FAULTS, RELEASES, Fault, build_repository, container_image, pytorch
+from .vendor import DEFAULT_RELEASE, FAULTS, RELEASES, Fault, build_repository, container_image, pip_index, pytorch
 from .vendor.repository import check_releases
 
 SHELVES = ("pytorch", "image")
@@ -74,45 +74,58 @@ def arrange(releases: Sequence[str], fault: str | None, shelves: Sequence[str], 
     build_repository(home() / "vendor", choice.releases, choice.fault)
     write_atomically(_record(), json.dumps({"releases": choice.releases, "fault": choice.fault}))
     if "pytorch" in shelves:
-        _pytorch(wanted, say)
+        for path in _pytorch(wanted, say):
+            say(f"  http://vault/{path.relative_to(home() / 'vendor')}")
     if "image" in shelves:
         _image(wanted, say)
     return choice
 
 
-def device_wheel() -> Path:
-    """The simulated device as it was built for the node image."""
-    return hpu.kept_wheel(requirements_file(), SYSTEMS[DEFAULT].python)
+def ensure_pytorch(say: Say) -> None:
+    """The tarballs that nodes get PyTorch from, and the index of what the trainer needs beside it."""
+    wanted = dict.fromkeys((DEFAULT_RELEASE, *pytorch.built(home() / "vendor")))
+    _pytorch(tuple(wanted), say)
+    _index(say)
 
 
-def _pytorch(releases: tuple[str, ...], say: Say) -> None:
-    system = SYSTEMS[DEFAULT]
-    if not device_wheel().exists():
-        raise SimulatorError(
-            "The PyTorch shelf needs the hpu device of the node image, which is not built of these sources yet: "
-            "run 'gaudi3-simulator prepare' before."
-        )
+def _download(folder: Path, what: str, *wanted: str) -> None:
+    command = [
+        sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", str(folder),
+        *wheel_arguments(SYSTEMS[DEFAULT]), *wanted,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise SimulatorError(f"pip could not download {what}: {last}")
 
+
+def _inputs() -> str:
+    return hashlib.sha256(requirements_file().read_bytes()).hexdigest()
+
+
+def _pytorch(releases: tuple[str, ...], say: Say) -> list[Path]:
     def gather(folder: Path) -> None:
-        say("  torch for CPU, and what it needs")
-        command = [
-            sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", str(folder),
-            *wheel_arguments(system), "--constraint", str(requirements_file()), "torch", "numpy",
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise SimulatorError(f"pip could not download torch for the PyTorch shelf: {last}")
+        say(f"building PyTorch's tarball of {', '.join(releases)}")
+        _download(folder, "torch for the PyTorch shelf", "--constraint", str(requirements_file()), *FOR_TORCH)
 
-    inputs = hashlib.sha256(requirements_file().read_bytes()).hexdigest()
-    say(f"building PyTorch's tarball of {', '.join(releases)}")
-    for path in pytorch.build_shelf(home() / "vendor", releases, system.python, device_wheel(), gather, inputs):
-        say(f"  http://vault/{path.relative_to(home() / 'vendor')}")
+    device = ensure_device(say)
+    return pytorch.build_shelf(home() / "vendor", releases, SYSTEMS[DEFAULT].python, device, gather, _inputs())
+
+
+def _index(say: Say) -> None:
+    def gather(folder: Path) -> None:
+        say("building the index of what the trainer needs beside PyTorch")
+        lines = requirements_file().read_text().splitlines()
+        pins = [line for line in lines if line and not line.startswith(("#", "torch=="))]
+        _download(folder, "the trainer's requirements", "--no-deps", *pins)
+
+    pip_index.build_index(home() / "vendor", gather, _inputs())
 
 
 def _image(releases: tuple[str, ...], say: Say) -> None:
-    """Hand the node image out under the vendor's names, one for each release and system."""
-    podman, source = Podman(), image_name()
+    """Hand a node image with torch out under the vendor's names, one for each release and system."""
+    podman = Podman()
+    source = ensure_image(podman, say, torch=True)
     digest = hashlib.sha256(source.encode())
     for path in sorted(Path(container_image.__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
@@ -124,14 +137,9 @@ def _image(releases: tuple[str, ...], say: Say) -> None:
     missing = [pair for pair in pairs if " ".join(pair) not in there]
     if not missing:
         return
-    if not podman.ok("image", "exists", source):
-        raise SimulatorError(
-            "The image shelf needs the node image, which is not built of these sources yet: "
-            "run 'gaudi3-simulator prepare' before."
-        )
     if not there:
         shutil.rmtree(shelf, ignore_errors=True)
-    say("writing the node image under the vendor's names")
+    say("writing the image with torch under the vendor's names")
     with tempfile.TemporaryDirectory(dir=home(), prefix="layout-") as folder:
         layout = Path(folder) / "image"
         podman.run("save", "--quiet", "--format", "oci-dir", "--output", str(layout), source)

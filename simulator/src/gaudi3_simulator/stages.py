@@ -16,7 +16,7 @@ from pathlib import Path
 from . import SimulatorError
 from .cluster import Say, bring_up, find_cluster, lock, preflight
 from .home import Cluster, Node, clusters, home, read_cluster, write_atomically
-from .image import image_name
+from .image import device_wheel, image_name
 from .network import check_same_subnet, new_subnet
 from .nodes import container, label, wait_until_booted
 from .podman import Podman
@@ -45,8 +45,8 @@ class Stage:
 
 
 def input_key() -> str:
-    """Digest of all that a stage depends on: the node image, and in a checkout the sources that configure nodes."""
-    digest = hashlib.sha256(image_name().encode())
+    """Digest of all that a stage depends on: node image, simulated device, and the sources that configure nodes."""
+    digest = hashlib.sha256(f"{image_name()}\0{device_wheel().name}".encode())
     for folder in _INPUTS:
         for path in sorted((_CHECKOUT / folder).rglob("*")):
             if path.is_file() and path.suffix != ".pyc":

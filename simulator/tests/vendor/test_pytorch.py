@@ -52,7 +52,9 @@ class Shelf:
         self.gathered = 0
         (root / "device").mkdir(parents=True)
         metadata = "Metadata-Version: 2.1\nName: habana-torch-plugin\nVersion: 1.23.0.695+gaudi3.simulator\n"
-        self.device = wheel(root / "device", "gaudi3_hpu_simulator", "0.1.0", {PLUGIN: metadata})
+        made = wheel(root / "device", "gaudi3_hpu_simulator", "0.1.0", {PLUGIN: metadata})
+        # As it is kept: pip would not take it under this name.
+        self.device = made.rename(root / f"hpu-python{PYTHON}-0123456789abcdef.whl")
 
     def gather(self, folder: Path) -> None:
         self.gathered += 1

@@ -54,6 +54,16 @@ def test_the_job_is_known_by_its_specification(host: Any) -> None:
     assert f"--rdzv-id=tiny-{record['spec_sha256'][:8]}" in host.service(UNIT).systemd_properties["ExecStart"]
 
 
+def test_pytorch_is_the_vendors_and_not_the_systems(host: Any) -> None:
+    """Nothing but the role brought it, and the jobs' user can have it."""
+    assert host.run("/usr/bin/python3 -c 'import torch'").rc != 0
+    code = "import torch, habana_frameworks.torch"
+    assert host.run(f"runuser -u gaudi3-scale -- /opt/gaudi3-scale/torch/bin/python -c '{code}'").rc == 0
+    record = json.loads(host.file("/opt/gaudi3-scale/torch/gaudi3-scale-pytorch.json").content_string)
+    assert (record["release"], record["kind"], len(record["sha256"])) == ("1.23.0-695", "fork", 64)
+    assert host.file("/opt/gaudi3-scale/torch").linked_to == "/opt/gaudi3-scale/torch-1.23.0-695"
+
+
 def test_the_jobs_user_cannot_log_in_or_change_the_trainer(host: Any) -> None:
     user = host.user("gaudi3-scale")
     assert user.shell == "/usr/sbin/nologin"

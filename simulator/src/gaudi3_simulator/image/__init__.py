@@ -1,8 +1,9 @@
-"""The node images: Debian with systemd, sshd and, as in the vendor's image, torch with its device and what trains.
+"""The node images: Debian with systemd and sshd, bare of PyTorch as a node is that nobody has installed it on.
 
-There is one for each Debian that nodes run, and one with dnf for nodes that present themselves as Red Hat's. Each is
-built once from packages and pinned wheels, and named by the hash of all that goes into it. It carries this machine's
-extra certificate authorities, so it is made here and never published.
+There is one for each Debian that nodes run, one with dnf for nodes that present themselves as Red Hat's, and one with
+torch, its device and what trains, which the vendor's container image is made of. Each is built once from packages and
+pinned wheels, and named by the hash of all that goes into it. It carries this machine's extra certificate
+authorities, so it is made here and never published.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
+import zipfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -34,20 +36,16 @@ _DEBIAN = (
 )
 _DNF = "dnf,python3-dnf,dnf-plugins-core,rpm,createrepo-c,gnupg,file"
 _CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+# Torch warns without numpy.
+FOR_TORCH = ("torch", "numpy")
+
+Say = Callable[[str], None]
 
 
 def requirements_file() -> Path:
     """Pinned Python packages of the image: from the checkout, or beside this package when it is installed."""
     checkout = Path(__file__).resolve().parents[4] / "requirements" / "trainer.txt"
     return checkout if checkout.exists() else _HERE / "trainer.txt"
-
-
-def has_torch(system: System) -> bool:
-    """Whether the image carries torch: for Pythons other than the default's only where the CPU index answers.
-
-    The package index has torch with CUDA, which is gigabytes that no node needs.
-    """
-    return system.can_train and (system.name == DEFAULT or bool(torch_index_arguments()))
 
 
 @cache
@@ -70,37 +68,41 @@ def wheel_arguments(system: System) -> list[str]:
     return [*foreign, *torch_index_arguments()]
 
 
-def image_name(system: System = SYSTEMS[DEFAULT], *, dnf: bool = False) -> str:
+def image_name(system: System = SYSTEMS[DEFAULT], *, dnf: bool = False, torch: bool = False) -> str:
     """Name of the image of a Debian, by the hash of its inputs."""
     digest = hashlib.sha256()
     inputs = sorted(path for path in _HERE.iterdir() if path.is_file())
-    if has_torch(system):
+    if torch:
         inputs += [requirements_file(), *hpu.source_files()]
     for path in inputs:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     for path in sorted(Path("/usr/local/share/ca-certificates").glob("*.crt")):
         digest.update(path.read_bytes())
-    variant = ("" if system.name == DEFAULT else f"-{system.name}") + ("-dnf" if dnf else "")
+    variant = (
+        ("" if system.name == DEFAULT else f"-{system.name}") + ("-dnf" if dnf else "") + ("-torch" if torch else "")
+    )
     return f"localhost/gaudi3-node{variant}:{digest.hexdigest()[:16]}"
 
 
 def ensure_image(
-    podman: Podman, say: Callable[[str], None], system: System = SYSTEMS[DEFAULT], *, dnf: bool = False
+    podman: Podman, say: Say, system: System = SYSTEMS[DEFAULT], *, dnf: bool = False, torch: bool = False
 ) -> str:
     """Build the image of a Debian unless it is there; returns its name."""
-    name = image_name(system, dnf=dnf)
+    name = image_name(system, dnf=dnf, torch=torch)
     if podman.ok("image", "exists", name):
         return name
     log = home() / f"image-{name.rsplit('/', 1)[1].replace(':', '-').removeprefix('gaudi3-node-')}.txt"
-    content = "torch for CPU" if has_torch(system) else "without torch"
-    say(f"building the node image once ({system.title}, {content}); log: {log}")
+    content = ", torch for CPU" if torch else ""
+    say(f"building the node image once ({system.title}{content}); log: {log}")
     work = Path(tempfile.mkdtemp(dir=home(), prefix="image-"))
     try:
         with log.open("w") as output:
             _debian(work / "root", system, _DEBIAN + (f",{_DNF}" if dnf else ""), output, say)
-            if has_torch(system):
-                _python(work / "root" / system.packages_folder, system, output, say)
-                _hpu_device(work / "root" / system.packages_folder, system, work, output, say)
+            if torch:
+                folder = work / "root" / system.packages_folder
+                _python(folder, system, ["-r", str(requirements_file())], output, say)
+                with zipfile.ZipFile(_device(lambda: folder, system, work, output, say)) as wheel:
+                    wheel.extractall(folder)
             # Empty, and old: Ansible's apt module then knows that it has to update first.
             os.utime(work / "root" / "var/lib/apt/lists", (0, 0))
             say("  importing it into podman")
@@ -109,6 +111,32 @@ def ensure_image(
         shutil.rmtree(work, ignore_errors=True)
     _remove_older(podman, name)
     return name
+
+
+def device_wheel() -> Path:
+    """Where the simulated device is kept, built of the sources as they are."""
+    return hpu.kept_wheel(requirements_file(), SYSTEMS[DEFAULT].python)
+
+
+def ensure_device(say: Say) -> Path:
+    """Build the simulated device for the nodes' Python unless it is there; returns its wheel."""
+    kept = device_wheel()
+    if kept.exists():
+        return kept
+    system = SYSTEMS[DEFAULT]
+    log = home() / "image-hpu.txt"
+    say(f"building the simulated hpu device of torch once; log: {log}")
+    work = Path(tempfile.mkdtemp(dir=home(), prefix="device-"))
+
+    def packages() -> Path:
+        _python(work / "packages", system, ["--constraint", str(requirements_file()), *FOR_TORCH], output, say)
+        return work / "packages"
+
+    try:
+        with log.open("w") as output:
+            return _device(packages, system, work, output, say)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def _remove_older(podman: Podman, current: str) -> None:
@@ -144,7 +172,7 @@ def _mirror(system: System) -> list[str]:
     ]
 
 
-def _debian(root: Path, system: System, packages: str, output: TextIO, say: Callable[[str], None]) -> None:
+def _debian(root: Path, system: System, packages: str, output: TextIO, say: Say) -> None:
     say(f"  {system.title} with systemd and sshd")
     certificates = "/usr/local/share/ca-certificates"
     hooks = [
@@ -172,22 +200,21 @@ def _bootstrap(root: Path, system: System, packages: str, hooks: list[str], outp
     _run(command, output, f"Building {system.title} with mmdebstrap")
 
 
-def _python(target: Path, system: System, output: TextIO, say: Callable[[str], None]) -> None:
-    say("  torch, lightning and transformers")
+def _python(target: Path, system: System, wanted: list[str], output: TextIO, say: Say) -> None:
+    say("  torch for CPU, and what comes with it")
     command = [
         sys.executable, "-m", "pip", "install", "--quiet", "--no-warn-script-location", "--target", str(target),
-        *wheel_arguments(system), "-r", str(requirements_file()),
+        *wheel_arguments(system), *wanted,
     ]  # fmt: skip
-    _run(command, output, "Installing torch into the node image with pip")
+    _run(command, output, "Installing torch with pip")
     shutil.rmtree(target / "bin", ignore_errors=True)
 
 
-def _hpu_device(packages: Path, system: System, work: Path, output: TextIO, say: Callable[[str], None]) -> None:
+def _device(packages: Callable[[], Path], system: System, work: Path, output: TextIO, say: Say) -> Path:
     if hpu.source_folder() is None:
-        say("  no hpu device: its sources (simulator/torch) are not here")
-        return
+        raise SimulatorError("The simulated hpu device cannot be built, as its sources (simulator/torch) are not here.")
     say("  the simulated hpu device of torch")
-    hpu.add_device(
+    return hpu.ensure_wheel(
         packages,
         work,
         requirements_file(),

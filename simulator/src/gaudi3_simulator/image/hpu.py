@@ -1,6 +1,6 @@
-"""The simulated `hpu` device in the node image: built for the image's Python with a compiler that does not stay in it.
+"""The simulated `hpu` device as a wheel, built for the nodes' Python.
 
-The compiler comes in a Debian of its own, beside the image's torch. The result is kept until a source or torch changes.
+The compiler comes in a Debian of its own, beside torch. The result is kept until a source or torch changes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,20 +46,24 @@ def kept_wheel(requirements: Path, python: str) -> Path:
     return home() / f"hpu-python{python}-{digest.hexdigest()[:16]}.whl"
 
 
-def add_device(
-    packages: Path, work: Path, requirements: Path, python: str, debian: Callable[[Path, str], None], run: Run
-) -> None:
-    """Put the device into `packages`, the image's packages of that Python, which torch is in.
+def ensure_wheel(
+    packages: Callable[[], Path],
+    work: Path,
+    requirements: Path,
+    python: str,
+    debian: Callable[[Path, str], None],
+    run: Run,
+) -> Path:
+    """The wheel of the device; where it is not kept yet, it is built against `packages` of that Python with torch.
 
-    `work` is a folder on the same file system; `debian` makes a Debian with some packages in a new folder.
+    `work` is a folder on the same file system as these; `debian` makes a Debian with some packages in a new folder.
     """
     kept = kept_wheel(requirements, python)
     if not kept.exists():
-        _build(packages, work / "compiler", kept, debian, run)
+        _build(packages(), work / "compiler", kept, debian, run)
         for older in set(home().glob(f"hpu-python{python}-*.whl")) - {kept}:
             older.unlink()
-    with zipfile.ZipFile(kept) as wheel:
-        wheel.extractall(packages)
+    return kept
 
 
 def _build(packages: Path, root: Path, wheel: Path, debian: Callable[[Path, str], None], run: Run) -> None:

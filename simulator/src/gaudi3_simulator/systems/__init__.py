@@ -21,8 +21,6 @@ class System:
     codename: str
     python: str
     """Version of its ``python3``."""
-    can_train: bool
-    """Whether the trainer runs on that Python."""
 
     @property
     def title(self) -> str:
@@ -35,9 +33,9 @@ class System:
 
 
 SYSTEMS = {
-    "debian-11": System("debian-11", "bullseye", "3.9", can_train=False),
-    "debian-12": System("debian-12", "bookworm", "3.11", can_train=True),
-    "debian-13": System("debian-13", "trixie", "3.13", can_train=True),
+    "debian-11": System("debian-11", "bullseye", "3.9"),
+    "debian-12": System("debian-12", "bookworm", "3.11"),
+    "debian-13": System("debian-13", "trixie", "3.13"),
 }
 DEFAULT = "debian-12"
 

@@ -92,6 +92,19 @@ def paths(dest: Path, release: str) -> list[Path]:
     return [folder / system / name for system in systems(release)]
 
 
+def _record(dest: Path) -> Path:
+    return dest.with_name(f"{dest.name}-signing") / "built-pytorch.json"
+
+
+def _read(record: Path) -> dict[str, str]:
+    return dict(json.loads(record.read_text())) if record.exists() else {}
+
+
+def built(dest: Path) -> list[str]:
+    """The releases whose tarballs were built, of whatever sources."""
+    return [release for release in _read(_record(dest)) if release in offered()]
+
+
 def build_shelf(
     dest: Path, releases: Sequence[str], python: str, device: Path, gather: Gather, inputs: str
 ) -> list[Path]:
@@ -101,15 +114,14 @@ def build_shelf(
     system, by hard links.
     """
     targets = {release: paths(dest, release) for release in releases}
+    record, found = _record(dest), _read(_record(dest))
     digest = hashlib.sha256(f"{python}\0{inputs}\0{device.name}\0".encode())
     for source in (Path(__file__), Path(wheels.__file__), _INSTALL, device):
         digest.update(source.read_bytes())
-    record = dest.with_name(f"{dest.name}-signing") / "built-pytorch.json"
-    built = json.loads(record.read_text()) if record.exists() else {}
     stale = [
         release
         for release, files in targets.items()
-        if built.get(release) != digest.hexdigest() or not all(path.is_file() for path in files)
+        if found.get(release) != digest.hexdigest() or not all(path.is_file() for path in files)
     ]
     if stale:
         dest.mkdir(parents=True, exist_ok=True)
@@ -118,13 +130,13 @@ def build_shelf(
             folder.mkdir()
             gather(folder)
             for release in stale:
-                wheels.of_release(device, release, folder / device.name)
+                wheels.of_release(device, release, folder / wheels.file_name(device))
                 tarball = Path(work) / "pytorch.tgz"
                 _write(tarball, folder, release, python)
                 _place(tarball, targets[release])
-                built[release] = digest.hexdigest()
+                found[release] = digest.hexdigest()
                 record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                record.write_text(json.dumps(built))
+                record.write_text(json.dumps(found))
     return [path for files in targets.values() for path in files]
 
 

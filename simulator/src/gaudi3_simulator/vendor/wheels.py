@@ -23,6 +23,15 @@ def name_and_version(wheel: Path) -> tuple[str, str]:
     return name.replace("_", "-"), version
 
 
+def file_name(wheel: Path) -> str:
+    """The name that pip wants a wheel to have, from what is in it, whatever it is kept as."""
+    with zipfile.ZipFile(wheel) as archive:
+        tags = next(name for name in archive.namelist() if name.endswith(".dist-info/WHEEL"))
+        text = archive.read(tags).decode()
+    (tag,) = [line.partition(": ")[2].strip() for line in text.splitlines() if line.startswith("Tag: ")]
+    return f"{tags.partition('.dist-info/')[0]}-{tag}.whl"
+
+
 def requirements(wheels: Path) -> str:
     """Exactly the wheels of a folder, with their digests, as pip reads them in the folder above.
 

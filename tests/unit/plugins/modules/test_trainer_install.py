@@ -188,8 +188,8 @@ def test_the_wheel_is_asked_for_only_when_needed(site: Site) -> None:
         (
             '["torch>=99"]',
             {"dependencies": "index"},
-            "The trainer needs torch>=99 ({torch}) for {python}, and PyTorch comes with the node's image or the "
-            "vendor's installer, never from an index: install it, or set trainer_python to the Python that has it.",
+            "The trainer needs torch>=99 ({torch}) for {python}, and PyTorch comes with role pytorch or the node's "
+            "image, never from an index: run the phase pytorch, or set trainer_python to the Python that has it.",
         ),
     ],
 )
@@ -230,18 +230,42 @@ def test_what_is_missing_is_installed_from_the_index(site: Site, monkeypatch: py
 
 
 def test_packages_of_an_environment_are_seen_through_ours(site: Site) -> None:
-    base = site.folder / "base"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", base], check=True)
+    """Under the name of a link, as the vendor's PyTorch is, and with folders that a .pth file in it names."""
+    made, base = site.folder / "torch-1.23.0-695", site.folder / "torch"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
+    base.symlink_to(made.name)
     (package,) = base.glob("lib/python*/site-packages")
     (package / "vendor_torch.py").write_text("")
+    (site.folder / "graph").mkdir()
+    (site.folder / "graph/vendor_graph.py").write_text("")
+    (package / "graph.pth").write_text(f"{site.folder}/graph\n")
     info = package / "vendor_torch-2.9.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vendor-torch\nVersion: 2.9.0\n")
-    sources(site.folder / "source", dependencies='["vendor-torch>=2.9"]', code="import vendor_torch")
+    python = str(base / "bin/python")
+    # An environment that was made with another Python is not kept.
+    sources(site.folder / "source", dependencies="[]")
+    site.install(site.build()["path"])
+    sources(site.folder / "source", dependencies='["vendor-torch>=2.9"]', code="import vendor_torch, vendor_graph")
     wheel = site.build()["path"]
-    assert site.install(wheel, executable=str(base / "bin/python"))["done"] == ["venv", "trainer"]
+    assert site.install(wheel)["msg"].startswith(f"The trainer needs vendor-torch>=2.9 (missing) for {sys.executable}:")
+    assert site.install(wheel, executable=python)["done"] == ["venv", "trainer"]
     assert site.train() == "trainer 0.0.1\n"
-    assert site.install(wheel, executable=str(base / "bin/python"))["changed"] is False
+    assert site.install(wheel, executable=python)["changed"] is False
+    # Another release's environment behind the link.
+    made.rename(site.folder / "torch-1.24.0-1007")
+    base.unlink()
+    base.symlink_to("torch-1.24.0-1007")
+    assert site.install(wheel, executable=python)["changed"] is False
+    assert site.train() == "trainer 0.0.1\n"
+
+
+def test_a_python_that_comes_later(site: Site) -> None:
+    wheel = site.build()["path"]
+    later = {"executable": "/not/there/yet", "allow_missing": True}
+    assert site.install(wheel, check=True, **later)["done"] == ["venv", "trainer"]
+    assert not (site.folder / "node").exists()
+    assert site.install(wheel, **later)["msg"].startswith("/not/there/yet does not run on this node: ")
 
 
 def test_an_environment_in_a_closed_home_is_refused_by_its_path(site: Site) -> None:

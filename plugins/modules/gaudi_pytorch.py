@@ -1,0 +1,205 @@
+#!/usr/bin/python
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Ansible module: the vendor's PyTorch of one release in an environment of its own."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gaudi_pytorch
+short_description: Install the vendor's PyTorch of one release in an environment of its own
+version_added: 0.1.0
+author:
+  - gaudi3.scale contributors (@gaudi3)
+description:
+  - Downloads the vendor's tarball of PyTorch, checks its SHA-256, installs it with its own C(install.sh) into a virtual
+    environment for this release, and adds a pinned list of packages without what they depend on. C(torch) in O(root)
+    links to the environment in use.
+  - What the tarball brought is never replaced by the list. An environment whose torch was replaced is made anew.
+  - Once it is installed, the user of the jobs has to be able to import torch with the plugin for the cards. The
+    driver's packages have to be there for it.
+  - Before anything is changed, and in check mode, it looks for a tarball for this system and Python, for free space,
+    and whether all hosts of the download can be reached.
+options:
+  state:
+    description:
+      - With V(present) PyTorch is installed.
+      - With V(preinstalled) O(executable) has to have it, as in the vendor's image, and nothing is changed.
+    type: str
+    choices: [present, preinstalled]
+    default: present
+  release:
+    description: The SynapseAI release, as MAJOR.MINOR.PATCH-BUILD. It has to be the driver's.
+    type: str
+    required: true
+  system:
+    description: The vendor's folder for this operating system, such as V(ubuntu2404).
+    type: str
+    default: ""
+  distribution:
+    description: Name and version of the operating system, such as V(Ubuntu 24.04). O(system) follows from it.
+    type: str
+    default: ""
+  version:
+    description: Version of PyTorch in the tarball's name. Left out where it is known of the release.
+    type: str
+    default: ""
+  kind:
+    description: The vendor's build (V(fork)), or upstream torch with the vendor's plugin (V(public)).
+    type: str
+    choices: [fork, public]
+    default: fork
+  executable:
+    description: The Python that the environment is made with, or with O(state=preinstalled) the one that has PyTorch.
+    type: path
+    default: /usr/bin/python3
+  pythons:
+    description: Versions of Python that the tarball's wheels are for, where a mirror has others than the vendor.
+    type: list
+    elements: str
+    default: []
+  python_later:
+    description:
+      - Packages that have O(executable) are installed afterwards. A Python that is missing, or cannot make
+        environments, is then no error in check mode.
+    type: bool
+    default: false
+  repository_url:
+    description: Folder of all tarballs.
+    type: str
+    default: https://vault.habana.ai/artifactory/gaudi-pt-modules
+  sha256:
+    description:
+      - SHA-256 that the tarball must have.
+      - Empty means trust on first use - the digest is kept on the node and warned about, and another is refused from
+        then on.
+    type: str
+    default: ""
+  requirements:
+    description: Packages beside PyTorch, each as C(name==version). torch cannot be one of them.
+    type: list
+    elements: str
+    default: []
+  index_url:
+    description: Package index for O(requirements). Empty for what pip is configured for.
+    type: str
+    default: ""
+  root:
+    description: Folder of the environments.
+    type: path
+    default: /opt/gaudi3-scale
+  user:
+    description: User of the jobs, who has to be able to use the environment. Until it exists, nobody stands for it.
+    type: str
+    default: gaudi3-scale
+  timeout:
+    description: Seconds to wait for an answer of a host.
+    type: int
+    default: 120
+attributes:
+  check_mode:
+    description: Tells what would be installed, and refuses what cannot be.
+    support: full
+  diff_mode:
+    description: Shows torch and plugin before, and the tarball after.
+    support: full
+  platform:
+    description: Linux.
+    platforms: linux
+    support: full
+seealso:
+  - module: gaudi3.scale.trainer_install
+  - module: gaudi3.scale.synapseai_packages
+"""
+
+EXAMPLES = r"""
+- name: Install PyTorch of the driver's release
+  gaudi3.scale.gaudi_pytorch:
+    release: 1.23.0-695
+    distribution: "{{ ansible_facts.distribution }} {{ ansible_facts.distribution_version }}"
+
+- name: See that the vendor's image has it
+  gaudi3.scale.gaudi_pytorch:
+    release: 1.23.0-695
+    state: preinstalled
+    executable: /usr/bin/python3
+"""
+
+RETURN = r"""
+python:
+  description: The Python that has PyTorch.
+  returned: success
+  type: str
+  sample: /opt/gaudi3-scale/torch/bin/python
+torch:
+  description: Version of torch. Empty where it would be installed in check mode.
+  returned: success
+  type: str
+  sample: 2.9.0a0+git1234567
+plugin:
+  description: Version of the plugin for the cards, habana-torch-plugin.
+  returned: success
+  type: str
+  sample: 1.23.0.695
+tarball:
+  description: The installed tarball, below O(repository_url). Empty where none is.
+  returned: success
+  type: str
+  sample: 1.23.0/695/pytorch/ubuntu2404/pytorch_modules-v2.9.0_1.23.0_695.tgz
+sha256:
+  description: SHA-256 of the installed tarball. Empty where none is.
+  returned: success
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+done:
+  description: What was done (or in check mode, would be) - V(pytorch), V(requirements), V(link).
+  returned: success
+  type: list
+  elements: str
+  sample: [pytorch, requirements, link]
+"""
+
+import os
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.gaudi3.scale.plugins.module_utils.pytorch_install import Installer
+from ansible_collections.gaudi3.scale.plugins.module_utils.pytorch_release import PytorchError
+from ansible_collections.gaudi3.scale.plugins.module_utils.reach import Unreachable
+
+SPEC: dict[str, dict[str, Any]] = {
+    "state": {"type": "str", "choices": ["present", "preinstalled"], "default": "present"},
+    "release": {"type": "str", "required": True},
+    "system": {"type": "str", "default": ""},
+    "distribution": {"type": "str", "default": ""},
+    "version": {"type": "str", "default": ""},
+    "kind": {"type": "str", "choices": ["fork", "public"], "default": "fork"},
+    "executable": {"type": "path", "default": "/usr/bin/python3"},
+    "pythons": {"type": "list", "elements": "str", "default": []},
+    "python_later": {"type": "bool", "default": False},
+    "repository_url": {"type": "str", "default": "https://vault.habana.ai/artifactory/gaudi-pt-modules"},
+    "sha256": {"type": "str", "default": ""},
+    "requirements": {"type": "list", "elements": "str", "default": []},
+    "index_url": {"type": "str", "default": "", "no_log": True},
+    "root": {"type": "path", "default": "/opt/gaudi3-scale"},
+    "user": {"type": "str", "default": "gaudi3-scale"},
+    "timeout": {"type": "int", "default": 120},
+}
+
+
+def main() -> None:
+    """Judge, then install what is missing."""
+    # The job's user reads all of this, whatever the umask of the one who installs.
+    os.umask(0o022)
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
+    try:
+        installer = Installer(module)
+        result = installer.preinstalled() if module.params["state"] == "preinstalled" else installer.present()
+    except (PytorchError, Unreachable) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
