@@ -145,7 +145,9 @@ def instances(catalogue: dict[str, Any]) -> str:
     def table(chosen: dict[str, dict[str, Any]]) -> str:
         return "\n".join([head, "|---" * 12 + "|", *(row(name, each) for name, each in chosen.items())])
 
-    offered = {name: each for name, each in types.items() if not each["refused"]}
+    # First what current releases drive.
+    newest = sorted(types, key=lambda name: -(types[name]["gaudi_generation"] or 0))
+    offered = {name: types[name] for name in newest if not types[name]["refused"]}
     gaudi = {name: each for name, each in offered.items() if each["gaudi_generation"]}
     other = {name: each for name, each in offered.items() if not each["gaudi_generation"]}
     notes = "\n".join(f"- `{name}`: {each['note']}" for name, each in offered.items() if each["note"])

@@ -71,13 +71,15 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: Two nodes on AWS
+- name: One node of IBM Cloud, which is reached through a jump host
   gaudi3.scale.gaudi_terraform:
-    project_path: terraform/aws
+    project_path: terraform/ibm
     workspace: trial
     variables:
-      cluster_size: 16
-      instance_type: dl1.24xlarge
+      cluster_size: 8
+      instance_type: gx3d-160x1792x8gaudi3
+      jump_host: ops@198.51.100.7
+      allowed_cidrs: [198.51.100.7/32]
       ssh_public_key: "{{ lookup('ansible.builtin.file', '~/.ssh/id_ed25519.pub') }}"
   register: trial
 
@@ -85,14 +87,14 @@ EXAMPLES = r"""
   ansible.builtin.debug:
     var: trial.outputs.master_ip
 
-- name: Remove them
+- name: Remove it
   gaudi3.scale.gaudi_terraform:
-    project_path: terraform/aws
+    project_path: terraform/ibm
     workspace: trial
     state: absent
     variables:
-      cluster_size: 16
-      instance_type: dl1.24xlarge
+      cluster_size: 8
+      instance_type: gx3d-160x1792x8gaudi3
       ssh_public_key: "{{ lookup('ansible.builtin.file', '~/.ssh/id_ed25519.pub') }}"
 """
 

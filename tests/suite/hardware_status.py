@@ -34,8 +34,8 @@ then. What kills or disturbs processes of its own is tried only if you name it: 
 
 ## What was seen where
 
-| part | simulated | checked by others' programs or schemas | written from | on a Gaudi |
-|---|---|---|---|---|
+| part | covers | simulated | checked by others' programs or schemas | written from | on a Gaudi |
+|---|---|---|---|---|---|
 {seen}
 ## Unknown
 
@@ -56,7 +56,7 @@ def read() -> dict[str, Any]:
     """The data, checked; ValueError names what is wrong."""
     data: dict[str, Any] = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))
     for row in data["seen"]:
-        if set(row) != {"part", *SEEN}:
+        if set(row) - {"covers"} != {"part", *SEEN}:
             raise ValueError(f"{row.get('part')}: give part, {', '.join(SEEN)}, each a text or false.")
     rows = questions(data)
     for row in rows:
@@ -78,7 +78,8 @@ def page(guesses: str) -> str:
     """The whole page."""
     data = read()
     seen = "".join(
-        f"| {row['part']} | " + " | ".join(row[key] or "no" for key in SEEN) + " |\n" for row in data["seen"]
+        f"| {row['part']} | {_names(row.get('covers', []))} | " + " | ".join(row[key] or "no" for key in SEEN) + " |\n"
+        for row in data["seen"]
     )
     unknown = ""
     for area in data["unknown"]:
@@ -90,5 +91,8 @@ def page(guesses: str) -> str:
 
 
 def _line(row: dict[str, Any]) -> str:
-    sections = ", ".join(f"`{name}`" for name in row["report"])
-    return f"| {row['id']} | " + " | ".join(row[key] for key in ASKED) + f" | {sections} |\n"
+    return f"| {row['id']} | " + " | ".join(row[key] for key in ASKED) + f" | {_names(row['report'])} |\n"
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

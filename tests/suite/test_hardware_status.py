@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
+import yaml
 
+from ansible_collections.gaudi3.scale.plugins.module_utils import pci, support_matrix
+from gaudi3_scale.config import Config
 from gaudi3_scale.doctor import SECTIONS
 from tests.suite import hardware_status
 
@@ -27,6 +31,31 @@ def test_every_section_of_the_cards_answers_a_question() -> None:
     assert [section.key for section in SECTIONS if section.on_cards and section.key not in named] == []
 
 
+def parts() -> set[str]:
+    """What the product has: roles, places of machines, systems, cards, strategies, precisions, ways to run a model."""
+    root = hardware_status.ROOT
+    release = yaml.safe_load((root / "roles/synapseai/defaults/main.yml").read_text())["synapseai_release"]
+    systems = {name for line in support_matrix.LINES for name in line.systems if release in line.releases}
+    fields = Config.model_fields["train"].annotation.model_fields  # type: ignore[union-attr]
+    return {
+        *(path.name for path in (root / "roles").iterdir()),
+        *(path.parent.name for path in (root / "terraform").glob("*/versions.tf")),
+        *(name.replace("RedHat", "RHEL") for name in systems),
+        *(product.name for product in pci.PRODUCTS.values() if product.name),
+        *(get_args(fields["strategy"].annotation)[1:]),
+        *get_args(fields["precision"].annotation),
+        *get_args(fields["mode"].annotation),
+    }
+
+
+def test_the_page_covers_every_part_of_the_product_and_no_other() -> None:
+    covered = {name for row in hardware_status.read()["seen"] for name in row.get("covers", [])}
+    assert sorted(parts() - covered) == []
+    assert sorted(covered - parts()) == []
+    page = hardware_status.page("")
+    assert [name for name in covered if f"`{name}`" not in page] == []
+
+
 def test_the_front_page_leads_to_the_questions() -> None:
     first_screen = (hardware_status.ROOT / "README.md").read_text().splitlines()[:24]
     assert any("docs/hardware-status.md" in line for line in first_screen)
@@ -37,7 +66,7 @@ def test_the_front_page_leads_to_the_questions() -> None:
     [
         ("id: U2\n", "id: U1\n", "U1 stands twice"),
         ("report: [device_files]", "report: []", "U1: give id"),
-        ("    hardware: false\n", "", "Drivers and packages on Ubuntu: give part"),
+        ("    hardware: false\n", "", "Gaudi 3 OAM cards: give part"),
     ],
 )
 def test_wrong_data_are_refused(
@@ -57,5 +86,5 @@ def test_a_part_that_ran_on_hardware_is_told_first(tmp_path: Path, monkeypatch: 
     (tmp_path / "status.yml").write_text(text)
     monkeypatch.setattr(hardware_status, "SOURCE", tmp_path / "status.yml")
     page = hardware_status.page("")
-    assert "On a Gaudi ran: Drivers and packages on Ubuntu. The rest has not." in page
+    assert "On a Gaudi ran: Gaudi 3 OAM cards. The rest has not." in page
     assert "| 8 x HL-325L, 1.24.1-482 |" in page

@@ -1,0 +1,49 @@
+"""Links of the documents lead to files and headings that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .documents import ROOT, texts
+
+#: Where a link to the project's own site lies in a checkout.
+SITE = "https://github.com/gaudi3/scale/tree/main/"
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def anchors(markdown: str) -> set[str]:
+    """Names of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", markdown, re.M)
+    bare = (re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", heading) for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in bare}
+
+
+def fault(folder: Path, link: str) -> str:
+    """What is wrong with a link of a document in a folder; empty where it leads somewhere, or elsewhere."""
+    path, _sign, anchor = link.partition("#")
+    if path.startswith(SITE):
+        target = ROOT / path.removeprefix(SITE)
+    elif ":" in path:
+        return ""
+    else:
+        target = folder / path
+    if path and not target.exists():
+        return f"{link} leads to no file"
+    if anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
+        return f"{link} leads to no heading"
+    return ""
+
+
+def test_links_lead_to_files_and_headings_that_exist() -> None:
+    given = [(name, link) for name, text in texts().items() for link in LINK.findall(text)]
+    assert len(given) > 80, "the test does not find the links"
+    wrong = [f"{name}: {said}" for name, link in given if (said := fault((ROOT / name).parent, link))]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("link", ["docs/nowhere.md", "docs/terraform.md#nowhere", SITE + "nowhere/README.md"])
+def test_a_link_that_leads_nowhere_is_found(link: str) -> None:
+    assert fault(ROOT, link)

@@ -1,0 +1,127 @@
+"""What README.md says of the project is what the project does."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from ansible_collections.gaudi3.scale.plugins.module_utils import support_matrix
+from gaudi3_simulator import podman
+
+from ..playbooks.jinja import render
+from .documents import ROOT, blocks
+
+README = (ROOT / "README.md").read_text()
+SITE: list[dict[str, Any]] = yaml.safe_load((ROOT / "playbooks/site.yml").read_text())
+FIRST_SCREEN = 45
+"""Lines of the source that a browser shows before anyone scrolls, about."""
+
+
+def table(heading: str) -> list[list[str]]:
+    """The cells of the table whose first column has this heading."""
+    start = README.index(f"| {heading} |")
+    lines = README[start:].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def roles_of(playbook: str) -> set[str]:
+    """Roles that a phase's playbook runs."""
+    text = (ROOT / "playbooks" / playbook).read_text()
+    return set(re.findall(r"(?:role|name): gaudi3\.scale\.(\w+)", text))
+
+
+def test_the_first_screen_has_both_commands_and_says_what_is_not_known() -> None:
+    screen = "\n".join(README.splitlines()[:FIRST_SCREEN])
+    commands = [line.split("#")[0].strip() for block in blocks(screen) for line in block.splitlines()]
+    assert commands[:2] == ["make demo", "make test"]
+    for wanted in ("docs/hardware-status.md", "gaudi3-train doctor", "Use it on real nodes", "docs/real-nodes.md"):
+        assert wanted in screen
+
+
+def test_the_phases_are_those_of_site_yml_in_its_order() -> None:
+    rows = table("phase (tag, playbook)")
+    assert [row[0].strip("`") for row in rows] == [play["tags"][0] for play in SITE]
+    for row, play in zip(rows, SITE, strict=True):
+        playbook = play["ansible.builtin.import_playbook"]
+        assert playbook == f"{play['tags'][0]}.yml"
+        linked = set(re.findall(r"\(roles/(\w+)/README.md\)", row[-1]))
+        assert linked == (set() if play["tags"][0] == "preflight" else roles_of(playbook)), row[0]
+
+
+def test_the_systems_are_those_of_the_default_release() -> None:
+    release = yaml.safe_load((ROOT / "roles/synapseai/defaults/main.yml").read_text())["synapseai_release"]
+    systems = [
+        f"{name} {version}" for name in ("Ubuntu", "RedHat") for version in ("22.04", "24.04", "9.4", "9.6", "10.0")
+    ]
+    supported = [each for each in systems if support_matrix.support(release, each) == support_matrix.SUPPORTED]
+    assert supported and release in README
+    number = r"\d+\.\d+(?:(?:, | or )\d+\.\d+)*"
+    said = re.search(rf"Ubuntu ({number}), RHEL ({number})", README)
+    assert said is not None
+    numbers = [re.split(r", | or ", each) for each in said.groups()]
+    assert [f"Ubuntu {each}" for each in numbers[0]] + [f"RedHat {each}" for each in numbers[1]] == supported
+
+
+def test_what_the_demo_needs_is_said_with_minutes_and_sizes() -> None:
+    needs = {row[0]: row[1] for row in table("the demo needs")}
+    assert re.findall(r"`([\w.-]+)`", needs["packages, installed if missing"]) == list(podman.PACKAGES)
+    assert re.search(r"\d+ min", needs["time"]) and re.search(r"20\d\d-\d\d-\d\d", needs["time"])
+    assert re.search(r"\d+ GB", needs["disk"])
+    image = (ROOT / "simulator/src/gaudi3_simulator/image/__init__.py").read_text()
+    hosts = set(re.findall(r"https?://([\w.]+)", image))
+    assert hosts >= {"deb.debian.org", "download.pytorch.org"}
+    assert set(re.findall(r"`([\w.]+\.org)`", needs["network"])) == {*hosts, "pypi.org"}
+
+
+def test_the_printed_summary_is_the_one_that_the_demo_prints() -> None:
+    (printed,) = (block for block in blocks(README) if "training job demo" in block)
+    lines: list[str] = yaml.safe_load(printed.partition("=>")[2])["msg"]
+    node = re.compile(
+        r"(?P<name>[\w-]+): (?P<cards>\d+) cards, driver (?P<driver>\S+), firmware (?P<spi>\S+), hl-smi (?P<hl>\S+)"
+    )
+    nodes = [match for line in lines if (match := node.fullmatch(line))]
+    assert len(nodes) == 2
+    said = "\n".join(lines)
+
+    def number(pattern: str) -> float:
+        match = re.search(pattern, said)
+        assert match is not None, pattern
+        return float(match[1].replace(",", ""))
+
+    status = {
+        "state": "finished",
+        "step": int(number(r"step (\d+) of")),
+        "max_steps": int(number(r"step \d+ of (\d+)")),
+        "world_size": int(number(r"(\d+) processes")),
+        "first_loss": number(r"([\d.]+) at first"),
+        "loss": number(r"([\d.]+) at last"),
+        "baseline_loss": number(r"baseline ([\d.]+)"),
+        "tokens_per_second": number(r"speed: ([\d,]+)"),
+        "device": "hpu",
+        "hardware_name": None,
+        "simulated": True,
+        "checkpoint": said.partition("checkpoint: ")[2].split()[0],
+    }
+    job = {"jobs": [{"name": "demo", "state": "finished", "status": status}]}
+    address, secrets = re.search(r"https://(\S+):9090 .* certificate in (\S+)\)", said).groups()  # type: ignore[union-attr]
+    hostvars: dict[str, Any] = {
+        match["name"]: {
+            "_verify_job": job,
+            "ansible_facts": {
+                "gaudi": {
+                    "card_count": int(match["cards"]),
+                    "driver_version": match["driver"],
+                    "firmware": {"spi": match["spi"]},
+                    "hl_smi_version": match["hl"],
+                }
+            },
+        }
+        for match in nodes
+    }
+    names = sorted(hostvars)
+    hostvars["monitor-1"] = {"ansible_host": address, "gaudi_secrets_dir": secrets}
+    groups = {"gaudi": names, "gaudi_head": names[:1], "monitoring": ["monitor-1"]}
+    rendered = render("playbooks/templates/summary.j2", ansible_play_hosts=names, hostvars=hostvars, groups=groups)
+    assert lines == rendered.splitlines()

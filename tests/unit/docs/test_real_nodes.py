@@ -1,0 +1,86 @@
+"""docs/real-nodes.md: what it quotes is what the code says, and no consent that a role asks for is missing."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from .documents import ROOT
+from .test_variables import SPECIFIED
+
+PAGE = ROOT / "docs/real-nodes.md"
+CONSENT = re.compile(r"_(?:accept|allow|take_over)_|_allowed$")
+
+
+def strings(value: Any) -> Iterator[str]:
+    """All texts of a YAML file."""
+    if isinstance(value, str):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
+        yield from strings(each)
+
+
+def sentences(path: Path) -> Iterator[str]:
+    """What a file of the product may say: its texts, those with values in them piece by piece."""
+    if path.suffix == ".py":
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+    else:
+        yield from strings(yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+
+
+@functools.cache
+def said() -> list[str]:
+    """All that roles, playbooks, modules and the trainer may say, with single spaces."""
+    paths = [
+        path
+        for pattern in (
+            "roles/*/tasks/*.yml",
+            "roles/*/vars/*.yml",
+            "playbooks/*.yml",
+            "plugins/**/*.py",
+            "trainer/src/**/*.py",
+        )
+        for path in sorted(ROOT.glob(pattern))
+    ]
+    return [" ".join(text.split()) for path in paths for text in sentences(path)]
+
+
+def quoted(markdown: str) -> list[str]:
+    """The words of messages that the page's tables quote: their first column, in quotation marks."""
+    first = [line.strip("|").split(" | ")[0] for line in markdown.splitlines() if line.startswith("|")]
+    return [quote for cell in first for quote in re.findall(r"\"([^\"]+)\"", cell)]
+
+
+def test_quoted_messages_are_in_the_code() -> None:
+    quotes = quoted(PAGE.read_text())
+    assert len(quotes) > 20, "the test does not find what the page quotes"
+    code = said()
+    assert [quote for quote in quotes if not any(quote in text for text in code)] == []
+
+
+def test_every_consent_of_a_role_is_on_the_page() -> None:
+    text = PAGE.read_text()
+    consents = [name for name in SPECIFIED if CONSENT.search(name)]
+    assert len(consents) > 9
+    assert [name for name in consents if f"`{name}" not in text] == []
+
+
+def test_every_role_that_the_preflight_asks_is_linked() -> None:
+    asked = re.findall(r"name: gaudi3\.scale\.(\w+)", (ROOT / "playbooks/preflight.yml").read_text())
+    assert {"tuning", "synapseai", "fabric", "node_exporter", "trainer"} <= set(asked)
+    assert [role for role in asked if f"../roles/{role}/README.md" not in PAGE.read_text()] == []
+
+
+@pytest.mark.parametrize("quote", ["which may make results better", "Secure Boot is off and"])
+def test_a_message_that_nothing_says_is_found(quote: str) -> None:
+    assert quoted(f'| message | remedy |\n|---|---|\n| "{quote}" | none |') == [quote]
+    assert not any(quote in text for text in said())
