@@ -212,7 +212,7 @@ def runs_through(site: Site, case: Case) -> None:
             status = site.status(node, "demo")
             assert (status["state"], status["step"], status["device"]) == ("finished", STEPS, "hpu"), status
         if case.reboots:
-            assert first.result(node, "Reboot")["rebooted"]
+            assert first.result(node, "tuning : Reboot")["rebooted"]
             assert "iommu=pt intel_iommu=on" in exec_in(site.name, node, "cat", "/proc/cmdline").stdout
     second = play(site, case.arguments, case.variables)
     assert second.returncode == 0, second.messages() or second.output
