@@ -20,7 +20,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils import apt_node
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_packages import preferences
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import Source
 from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints
-from gaudi3_simulator.node import cli, kmod_tools, releases
+from gaudi3_simulator.node import boot_loader, cli, kmod_tools, releases
 from gaudi3_simulator.vendor import catalogue
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -258,6 +258,7 @@ def _install(root: Path, cards: int, driver: bool, passthrough: bool, profile: s
     (root / "etc/default/grub.d/60-host.cfg").write_text(f'GRUB_CMDLINE_LINUX_DEFAULT="{options}"\n')
     (root / "proc/cmdline").write_text(f"BOOT_IMAGE=/vmlinuz root=/dev/sda1 {options}\n")
     with _environment({"GAUDI3_SIMULATOR_ROOT": str(root)}), contextlib.redirect_stdout(io.StringIO()):
+        assert boot_loader.update_grub([]) == 0
         kind = ["--profile", profile, "--board", board]
         assert cli.main(["init", "--node", "gaudi-1", "--cards", str(cards), *kind]) == 0
         assert cli.main(["boot"]) == 0
