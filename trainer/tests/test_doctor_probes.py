@@ -268,6 +268,7 @@ def test_the_probes_compute_on_the_simulated_device(tmp_path: Path, monkeypatch:
     with children.bench(Host(), Options(quick=True, pythons=(sys.executable,))) as place:
         answers = place.single(names)
         ranks = place.group(("collective", "sharded"), 2)
+        restarted = card_sections._elastic(place, 2)
     found = {name: answer["data"] for name, answer in answers.items()}
     assert list(found) == list(names)
     assert found["numbers"]["odd"] == [] and found["numbers"]["identity"]["device_count"] == 2
@@ -283,6 +284,8 @@ def test_the_probes_compute_on_the_simulated_device(tmp_path: Path, monkeypatch:
     assert [child.answers["collective"]["data"]["wrong"] for child in ranks] == [0, 0]
     assert [child.answers["sharded"]["data"]["largest_difference"] < 0.01 for child in ranks] == [True, True]
     assert [child.process.returncode for child in ranks] == [0, 0]
+    assert restarted.odd == []
+    assert restarted.data["ranks"] == [{"rank": rank, "starts": 2, "sum": 3.0} for rank in (0, 1)]
 
 
 @pytest.mark.skipif(not DEVICE.is_dir(), reason="the simulated hpu device is not built")
