@@ -22,7 +22,7 @@ PACKAGE = "gaudi3_doctor"
 #: Where it lies, seen from the collection's folder.
 SOURCES = "trainer/src/gaudi3_scale/doctor"
 #: What the package lets one consent to; a test holds the two together.
-CONSENTS = ("kill-holder", "lost-peer", "part-of-node")
+CONSENTS = ("kill-holder", "lost-peer", "part-of-node", "translated-iommu")
 
 
 class DoctorError(Exception):

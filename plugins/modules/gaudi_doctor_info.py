@@ -33,9 +33,10 @@ options:
       - V(kill-holder) kills a process that holds a card, and tries to get the card again.
       - V(lost-peer) kills and stops one of two processes that exchange data.
       - V(part-of-node) runs collectives over 3, 5, 6 and 7 cards.
+      - V(translated-iommu) computes although the IOMMU translates the cards' addresses, which has brought a host down.
     type: list
     elements: str
-    choices: [kill-holder, lost-peer, part-of-node]
+    choices: [kill-holder, lost-peer, part-of-node, translated-iommu]
     default: []
   quick:
     description: Few repetitions and small tensors, as a rehearsal. The figures answer nothing.

@@ -43,7 +43,7 @@ def test_a_consent_without_cards_is_refused_before_anything_is_examined(cluster:
     run = cluster.play("doctor.yml", doctor_consent=["kill-holder"], doctor_directory=str(cluster.folder / "doctor"))
     assert run.returncode != 0
     assert any(
-        "give a list of kill-holder, lost-peer, part-of-node, together with doctor_cards=true" in line
+        "give a list of kill-holder, lost-peer, part-of-node, translated-iommu, together with doctor_cards=true" in line
         for line in run.messages()
     )
     assert not (cluster.folder / "doctor").exists()

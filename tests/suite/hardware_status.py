@@ -30,7 +30,8 @@ If you own Gaudi nodes, one command collects what this page asks for:
 It changes nothing. Names, addresses, serial numbers and secrets are left out, and the report stays below 1 MB, so that
 you can read it and send it on. `--cards` (`-e doctor_cards=true`) computes on the cards too, which have to be free
 then. What kills or disturbs processes of its own is tried only if you name it: `--consent kill-holder`,
-`--consent lost-peer`, `--consent part-of-node` (`doctor_consent`).
+`--consent lost-peer`, `--consent part-of-node` (`doctor_consent`); so are cards whose addresses the IOMMU translates,
+`--consent translated-iommu`.
 
 ## What was seen where
 

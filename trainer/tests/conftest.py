@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from node_files import Machine
 
 if TYPE_CHECKING:
     from zygote import Client, Started
@@ -46,6 +47,12 @@ SMALL = (
     "data.validation_samples=16",
     "metrics.enabled=false",
 )
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A folder that stands for a node with two cards."""
+    return Machine(tmp_path)
 
 
 def zygote() -> Client:

@@ -192,7 +192,9 @@ def doctor(
     cards: Annotated[bool, typer.Option("--cards", help="Compute on the cards too; they must be free.")] = False,
     consent: Annotated[
         list[str] | None,
-        typer.Option(help="Try this too, with --cards: kill-holder, lost-peer, part-of-node; may be given again."),
+        typer.Option(
+            help="Try this too, with --cards: kill-holder, lost-peer, part-of-node, translated-iommu; may be repeated."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few repetitions and small tensors, as a rehearsal.")] = False,
     user: Annotated[str, typer.Option(help="As root: who runs jobs; the cards are tried as this user.")] = "",

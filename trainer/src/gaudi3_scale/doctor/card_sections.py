@@ -9,29 +9,34 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .cards import held_cards
+from .cards import held_cards, translated
 from .children import PACKAGE, Bench, Child, bench
-from .consented import CONSENTED
-from .host import Host, Options, Result
+from .consented import CONSENTED, Step
+from .host import Host, Options, Result, content, failure
+from .sections import CONSENTS
 
 SINGLE = ("numbers", "first_step", "copies", "types", "attention", "memory", "experts", "compiled")
-ALONE = ("collective", "sharded", "elastic")
 ASK = "computes on the cards, so it needs --cards (doctor_cards)"
+TRANSLATED = "translated-iommu"
+_GRACE = 40.0
+"""Seconds that torchrun and a job get to end in order; torchrun gives its workers 30."""
 Found = tuple[str, Result, float]
 
 
 def on_cards(host: Host, options: Options, say: Callable[[str], None] | None = None) -> Iterator[Found]:
     """Each section of the cards with its result and its seconds."""
-    keys = (*SINGLE, *ALONE)
+    left = [*SINGLE, *(step.key for step in STEPS)]
     why = ASK if not options.cards else _obstacle(host, options)
     if why:
-        yield from ((key, Result(not_tried=why), 0.0) for key in (*keys, *(each.key for each in CONSENTED)))
+        yield from ((key, Result(not_tried=why), 0.0) for key in left)
         return
     try:
         with bench(host, options) as place:
-            yield from _tried(place, options, say or (lambda title: None))
-    except OSError as error:
-        yield from ((key, Result({"error": f"{type(error).__name__}: {error}"}), 0.0) for key in keys)
+            for key, result, seconds in _tried(place, options, say or (lambda title: None)):
+                left.remove(key)
+                yield key, result, seconds
+    except Exception as error:  # whatever a machine that nobody has seen makes of it
+        yield from ((key, failure(error), 0.0) for key in left)
 
 
 def _obstacle(host: Host, options: Options) -> str:
@@ -39,7 +44,15 @@ def _obstacle(host: Host, options: Options) -> str:
     if not host.program(*options.pythons):
         return f"there is no Python at {' or '.join(options.pythons) or 'the given place'}"
     held = held_cards(host)
-    return f"cards are in use ({'; '.join(held)}): stop what uses them" if held else ""
+    if held:
+        return f"cards are in use ({'; '.join(held)}): stop what uses them"
+    spoiled = translated(host)
+    if spoiled and TRANSLATED not in options.consent:
+        return (
+            f"the IOMMU translates addresses of {len(spoiled)} cards, and taking such a card has brought a host down: "
+            f"boot with iommu=pt, or give --consent {TRANSLATED} (doctor_consent)"
+        )
+    return ""
 
 
 def _tried(place: Bench, options: Options, say: Callable[[str], None]) -> Iterator[Found]:
@@ -47,36 +60,25 @@ def _tried(place: Bench, options: Options, say: Callable[[str], None]) -> Iterat
     started = time.monotonic()
     answers = place.single(SINGLE)
     count = _device_count(answers)
-    if "data" in answers["first_step"]:
+    if "data" in answers.get("first_step", {}):
         answers["first_step"]["data"]["trainer"] = _trainer(place)
     for key in SINGLE:
         answer = answers[key]
         yield key, _result(answer), float(answer.get("seconds", time.monotonic() - started))
-    steps: list[tuple[str, Callable[[Bench, int], Result]]] = [
-        ("collective", _collective),
-        ("sharded", _sharded),
-        ("elastic", _elastic),
-    ]
-    for key, step in steps:
-        say(key)
+    for step in STEPS:
         started = time.monotonic()
-        if count < 2:
-            yield key, Result(not_tried=f"needs two cards, and torch counts {count}"), 0.0
+        if step.consent and step.consent not in options.consent:
+            about = CONSENTS[step.consent]
+            result = Result(not_tried=f"{about}, so it needs --consent {step.consent} (doctor_consent)")
+        elif count < step.cards:
+            result = Result(not_tried=f"needs {step.cards} cards, and torch counts {count}")
         else:
-            yield key, step(place, count), time.monotonic() - started
-    for each in CONSENTED:
-        if each.consent not in options.consent:
-            yield (
-                each.key,
-                Result(not_tried=f"{each.about}, so it needs --consent {each.consent} (doctor_consent)"),
-                0.0,
-            )
-        elif count < each.cards:
-            yield each.key, Result(not_tried=f"needs {each.cards} cards, and torch counts {count}"), 0.0
-        else:
-            say(each.key)
-            started = time.monotonic()
-            yield each.key, each.run(place, count), time.monotonic() - started
+            say(step.key)
+            try:
+                result = step.run(place, count)
+            except Exception as error:  # it costs this section alone
+                result = failure(error)
+        yield step.key, result, time.monotonic() - started
 
 
 def _result(answer: dict[str, Any]) -> Result:
@@ -97,11 +99,11 @@ def _device_count(answers: dict[str, dict[str, Any]]) -> int:
 
 def _trainer(place: Bench) -> dict[str, Any]:
     """Two steps of `gaudi3-train fit` on one card, where that Python has the trainer."""
-    probe = place.host.run(
+    found = place.host.run(
         [place.python, "-c", "import importlib.util as u, sys; sys.exit(not u.find_spec('gaudi3_scale'))"],
         30, place.user, place.environment, place.folder,
     )  # fmt: skip
-    if probe.code != 0:
+    if found.code != 0:
         return {"missing": "that Python has no gaudi3_scale"}
     text = place.put("text.txt", b"One sentence after the other makes a text to train on.\n" * 400)
     out = os.path.join(place.folder, "job")
@@ -111,9 +113,9 @@ def _trainer(place: Bench) -> dict[str, Any]:
     )  # fmt: skip
     outcome = place.host.run(
         [place.python, "-m", "gaudi3_scale", "fit", "device=hpu", f"output_dir={out}", f"data.source={text}", *small],
-        place.patience, place.user, place.environment, place.folder,
+        place.patience, place.user, place.environment, place.folder, _GRACE,
     )  # fmt: skip
-    status = place.host.read(os.path.join(out, "status.json")[len(place.host.root) :])
+    status = content(os.path.join(out, "status.json"))
     return {
         "exit_code": outcome.code if outcome.code is not None else -1,
         "seconds": round(outcome.seconds, 2),
@@ -168,20 +170,27 @@ def _elastic(place: Bench, count: int) -> Result:
     outcome = place.host.run(
         [
             place.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1",
-            os.path.join(place.folder, PACKAGE, "elastic.py"), folder,
+            "-m", f"{PACKAGE}.elastic", folder,
         ],
-        place.patience, place.user, place.environment, place.folder,
+        place.patience, place.user, place.environment, place.folder, _GRACE,
     )  # fmt: skip
     found = []
     for path in sorted(glob.glob(os.path.join(folder, "elastic-*.json"))):
-        with open(path, encoding="utf-8") as file:
-            found.append(json.load(file))
+        found.append(json.loads(content(path)))
     result = Result({"ranks": found, "exit_code": outcome.code, "last_words": (outcome.out + outcome.err)[-4000:]})
     if outcome.code != 0:
         result.odd.append(f"torchrun with a restart fails: {outcome.failure}")
     elif [each["sum"] for each in found] != [3.0, 3.0] or {each["starts"] for each in found} != {2}:
         result.odd.append("torchrun ended well, but the workers were not restarted into a working group")
     return result
+
+
+STEPS = (
+    Step("collective", _collective, 2),
+    Step("sharded", _sharded, 2),
+    Step("elastic", _elastic, 2),
+    *CONSENTED,
+)
 
 
 def _answers(child: Child) -> dict[str, Any]:

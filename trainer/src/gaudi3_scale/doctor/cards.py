@@ -34,6 +34,12 @@ def addresses(host: Host) -> list[str]:
     return [name for name in host.names(PCI) if host.value(f"{PCI}/{name}/vendor") == VENDOR]
 
 
+def translated(host: Host) -> list[str]:
+    """PCI addresses of the cards whose memory accesses the IOMMU translates."""
+    types = {address: host.value(f"{PCI}/{address}/iommu_group/type") for address in addresses(host)}
+    return [address for address, kind in types.items() if kind not in (None, "identity")]
+
+
 def accel_names(host: Host) -> dict[str, str]:
     """`accelN` of each PCI address that has a driver."""
     found = {}
@@ -72,10 +78,10 @@ def cards(host: Host, options: Options) -> Result:
     result.data["held"] = held_cards(host)
     if not found:
         result.odd.append("no Gaudi card is on the PCI bus")
-    translated = [each["address"] for each in found if (each["iommu_type"] or "identity") not in ("identity", "none")]
-    if translated:
+    spoiled = translated(host)
+    if spoiled:
         result.odd.append(
-            f"the IOMMU translates addresses of {len(translated)} cards, so results may be wrong: boot with iommu=pt, "
+            f"the IOMMU translates addresses of {len(spoiled)} cards, so results may be wrong: boot with iommu=pt, "
             "and with intel_iommu=on on Intel's processors"
         )
     bare = [each["address"] for each in found if each["accel"] is None]

@@ -7,6 +7,7 @@ import json
 import os
 import pkgutil
 import resource
+import signal
 import socket
 import subprocess
 import time
@@ -14,12 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .host import Host, Options, User, identity, kill, scratch, user_named
+from .host import Host, Options, User, content, create, identity, inherited, kill, scratch, user_named
 from .surroundings import login_variables, variables
 
 PACKAGE = "gaudi3_probes"
 _FILES = ("__init__", "__main__", "base", "single", "group", "hold", "elastic")
 _POLL = 0.05
+_GRACE = 15.0
+"""Seconds in which a process may give its card up in order (`probes.base.LEAVE`) before it is killed."""
+_WITHOUT_A_PEER = 60.0
+"""Seconds for which the others of a group may be silent once one of them has ended before its work was done."""
 
 
 @dataclass
@@ -38,17 +43,17 @@ class Child:
 
     def look(self) -> bool:
         """Read what it has written since; whether that was anything."""
-        with contextlib.suppress(OSError), open(self.out, "rb") as file:
-            file.seek(self._read)
-            new = file.read()
-            whole = new[: new.rfind(b"\n") + 1]
-            self._read += len(whole)
-            for line in whole.splitlines():
+        new = content(self.out, self._read)
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read += len(whole)
+        for line in whole.splitlines():
+            with contextlib.suppress(ValueError):  # a line of something else
                 self._take(json.loads(line))
-            return bool(whole)
-        return False
+        return bool(whole)
 
-    def _take(self, found: dict[str, Any]) -> None:
+    def _take(self, found: Any) -> None:
+        if not isinstance(found, dict):
+            return
         if "begin" in found:
             self.begun = found["begin"]
         elif "name" in found:
@@ -58,9 +63,7 @@ class Child:
 
     def last_words(self) -> str:
         """The end of what it printed."""
-        with contextlib.suppress(OSError), open(self.log, "rb") as file:
-            return file.read()[-3000:].decode(errors="replace")
-        return ""
+        return content(self.log)[-3000:].decode(errors="replace")
 
     def ending(self) -> str:
         """How it ended, for a sentence."""
@@ -84,12 +87,11 @@ class Bench:
             self.put(os.path.join(PACKAGE, f"{name}.py"), source)
         self.environment = self._environment()
 
-    def put(self, name: str, content: bytes) -> str:
+    def put(self, name: str, text: bytes) -> str:
         """Write a file that the user can read; its path."""
         path = os.path.join(self.folder, name)
-        with open(path, "wb") as file:
-            file.write(content)
-        os.chmod(path, 0o644)
+        with create(path) as file:
+            file.write(text)
         return path
 
     @property
@@ -100,7 +102,7 @@ class Bench:
     def _environment(self) -> dict[str, str]:
         """As a job has it: the login's variables of the runtime, and over them those of the unit's files."""
         found = dict(login_variables(self.host, self.options))
-        found.update({name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")})
+        found.update(inherited(self.user))
         for path in self.options.environment_files:
             found.update(variables(self.host.read(path) or ""))
         found.update(HOME=self.folder, HABANA_LOGS=self.folder, XDG_CACHE_HOME=self.folder, PATH=self.host.search)
@@ -123,7 +125,7 @@ class Bench:
         self._number += 1
         out, log = (os.path.join(self.folder, f"{self._number}.{end}") for end in ("json", "log"))
         environment = {**self.environment, **(more or {})}
-        with open(log, "wb") as file:
+        with create(log) as file:
             process = subprocess.Popen(
                 self.command(kind, names, out, **settings), stdin=subprocess.DEVNULL, stdout=file, stderr=file,
                 cwd=self.folder, env=environment, start_new_session=True, **identity(self.user),
@@ -133,21 +135,21 @@ class Bench:
     def follow(self, children: Sequence[Child], patience: float | None = None) -> None:
         """Until all have ended, or none has said anything for too long; then they are killed."""
         limit = self.patience if patience is None else patience
-        deadline = time.monotonic() + limit
+        heard = time.monotonic()
         try:
-            while any(child.process.poll() is None for child in children):
-                heard = [child.look() for child in children]
-                if any(heard):
-                    deadline = time.monotonic() + limit
-                if time.monotonic() > deadline:
+            while True:
+                ended = [child for child in children if child.process.poll() is not None]
+                if sum(child.look() for child in children):
+                    heard = time.monotonic()
+                if len(ended) == len(children):
+                    break
+                if patience is None and not all(child.done for child in ended):
+                    limit = min(limit, _WITHOUT_A_PEER)
+                if time.monotonic() > heard + limit:
                     break
                 time.sleep(_POLL)
         finally:
-            for child in children:
-                child.look()
-                if child.process.poll() is None:
-                    child.killed = True
-                    kill(child.process)
+            end(children)
 
     def single(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Answers of probes of one card. After one that took the process down, the others go on in a new one."""
@@ -180,6 +182,22 @@ class Bench:
             children.append(self.start("group", names, {**{key: str(value) for key, value in more.items()}, **meeting}))
         self.follow(children, patience)
         return children
+
+
+def end(children: Sequence[Child]) -> None:
+    """End those that still run, at the same time: in order if they can, as a card resets after its holder's death."""
+    running = [child for child in children if child.process.poll() is None]
+    for child in running:
+        child.killed = True
+        with contextlib.suppress(OSError):
+            os.killpg(child.process.pid, signal.SIGTERM)
+    deadline = time.monotonic() + _GRACE
+    for child in running:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.process.wait(max(0.0, deadline - time.monotonic()))
+        kill(child.process)
+    for child in children:
+        child.look()
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
@@ -11,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .cards import ACCEL
-from .children import Bench, Child
-from .host import Result, kill
+from .children import Bench, Child, end
+from .host import Result
 
 _OFFSETS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _SIZES = (3, 5, 6, 7)
@@ -20,14 +19,13 @@ _WATCHED = 90.0
 
 
 @dataclass(frozen=True)
-class Consented:
-    """A section that needs a consent."""
+class Step:
+    """A section that is tried after the probes of one card: how, and how many cards and which consent it needs."""
 
     key: str
-    consent: str
-    about: str
-    cards: int
     run: Callable[[Bench, int], Result]
+    cards: int
+    consent: str = ""
 
 
 def killed_holder(place: Bench, count: int) -> Result:
@@ -35,6 +33,7 @@ def killed_holder(place: Bench, count: int) -> Result:
     offsets = _OFFSETS[:2] if place.options.quick else _OFFSETS
     moment = os.path.join(place.folder, f"moment-{time.monotonic_ns()}")
     holder = place.start("hold", ("hold",), role="holder")
+    tries: list[Child] = []
     try:
         _until_begun("hold", [holder], place.patience)
         identity = holder.answers.get("start", {}).get("data")
@@ -44,15 +43,16 @@ def killed_holder(place: Bench, count: int) -> Result:
         # That card or none: with only the first of these the bridge takes any free one in its place.
         choices = ("HLS_MODULE_ID", "HABANA_VISIBLE_MODULES") if card.get("module_id") is not None else ()
         more = {name: str(card["module_id"]) for name in choices}
-        tries = [place.start("hold", ("acquire",), more, role="other", moment=moment, after=each) for each in offsets]
+        for each in offsets:
+            tries.append(place.start("hold", ("acquire",), more, role="other", moment=moment, after=each))
         _until_begun("acquire", tries, place.patience)
         os.kill(holder.process.pid, signal.SIGKILL)
         killed = time.time()
         os.replace(place.put("moment.new", repr(killed).encode()), moment)
         statuses = _watch(place, card, killed, tries)
+        place.follow(tries, 120.0)
     finally:
-        kill(holder.process)
-    place.follow(tries, 120.0)
+        end([holder, *tries])
     answers = [child.answers.get("acquire", {"error": f"the process {child.ending()}"}) for child in tries]
     result = Result({"card": card, "statuses": statuses, "tries": answers})
     got = [each["data"]["began"] for each in answers if each.get("data", {}).get("failure") == ""]
@@ -117,15 +117,12 @@ def _watch(place: Bench, card: dict[str, Any], killed: float, tries: list[Child]
         if any(child.answers.get("acquire", {}).get("data", {}).get("failure") == "" for child in tries):
             break
         time.sleep(0.02)
-    for child in tries:
-        if child.process.poll() is None and "acquire" not in child.answers:
-            with contextlib.suppress(OSError):
-                kill(child.process)
+    end([child for child in tries if "acquire" not in child.answers])
     return found
 
 
 CONSENTED = (
-    Consented("killed_holder", "kill-holder", "kills a process of its own that holds a card", 1, killed_holder),
-    Consented("lost_peer", "lost-peer", "kills one of two processes of its own that exchange data", 2, lost_peer),
-    Consented("part_of_node", "part-of-node", "forms groups that the vendor does not list", 3, part_of_node),
+    Step("killed_holder", killed_holder, 1, "kill-holder"),
+    Step("lost_peer", lost_peer, 2, "lost-peer"),
+    Step("part_of_node", part_of_node, 3, "part-of-node"),
 )

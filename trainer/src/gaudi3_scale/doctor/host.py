@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MAX_TEXT = 64 * 1024
@@ -55,6 +55,11 @@ class Result:
     """Sentences on what is not as it should be."""
     not_tried: str = ""
     """Why the section was left out; empty where it was not."""
+
+
+def failure(error: BaseException) -> Result:
+    """What stands for a section that went wrong."""
+    return Result({"error": f"{type(error).__name__}: {error}"})
 
 
 @dataclass(frozen=True)
@@ -166,28 +171,33 @@ class Host:
         user: User | None = None,
         environment: Mapping[str, str] | None = None,
         folder: str = "/",
+        grace: float = 0.0,
     ) -> Outcome:
-        """Run a program to its end, or until time is up: then it is killed, and not waited for if it does not go."""
+        """Run a program to its end, or until time is up: then it is ended as `kill` does it."""
         started = time.monotonic()
         try:
             process = subprocess.Popen(
                 list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                env=dict(environment) if environment is not None else self.environment(), cwd=folder,
+                env=dict(environment) if environment is not None else self.environment(user), cwd=folder,
                 start_new_session=True, **identity(user),
             )  # fmt: skip
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             return Outcome(None, "", f"cannot be started: {error}", time.monotonic() - started)
         try:
             out, err = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            kill(process)
-            return Outcome(None, "", f"gave no answer in {seconds:g} s", time.monotonic() - started)
+        except subprocess.TimeoutExpired as error:
+            kill(process, grace)
+            out = _text(error.stdout or b"")
+            return Outcome(None, out, f"gave no answer in {seconds:g} s", time.monotonic() - started)
+        except BaseException:  # of this process; in a session of its own, the program does not get a Ctrl-C
+            kill(process, grace)
+            raise
         taken = time.monotonic() - started
         return Outcome(process.returncode, _text(out), _text(err), taken)
 
-    def environment(self, **more: str) -> dict[str, str]:
-        """The caller's own environment, with programs that speak English and hl-smi's output switched on."""
-        return {**os.environ, "PATH": self.search, "LC_ALL": "C", "ENABLE_CONSOLE": "true", **more}
+    def environment(self, user: User | None, **more: str) -> dict[str, str]:
+        """What a user's program inherits, with programs that speak English and hl-smi's output switched on."""
+        return {**inherited(user), "PATH": self.search, "LC_ALL": "C", "ENABLE_CONSOLE": "true", **more}
 
 
 def identity(user: User | None) -> dict[str, Any]:
@@ -197,8 +207,23 @@ def identity(user: User | None) -> dict[str, Any]:
     return {"user": user.uid, "group": user.gid, "extra_groups": list(user.groups)}
 
 
-def kill(process: subprocess.Popen[bytes], patience: float = 5.0) -> None:
-    """End a process and its children. One that the kernel holds does not end, and is left behind."""
+def inherited(user: User | None) -> dict[str, str]:
+    """The caller's variables; nothing of root's for another user, as they may hold passwords and tokens."""
+    if not identity(user):
+        return dict(os.environ)
+    return {name: os.environ[name] for name in ("LANG", "TZ") if name in os.environ}
+
+
+def kill(process: subprocess.Popen[bytes], grace: float = 0.0, patience: float = 5.0) -> None:
+    """End a process and its children: by SIGTERM where there is a grace, then by SIGKILL.
+
+    One that the kernel holds does not end, and is left behind.
+    """
+    if grace:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(grace)
     with contextlib.suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(OSError):
@@ -230,6 +255,27 @@ def scratch(user: User | None) -> Iterator[str]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def create(path: str) -> BinaryIO:
+    """A new file that all may read. Root works in folders of others: no link that they put there is followed."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    os.fchmod(handle, 0o644)  # whatever the umask
+    return os.fdopen(handle, "wb")
+
+
+def content(path: str, start: int = 0) -> bytes:
+    """What such a folder's file holds from there on; nothing where it is no regular file of its own."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return b""
+    with os.fdopen(handle, "rb") as file:
+        file.seek(start)
+        return file.read()
 
 
 def mode_text(mode: int) -> str:

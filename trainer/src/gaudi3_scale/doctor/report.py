@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .card_sections import on_cards
-from .host import Host, Options, Result
+from .host import Host, Options, Result, failure
 from .scrub import scrub, scrubber
 from .sections import CONSENTS, SECTIONS, Section
 
@@ -99,11 +99,6 @@ def _limited(section: Section, host: Host, options: Options) -> dict[str, Any]:
     if not answers:
         return {"state": "failed", "error": f"gave no answer in {SECTION_SECONDS:g} s", "seconds": seconds}
     return _entry(answers[0], seconds)
-
-
-def failure(error: BaseException) -> Result:
-    """What stands for a section that went wrong."""
-    return Result({"error": f"{type(error).__name__}: {error}"})
 
 
 def _entry(result: Result, seconds: float) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 import socket
 from collections.abc import Callable
@@ -26,8 +27,11 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[\w.+/=-]{8,}", re.IGNORECASE)
+# Of an option, one word is the number; of a line or a cell of a table, all that follows.
+_OPTION = re.compile(r"(\b(?:serial|\w{0,20}uuid|asset)\w{0,40}=)[^\s|]+", re.IGNORECASE)
 _SERIAL = re.compile(
-    r"(\b(?:serial|\w{0,20}uuid|unique id|asset)[\w ]{0,40}?\s{0,60}[:=|]\s{0,9})([^|\s][^|\n]*)", re.IGNORECASE
+    r"(\b(?:serial|\w{0,20}uuid|unique id|asset)[\w ]{0,40}?(?:\s{0,60}[:|]|\s{1,60}=)\s{0,9})([^|\s][^|\n]*)",
+    re.IGNORECASE,
 )
 _KEPT_ADDRESSES = ("127.0.0.1", "0.0.0.0", "::", "::1")
 _COMMON = frozenset({"localhost", "localdomain", "broadcasthost", "ubuntu", "debian", "none"})
@@ -51,6 +55,7 @@ def scrubber(host: Host) -> Replace:
         text = _MAIL.sub("<mail>", text)
         text = _BEARER.sub(r"\1 <secret>", text)
         text = _SECRET.sub(r"\1<secret>", text)
+        text = _OPTION.sub(r"\1<number>", text)
         text = _SERIAL.sub(r"\1<number>", text)
         text = _MAC.sub("<mac>", text)
         text = _GUID.sub("<guid>", text)
@@ -67,13 +72,15 @@ def scrubber(host: Host) -> Replace:
 
 
 def scrub(value: Any, replace: Replace) -> Any:
-    """The same value with every text in it replaced, names of keys too."""
+    """The same value with every text in it replaced, names of keys too, as JSON can have it."""
     if isinstance(value, str):
         return replace(value)
     if isinstance(value, dict):
         return {replace(str(key)): scrub(each, replace) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [scrub(each, replace) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no such number
     return value
 
 

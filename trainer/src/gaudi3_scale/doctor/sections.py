@@ -17,8 +17,9 @@ CONSENTS = {
     "kill-holder": "kills a process of its own that holds a card, and tries to get the card again",
     "lost-peer": "kills and stops one of two processes of its own that exchange data, and waits for the other one",
     "part-of-node": "runs collectives over three, five, six and seven cards, which the vendor does not list",
+    "translated-iommu": "takes cards whose addresses the IOMMU translates, which has brought a host down",
 }
-"""What is tried only if it is asked for by name, as it may leave a card in a reset or a process hanging."""
+"""What is tried only if it is asked for by name: it may leave a card in a reset, a process hanging, or more."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,14 @@ from typing import Any
 
 from .host import Host, Options, Result, scratch, user_named
 
-_PACKAGES = ("habanalabs*", "grafana*", "prometheus*", "dkms", "podman", "docker-ce", "rdma-core", "libfabric*")
+_PACKAGES = (
+    "habanalabs*", "grafana*", "prometheus*", "dkms", "podman", "docker-ce", "rdma-core", "libfabric*", "epel-release*",
+    "gpg-pubkey*",
+)  # fmt: skip
 _SOURCES = ("/etc/apt/sources.list.d", "/etc/apt/preferences.d", "/etc/yum.repos.d")
-_INSTALL_LOGS = ("/var/log/dpkg.log", "/var/log/apt/history.log", "/var/log/dnf.rpm.log")
+_INSTALL_LOGS = ("/var/log/dpkg.log", "/var/log/apt/history.log", "/var/log/apt/term.log", "/var/log/dnf.rpm.log")
 _OF_THE_VENDOR = re.compile(r"habana|gaudi|synapse", re.IGNORECASE)
+_INSTALLED = re.compile(r"habana|gaudi|synapse|grafana|epel", re.IGNORECASE)
 _CONFIGURED = ("/etc/modules-load.d", "/etc/modprobe.d", "/etc/ld.so.conf.d")
 _ATTRIBUTES = ("version", "srcversion", "initstate", "refcnt", "taint")
 DISTRIBUTIONS = (
@@ -45,8 +49,8 @@ for name in modules:
 def packages(host: Host, options: Options) -> Result:
     """The vendor's packages and a few beside them, where they come from, and how their installation went."""
     found = _dpkg(host) if host.program("dpkg-query") else _rpm(host) if host.program("rpm") else []
-    logs = {path: _vendor_lines(host.read(path, 4 * 1024 * 1024) or "") for path in _INSTALL_LOGS if host.exists(path)}
-    result = Result({"packages": found, "sources": _texts(host, _SOURCES), "installation_log": logs})
+    logs = {path: _lines(host.read(path, 4 * 1024 * 1024) or "") for path in _INSTALL_LOGS if host.exists(path)}
+    result = Result({"packages": found, "sources": _texts(host, _SOURCES, _INSTALLED), "installation_log": logs})
     if host.program("dkms"):
         result.data["dkms_status"] = host.run(["dkms", "status"], 30).as_dict()
     made = [path for path in host.files_below("/var/lib/dkms") if path.endswith("/make.log") and "habana" in path]
@@ -70,7 +74,8 @@ def modules(host: Host, options: Options) -> Result:
     for name in host.names("/sys/module"):
         if name.startswith(("habanalabs", "hbl", "ib_uverbs")):
             values = {each: host.value(f"/sys/module/{name}/{each}") for each in _ATTRIBUTES}
-            set_to = {each: host.value(f"/sys/module/{name}/parameters/{each}") for each in _parameters(host, name)}
+            folder = f"/sys/module/{name}/parameters"
+            set_to = {each: host.value(f"{folder}/{each}") for each in host.names(folder)}
             loaded[name] = {**{key: value for key, value in values.items() if value is not None}, "parameters": set_to}
     files = []
     for path in host.files_below(f"/lib/modules/{kernel}", 200_000):
@@ -84,7 +89,13 @@ def modules(host: Host, options: Options) -> Result:
         for status in [host.status(path)]
     ]
     result = Result(
-        {"kernel": kernel, "loaded": loaded, "files": files, "firmware": firmware, "texts": _texts(host, _CONFIGURED)}
+        {
+            "kernel": kernel,
+            "loaded": loaded,
+            "files": files,
+            "firmware": firmware,
+            "texts": _texts(host, _CONFIGURED, _OF_THE_VENDOR),
+        }
     )
     if "habanalabs" not in loaded:
         result.odd.append("the driver (module habanalabs) is not loaded")
@@ -104,7 +115,7 @@ def python(host: Host, options: Options) -> Result:
     user = user_named(options.user) if options.user else None
     asked = json.dumps([DISTRIBUTIONS, IMPORTS])
     with scratch(user) as folder:
-        environment = host.environment(HOME=folder, HABANA_LOGS=folder, PYTHONDONTWRITEBYTECODE="1")
+        environment = host.environment(user, HOME=folder, HABANA_LOGS=folder, PYTHONDONTWRITEBYTECODE="1")
         outcome = host.run([interpreter, "-c", _ASK_PYTHON, asked], 300, user, environment, folder)
     said = [line[7:] for line in outcome.out.splitlines() if line.startswith("DOCTOR ")]
     answers: list[dict[str, Any]] = [json.loads(line) for line in said]
@@ -144,20 +155,16 @@ def _rpm(host: Host) -> list[dict[str, str]]:
     ]
 
 
-def _parameters(host: Host, module: str) -> list[str]:
-    return host.names(f"/sys/module/{module}/parameters")
+def _lines(text: str, most: int = 150) -> list[str]:
+    return [line for line in text.splitlines() if _INSTALLED.search(line)][-most:]
 
 
-def _vendor_lines(text: str, most: int = 150) -> list[str]:
-    return [line for line in text.splitlines() if _OF_THE_VENDOR.search(line)][-most:]
-
-
-def _texts(host: Host, folders: tuple[str, ...]) -> dict[str, str]:
-    """Files of these folders that are about the vendor's software, by name or by content."""
+def _texts(host: Host, folders: tuple[str, ...], about: re.Pattern[str]) -> dict[str, str]:
+    """Files of these folders that are about something, by name or by content."""
     found = {}
     for folder in folders:
         for name in host.names(folder):
             text = host.read(f"{folder}/{name}", 8000)
-            if text and (_OF_THE_VENDOR.search(name) or _OF_THE_VENDOR.search(text)):
+            if text and (about.search(name) or about.search(text)):
                 found[f"{folder}/{name}"] = text
     return found

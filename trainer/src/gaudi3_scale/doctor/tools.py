@@ -37,7 +37,7 @@ def hl_smi(host: Host, options: Options) -> Result:
     if program is None:
         return Result(not_tried="there is no hl-smi on the path")
     with scratch(None) as folder:
-        environment = host.environment(HABANA_LOGS=folder)
+        environment = host.environment(None, HABANA_LOGS=folder)
 
         def ask(*arguments: str) -> Outcome:
             return host.run([program, *arguments], 60, None, environment)
@@ -75,7 +75,7 @@ def firmware(host: Host, options: Options) -> Result:
     program = _program(host)
     if program is not None:
         with scratch(None) as folder:
-            environment = host.environment(HABANA_LOGS=folder)
+            environment = host.environment(None, HABANA_LOGS=folder)
             result.data["hl_smi"] = host.run([program, "--fw-versions"], 60, None, environment).as_dict()
     loader = host.program("hl-fw-loader")
     if loader is not None:
@@ -116,7 +116,7 @@ def power(host: Host, options: Options) -> Result:
     }
     found: dict[str, Outcome] = {}
     with scratch(None) as folder:
-        environment = host.environment(HABANA_LOGS=folder)
+        environment = host.environment(None, HABANA_LOGS=folder)
 
         def ask(name: str, arguments: list[str]) -> None:
             found[name] = host.run([program, *arguments], 60, None, environment)
@@ -176,7 +176,7 @@ def _as_users(host: Host, options: Options, program: str) -> dict[str, dict[str,
         if user is None:
             continue
         with scratch(user) as folder:
-            outcome = host.run([program, "-L"], 60, user, host.environment(HABANA_LOGS=folder, HOME=folder))
+            outcome = host.run([program, "-L"], 60, user, host.environment(user, HABANA_LOGS=folder, HOME=folder))
         found[name] = {
             "failure": outcome.failure,
             "seconds": round(outcome.seconds, 3),

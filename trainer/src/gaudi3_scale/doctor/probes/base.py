@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import importlib.metadata
 import json
 import os
+import re
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+PATIENCE = 120.0
+"""Seconds for which a card that cannot be had is asked for again; a job's own patience is 60 s."""
+PAUSE = 1.0
+REFUSED = "device acquire failed"
+"""Of Synapse's texts, what all failures to get a card have in common."""
+LEAVE = 10.0
+"""Seconds that the functions registered for the end of the process get."""
 
 
 class Lines:
@@ -55,7 +66,6 @@ class Card:
     device: Any
     scale: float
     """1 for the sizes that are meant, less for a quick look."""
-    settings: dict[str, Any] = field(default_factory=dict)
     identity: dict[str, Any] = field(default_factory=dict)
 
     def size(self, full: int, least: int = 8) -> int:
@@ -80,44 +90,97 @@ class Card:
         function()
         return min(self.seconds(function) for _ in range(times))
 
+    def free(self) -> int:
+        """Bytes of the card that nothing uses, once it has done all that was asked of it."""
+        self.wait()
+        return int(self.hpu.mem_get_info()[0])
 
-def load(settings: dict[str, Any], launched: bool = False) -> Card:
-    """Import torch and the vendor's plugin, and take a card."""
-    # Releases and readers of the variable disagree on its default; 0 is eager mode.
-    os.environ.setdefault("PT_HPU_LAZY_MODE", "0")
-    import torch
 
+def load(settings: dict[str, Any], first: str = "core") -> Card:
+    """Import torch and the vendor's plugin, that part of it first, and take a card."""
     times = {}
-    for name in ("habana_frameworks.torch.core", "habana_frameworks.torch.hpu"):
+    names = ["torch", *(f"habana_frameworks.torch.{name}" for name in dict.fromkeys((first, "core", "hpu")))]
+    for name in names:
         started = time.monotonic()
         importlib.import_module(name)
         times[name] = round(time.monotonic() - started, 3)
-    if launched:
-        importlib.import_module("habana_frameworks.torch.distributed.hccl")
+    torch = importlib.import_module("torch")
     hpu = importlib.import_module("habana_frameworks.torch.hpu")
     core = importlib.import_module("habana_frameworks.torch.core")
     if not hpu.is_available():
         raise RuntimeError("habana_frameworks.torch.hpu.is_available() is False: the plugin finds no card")
+    pages = free_huge_pages()
     started = time.monotonic()
+    refusals = acquired(hpu.init)
     device = torch.device("hpu", 0)
-    first = torch.ones(8, device=device) + 1
+    first_sum = torch.ones(8, device=device) + 1
     hpu.synchronize()
-    if first.cpu().tolist() != [2.0] * 8:
-        raise RuntimeError(f"one and one are {first.cpu().tolist()} on the card")
-    card = Card(torch, hpu, core, device, float(settings.get("scale", 1.0)), settings)
+    if first_sum.cpu().tolist() != [2.0] * 8:
+        raise RuntimeError(f"one and one are {first_sum.cpu().tolist()} on the card")
+    card = Card(torch, hpu, core, device, float(settings.get("scale", 1.0)))
     card.identity = {
         "device_count": hpu.device_count(),
         "device_name": hpu.get_device_name(),
         "properties": _said(lambda: str(hpu.get_device_properties(0))),
         "acquired_in_seconds": round(time.monotonic() - started, 3),
+        "refusals": refusals,
+        "free_huge_pages": {"before": pages, "after": free_huge_pages()},
         "import_seconds": times,
         "torch": torch.__version__,
         "plugin": _said(lambda: importlib.metadata.version("habana-torch-plugin")),
         "python": sys.version.split()[0],
-        "lazy_mode": os.environ["PT_HPU_LAZY_MODE"],
+        "lazy_mode": os.environ.get("PT_HPU_LAZY_MODE"),
         **which_card(),
     }
     return card
+
+
+def acquired(init: Callable[[], None]) -> dict[str, Any]:
+    """Call `init`, which takes a card into use, until it succeeds: how often it was refused, and why.
+
+    A card resets after its last holder died. The trainer's `gaudi3_scale.acquire` waits in the same way, but that
+    package need not be in the Python that has torch.
+    """
+    begun = time.monotonic()
+    count, text = 0, ""
+    while True:
+        try:
+            init()
+            return {"count": count, "last": text} if count else {"count": 0}
+        except RuntimeError as error:
+            if REFUSED not in str(error).lower() or time.monotonic() - begun >= PATIENCE:
+                raise
+            count, text = count + 1, str(error)[:600]
+            time.sleep(PAUSE)
+
+
+def leave(code: int = 0) -> NoReturn:
+    """End this process at once, after its card was given up in order.
+
+    The destructors of a half-loaded runtime, or of a process group whose peer is gone, may wait for ever. But the
+    bridge gives a card up from Python's exit functions (utils/library_loader.py of HabanaAI/gaudi-pytorch-bridge 1.19),
+    and the card of a process that ends without them resets. So these are run, for a limited time, and nothing else is.
+    """
+    ending = threading.Thread(target=atexit._run_exitfuncs, name="exit", daemon=True)
+    ending.start()
+    ending.join(LEAVE)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
+def sleep_while_watched(seconds: float = 3600.0) -> None:
+    """Wait to be ended by the process that started this one, and no longer than that one lives."""
+    parent = os.getppid()
+    deadline = time.monotonic() + seconds
+    while os.getppid() == parent and time.monotonic() < deadline:
+        time.sleep(0.2)
+
+
+def free_huge_pages() -> int | None:
+    """Of the machine, now."""
+    match = re.search(r"^HugePages_Free:\s+(\d+)", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return int(match.group(1)) if match else None
 
 
 def which_card() -> dict[str, Any]:

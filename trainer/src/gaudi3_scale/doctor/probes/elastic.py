@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from .base import acquired, leave
+
 
 def main(folder: str) -> None:
     """Count the starts of this worker in a file of its rank."""
@@ -22,11 +24,13 @@ def main(folder: str) -> None:
     importlib.import_module("habana_frameworks.torch.core")
     importlib.import_module("habana_frameworks.torch.distributed.hccl")
     torch.distributed.init_process_group("hccl")
+    # After the others are there: torchrun ends a worker that waits for them, and a card that it held would reset.
+    acquired(importlib.import_module("habana_frameworks.torch.hpu").init)
     value = torch.full((8,), float(rank + 1), device="hpu")
     torch.distributed.all_reduce(value)
     found = {"rank": rank, "starts": starts, "sum": float(value[0].cpu())}
     (Path(folder) / f"elastic-{rank}.json").write_text(json.dumps(found))
-    os._exit(0)
+    leave()
 
 
 if __name__ == "__main__":

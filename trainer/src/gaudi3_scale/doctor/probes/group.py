@@ -5,28 +5,20 @@ from __future__ import annotations
 import importlib
 import os
 import signal
-import sys
 import time
 from functools import partial
 from typing import Any
 
-from .base import Card, load
+from .base import Card, load, sleep_while_watched
 
 
 def start(settings: dict[str, Any]) -> Card:
     """Take the card of this rank, and meet the others."""
-    importlib.import_module("habana_frameworks.torch.distributed.hccl")  # before a card is taken: it chooses which
-    card = load(settings, launched=True)
+    card = load(settings, first="distributed.hccl")  # its import chooses the card
     started = time.monotonic()
     card.torch.distributed.init_process_group("hccl")
     card.identity["met_in_seconds"] = round(time.monotonic() - started, 3)
     return card
-
-
-def stop(card: Card) -> None:
-    """Leave at once: the end of a process group may wait for a peer that is gone."""
-    sys.stdout.flush()
-    os._exit(0)
 
 
 def collective(card: Card) -> dict[str, Any]:
@@ -34,6 +26,7 @@ def collective(card: Card) -> dict[str, Any]:
     torch, dist = card.torch, card.torch.distributed
     rank, size = dist.get_rank(), dist.get_world_size()
     values = torch.full((1024,), float(rank + 1), device=card.device)
+    free = card.free()
     first = card.seconds(lambda: dist.all_reduce(values))
     expected = size * (size + 1) / 2
     wrong = int((values.cpu() != expected).sum())
@@ -42,7 +35,14 @@ def collective(card: Card) -> dict[str, Any]:
         count = card.size(elements)
         tensor = torch.ones(count, device=card.device)
         times[str(count * 4)] = card.best(partial(dist.all_reduce, tensor), 5)
-    return {"rank": rank, "world_size": size, "wrong": wrong, "first_seconds": first, "seconds_by_bytes": times}
+    return {
+        "rank": rank,
+        "world_size": size,
+        "wrong": wrong,
+        "first_seconds": first,
+        "seconds_by_bytes": times,
+        "free_bytes": {"before": free, "after": card.free()},
+    }
 
 
 def sharded(card: Card) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def killed_peer(card: Card) -> dict[str, Any]:
 
 def stopped_peer(card: Card) -> dict[str, Any]:
     """What a collective says, and when, while its peer does not take part; the one that starts this ends it."""
-    return _without_peer(card, lambda: time.sleep(3600))
+    return _without_peer(card, sleep_while_watched)
 
 
 def _without_peer(card: Card, leave: Any) -> dict[str, Any]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from .base import Card, load, which_card
+from .base import Card, load, sleep_while_watched, which_card
 
 
 def start(settings: dict[str, Any]) -> dict[str, Any]:
@@ -23,15 +21,9 @@ def start(settings: dict[str, Any]) -> dict[str, Any]:
     return {"settings": settings}
 
 
-def stop(started: dict[str, Any]) -> None:
-    """Leave at once."""
-    sys.stdout.flush()
-    os._exit(0)
-
-
 def hold(started: dict[str, Any]) -> None:
-    """Keep the card, until somebody kills this process."""
-    time.sleep(3600)
+    """Keep the card, until the one that started this process kills it."""
+    sleep_while_watched()
 
 
 def acquire(started: dict[str, Any]) -> dict[str, Any]:

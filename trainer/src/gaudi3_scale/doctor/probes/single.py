@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
-import sys
 import time
 from functools import partial
 from typing import Any
@@ -16,12 +14,6 @@ from .base import Card, attempt, load
 def start(settings: dict[str, Any]) -> Card:
     """Take a card."""
     return load(settings)
-
-
-def stop(card: Card) -> None:
-    """Leave at once: destructors of a half-loaded runtime may wait for ever."""
-    sys.stdout.flush()
-    os._exit(0)
 
 
 def numbers(card: Card) -> dict[str, Any]:
@@ -63,7 +55,7 @@ def numbers(card: Card) -> dict[str, Any]:
 def first_step(card: Card) -> dict[str, Any]:
     """Three steps of a small model on the card and on the CPU, then one of transformers' Llama."""
     found: dict[str, Any] = {"plain": _steps(card)}
-    found["transformers"] = attempt(lambda: _llama(card))
+    found["transformers"] = attempt(partial(_language_model, card, "Llama"))
     found["odd"] = [
         f"{name}: {each['error']}" for name, each in found.items() if isinstance(each, dict) and "error" in each
     ]
@@ -230,7 +222,7 @@ def memory(card: Card) -> dict[str, Any]:
 
 
 def experts(card: Card) -> dict[str, Any]:
-    """Grouped matrix products in torch's own forms, and one layer of transformers' mixture of experts."""
+    """Grouped matrix products in torch's forms, whether the bridge has one, and one layer of transformers' Mixtral."""
     torch = card.torch
     width, count = card.size(1024, 64), 4
     tokens = torch.randn(64, width, device=card.device, dtype=torch.bfloat16)
@@ -252,12 +244,8 @@ def experts(card: Card) -> dict[str, Any]:
             return {"largest_difference": difference, "seconds": card.best(lambda: form(tokens, weights, offs=ends))}
 
         found["forms"][name] = attempt(call)
-    found["habana"] = attempt(
-        lambda: (
-            sorted(name for name in dir(torch.ops.hpu) if "mixture" in name or "moe" in name)
-            or bool(getattr(torch.ops.hpu, "mixture_of_experts", None))
-        )
-    )
+    found["habana_mixture_of_experts"] = hasattr(torch.ops.hpu, "mixture_of_experts")
+    found["layer"] = attempt(partial(_language_model, card, "Mixtral", num_hidden_layers=1, num_local_experts=count))
     return found
 
 
@@ -268,6 +256,7 @@ def compiled(card: Card) -> dict[str, Any]:
     model = _model(torch, card.size(512, 32)).to(card.device)
     batch = torch.randn(16, card.size(512, 32), device=card.device)
     plain = model(batch).detach().cpu()
+    free = card.free()
     counters.clear()
     fast = torch.compile(model, backend="hpu_backend")
     first = card.seconds(lambda: fast(batch).sum().backward())
@@ -277,6 +266,7 @@ def compiled(card: Card) -> dict[str, Any]:
         "first_seconds": first,
         "next_seconds": again,
         "largest_difference": difference,
+        "free_bytes": {"before": free, "after": card.free()},
         "graphs": dict(counters["stats"]),
         "breaks": {str(name)[:300]: count for name, count in list(counters["graph_break"].items())[:10]},
     }
@@ -318,17 +308,17 @@ def _steps(card: Card) -> dict[str, Any]:
     return {"losses": losses, "seconds": seconds, "largest_difference": worst}
 
 
-def _llama(card: Card) -> dict[str, Any]:
+def _language_model(card: Card, name: str, **more: int) -> dict[str, Any]:
     if importlib.util.find_spec("transformers") is None:
         return {"missing": "transformers is not installed"}
     started = time.perf_counter()
     transformers = importlib.import_module("transformers")
     imported = time.perf_counter() - started
     torch = card.torch
-    config = transformers.LlamaConfig(
-        vocab_size=256, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4
-    )
-    model = transformers.LlamaForCausalLM(config).to(card.device)
+    small = {"vocab_size": 256, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
+    small.update(num_attention_heads=4, num_key_value_heads=4, **more)
+    config = getattr(transformers, f"{name}Config")(**small)
+    model = getattr(transformers, f"{name}ForCausalLM")(config).to(card.device)
     tokens = torch.randint(0, 256, (2, 64)).to(card.device)
     loss = model(input_ids=tokens, labels=tokens).loss
     loss.backward()
