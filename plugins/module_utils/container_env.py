@@ -118,7 +118,8 @@ class ContainerEnv(TrainerEnv):
         """InstallError where jobs, which run as this user, cannot import what they compute with."""
         imports = ", ".join(names)
         uid, _groups = numbers_of(user)
-        argv = [self.interpreter, "-I", "-c", f"import {imports}"]
+        # Not isolated: the image's own PYTHONPATH is part of it.
+        argv = [self.interpreter, "-c", f"import {imports}"]
         trouble = f"{user} cannot import {imports} in the image {self._container.image}"
         environ = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "HABANA_LOGS": "/tmp"}
         self._check(self._inside(argv, environ_update=environ, user=str(uid)), trouble)
