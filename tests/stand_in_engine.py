@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -69,3 +70,25 @@ def pulled(folder: Path, image: str, content: str = "0123456789abcdef") -> None:
     """The engine has an image."""
     (folder / "images").mkdir(parents=True, exist_ok=True)
     (folder / "images" / image.replace("/", "%")).write_text(content)
+
+
+def image_python(folder: Path, **packages: str) -> Path:
+    """The Python of an image, with empty packages of these versions."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", folder], check=True)
+    for name, version in packages.items():
+        give(folder, name, version)
+    return folder / "bin/python"
+
+
+def give(image: Path, name: str, version: str, *modules: str) -> None:
+    """Put an empty package into an image, in the place of another version."""
+    (packages,) = image.glob("lib/*/site-packages")
+    for old in packages.glob(f"{name}-*.dist-info"):
+        (old / "METADATA").unlink()
+        old.rmdir()
+    for module in modules or (name,):
+        (packages / module).mkdir(exist_ok=True)
+        (packages / module / "__init__.py").touch()
+    about = packages / f"{name}-{version}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")

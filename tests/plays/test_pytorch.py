@@ -80,7 +80,7 @@ def test_a_second_run_changes_nothing_and_asks_nobody(site: Cluster, first: Play
 
 def test_what_is_in_the_way_stops_all_before_the_first_change(cluster: Cluster, vendor: Vendor) -> None:
     """Each node for a reason of its own, and the one that is well, too."""
-    cluster.gaudi(4, cards=1)
+    cluster.gaudi(5, cards=1)
     jammy = cluster["gaudi-2"].folder / "jammy"
     jammy.write_text(JAMMY)
     jammy.chmod(0o755)
@@ -90,11 +90,16 @@ def test_what_is_in_the_way_stops_all_before_the_first_change(cluster: Cluster, 
         cluster.variables["gaudi-2"]["pytorch_python"] = str(jammy)
         cluster.variables["gaudi-3"]["pytorch_repository_url"] = "http://127.0.0.1:9/pt"
         cluster.variables["gaudi-4"].update(pytorch_state="preinstalled", pytorch_python="/usr/bin/python3")
+        cluster.variables["gaudi-5"].update(pytorch_release="1.24.0-1007", synapseai_release="1.23.0-695")
         run = cluster.play("site.yml", "--tags", "tuning,pytorch")
     assert run.returncode != 0
     assert run.changed() == set()
     told = {host: result["msg"] for host, _name, result in run.results() if result.get("failed")}
-    assert sorted(told) == ["gaudi-2", "gaudi-3", "gaudi-4"]
+    assert sorted(told) == ["gaudi-2", "gaudi-3", "gaudi-4", "gaudi-5"]
+    assert told["gaudi-5"] == (
+        "pytorch_release is 1.24.0-1007, but the driver's release is 1.23.0-695, and both have to be the same: leave "
+        "pytorch_release out, or set synapseai_release to 1.24.0-1007."
+    )
     assert told["gaudi-2"].startswith(
         "Ubuntu 22.04's Python 3.10 is too old for the trainer, which needs 3.11 or newer:"
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -44,28 +43,10 @@ class Node:
         self.index = index
         self.root = closed / "container/0123456789ab"
         self.image = folder / "image"
-        subprocess.run(
-            [sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", self.image], check=True
+        python = stand_in_engine.image_python(
+            self.image, torch=TORCH, habana_torch_plugin="1.23.0.695+gaudi3.simulator", filelock="4.2.11"
         )
-        for name, version, code in (
-            ("torch", TORCH, ""),
-            ("habana_torch_plugin", "1.23.0.695+gaudi3.simulator", ""),
-            ("filelock", "4.2.11", ""),
-        ):
-            self.give(name, version, code)
-        self.program = stand_in_engine.make(folder / "podman", folder / "engine", str(self.image / "bin/python"))
-
-    def give(self, name: str, version: str, code: str = "") -> None:
-        """Put a package into the image."""
-        (packages,) = self.image.glob("lib/*/site-packages")
-        for old in packages.glob(f"{name}-*.dist-info"):
-            (old / "METADATA").unlink()
-            old.rmdir()
-        (packages / name).mkdir(exist_ok=True)
-        (packages / name / "__init__.py").write_text(code)
-        about = packages / f"{name}-{version}.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        self.program = stand_in_engine.make(folder / "podman", folder / "engine", str(python))
 
     def install(self, wheel: str, check: bool = False, **options: Any) -> dict[str, Any]:
         container = {"image": IMAGE, "release": "1.23.0-695", "requirements": self.pins, **options.pop("container", {})}
@@ -129,7 +110,7 @@ def test_the_image_s_torch_and_what_it_lacks(node: Node) -> None:
 
     # Another image under the same name gets an environment of its own.
     stand_in_engine.pulled(node.folder / "engine", IMAGE, "another")
-    node.give("rich", "14.0.0")
+    stand_in_engine.give(node.image, "rich", "14.0.0")
     assert node.install(wheel)["done"] == ["venv", "dependencies", "trainer"]
     assert node.own() == {"lightning"} and node.versions()["rich"] == "14.0.0"
 
@@ -153,7 +134,7 @@ def test_what_is_wrong_with_an_image_is_said_in_one_sentence(node: Node) -> None
     assert said(container={"requirements": ["torch==2.13.0"]}) == (
         "pytorch_requirements has torch, which only the vendor's tarball may bring: take it out of the list."
     )
-    node.give("rich", "13.0.0")
+    stand_in_engine.give(node.image, "rich", "13.0.0")
     assert said().startswith(f"The trainer needs rich>=14 (found 13.0.0) in the image {IMAGE}: take an image without")
-    node.give("torch", "2.7.1")
+    stand_in_engine.give(node.image, "torch", "2.7.1")
     assert said().startswith(f"The trainer needs torch>=2.9.0a0 (found 2.7.1) in the image {IMAGE}, whose PyTorch is")
