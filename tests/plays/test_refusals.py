@@ -110,7 +110,7 @@ TRAINER: Cases = {
     ),
     "image": (
         {"trainer_runtime": "container", "trainer_container_image": "registry:5000/job:1.22.0-740"},
-        "trainer_runtime is container, and the container image registry:5000/job:1.22.0-740 is of release 1.22.0-740, "
+        "The container image registry:5000/job:1.22.0-740 is of release 1.22.0-740, "
         "but the driver's is 1.23.0-695, and both have to be the same: take the image of 1.23.0-695, or set "
         "synapseai_release to 1.22.0-740.",
     ),
