@@ -14,7 +14,8 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare test lint hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants proof-strictness proof-operators proof-torch-versions strictness contract system molecule-test molecule sanity artifact build bench clean help
+	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants proof-strictness proof-operators proof-torch-versions \
+	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -146,6 +147,14 @@ proof-torch-versions: $(VENV)/.dev
 			--python-version=3.12 --platform=manylinux_2_28_aarch64 --dest=$(TORCH_WHEELS) torch==$$version || exit 1; \
 	done
 	cd trainer && GAUDI3_PROOF=torch-versions pytest -v -m "proof or not proof" tests/test_torch_versions.py
+
+# site.yml on every operating system, place and card that nodes are simulated with: as root, one cluster after another.
+# Builds the node images that are missing.
+proof-os-matrix: $(VENV)/.dev
+	gaudi3-simulator prepare
+	GAUDI3_PROOF=os-matrix pytest -v -s -m "proof or not proof" tests/system/test_os_matrix.py
+
+os-matrix: proof-os-matrix
 
 # Programs of other people on the simulated device and node, and docs/contract.md. Repositories are read from the folder
 # CONTRACT_SOURCES, laid out as OWNER/NAME. ROWS= runs some rows alone. A row that held with the same sources is not run again.

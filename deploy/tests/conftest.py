@@ -24,6 +24,16 @@ variable "image" {
   type    = string
   default = "one"
 }
+variable "jump_host" {
+  type    = string
+  default = "me@gate"
+}
+check "way_in" {
+  assert {
+    condition     = var.jump_host != ""
+    error_message = "Nobody reaches ${var.name}: set jump_host."
+  }
+}
 locals { nodes = toset([for n in range(var.cluster_size / 8) : "${var.name}-gaudi-${n}"]) }
 resource "terraform_data" "node" {
   for_each         = local.nodes

@@ -91,6 +91,18 @@ def test_nothing_is_made_without_consent(deploy: Deploy) -> None:
     assert not list((deploy.deployments / "demo").glob("plan*"))  # it would hold the variables
 
 
+def test_nodes_without_a_way_in_are_told_of_before_and_after_they_are_made(deploy: Deploy) -> None:
+    warning = "warning: Nobody reaches demo: set jump_host."
+    said = deploy.run(*NEW, "--var", 'jump_host=""', code=2)
+    assert said.index(warning) < said.index("Nobody is there to be asked")
+    said = deploy.run("up", "demo", "--yes")
+    assert said.count(warning) == 2
+    assert said.splitlines()[-2:] == [warning, "next: gaudi3-deploy site demo"]
+    assert warning in deploy.run("up", "demo")  # nothing to change, and still nobody reaches them
+    assert "warning" not in deploy.run("plan", "demo", "--var", "jump_host=me@gate")
+    assert "warning" not in deploy.run("down", "demo", "--yes")
+
+
 def test_running_nodes_are_not_replaced_unasked(deploy: Deploy) -> None:
     deploy.run(*NEW, "--yes")
     before = deploy.state()

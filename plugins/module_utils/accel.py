@@ -44,6 +44,17 @@ class User:
         return f"{self.pid} ({self.command}{', control devices only' if self.control else ''})"
 
 
+@dataclass(frozen=True)
+class ExternalPort:
+    """The network device of a card's external port."""
+
+    name: str
+    bus_id: str
+    port: int | None
+    mac: str | None
+    state: str | None
+
+
 def devices(sysfs: str = "/sys") -> list[Device]:
     """Every device of the accel class that has a status."""
     root = os.path.join(sysfs, "class", "accel")
@@ -100,24 +111,36 @@ def trouble(found: list[Device], cards: int) -> str:
     return f"{good} of {cards} cards are {OPERATIONAL} ({', '.join(bad)}); see dmesg, then reboot or service the node."
 
 
-def external_ports(bus_ids: list[str], sysfs: str = "/sys") -> list[str]:
-    """Folders of the network devices that the driver has made for external ports."""
-    return [
-        os.path.join(sysfs, "bus", "pci", "devices", bus_id, "net", port)
-        for bus_id in bus_ids
-        for port in listing(sysfs, "bus", "pci", "devices", bus_id, "net")
-    ]
+def external_ports(bus_ids: list[str], sysfs: str = "/sys") -> list[ExternalPort]:
+    """The network devices below the cards: their external ports, once the driver is loaded."""
+    ports = []
+    for bus_id in bus_ids:
+        folder = _ports_folder(bus_id, sysfs)
+        for name in listing(folder):
+            number = read(folder, name, "dev_port") or ""
+            ports.append(
+                ExternalPort(
+                    name,
+                    bus_id,
+                    int(number) if number.isdigit() else None,
+                    (read(folder, name, "address") or "").lower() or None,
+                    read(folder, name, "operstate"),
+                )
+            )
+    return ports
 
 
 def external_ports_down(bus_ids: list[str], sysfs: str = "/sys") -> bool:
     """Whether the driver has made external ports and none of them was brought up since."""
     ports = external_ports(bus_ids, sysfs)
-    return bool(ports) and not any(_brought_up(port) for port in ports)
+    return bool(ports) and not any(_brought_up(port, sysfs) for port in ports)
 
 
-def _brought_up(port: str) -> bool:
+def _ports_folder(bus_id: str, sysfs: str) -> str:
+    return os.path.join(sysfs, "bus", "pci", "devices", bus_id, "net")
+
+
+def _brought_up(port: ExternalPort, sysfs: str) -> bool:
     """By the administrative flag, which a missing cable does not change; without one, by the state."""
-    flags = read(port, "flags")
-    if flags is None:
-        return read(port, "operstate") != "down"
-    return bool(int(flags, 16) & _UP)
+    flags = read(_ports_folder(port.bus_id, sysfs), port.name, "flags")
+    return port.state != "down" if flags is None else bool(int(flags, 16) & _UP)

@@ -13,7 +13,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.pci import PciCard, listing, read
+from ansible_collections.gaudi3.scale.plugins.module_utils.accel import ExternalPort
+from ansible_collections.gaudi3.scale.plugins.module_utils.pci import PciCard, listing
 
 KINDS = ("gaudi", "host_nic", "host_tcp", "efa", "none")
 _PCIE_CARDS = ("HL-288", "HL-338")
@@ -26,17 +27,6 @@ class RdmaDevice:
     name: str
     driver: str | None
     kind: str
-
-
-@dataclass(frozen=True)
-class ExternalPort:
-    """The network device of a card's external port."""
-
-    name: str
-    bus_id: str
-    port: int | None
-    mac: str | None
-    state: str | None
 
 
 @dataclass(frozen=True)
@@ -65,25 +55,6 @@ def _kind(name: str, driver: str | None) -> str:
     if driver is None:
         return "other"  # made by software, such as rxe
     return "efa" if driver == "efa" else "host_nic"
-
-
-def external_ports(cards: list[PciCard], sysfs: str = "/sys") -> list[ExternalPort]:
-    """The network devices below the cards: their external ports, once the driver is loaded."""
-    ports = []
-    for card in cards:
-        folder = os.path.join(sysfs, "bus", "pci", "devices", card.bus_id, "net")
-        for name in listing(folder):
-            number = read(folder, name, "dev_port") or ""
-            ports.append(
-                ExternalPort(
-                    name,
-                    card.bus_id,
-                    int(number) if number.isdigit() else None,
-                    (read(folder, name, "address") or "").lower() or None,
-                    read(folder, name, "operstate"),
-                )
-            )
-    return ports
 
 
 def choose(

@@ -48,6 +48,7 @@ _CARD = re.compile(r"^\[\s*\d+\] AIP \((accel\d+)\) ([0-9a-fA-F:.]+)\s*$")
 _FIRMWARE = re.compile(r"^(?:Firmware \[(\w+)\]|(CPLD)) Version$")
 _FIRMWARE_NAME = re.compile(r"hl-gaudi\d?-[\w.]+-fw-[\w.-]+")
 _PORT = re.compile(r"^port\s+(\d+)\s*:\s*(\S+)\s*$")
+_PORT_HEAD = re.compile(r"^port\s+(\d+)\s*:$")
 
 
 class HlSmiError(Exception):
@@ -87,11 +88,12 @@ class Log:
 
 @dataclass(frozen=True)
 class Port:
-    """One network port of a card; ``link`` is None where it was not asked for."""
+    """One network port of a card; what was not asked for is None. ``counters`` are cells under the tool's own names."""
 
     port: int
     type: str
     link: str | None = None
+    counters: dict[str, str] | None = None
 
 
 def quote(line: str, limit: int = 80) -> str:
@@ -114,6 +116,15 @@ def number(cell: str | None, name: str) -> int | None:
     if not match:
         raise HlSmiError(f"field {name} is {quote(cell)} where a number was expected")
     return int(match.group(1))
+
+
+def read_number(cell: str | None, name: str, bus_id: str, odd: list[OddCell]) -> int | None:
+    """A cell's whole number; one that cannot be read is None and goes into ``odd``."""
+    try:
+        return number(cell, name)
+    except HlSmiError:
+        odd.append(OddCell(name, bus_id, cell or ""))
+        return None
 
 
 def parse_csv(output: str, fields: tuple[str, ...]) -> list[dict[str, str]]:
@@ -212,6 +223,28 @@ def parse_links(output: str) -> dict[int, str]:
     return links
 
 
+def parse_counters(output: str) -> dict[int, dict[str, str]]:
+    """The lines of ``-n stats``: ``port 0:`` and below it ``<tab>pcs_local_faults: 0``, as cells by port.
+
+    Which counters there are is the tool's affair: no complete list is public.
+    """
+    ports: dict[int, dict[str, str]] = {}
+    current: dict[str, str] | None = None
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    if not any(map(_PORT_HEAD.match, lines)):
+        raise HlSmiError(f"counters of ports were expected and {quote(lines[0] if lines else '')} was printed")
+    for line in lines:
+        head = _PORT_HEAD.match(line)
+        name, colon, cell = (part.strip() for part in line.rpartition(":"))
+        if head:
+            current = ports[int(head.group(1))] = {}
+        elif colon and current is not None:
+            current[name] = cell
+        else:
+            raise HlSmiError(f"{quote(line)} is not a line of a port's counters")
+    return ports
+
+
 def release_of(driver_version: str | None) -> str | None:
     """``1.23.0`` of ``1.23.0-2eae87a``: the only part which compares with a package's version."""
     match = re.match(r"\d+\.\d+\.\d+", driver_version or "")
@@ -232,14 +265,10 @@ def card_facts(
     """One card's facts from its csv row, with what the detail log and the port lists add; odd cells go into ``odd``."""
     require_identity(row)
     bus_id = row["bus_id"].lower()
+    strange = [] if odd is None else odd
 
     def read(cell: str | None, name: str) -> int | None:
-        try:
-            return number(cell, name)
-        except HlSmiError:
-            if odd is not None:
-                odd.append(OddCell(name, bus_id, cell or ""))
-            return None
+        return read_number(cell, name, bus_id, strange)
 
     def value(name: str) -> int | None:
         return read(row.get(name), name)
@@ -291,7 +320,18 @@ def card_facts(
         facts.update(power_rails_w=rails, power_total_w=total_power(rails))
         facts["rows_pending"] = {"yes": True, "no": False}.get((log.rows_pending or "").lower())
     if ports is not None:
-        facts["ports"] = [asdict(port) for port in ports]
+        facts["ports"] = [port_facts(port, bus_id, strange) for port in ports]
+    return facts
+
+
+def port_facts(port: Port, bus_id: str, odd: list[OddCell]) -> dict[str, Any]:
+    """The facts of one port; its counters are numbers, and absent where they were not asked for."""
+    facts = asdict(port)
+    cells = facts.pop("counters")
+    if cells is not None:
+        facts["counters"] = {
+            name: read_number(cell, f"port counter {name}", bus_id, odd) for name, cell in cells.items()
+        }
     return facts
 
 
@@ -299,18 +339,6 @@ def total_power(rails: dict[str, int | None]) -> int | None:
     """A card's power in watts, which is the sum of its 54 V and 12 V rails; None where one is unknown."""
     both = [rails.get(rail) for rail in ("54v", "12v")]
     return None if None in both else sum(watts or 0 for watts in both)
-
-
-def odd_cells(rows: list[dict[str, str]], fields: list[str]) -> list[OddCell]:
-    """The cells of these fields that should be numbers and cannot be read."""
-    found = []
-    for row in rows:
-        for name in fields:
-            try:
-                number(row.get(name), name)
-            except HlSmiError:
-                found.append(OddCell(name, row["bus_id"], row[name]))
-    return found
 
 
 def odd_cell_warnings(cells: list[OddCell]) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, TypeVar
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import (
@@ -14,6 +15,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import (
     HlSmiError,
     Log,
     Port,
+    parse_counters,
     parse_csv,
     parse_links,
     parse_log,
@@ -99,7 +101,13 @@ class HlSmi:
         """The same ports with their link state; without port numbers the tool tells of internal ones only."""
         numbers = ",".join(str(port.port) for port in ports)
         links = self._parsed(("-n", "link", "-i", bus_id, "-P", numbers), parse_links)
-        return [Port(port.port, port.type, links.get(port.port)) for port in ports]
+        return [replace(port, link=links.get(port.port)) for port in ports]
+
+    def counters(self, bus_id: str, ports: list[Port]) -> list[Port]:
+        """The same ports with their counters."""
+        numbers = ",".join(str(port.port) for port in ports)
+        found = self._parsed(("-n", "stats", "-i", bus_id, "-P", numbers), parse_counters)
+        return [replace(port, counters=found.get(port.port)) for port in ports]
 
     def _parsed(self, arguments: tuple[str, ...], parse: Callable[[str], Parsed]) -> Parsed:
         output = self._call(*arguments)

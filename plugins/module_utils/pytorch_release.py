@@ -119,7 +119,8 @@ def tarball(release: str, system: str, distribution: str, python: str, version: 
     if minor(python) not in known:
         raise PytorchError(
             f"The vendor's PyTorch of release {parsed} for {system} is for Python {' or '.join(known)}, but "
-            f"pytorch_python is {minor(python)}: set pytorch_python to one of these."
+            f"pytorch_python is {minor(python)}: set pytorch_python to one of these, or leave PyTorch and training out "
+            "with --skip-tags pytorch,train."
         )
     name = f"pytorch_modules{known[minor(python)]}-v{torch}_{parsed.version}_{parsed.build}.tgz"
     return Tarball(parsed, system, torch, name)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,9 @@ IRREPLACEABLE = frozenset(
     }
 )
 
+#: Summary of the warning by which terraform tells that a check block failed.
+_FAILED_CHECK = "Check block assertion failed"
+
 
 @dataclass
 class Plan:
@@ -40,6 +43,8 @@ class Plan:
     machines_lost: list[str] = field(default_factory=list)
     #: Keys and buckets among it.
     storage_lost: list[str] = field(default_factory=list)
+    #: What the configuration's own checks say; they stop nothing.
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:
@@ -108,20 +113,28 @@ def _machines_told(shown: Mapping[str, Any]) -> set[str]:
 
 def errors_of(said: str) -> list[str]:
     """Each error in what terraform printed with ``-json``, in its own words, once."""
-    found: list[str] = []
+    found = []
+    for summary, detail in _diagnostics(said, "error"):
+        # A variable's own check says all there is to say; its summary and its place add nothing.
+        body = detail.partition("\n\nThis was checked by the validation rule")[0]
+        text = body if summary == "Invalid value for variable" and body else f"{summary}: {body}" if body else summary
+        found.append(" ".join(text.split()))
+    return list(dict.fromkeys(found))
+
+
+def failed_checks(said: str) -> list[str]:
+    """What the check blocks that failed say in what terraform printed with ``-json``, once."""
+    found = [detail for summary, detail in _diagnostics(said, "warning") if summary == _FAILED_CHECK]
+    return list(dict.fromkeys(" ".join(detail.split()) for detail in found))
+
+
+def _diagnostics(said: str, severity: str) -> Iterator[tuple[str, str]]:
+    """Summary and detail of each diagnostic of a severity."""
     for line in said.splitlines():
         try:
             event = json.loads(line)
         except ValueError:
             continue
         diagnostic = event.get("diagnostic") if isinstance(event, dict) else None
-        if not diagnostic or diagnostic.get("severity") != "error":
-            continue
-        detail, summary = diagnostic.get("detail") or "", diagnostic.get("summary") or ""
-        # A variable's own check says all there is to say; its summary and its place add nothing.
-        body = detail.partition("\n\nThis was checked by the validation rule")[0]
-        text = body if summary == "Invalid value for variable" and body else f"{summary}: {body}" if body else summary
-        text = " ".join(text.split())
-        if text not in found:
-            found.append(text)
-    return found
+        if diagnostic and diagnostic.get("severity") == severity:
+            yield diagnostic.get("summary") or "", diagnostic.get("detail") or ""

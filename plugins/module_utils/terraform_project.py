@@ -11,7 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_command import first_error
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import Plan, errors_of, read_plan
+from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import (
+    Plan,
+    errors_of,
+    failed_checks,
+    read_plan,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_state import TerraformStateError
 from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_storage import to_be_kept_as_they_are
 
@@ -52,8 +57,10 @@ class Project:
             json.dump(variables, stream)
         arguments = ["-input=false", "-json", self._lock, f"-var-file={given}", f"-out={planned}"]
         arguments += [*(["-destroy"] if destroy else []), *(f"-target={address}" for address in only)]
-        self._call("plan", *arguments)
-        return read_plan(json.loads(self._call("show", "-json", planned))), planned
+        said = self._call("plan", *arguments)
+        plan = read_plan(json.loads(self._call("show", "-json", planned)))
+        plan.warnings = failed_checks(said)
+        return plan, planned
 
     def apply(self, planned: str) -> None:
         """Do what was planned."""

@@ -125,7 +125,7 @@ without_effect:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import fabric, gaudinet, hccl_environment, pci
+from ansible_collections.gaudi3.scale.plugins.module_utils import accel, fabric, gaudinet, hccl_environment, pci
 from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_file
 
 
@@ -164,7 +164,8 @@ def main() -> None:
     try:
         hccl_environment.check(environment)
         if routed:
-            ports = fabric.external_ports(pci.cards(options["sysfs_root"]), options["sysfs_root"])
+            sysfs = options["sysfs_root"]
+            ports = accel.external_ports([card.bus_id for card in pci.cards(sysfs)], sysfs)
             known = {port.mac for port in ports if port.mac}
             config = gaudinet.file_text(gaudinet.checked(options["nics"], known))
     except (hccl_environment.EnvironmentVariableError, gaudinet.GaudinetError) as error:

@@ -121,7 +121,7 @@ from dataclasses import asdict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import fabric, pci
+from ansible_collections.gaudi3.scale.plugins.module_utils import accel, fabric, pci
 
 
 def main() -> None:
@@ -133,7 +133,7 @@ def main() -> None:
     sysfs = module.params["sysfs_root"]
     cards = pci.cards(sysfs)
     devices = fabric.rdma_devices(sysfs)
-    ports = fabric.external_ports(cards, sysfs)
+    ports = accel.external_ports([card.bus_id for card in cards], sysfs)
     facts = asdict(fabric.choose(cards, devices, ports, driver_loaded="habanalabs" in pci.modules(sysfs)))
     facts["generation"] = pci.generation_of(cards)
     facts["rdma_devices"] = [asdict(device) for device in devices]

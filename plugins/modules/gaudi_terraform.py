@@ -189,6 +189,8 @@ def run(module: AnsibleModule) -> None:
                 f"The plan destroys or replaces what checkpoints lie in or are encrypted with "
                 f"({', '.join(plan.storage_lost)}): change what is asked for."
             )
+    for sentence in [] if absent else plan.warnings:
+        module.warn(sentence)
     if plan.machines_lost and not absent and not given["allow_replace"]:
         raise TerraformStateError(
             f"The plan destroys or replaces {len(plan.machines_lost)} running machines "

@@ -134,6 +134,10 @@ jobs:
           description: Whether the device is a simulation of a card, or null where that is not known yet.
           type: bool
           sample: false
+        software:
+          description: Versions of Python, PyTorch, Lightning and the vendor's plugin, or null where they are not known yet.
+          type: dict
+          sample: {python: 3.12.3, torch: 2.9.0a0+git3f9b6a1, lightning: 2.6.0, plugin: 1.23.0.695}
         checkpoint:
           description: Newest complete checkpoint.
           type: str

@@ -13,8 +13,8 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Asks C(hl-smi) for the Gaudi cards of this host and returns them as C(ansible_facts.gaudi).
-  - Costs one call of the tool for the cards, one more for firmware and module status, and two per card for
-    ports.
+  - Costs one call of the tool for the cards, one more for firmware and module status, two per card for ports, and a
+    third per card for their counters.
   - Needs the driver. For what can be known without it see M(gaudi3.scale.gaudi_pci_facts).
 notes:
   - A value which the tool gives as C(N/A) is C(null). Nothing is guessed.
@@ -27,9 +27,10 @@ options:
       - What to gather besides the cards themselves, which are always there.
       - V(firmware) adds each card's module status and firmware, and the tool's own version.
       - V(ports) adds each card's network ports with their type and link state.
+      - V(counters) adds the ports with their counters too, of symbol errors for instance.
     type: list
     elements: str
-    choices: [all, cards, firmware, ports]
+    choices: [all, cards, counters, firmware, ports]
     default: [cards, firmware]
   allow_missing:
     description:
@@ -56,7 +57,7 @@ EXAMPLES = r"""
 
 - name: Gather the network ports as well
   gaudi3.scale.hl_smi_facts:
-    gather_subset: [all]
+    gather_subset: [cards, firmware, ports]
 
 - name: Look at a host which may have no driver yet
   gaudi3.scale.hl_smi_facts:
@@ -193,42 +194,20 @@ ansible_facts:
               sample: {current: Enabled, pending: Enabled}
             ecc:
               description:
-                - ECC error counters. Volatile ones count since the driver was loaded, aggregate ones over the
+                - Counters of errors of the memory, whole numbers. C(uncorrected) and C(corrected) are all, C(dram)
+                  (uncorrected) and C(dram_corrected) those of device memory.
+                - Each stands twice, with C(_volatile) since the driver was loaded and with C(_aggregate) over the
                   card's life.
               type: dict
-              contains:
-                uncorrected_volatile:
-                  description: Uncorrected errors.
-                  type: int
-                  sample: 0
-                uncorrected_aggregate:
-                  description: Uncorrected errors.
-                  type: int
-                  sample: 0
-                corrected_volatile:
-                  description: Corrected errors.
-                  type: int
-                  sample: 0
-                corrected_aggregate:
-                  description: Corrected errors.
-                  type: int
-                  sample: 0
-                dram_volatile:
-                  description: Uncorrected errors of device memory.
-                  type: int
-                  sample: 0
-                dram_aggregate:
-                  description: Uncorrected errors of device memory.
-                  type: int
-                  sample: 0
-                dram_corrected_volatile:
-                  description: Corrected errors of device memory.
-                  type: int
-                  sample: 0
-                dram_corrected_aggregate:
-                  description: Corrected errors of device memory.
-                  type: int
-                  sample: 0
+              sample:
+                uncorrected_volatile: 0
+                uncorrected_aggregate: 0
+                corrected_volatile: 0
+                corrected_aggregate: 0
+                dram_volatile: 0
+                dram_aggregate: 0
+                dram_corrected_volatile: 0
+                dram_corrected_aggregate: 0
             pcie:
               description: The card's PCIe link, as it is and as it could be.
               type: dict
@@ -320,7 +299,7 @@ ansible_facts:
               sample: {spi: hl-gaudi3-1.23.0-fw-62.2.1-sec-9}
             ports:
               description: The card's network ports.
-              returned: when V(ports) is gathered
+              returned: when V(ports) or V(counters) is gathered
               type: list
               elements: dict
               contains:
@@ -338,6 +317,13 @@ ansible_facts:
                   description: V(up) or V(down), null where the tool does not say.
                   type: str
                   sample: up
+                counters:
+                  description:
+                    - The port's counters under the names that the tool prints.
+                    - Which ones a Gaudi 3 has is unconfirmed.
+                  returned: when V(counters) is gathered and the tool has some of this port
+                  type: dict
+                  sample: {pcs_local_faults: 0, pre_FEC_SER_int: 1}
 """
 
 from typing import Any
@@ -362,7 +348,7 @@ def gather(module: AnsibleModule) -> dict[str, Any]:
     """The facts this host gives."""
     subset = set(module.params["gather_subset"])
     if "all" in subset:
-        subset = {"cards", "firmware", "ports"}
+        subset = {"cards", "firmware", "ports", "counters"}
     installed = False
     try:
         tool = from_module(module)
@@ -370,9 +356,9 @@ def gather(module: AnsibleModule) -> dict[str, Any]:
         rows = tool.query()
         log = tool.log() if "firmware" in subset else None
         ports = {}
-        if "ports" in subset:
-            for row in rows:
-                ports[row["bus_id"].lower()] = tool.links(row["bus_id"], tool.ports(row["bus_id"]))
+        for row in rows if subset & {"ports", "counters"} else []:
+            found = tool.links(row["bus_id"], tool.ports(row["bus_id"]))
+            ports[row["bus_id"].lower()] = tool.counters(row["bus_id"], found) if "counters" in subset else found
     except (HlSmiMissing, DriverDown):
         if not module.params["allow_missing"]:
             raise
@@ -392,7 +378,7 @@ def main() -> None:
             gather_subset={
                 "type": "list",
                 "elements": "str",
-                "choices": ["all", "cards", "firmware", "ports"],
+                "choices": ["all", "cards", "counters", "firmware", "ports"],
                 "default": ["cards", "firmware"],
             },
             allow_missing={"type": "bool", "default": False},

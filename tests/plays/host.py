@@ -20,7 +20,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils import apt_node
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_packages import preferences
 from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import Source
 from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints
-from gaudi3_simulator.node import cli, kmod_tools, releases
+from gaudi3_simulator.node import boot_loader, cli, kmod_tools, releases
 from gaudi3_simulator.vendor import catalogue
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -126,6 +126,7 @@ def make(
     boards: Path | None = None,
     passthrough: bool = True,
     profile: str = "cluster",
+    board: str = "HL-325L",
 ) -> Host:
     """Make a host: with ``driver`` it is as the driver role leaves it, without it is bare.
 
@@ -174,7 +175,7 @@ def make(
     host.interpreter.write_text("\n".join(["#!/bin/sh", *lines, f'exec {shlex.quote(_PYTHON)} "$@"', ""]))
     host.interpreter.chmod(0o755)
     if cards:
-        _board(host, (cards, driver, passthrough, profile), boards or folder.parent)
+        _board(host, (cards, driver, passthrough, profile, board), boards or folder.parent)
     if driver or trainer:
         _runtime(host)
     if trainer:
@@ -235,7 +236,7 @@ def _launch(place: Path, program: str, name: str = "") -> None:
     place.chmod(0o755)
 
 
-def _board(host: Host, kind: tuple[int, bool, bool, str], boards: Path) -> None:
+def _board(host: Host, kind: tuple[int, bool, bool, str, str], boards: Path) -> None:
     """The cards, and with ``driver`` its modules loaded; made once for each kind of host and copied."""
     board = boards / "-".join(["board", *map(str, kind)])
     if not board.exists():
@@ -248,7 +249,7 @@ def _board(host: Host, kind: tuple[int, bool, bool, str], boards: Path) -> None:
             link.symlink_to(str(host.root) + target[len(str(board)) :])
 
 
-def _install(root: Path, cards: int, driver: bool, passthrough: bool, profile: str) -> None:
+def _install(root: Path, cards: int, driver: bool, passthrough: bool, profile: str, board: str) -> None:
     root.mkdir(parents=True)
     (root / "proc").mkdir()
     (root / "proc/stat").write_text("cpu 0\nbtime 1700000000\n")
@@ -257,7 +258,9 @@ def _install(root: Path, cards: int, driver: bool, passthrough: bool, profile: s
     (root / "etc/default/grub.d/60-host.cfg").write_text(f'GRUB_CMDLINE_LINUX_DEFAULT="{options}"\n')
     (root / "proc/cmdline").write_text(f"BOOT_IMAGE=/vmlinuz root=/dev/sda1 {options}\n")
     with _environment({"GAUDI3_SIMULATOR_ROOT": str(root)}), contextlib.redirect_stdout(io.StringIO()):
-        assert cli.main(["init", "--node", "gaudi-1", "--cards", str(cards), "--profile", profile]) == 0
+        assert boot_loader.update_grub([]) == 0
+        kind = ["--profile", profile, "--board", board]
+        assert cli.main(["init", "--node", "gaudi-1", "--cards", str(cards), *kind]) == 0
         assert cli.main(["boot"]) == 0
         if not driver:
             return
@@ -265,9 +268,9 @@ def _install(root: Path, cards: int, driver: bool, passthrough: bool, profile: s
         folder.mkdir(parents=True)
         for name in releases.module_names(RELEASE):
             (folder / f"{name}.ko").write_text(releases.module_text(name, RELEASE))
-        firmware = root / "lib/firmware/habanalabs/gaudi3/gaudi3-boot-fit.itb"
-        firmware.parent.mkdir(parents=True)
-        firmware.write_text(releases.firmware_text(RELEASE))
+        for path, text in releases.firmware_files(RELEASE).items():
+            (root / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+            (root / path.lstrip("/")).write_text(text)
         for name in ("ib_uverbs", "habanalabs_compat", "habanalabs", "habanalabs_cn", "habanalabs_en", "habanalabs_ib"):
             if name == "ib_uverbs" or (folder / f"{name}.ko").exists():
                 assert kmod_tools.modprobe([name]) == 0, name

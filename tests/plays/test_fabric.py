@@ -43,6 +43,20 @@ def test_one_host_names_the_ports_that_are_down(cluster: Cluster) -> None:
     assert several.returncode != 0 and "6 of 6 external ports stayed down" in several.messages()[0]
 
 
+def test_the_ports_of_a_gaudi_2_are_brought_up_by_its_own_script(cluster: Cluster) -> None:
+    """Its external ports have other numbers, and the vendor's script lies in its generation's folder."""
+    cluster.add("two", "gaudi", "gaudi_head", cards=2, board="HL-225", profile="single")
+    host = cluster["two"]
+    script = host.path("/opt/habanalabs/qual/gaudi2/bin/manage_network_ifs.sh")
+    script.parent.mkdir(parents=True)
+    script.write_text(f"#!/bin/sh\necho gaudi2 $* >> {host.folder}/calls\n")
+    script.chmod(0o755)
+    run = cluster.play("site.yml", "--tags", "fabric", fabric_ports_wait=0, fabric_ports="up")
+    assert run.returncode != 0 and any(call.startswith("gaudi2 --up") for call in host.calls), run.output
+    (said,) = run.messages()
+    assert "6 of 6 external ports stayed down" in said and "port 8" in said and "port 22" in said, said
+
+
 def test_one_host_without_port_devices_needs_nothing(cluster: Cluster) -> None:
     cluster.gaudi(1, cards=1, profile="vm")
     run = cluster.play("site.yml", "--check", "--tags", "fabric", fabric_ofi_wrapper_url="http://127.0.0.1:1")

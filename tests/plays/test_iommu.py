@@ -28,6 +28,8 @@ def test_a_card_that_is_translated_stops_all_on_any_kernel(cluster: Cluster) -> 
     cluster.add("skipped", "gaudi", cards=1, kernel="6.1.0-30-amd64", passthrough=False, variables=CONSENT)
     cluster.add("vm", "gaudi", cards=1, kernel="6.8.0-60-generic")
     cluster.add("accepted", "gaudi", cards=1, passthrough=False, variables={"tuning_accept_translated_iommu": True})
+    word = {"tuning_accept_translated_iommu": "false", "tuning_reboot_allowed": "no"}
+    cluster.add("word", "gaudi", cards=1, passthrough=False, variables={**CONSENT, **word})
     cluster.add("sound", "gaudi", cards=1)
     second = addresses(cluster["one"])[1]
     set_type(cluster["one"], second, "DMA")
@@ -36,7 +38,7 @@ def test_a_card_that_is_translated_stops_all_on_any_kernel(cluster: Cluster) -> 
     run = cluster.play("site.yml", "--check", "--tags", "fabric")
     assert run.returncode != 0 and run.changed() == set()
     refused = {message.split(": ")[0]: message for message in run.messages()}
-    assert set(refused) == {"one", "both", "skipped"}
+    assert set(refused) == {"one", "both", "skipped", "word"}
     assert refused["one"] == (
         f"one: card {second} is behind an IOMMU that translates addresses (iommu_group/type is DMA), which may make "
         "results wrong or stop the kernel: the kernel was started with iommu=pt intel_iommu=on, so look for another "
@@ -54,7 +56,8 @@ def test_a_card_that_is_translated_stops_all_on_any_kernel(cluster: Cluster) -> 
 def test_with_consent_the_node_is_rebooted_before_the_driver_is_loaded(cluster: Cluster) -> None:
     """The last step cannot be taken here: a reboot of this machine is refused by Ansible."""
     cluster.gaudi(1, cards=1, kernel="5.15.0-130-generic", passthrough=False, driver=False, packages=True)
-    cluster.all = CONSENT
+    # As -e NAME=VALUE gives them, which the refusal advises.
+    cluster.all = {name: str(value).lower() for name, value in CONSENT.items()}
     host = cluster["gaudi-1"]
     (host.folder / "bin/update-grub").write_text(f"#!/bin/sh\necho update-grub >> {host.folder}/calls\n")
     (host.folder / "bin/update-grub").chmod(0o755)

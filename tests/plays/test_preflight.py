@@ -92,6 +92,26 @@ def test_a_folder_with_names_only(cluster: Cluster) -> None:
     assert {host for host, _name in run.changed()} == {"gaudi-1"}
 
 
+def test_a_job_that_lacks_what_this_run_leaves_out(cluster: Cluster) -> None:
+    """Each node for a phase of its own; the last one has all from an earlier run."""
+    python = "/opt/gaudi3-scale/torch/bin/python"
+    cluster.gaudi(2, cards=1)
+    cluster.add("gaudi-3", "gaudi", cards=1, driver=False, packages=True)
+    for name in ("gaudi-2", "gaudi-3"):
+        cluster[name].write(python, "", 0o755)
+    before = {name: host.files() for name, host in cluster.hosts.items()}
+    run = cluster.play("site.yml", "--skip-tags", "pytorch,drivers")
+    assert run.returncode != 0 and run.changed() == set()
+    told = {host: result["msg"] for host, _name, result in run.results() if result.get("failed")}
+    assert told == {
+        "gaudi-1": f"gaudi-1 has no {python} to train with, and this run leaves out the phase pytorch, which would "
+        "install it: run that phase first, or leave training out with --skip-tags train.",
+        "gaudi-3": "No driver runs the cards of gaudi-3, and this run leaves out the phase drivers, which would load "
+        "it: run that phase first, or leave training out with --skip-tags train.",
+    }
+    assert {name: host.files() for name, host in cluster.hosts.items()} == before
+
+
 @pytest.mark.xfail(strict=True, reason="a host whose facts cannot be read drops out, and the others are changed")
 def test_one_node_whose_facts_fail_stops_all(cluster: Cluster) -> None:
     cluster.gaudi(2, cards=1)

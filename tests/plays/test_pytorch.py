@@ -17,6 +17,8 @@ from .cluster import Cluster
 JAMMY = """#!/bin/sh
 echo '{"version": "3.10.12", "purelib": "/usr/lib/python3/dist-packages", "venv": true, "distributions": {}}'
 """
+#: And Debian 13's, or that of any system that is newer than the vendor's.
+TRIXIE = JAMMY.replace("3.10.12", "3.13.5")
 
 
 def where(address: str, root: Path, **more: Any) -> dict[str, Any]:
@@ -80,23 +82,25 @@ def test_a_second_run_changes_nothing_and_asks_nobody(site: Cluster, first: Play
 
 def test_what_is_in_the_way_stops_all_before_the_first_change(cluster: Cluster, vendor: Vendor) -> None:
     """Each node for a reason of its own, and the one that is well, too."""
-    cluster.gaudi(5, cards=1)
-    jammy = cluster["gaudi-2"].folder / "jammy"
-    jammy.write_text(JAMMY)
-    jammy.chmod(0o755)
+    cluster.gaudi(6, cards=1)
+    for name, text in (("gaudi-2", JAMMY), ("gaudi-5", TRIXIE)):
+        python = cluster[name].folder / "own-python"
+        python.write_text(text)
+        python.chmod(0o755)
     pins = vendor.offer_usual()
     with vendor.served() as address:
         cluster.all = where(address, cluster.folder / "opt", pytorch_requirements=pins)
-        cluster.variables["gaudi-2"]["pytorch_python"] = str(jammy)
+        for name in ("gaudi-2", "gaudi-5"):
+            cluster.variables[name]["pytorch_python"] = str(cluster[name].folder / "own-python")
         cluster.variables["gaudi-3"]["pytorch_repository_url"] = "http://127.0.0.1:9/pt"
         cluster.variables["gaudi-4"].update(pytorch_state="preinstalled", pytorch_python="/usr/bin/python3")
-        cluster.variables["gaudi-5"].update(pytorch_release="1.24.0-1007", synapseai_release="1.23.0-695")
+        cluster.variables["gaudi-6"].update(pytorch_release="1.24.0-1007", synapseai_release="1.23.0-695")
         run = cluster.play("site.yml", "--tags", "tuning,pytorch")
     assert run.returncode != 0
     assert run.changed() == set()
     told = {host: result["msg"] for host, _name, result in run.results() if result.get("failed")}
-    assert sorted(told) == ["gaudi-2", "gaudi-3", "gaudi-4", "gaudi-5"]
-    assert told["gaudi-5"] == (
+    assert sorted(told) == ["gaudi-2", "gaudi-3", "gaudi-4", "gaudi-5", "gaudi-6"]
+    assert told["gaudi-6"] == (
         "pytorch_release is 1.24.0-1007, but the driver's release is 1.23.0-695, and both have to be the same: leave "
         "pytorch_release out, or set synapseai_release to 1.24.0-1007."
     )
@@ -108,5 +112,9 @@ def test_what_is_in_the_way_stops_all_before_the_first_change(cluster: Cluster, 
     )
     assert told["gaudi-4"].startswith(
         "/usr/bin/python3 has no torch: set pytorch_state to present to have the vendor's"
+    )
+    assert told["gaudi-5"] == (
+        f"The vendor's PyTorch of release 1.23.0-695 for ubuntu2204 is for Python {PYTHON}, but pytorch_python is "
+        "3.13: set pytorch_python to one of these, or leave PyTorch and training out with --skip-tags pytorch,train."
     )
     assert not (cluster.folder / "opt").exists()

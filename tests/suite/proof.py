@@ -14,7 +14,7 @@ import os
 import platform
 import random
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +25,24 @@ SEED = 20261122
 
 
 class Proof:
-    """The cases of proof ``name`` by stratum. The sample has one of each; the result depends on ``sources``."""
+    """The cases of proof ``name`` by stratum; the result depends on ``sources``.
+
+    The sample has one of each stratum, or is ``sample`` where most cases are too dear for one to be drawn.
+    """
 
     def __init__(
-        self, name: str, strata: Mapping[str, Sequence[str]], sources: Sequence[str], seed: int = SEED
+        self,
+        name: str,
+        strata: Mapping[str, Sequence[str]],
+        sources: Sequence[str],
+        seed: int = SEED,
+        sample: Collection[str] = (),
     ) -> None:
         self.name = name
         self.cases = [case for cases in strata.values() for case in cases]
         self.seed = seed
         draw = random.Random(f"{name}-{seed}")
-        self.sample = {draw.choice(list(cases)) for cases in strata.values()}
+        self.sample = set(sample) or {draw.choice(list(cases)) for cases in strata.values()}
         self.sources = sources
         self.record = ROOT / ".cache" / "proofs" / f"{name}.json"
 

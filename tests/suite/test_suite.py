@@ -66,6 +66,8 @@ def test_the_sample_has_a_case_of_each_stratum(short: proof.Proof) -> None:
     assert again.sample == short.sample
     marked = {each.id for each in short.parameters(dict.fromkeys(short.cases)) if each.marks}
     assert marked == set(short.cases) - short.sample
+    chosen = proof.Proof("short", {"a": ["a1", "a2"], "b": ["b1", "b2"]}, ["source"], sample=["b2"])
+    assert chosen.sample == {"b2"}
 
 
 def test_a_proof_goes_on_where_it_was_until_the_sources_change(short: proof.Proof, tmp_path: Path) -> None:

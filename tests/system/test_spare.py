@@ -43,7 +43,7 @@ def cluster(drivers: Site) -> Site:
 
 def test_the_spare_node_finishes_what_a_lost_one_began(cluster: Site) -> None:
     job = ("-e", json.dumps(SETTINGS))
-    started = cluster.play("--tags", "preflight,drivers,train", "-e", "trainer_state=started", *job)
+    started = cluster.play("--tags", "preflight,drivers,pytorch,train", "-e", "trainer_state=started", *job)
     assert started.returncode == 0, started.messages() or started.output
     nodes = ["gaudi-1", "gaudi-2", "gaudi-3"]
     working: list[str] = []

@@ -18,7 +18,7 @@ PROVIDERS = {"azure": "hashicorp/azurerm", "gcp": "hashicorp/google", "ibm": "IB
 
 @pytest.mark.parametrize(
     ("module", "provider", "runs"),
-    [("cluster", None, 8), ("inventory", None, 2), ("onprem", None, 3), ("aws", "hashicorp/aws", 17)],
+    [("cluster", None, 8), ("inventory", None, 6), ("onprem", None, 3), ("aws", "hashicorp/aws", 17)],
 )
 def test_the_modules_own_tests(tree: Path, module: str, provider: str | None, runs: int) -> None:
     project = Project(tree / "modules" / module, name="native")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,6 @@ def test_a_job_on_the_simulated_card_says_so_from_its_first_line_to_its_last(tmp
     (found,) = (tmp_path / "job").rglob("status.json")
     status = json.loads(found.read_text())
     assert (status["device"], status["hardware_name"], status["simulated"]) == ("hpu", None, True)
+    assert sorted(status["software"]) == ["lightning", "plugin", "python", "torch"]
+    assert status["software"]["plugin"].endswith("+gaudi3.simulator")
+    assert status["software"]["torch"] == version("torch")

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gaudi3_deploy import __version__, converge, estimate, leftover, nodes, record, site, storage
-from gaudi3_deploy.console import Teller, tell_plan
+from gaudi3_deploy.console import Teller, tell_plan, tell_warnings
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.terraform import Plan, Terraform
@@ -186,6 +186,8 @@ def up(
     deployment.count(len(machines), str(deployment.variables.get("instance_type", "")), known, given=own)
     deployment.enter("up")
     _tell_nodes(settings.console, deployment, outputs)
+    if not planned.empty:
+        tell_warnings(settings.console, planned)
     if then_site:
         raise typer.Exit(_run_site(settings, deployment, []))
     settings.console.print(f"next: gaudi3-deploy site {name}", highlight=False, markup=False)

@@ -63,8 +63,15 @@ class Teller:
             self.say(f"{self._done}/{self._total} resources" + (f", at work on {now}" if now else ""))
 
 
+def tell_warnings(console: Console, planned: Plan) -> None:
+    """What the configuration's own checks say."""
+    for sentence in planned.warnings:
+        console.print(f"warning: {sentence}", highlight=False, markup=False, soft_wrap=True)
+
+
 def tell_plan(console: Console, planned: Plan) -> None:
     """What would be done, by its kind."""
+    tell_warnings(console, planned)
     if planned.empty:
         console.print("nothing to change", highlight=False)
         return

@@ -20,6 +20,7 @@ from gaudi3_deploy.prepared import Prepared
 from gaudi3_deploy.process import run
 
 LOCK_TIMEOUT = "900s"
+FAILED_CHECK = "Check block assertion failed"
 INSTANCES = ("aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance")
 
 
@@ -55,6 +56,8 @@ class Plan:
     """Running nodes that would be destroyed or replaced."""
     storage_lost: list[str] = field(default_factory=list)
     """Keys and buckets that would be."""
+    warnings: list[str] = field(default_factory=list)
+    """What the configuration's own checks say; they stop nothing."""
 
     @property
     def empty(self) -> bool:
@@ -245,6 +248,9 @@ def read_plan(events: Sequence[Mapping[str, Any]], path: Path, before: state.Sta
     for event in events:
         if event.get("type") == "outputs":
             plan.outputs_change = any(each.get("action", "noop") != "noop" for each in event["outputs"].values())
+        diagnostic = event.get("diagnostic") or {}
+        if diagnostic.get("severity") == "warning" and diagnostic.get("summary") == FAILED_CHECK:
+            plan.warnings.append(" ".join(diagnostic.get("detail", "").split()))
     # Terraform tells them in any order.
     changes = [event["change"] for event in events if event.get("type") == "planned_change"]
     for change in sorted(changes, key=lambda each: str(each["resource"]["addr"])):

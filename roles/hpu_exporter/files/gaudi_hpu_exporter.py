@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, NoReturn
@@ -32,55 +32,13 @@ if TYPE_CHECKING:
 else:
     import hl_smi  # the collection's parser of hl-smi's texts, installed beside this file
 
-MIB = 1024 * 1024
-MINIMUM_INTERVAL = 5.0
-ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-INTEL, OWN, SELF = "habanalabs_", "gaudi_card_", "gaudi_hpu_exporter_"
+from gaudi_hpu_page import IDENTITY, READINGS, Card, Status, readings, render
 
-ECC = {
-    f"ecc.errors.{kind}.{span}.total": {"kind": kind.replace("-", "_"), "span": span}
-    for kind in ("corrected", "uncorrected", "dram", "dram-corrected")
-    for span in ("volatile", "aggregate")
-}
-ECC_TEXT = "Memory errors: span volatile since the driver was loaded, aggregate over the card's life."
-THROTTLE = {f"stats.violation.{cause}": {"cause": cause} for cause in ("power", "thermal")}
-THROTTLE_TEXT = "hl-smi's stats.violation by cause; its unit is not documented: growth means throttling."
-# Name, help text, factor, and the series: field of hl-smi -Q and its extra labels.
-METRICS: tuple[tuple[str, str, int, dict[str, dict[str, str]]], ...] = (
-    (INTEL + "clock_soc_mhz", "Clock of the SoC in MHz.", 1, {"clocks.current.soc": {}}),
-    (INTEL + "clock_soc_max_mhz", "Highest clock of the SoC in MHz.", 1, {"clocks.max.soc": {}}),
-    (INTEL + "ecc_feature_mode", "Error correction of the memory, 1 is on.", 1, {"ecc.mode.current": {}}),
-    (INTEL + "memory_free_bytes", "Free memory of the card.", MIB, {"memory.free": {}}),
-    (INTEL + "memory_total_bytes", "Memory of the card.", MIB, {"memory.total": {}}),
-    (INTEL + "memory_used_bytes", "Used memory of the card.", MIB, {"memory.used": {}}),
-    (INTEL + "pci_link_speed", "Speed of the PCIe link in GT/s.", 1, {"pcie.link.speed.current": {}}),
-    (INTEL + "pci_link_width", "Lanes of the PCIe link in use.", 1, {"pcie.link.width.current": {}}),
-    (INTEL + "power_default_limit_mW", "Power limit in milliwatts.", 1000, {"power.max": {}}),
-    (INTEL + "power_mW", "Power drawn from the 54 V rail in milliwatts.", 1000, {"power.draw": {}}),
-    (INTEL + "temperature_onchip", "Temperature of the chip in Celsius.", 1, {"temperature.aip": {}}),
-    (INTEL + "utilization", "Utilization of the card in percent.", 1, {"utilization.aip": {}}),
-    (OWN + "ecc_errors_total", ECC_TEXT, 1, ECC),
-    (OWN + "memory_utilization_percent", "Load of the memory in percent.", 1, {"utilization.memory": {}}),
-    (OWN + "pci_link_speed_max", "Full speed of the PCIe link in GT/s.", 1, {"pcie.link.speed.max": {}}),
-    (OWN + "pci_link_width_max", "Lanes of a sound PCIe link.", 1, {"pcie.link.width.max": {}}),
-    (OWN + "throttle_violation", THROTTLE_TEXT, 1, THROTTLE),
-)
-IDENTITY = ("index", "module_id", "bus_id", "name", "uuid", "serial", "driver_version")
-READINGS = tuple(source for *_rest, series in METRICS for source in series)
-# The vendor does not say how these are printed: words are left out without a line in the journal.
-WORDS = ("ecc.mode.current", "stats.violation.power", "stats.violation.thermal")
+MINIMUM_INTERVAL = 5.0
 
 
 class Hung(hl_smi.HlSmiError):
     """hl-smi gave no answer in time."""
-
-
-def reading(row: dict[str, str], name: str) -> int | None:
-    """The number in a csv cell, or None where the tool has none (``N/A``) or prints what cannot be read."""
-    try:
-        return hl_smi.number(row.get(name), name)
-    except hl_smi.HlSmiError:
-        return {"enabled": 1, "disabled": 0}.get(row[name].lower())
 
 
 def parse_rows(output: str, fields: tuple[str, ...]) -> list[dict[str, str]]:
@@ -133,27 +91,6 @@ class Tool:
         return output
 
 
-@dataclass(frozen=True)
-class Status:
-    """How one kind of reading fares."""
-
-    error: str | None = "nothing was read yet"
-    errors: int = 0
-    seconds: float = 0.0
-    last_success: float = 0.0  # by the wall clock
-    read_at: float = 0.0  # by the clock that never jumps
-
-
-@dataclass(frozen=True)
-class Card:
-    """A card's csv row, firmware versions, ports (number, type, whether the link is up) and power by rail."""
-
-    row: dict[str, str]
-    firmware: dict[str, str]
-    ports: list[tuple[int, str, bool]]
-    power: dict[str, str] = field(default_factory=dict)
-
-
 class Reader:
     """Reads all cards every ``interval`` seconds and, in between, the log and the ports, one call at a time."""
 
@@ -164,6 +101,7 @@ class Reader:
         self._lock = threading.Lock()
         self._status = {"cards": Status(), "details": Status()}
         self._rows: list[dict[str, str]] = []
+        self._values: dict[str, dict[str, int | None]] = {}
         self._known_for: list[str] = []  # the driver and cards that the details were read for
         self._logs: dict[str, hl_smi.CardLog] = {}
         self._logs_read_at = float("-inf")
@@ -211,8 +149,9 @@ class Reader:
                 read_at, ports = self._ports.get(row["bus_id"], (now, []))
                 fresh = now - read_at <= self._max_age["details"]
                 log = self._logs.get(row["bus_id"], hl_smi.CardLog("", row["bus_id"]))
-                power = log.power if now - self._logs_read_at <= self._max_age["details"] else {}
-                cards.append(Card(row, log.firmware, ports if fresh else [], power))
+                cells = log.power if now - self._logs_read_at <= self._max_age["details"] else {}
+                power = {rail: hl_smi.read_number(cell, rail, log.bus_id, []) for rail, cell in cells.items()}
+                cards.append(Card(row, self._values[row["bus_id"]], log.firmware, ports if fresh else [], power))
             return cards, status
 
     @staticmethod
@@ -241,13 +180,15 @@ class Reader:
             raise
         except hl_smi.HlSmiError:  # an older tool refuses the whole list for a field that it does not know
             rows = self._query(tuple(name for name in fields if name not in hl_smi.UNCONFIRMED_FIELDS))
-        odd = hl_smi.odd_cell_warnings(hl_smi.odd_cells(rows, [name for name in READINGS if name not in WORDS]))
+        cells: list[hl_smi.OddCell] = []
+        values = {row["bus_id"]: readings(row, cells) for row in rows}
+        odd = hl_smi.odd_cell_warnings(cells)
         for sentence in odd if odd != self._odd else []:
             print(f"cards: {sentence}", file=sys.stderr, flush=True)
         self._odd = odd
         known_for = [row["driver_version"] + row["bus_id"] for row in rows]
         with self._lock:
-            self._rows = rows
+            self._rows, self._values = rows, values
             if known_for != self._known_for or self._status["cards"].error:  # a driver may have been loaded
                 self._known_for, self._logs, self._types, self._ports = known_for, {}, {}, {}
                 self._queue, self._next_details = [], float("-inf")
@@ -274,72 +215,6 @@ class Reader:
         finally:
             with self._lock:
                 self._ports[bus_id] = (time.monotonic(), found)
-
-
-def numbers(series: list[tuple[dict[str, str], int | None]], factor: int = 1) -> list[tuple[dict[str, str], float]]:
-    """The series that have a value."""
-    return [(labels, float(value * factor)) for labels, value in series if value is not None]
-
-
-def render(cards: list[Card], status: dict[str, Status]) -> str:
-    """The page, in Prometheus' text format; a metric without series is not named."""
-    page: list[str] = []
-
-    def add(name: str, text: str, series: list[tuple[dict[str, str], float]]) -> None:
-        if series:
-            kind = "counter" if name.endswith("_total") else "gauge"
-            page.extend((f"# HELP {name} {text}", f"# TYPE {name} {kind}"))
-        for labels, value in series:
-            pairs = ",".join(f'{label}="{cell.translate(ESCAPES)}"' for label, cell in labels.items())
-            page.append(f"{name}{{{pairs}}} {int(value) if value == int(value) else value}")
-
-    known = [(card, {name: hl_smi.text(card.row[name]) or "" for name in IDENTITY}) for card in cards]
-    intel = [
-        {
-            "Serial": row["serial"],
-            "UUID": row["uuid"],
-            "device": row["serial"],
-            "driver": row["driver_version"],
-            "fit": card.firmware.get("uboot") or card.firmware.get("fit", ""),
-            "id": row["index"],
-            "pod_name": "",
-            "pod_namespace": "",
-            "spi": card.firmware.get("spi", ""),
-        }
-        for card, row in known
-    ]
-    own = [{"device": row["serial"], "id": row["index"]} for _key, row in known]
-    for name, text, factor, sources in METRICS:
-        found = [
-            ({**labels, **extra}, reading(card.row, source))
-            for card, labels in zip(cards, own if name.startswith(OWN) else intel)  # noqa: B905
-            for source, extra in sources.items()
-        ]
-        add(name, text, numbers(found, factor))
-    rails = [
-        ({**labels, "rail": rail}, reading(card.power, rail))
-        for card, labels in zip(cards, own)  # noqa: B905
-        for rail in sorted(card.power)
-    ]
-    add(OWN + "power_watts", "Power drawn from one rail of the card; the card draws their sum.", numbers(rails))
-    add(INTEL + "device_config", "1 for each card.", [(labels, 1.0) for labels in intel])
-    ports = [
-        ({**labels, "port": str(port), "port_type": kind}, float(up))
-        for card, labels in zip(cards, intel)  # noqa: B905
-        for port, kind, up in card.ports
-    ]
-    add(INTEL + "nic_port_status", "Link of a network port, 1 is up.", ports)
-    place = [{name: row[name] for name in ("bus_id", "module_id", "name")} for _key, row in known]
-    info = [({**labels, **extra}, 1.0) for labels, extra in zip(own, place)]  # noqa: B905
-    add(OWN + "info", "1 for each card, with its PCI address and module id.", info)
-    states = [({"reading": kind}, state) for kind, state in status.items()]
-    fresh = [(labels, float(state.error is None)) for labels, state in states]
-    add(SELF + "read_success", "1 where the last reading succeeded and is fresh.", fresh)
-    add(SELF + "read_errors_total", "Readings that failed.", [(who, float(s.errors)) for who, s in states])
-    add(SELF + "read_seconds", "How long the last reading took.", [(who, s.seconds) for who, s in states])
-    last = [(who, s.last_success) for who, s in states if s.last_success]
-    add(SELF + "last_success_timestamp_seconds", "When a reading last succeeded.", last)
-    return "\n".join(page) + "\n"
 
 
 class Server(socketserver.ThreadingTCPServer):

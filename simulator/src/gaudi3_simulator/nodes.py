@@ -15,7 +15,7 @@ from pathlib import Path
 from . import SimulatorError, prepared
 from .home import Cluster, Node, home, write_atomically
 from .node import strictness
-from .node.launchers import image_files
+from .node.launchers import boot_loader_files, image_files
 from .podman import Podman
 from .systems import PRESENTATIONS, distribution
 
@@ -137,7 +137,9 @@ def _add_cards(root: Path, node: Node, cluster: Cluster) -> None:
     """Lay out under ``root`` what makes a container a Gaudi node: the simulated hardware and kernel, and its state."""
     package = root / _NODE_TARGET.lstrip("/")
     shutil.copytree(_NODE_PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    for target, (mode, text) in image_files().items():
+    presented = PRESENTATIONS.get(cluster.present_as)
+    tools = {**image_files(), **boot_loader_files(presented is not None and presented.family == "rhel")}
+    for target, (mode, text) in tools.items():
         _write(root / target.lstrip("/"), mode, text)
     wants = root / "etc/systemd/system/sysinit.target.wants/gaudi3-simulator.service"
     wants.parent.mkdir(parents=True)

@@ -34,6 +34,8 @@ TOOLS = {
     "lsmod": ("kmod_tools", "lsmod"),
     "modinfo": ("kmod_tools", "modinfo"),
     "dmesg": ("dmesg", "main"),
+    "update-grub": ("boot_loader", "update_grub"),
+    "grubby": ("boot_loader", "grubby"),
     "node": ("cli", "main"),
 }
 MIB = 1024 * 1024

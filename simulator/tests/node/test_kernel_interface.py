@@ -166,6 +166,7 @@ def test_device_files_belong_to_the_group_render(machine: Machine, monkeypatch: 
 @pytest.mark.parametrize("options", ["", "quiet", "iommu=off", "intel_iommu=on"])
 def test_cards_are_behind_a_translating_iommu(machine: Machine, options: str) -> None:
     machine.write("/etc/default/grub", f'GRUB_CMDLINE_LINUX_DEFAULT="{options}"\n')
+    machine.ok("update-grub")
     machine.reboot()
     groups = {name: machine.path(f"{PCI}/{name}/iommu_group") for name in bus_ids(machine)}
     assert {(group / "type").read_text() for group in groups.values()} == {"DMA-FQ\n"}
@@ -183,6 +184,7 @@ def test_cards_are_behind_a_translating_iommu(machine: Machine, options: str) ->
 def test_passthrough_needs_the_kernel_s_word_and_a_reboot(machine: Machine, file: str, text: str) -> None:
     types = [f"{PCI}/{name}/iommu_group/type" for name in bus_ids(machine)]
     machine.write(file, text)
+    machine.ok("update-grub")
     machine.ok("manage_network_ifs.sh", "--up")
     assert {machine.read(path) for path in types} == {"DMA-FQ"}
     machine.reboot()

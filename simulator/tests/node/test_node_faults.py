@@ -81,6 +81,9 @@ def test_bad_page_tables_end_with_passthrough(machine: Machine) -> None:
     assert "bad-pagetable" in active(machine)
     machine.write("/etc/default/grub", 'GRUB_CMDLINE_LINUX="iommu=pt intel_iommu=on"\n')
     machine.reboot()
+    assert "bad-pagetable" in active(machine), "the boot loader was not told"
+    machine.ok("update-grub")
+    machine.reboot()
     assert "Bad pagetable" not in machine.ok("dmesg").out
     assert active(machine) == ": ["
 

@@ -66,3 +66,11 @@ locals {
     }
   }
 }
+
+# Machines of a cloud have private addresses. A check warns and goes on: Ansible may run inside their network.
+check "way_in" {
+  assert {
+    condition     = var.cloud == "onprem" || local.ssh_arguments != "" || length(var.allowed_cidrs) > 0
+    error_message = "The nodes of ${var.name} have private addresses and admit no network, so that ssh reaches them from inside their own network only: set allowed_cidrs${var.cloud == "aws" ? ", jump_host or connection" : " or jump_host"}, as docs/terraform.md shows under 'The way in'."
+  }
+}

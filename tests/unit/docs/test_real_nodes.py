@@ -74,6 +74,17 @@ def test_every_consent_of_a_role_is_on_the_page() -> None:
     assert [name for name in consents if f"`{name}" not in text] == []
 
 
+def test_every_refusal_of_a_script_of_ones_own_is_on_the_page() -> None:
+    lines = (ROOT / "roles/trainer/vars/main.yml").read_text().splitlines()
+    texts = [text for line in lines for text in re.findall(r"'([^']{12,})'", line)]
+    named = [text for text in texts if "trainer_command" in text or "of which a job has its own" in text]
+    refusals = [text for text in named if "|" not in text]  # without what stands between two texts
+    assert len(refusals) > 6
+    quotes = quoted(PAGE.read_text())
+    assert [text for text in refusals if not any(quote in text for quote in quotes)] == []
+    assert "roles/trainer/README.md#a-script-of-your-own" in PAGE.read_text()
+
+
 def test_every_role_that_the_preflight_asks_is_linked() -> None:
     asked = re.findall(r"name: gaudi3\.scale\.(\w+)", (ROOT / "playbooks/preflight.yml").read_text())
     assert {"tuning", "synapseai", "fabric", "node_exporter", "trainer"} <= set(asked)

@@ -21,6 +21,7 @@ FINISHED: dict[str, Any] = {
     "device": "hpu",
     "hardware_name": "GAUDI3",
     "simulated": False,
+    "software": {"python": "3.12.3", "torch": "2.9.0a0+git1", "lightning": "2.6.0", "plugin": "1.23.0.695"},
     "checkpoint": "/var/lib/gaudi3-scale/jobs/demo/checkpoints/step-200",
     "updated_at": 1767225660.5,
 }
@@ -63,6 +64,8 @@ def test_the_summary_of_a_job_on_cards() -> None:
         "loss: 5.550 at first, 2.310 at last (byte-frequency baseline 3.100)",
         "speed: 13,467 tokens/s on GAUDI3",
         "checkpoint: /var/lib/gaudi3-scale/jobs/demo/checkpoints/step-200 (on every node of the job)",
+        "software: Intel's plugin 1.23.0.695, PyTorch 2.9.0a0+git1, Lightning 2.6.0, Python 3.12.3",
+        "device: GAUDI3",
     ]
 
 
@@ -70,8 +73,10 @@ def test_the_summary_of_a_job_on_cards() -> None:
 def test_a_device_without_a_hardware_name_is_called_simulated(simulated: dict[str, bool]) -> None:
     status = {key: value for key, value in FINISHED.items() if key != "simulated"}
     text = summary(gaudi_1={**status, "hardware_name": None, **simulated})
-    assert "16 processes on simulated hpu\n" in text
-    assert f"speed: 13,467 tokens/s on simulated hpu: {CAVEAT}\n" in text
+    assert "16 processes on hpu\n" in text
+    assert f"speed: 13,467 tokens/s on hpu: {CAVEAT}\n" in text
+    assert text.splitlines()[-1] == "device: hpu, simulated on processors"
+    assert text.count("simulated") == 1
 
 
 def test_the_speed_of_processors_is_not_one_of_gaudi() -> None:

@@ -169,7 +169,7 @@ def uneditable_dashboard(dashboard: Dashboard) -> list[str]:
 
 
 def target_names_its_job(dashboard: Dashboard) -> list[str]:
-    job = {"habanalabs": "hpu", "node": "node", "up": "node"}
+    job = {"habanalabs": "hpu", "gaudi": "hpu", "node": "node", "up": "node"}
     faults = []
     for node, _ in selectors(dashboard):
         wanted = "training" if node.name.startswith("gaudi_training_") else job[node.name.partition("_")[0]]
@@ -189,7 +189,23 @@ def metric_of_the_contract(dashboard: Dashboard) -> list[str]:
 
 
 def milliwatts_are_divided(dashboard: Dashboard) -> list[str]:
-    return [one for one in expressions(dashboard) if "_mW" in one and not one.endswith(" / 1000")]
+    return [
+        node.name
+        for node, parents in selectors(dashboard)
+        if node.name.endswith("_mW") and not any(is_thousandth(parent) for parent in parents)
+    ]
+
+
+def is_thousandth(node: Any) -> bool:
+    """Whether this divides by 1000."""
+    divides = isinstance(node, promql_parser.BinaryExpr) and str(node.op) == "/"
+    return divides and isinstance(node.rhs, promql_parser.NumberLiteral) and node.rhs.val == 1000
+
+
+def power_is_that_of_both_rails(dashboard: Dashboard) -> list[str]:
+    """hl-smi's power.draw covers one rail (docs/metrics.yml): it may only stand in where the rails are not known."""
+    one_rail = [one for one in expressions(dashboard) if "habanalabs_power_mW" in one]
+    return [one for one in one_rail if not re.search(r"\(gaudi_card_power_watts\{.*\) or .*habanalabs_power_mW", one)]
 
 
 def ids_are_unique(dashboard: Dashboard) -> list[str]:
@@ -226,6 +242,7 @@ RULES: list[Callable[[Dashboard], list[str]]] = [
     target_names_its_job,
     metric_of_the_contract,
     milliwatts_are_divided,
+    power_is_that_of_both_rails,
     ids_are_unique,
     panels_do_not_overlap,
 ]
@@ -265,6 +282,9 @@ FAULTS: dict[str, Callable[[Dashboard], None]] = {
     "metric_of_the_contract": edit("panels.1.targets.0.expr", 'node_load15{job="node", instance=~"$instance"}'),
     "milliwatts_are_divided": edit(
         "panels.1.targets.0.expr", 'sum(habanalabs_power_mW{job="hpu", instance=~"$instance"})'
+    ),
+    "power_is_that_of_both_rails": edit(
+        "panels.1.targets.0.expr", 'sum(habanalabs_power_mW{job="hpu", instance=~"$instance"}) / 1000'
     ),
     "ids_are_unique": edit("panels.1.id", 1),
     "panels_do_not_overlap": edit("panels.1.gridPos.w", 7),

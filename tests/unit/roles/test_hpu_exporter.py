@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 import stat
 import sys
@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,15 +26,14 @@ FAKE = (Path(__file__).parent / "fake_hl_smi.py").read_text()
 
 
 @pytest.fixture(scope="module")
-def exporter() -> Any:
-    sys.modules["hl_smi"] = hl_smi  # on a node it lies beside the program
-    spec = importlib.util.spec_from_file_location("gaudi_hpu_exporter", PROGRAM)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["hl_smi"], sys.modules[spec.name]
+def exporter() -> Iterator[ModuleType]:
+    """The program, with what lies beside it on a node."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "hl_smi", hl_smi)
+        patch.syspath_prepend(str(PROGRAM.parent))
+        patch.delitem(sys.modules, PROGRAM.stem, raising=False)
+        patch.delitem(sys.modules, "gaudi_hpu_page", raising=False)
+        yield importlib.import_module(PROGRAM.stem)
 
 
 class Node:
@@ -372,7 +372,7 @@ def test_a_port_that_is_taken(exporter: ModuleType, node: Node) -> None:
 def test_label_values_are_escaped(exporter: ModuleType) -> None:
     row = dict.fromkeys(exporter.IDENTITY, 'a"b\\c')
     row["index"] = "0"
-    page = exporter.render([exporter.Card(row, {}, [])], {})
+    page = exporter.render([exporter.Card(row, {}, {}, [])], {})
     assert 'Serial="a\\"b\\\\c"' in page
 
 

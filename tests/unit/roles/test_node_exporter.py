@@ -64,7 +64,14 @@ def test_the_installed_version_knows_every_argument(package: str) -> None:
 
 @pytest.mark.parametrize(
     ("system", "like"),
-    [(("Ubuntu", "22.04"), "1.3.1"), (("Ubuntu", "24.04"), "1.7.0"), (("Debian", "11"), "1.1.2"), (("X", "1"), "1.9")],
+    [
+        (("Ubuntu", "22.04"), "1.3.1"),
+        (("Ubuntu", "24.04"), "1.7.0"),
+        (("Debian", "11"), "1.1.2"),
+        (("Debian", "11.11"), "1.1.2"),  # as Ansible finds it
+        (("Debian", "12.12"), "1.5.0"),
+        (("X", "1"), "1.9"),
+    ],
 )
 def test_before_the_package_is_there_its_version_is_the_distributions(system: tuple[str, str], like: str) -> None:
     """In check mode on a new host; an unknown distribution has a new one."""

@@ -24,6 +24,8 @@ def problems(**chosen: Any) -> list[str]:
         "inventory_hostname": "gaudi-1",
         "groups": {"gaudi": ["gaudi-1"], "gaudi_head": ["gaudi-1"]},
         "trainer_cards": 2,
+        "ansible_run_tags": ["all"],
+        "ansible_skip_tags": [],
         "_trainer_node_problems": [],
     }
     return list(evaluate(variables["_trainer_problems"], **{**variables, **node, **chosen}))

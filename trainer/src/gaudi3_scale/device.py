@@ -5,10 +5,12 @@ Nothing else in this package asks whether it runs on an HPU.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
 import os
+import platform
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -170,6 +172,20 @@ def hardware_name(device: torch.device) -> str | None:
     import torch
 
     return str(torch.get_device_module(device).get_device_name(device))
+
+
+def identity(device: torch.device) -> dict[str, Any]:
+    """What a job says of itself: the device, its name, whether it is simulated, and the versions of what it runs on."""
+    name = hardware_name(device)
+    packages = {"torch": "torch", "lightning": "lightning"}
+    if device.type == "hpu":
+        packages["plugin"] = "habana-torch-plugin"
+    software = {"python": platform.python_version()}
+    for key, package in packages.items():
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            software[key] = importlib.metadata.version(package)
+    simulated = device.type == "hpu" and name is None
+    return {"device": device.type, "hardware_name": name, "simulated": simulated, "software": software}
 
 
 def threads(wanted: int, local_world_size: int) -> int:

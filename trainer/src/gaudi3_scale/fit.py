@@ -92,8 +92,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         device = devices.resolve(
             config.device, topology.local_rank, topology.local_world_size, config.train.acquire_timeout
         )
-        progress.device, progress.hardware_name = device.type, devices.hardware_name(device.torch_device())
-        progress.simulated = device.type == "hpu" and progress.hardware_name is None
+        progress.runs_on(**devices.identity(device.torch_device()))
         torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
         check_numbers_once(device)
         watchdog = Watchdog(

@@ -29,6 +29,8 @@ class Progress:
     hardware_name: str | None = None
     simulated: bool | None = None
     """Whether the device only stands for a card; None until it is known."""
+    software: dict[str, str] | None = None
+    """Versions of python, torch, lightning and, on a card, of the vendor's plugin."""
     unit: str = "byte"
     step: int = 0
     samples: int = 0
@@ -60,6 +62,10 @@ class Progress:
     def device_label(self) -> str:
         """The device for readers: GAUDI3, simulated hpu, cpu."""
         return self.hardware_name or ("simulated " if self.simulated else "") + self.device
+
+    def runs_on(self, device: str, hardware_name: str | None, simulated: bool, software: dict[str, str]) -> None:
+        """The job has its device."""
+        self.device, self.hardware_name, self.simulated, self.software = device, hardware_name, simulated, software
 
     def advance(self) -> int:
         """Count one optimizer step."""
@@ -115,6 +121,7 @@ class StatusFile:
             "device": progress.device,
             "hardware_name": progress.hardware_name,
             "simulated": progress.simulated,
+            "software": progress.software,
             "checkpoint": str(progress.checkpoint) if progress.checkpoint else None,
             "checkpoint_step": progress.checkpoint_step,
             "checkpoint_error": progress.checkpoint_error,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 
 from . import (
+    boot_loader,
     faults,
     hlml_energy,
     kernel,
@@ -34,7 +34,7 @@ def boot() -> node.Node:
         state = store.load_state()
         simulated = node.Node(state, store.load_runtime() if again else store.new_runtime())
         if not again:
-            simulated.runtime["boot_options"] = _boot_options()
+            simulated.runtime["boot_options"] = boot_loader.options()
             simulated.clear_fault(faults.DEVICE_ACQUIRED)  # no process outlives a reboot
         if not paths.root():
             _mount_shadows(simulated.runtime["boot_options"])
@@ -83,24 +83,6 @@ def _modules_load() -> list[str]:
 
 def _lines(path: str) -> list[str]:
     return (paths.read_text(path) or "").splitlines()
-
-
-def _boot_options() -> str:
-    """What a boot loader would hand to the kernel: the node's GRUB settings of this moment."""
-    found: dict[str, str] = {}
-    folder = "/etc/default/grub.d"
-    try:
-        more = sorted(f"{folder}/{name}" for name in os.listdir(paths.at(folder)) if name.endswith(".cfg"))
-    except OSError:
-        more = []
-    for path in ["/etc/default/grub", *more]:
-        for line in _lines(path):
-            match = re.match(r"\s*(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)(\+?)=(['\"]?)(.*)\3\s*$", line)
-            if match:
-                name, added, _, text = match.groups()
-                text = re.sub(r"\$\{?(\w+)\}?", lambda use: found.get(use[1], ""), text)
-                found[name] = found.get(name, "") + text if added else text
-    return " ".join(f"{found.get('GRUB_CMDLINE_LINUX', '')} {found.get('GRUB_CMDLINE_LINUX_DEFAULT', '')}".split())
 
 
 def _mount_shadows(boot_options: str) -> None:

@@ -26,6 +26,9 @@ _IMAGE_TOOLS = {
     "/usr/local/bin/dmesg": ("dmesg", "main"),
 }
 
+# The boot loader's tool, by whether the node presents itself as Red Hat's: (path, function).
+_BOOT_LOADERS = {False: ("/usr/sbin/update-grub", "update_grub"), True: ("/usr/sbin/grubby", "grubby")}
+
 _VENDOR_TOOLS = {
     "hl-smi": "hl_smi",
     "hl-fw-loader": "hl_fw_loader",
@@ -61,6 +64,13 @@ def image_files() -> dict[str, tuple[int, str]]:
     }
     files[UNIT_PATH] = (0o644, UNIT)
     return files
+
+
+def boot_loader_files(red_hat: bool) -> dict[str, tuple[int, str]]:
+    """The stand-in for the boot loader's tool, which the node's system would have: path to (mode, text)."""
+    path, function = _BOOT_LOADERS[red_hat]
+    comment = f"Stand-in for {path.rpartition('/')[2]} (gaudi3.scale simulator)."
+    return {path: (0o755, _text("boot_loader", function, comment, ""))}
 
 
 def vendor_text(tool: str, release: str) -> str:

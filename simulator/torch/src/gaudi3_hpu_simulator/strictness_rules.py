@@ -32,6 +32,7 @@ RULES: dict[str, bool] = {
     "hlml-pcie-link-unsupported": True,
     "device-files-render": True,
     "iommu-group": True,
+    "boot-loader-config": True,
     "uncabled-ports-stay-down": True,
     "no-port-devices-fail": True,
     "nic-counters": True,

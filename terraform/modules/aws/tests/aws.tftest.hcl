@@ -54,6 +54,7 @@ variables {
   cluster_size   = 16
   instance_type  = "dl1.24xlarge"
   ssh_public_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0h3yqQWfS9NSQfzBf8Ue0qS2hP4b8nA4V1Zb2c3d4e me@example"
+  jump_host      = "me@gate.example.com"
 }
 
 # The types of Gaudi 1 are warned about, which a test run would take for a failure.
@@ -269,6 +270,7 @@ run "through_systems_manager" {
 
   variables {
     connection = "ssm"
+    jump_host  = ""
   }
 
   assert {

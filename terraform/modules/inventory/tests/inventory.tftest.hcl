@@ -58,3 +58,41 @@ run "with_a_monitor" {
     error_message = "The monitor is no node."
   }
 }
+
+run "nodes_that_nobody_reaches" {
+  command = plan
+
+  variables {
+    jump_host = ""
+  }
+
+  expect_failures = [check.way_in]
+}
+
+run "a_network_that_is_admitted_is_a_way_in" {
+  command = plan
+
+  variables {
+    jump_host     = ""
+    allowed_cidrs = ["198.51.100.0/24"]
+  }
+}
+
+run "arguments_of_ssh_are_a_way_in" {
+  command = plan
+
+  variables {
+    jump_host     = ""
+    ssh_arguments = "-o ProxyCommand=\"connect %h\""
+  }
+}
+
+run "machines_of_ones_own_are_reached_already" {
+  command = plan
+
+  variables {
+    cloud     = "onprem"
+    region    = null
+    jump_host = ""
+  }
+}

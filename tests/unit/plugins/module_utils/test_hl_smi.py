@@ -16,6 +16,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import (
     host_facts,
     number,
     odd_cell_warnings,
+    parse_counters,
     parse_csv,
     parse_links,
     parse_log,
@@ -238,6 +239,45 @@ def test_ports_and_links(samples: Any) -> None:
     links = parse_links(samples.links)
     assert [port for port, link in links.items() if link == "down"] == [11]
     assert len(links) == 24
+
+
+def test_counters_of_ports() -> None:
+    text = "port 0:\n\tpcs_local_faults: 2\n\tpre_FEC_SER_exp (negative): 9\n\nport 11:\n\tCongestion Q err: N/A\n"
+    assert parse_counters(text) == {
+        0: {"pcs_local_faults": "2", "pre_FEC_SER_exp (negative)": "9"},
+        11: {"Congestion Q err": "N/A"},
+    }
+
+
+def test_counters_are_facts_of_their_port_and_odd_ones_are_left_out(samples: Any) -> None:
+    (row,) = parse_csv(samples.row(), QUERY_FIELDS)
+    ports = [
+        Port(0, "internal", "up", {"faults": "2", "rate": "N/A"}),
+        Port(1, "external", "down", {"faults": "few", "rate": "7"}),
+        Port(2, "external", "up"),
+    ]
+    odd: list[OddCell] = []
+    assert card_facts(row, None, ports, odd)["ports"] == [
+        {"port": 0, "type": "internal", "link": "up", "counters": {"faults": 2, "rate": None}},
+        {"port": 1, "type": "external", "link": "down", "counters": {"faults": None, "rate": 7}},
+        {"port": 2, "type": "external", "link": "up"},
+    ]
+    assert odd == [OddCell("port counter faults", "0000:19:00.0", "few")]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("no such card\n", "counters of ports were expected and 'no such card' was printed"),
+        ("", "counters of ports were expected and '' was printed"),
+        ("port 0:\n\tfaults 2\n", "'faults 2' is not a line of a port's counters"),
+        ("\tfaults: 2\nport 0:\n", "'faults: 2' is not a line of a port's counters"),
+    ],
+)
+def test_texts_without_counters(text: str, sentence: str) -> None:
+    with pytest.raises(HlSmiError) as error:
+        parse_counters(text)
+    assert str(error.value) == sentence
 
 
 def test_port_texts_which_are_none() -> None:

@@ -42,7 +42,7 @@ def test_the_tarball_of_a_node(release: str, system: str, python: str, path: str
         ("1.23.0-695", "RedHat 9.6", "3.9.18", "RedHat 9.6's Python 3.9 is too old for the trainer, which needs 3.11"),
         ("1.24.0-1007", "Ubuntu 24.04", "3.13.1",
          "The vendor's PyTorch of release 1.24.0-1007 for ubuntu2404 is for Python 3.12, but pytorch_python is 3.13: "
-         "set pytorch_python to one of these."),
+         "set pytorch_python to one of these, or leave PyTorch and training out with --skip-tags pytorch,train."),
         ("1.22.0-740", "Ubuntu 24.04", "3.12.3",
          "Release 1.22.0-740 brings PyTorch 2.7.1, and the trainer needs 2.9 or newer: take a newer release, or leave"),
         ("1.24.1-482", "RedHat 9.4", "3.12.1",

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import Plan, errors_of, read_plan
+from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import (
+    Plan,
+    errors_of,
+    failed_checks,
+    read_plan,
+)
 
 
 def change(address: str, *actions: str, mode: str = "managed") -> dict[str, Any]:
@@ -119,3 +124,16 @@ def test_errors_in_their_own_words() -> None:
         "creating EC2 Instance: InsufficientInstanceCapacity",
         "No credentials",
     ]
+
+
+def test_checks_that_failed_are_sentences_and_other_warnings_are_not() -> None:
+    said = "\n".join(
+        [
+            "no JSON",
+            diagnostic("warning", "Check block assertion failed", "Nobody reaches\nthe nodes."),
+            diagnostic("warning", "Check block assertion failed", "Nobody reaches the nodes."),
+            diagnostic("warning", "Argument is deprecated", "Use another."),
+            diagnostic("error", "No credentials"),
+        ]
+    )
+    assert failed_checks(said) == ["Nobody reaches the nodes."]

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ansible_collections.gaudi3.scale.plugins.filter import synapseai_release as synapseai_filter
 from ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix import (
@@ -127,6 +128,23 @@ def test_an_unknown_release_needs_one_variable(release: str) -> None:
 def test_a_release_that_is_none_is_refused_whatever_is_accepted() -> None:
     sentence = "'1.31' is not a SynapseAI release: write it as MAJOR.MINOR.PATCH-BUILD, for example 1.23.0-695."
     assert release_problem("1.31", "Ubuntu 24.04", True, True) == sentence
+
+
+def test_the_default_is_the_newest_release_that_all_systems_and_the_trainer_take() -> None:
+    """A newer one that comes to be known as well as it is a reason to change the default."""
+    systems = ("Ubuntu 22.04", "Ubuntu 24.04", "RedHat 9.4", "RedHat 9.6")
+    good = [
+        release
+        for release in known_releases()
+        if all(support(release, system) == "supported" for system in systems)
+        and not release_cautions(release, systems[0])
+    ]
+    roles = ROOT / "roles"
+    default = yaml.safe_load((roles / "synapseai/defaults/main.yml").read_text())["synapseai_release"]
+    assert default == good[-1]
+    reasons = (roles / "synapseai/README.md").read_text().partition("is the default.**")[2].partition("\n* ")[0]
+    newer = known_releases()[known_releases().index(default) + 1 :]
+    assert [release for release in newer if release not in reasons] == []
 
 
 def test_an_unsupported_system_can_be_accepted() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,8 +22,9 @@ def resource(kind: str, name: str, **attributes: Any) -> dict[str, Any]:
 class Project:
     """A project that notes what it is asked to do."""
 
-    def __init__(self, *resources: dict[str, Any]) -> None:
+    def __init__(self, *resources: dict[str, Any], warnings: tuple[str, ...] = ()) -> None:
         self._state = {"resources": list(resources)}
+        self._warnings = list(warnings)
         self.done: list[tuple[str, bool, list[str]]] = []
 
     def state(self) -> dict[str, Any]:
@@ -30,7 +32,13 @@ class Project:
 
     def plan(self, variables: Any, folder: str, destroy: bool, only: Any = ()) -> tuple[Plan, str]:
         self.done.append(("plan", destroy, list(only)))
-        return Plan(delete=["x"]) if destroy else Plan(update=list(only)), "file"
+        return Plan(delete=["x"]) if destroy else Plan(update=list(only), warnings=self._warnings), "file"
+
+    def init(self) -> None:
+        """Nothing is fetched."""
+
+    def outputs(self) -> dict[str, Any]:
+        return {}
 
     def apply(self, planned: str) -> None:
         self.done.append(("apply", False, []))
@@ -83,3 +91,16 @@ def test_what_cannot_be_looked_into_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
     assert gaudi_terraform.may_hold_something("google_storage_bucket", {})
     assert gaudi_terraform.may_hold_something("aws_s3_bucket", {"bucket": "demo-1", "region": "us-west-2"})
+
+
+@pytest.mark.parametrize("warnings", [(), ("Nobody reaches the nodes.",)])
+def test_what_the_checks_of_the_configuration_say_is_a_warning(
+    tmp_path: Path, run_module: Any, monkeypatch: pytest.MonkeyPatch, warnings: tuple[str, ...]
+) -> None:
+    (tmp_path / "main.tf").touch()
+    monkeypatch.setattr(gaudi_terraform, "Project", lambda *place: Project(warnings=warnings))
+    options = {"project_path": str(tmp_path), "workspace": "demo", "executable": "sh"}
+    result = run_module(gaudi_terraform, check=True, **options)
+    assert result["changed"] is False
+    said = str(result.get("warnings", ""))
+    assert all(each in said for each in warnings) and bool(said) is bool(warnings)

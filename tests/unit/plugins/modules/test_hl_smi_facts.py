@@ -135,6 +135,20 @@ def test_ports_are_asked_by_number_and_full_address(tool: Any, samples: Any, run
     ]
 
 
+def test_counters_come_with_the_ports(tool: Any, samples: Any, run_module: Any) -> None:
+    tool.answer(ALL, samples.row() + "\n")
+    tool.answer(["-n", "ports", "-i", "0000:19:00.0"], "port 0: internal\nport 1: external\n")
+    tool.answer(["-n", "link", "-i", "0000:19:00.0", "-P", "0,1"], "port  0:\tUP\nport  1:\tDOWN\n")
+    stats = ["-n", "stats", "-i", "0000:19:00.0", "-P", "0,1"]
+    tool.answer(stats, "port 0:\n\tpcs_local_faults: 0\nport 1:\n\tpcs_local_faults: 1\n")
+    gaudi = facts(run_module(hl_smi_facts, executable=str(tool.path), gather_subset=["counters"]))
+    assert gaudi["cards"][0]["ports"] == [
+        {"port": 0, "type": "internal", "link": "up", "counters": {"pcs_local_faults": 0}},
+        {"port": 1, "type": "external", "link": "down", "counters": {"pcs_local_faults": 1}},
+    ]
+    assert tool.calls()[-1] == stats
+
+
 def test_values_not_available_are_null(tool: Any, samples: Any, run_module: Any) -> None:
     tool.answer(ALL, samples.row(temperature__aip="N/A", power__draw="N/A", memory__used="N/A", name="N/A"))
     card = facts(run_module(hl_smi_facts, executable=str(tool.path), gather_subset=["cards"]))["cards"][0]

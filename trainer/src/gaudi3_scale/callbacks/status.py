@@ -17,7 +17,7 @@ import lightning.pytorch as pl
 import torch
 
 from gaudi3_scale import job
-from gaudi3_scale.device import hardware_name
+from gaudi3_scale.device import identity
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.interruption.notices import EXIT_CODE
 from gaudi3_scale.interruption.patience import LEAVING_FILE
@@ -112,8 +112,7 @@ class StatusCallback(pl.Callback):
         self._progress = progress = Progress(
             self._last_step or 0, trainer.world_size, device.type, sequence_length=0, samples_per_step=0
         )
-        progress.hardware_name = hardware_name(device)
-        progress.simulated = device.type == "hpu" and progress.hardware_name is None
+        progress.runs_on(**identity(device))
         self._trainer = trainer
         if trainer.local_rank == 0:
             folder = self._directory or job.directory() or Path(trainer.default_root_dir)

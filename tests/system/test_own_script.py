@@ -1,0 +1,71 @@
+"""A user's own script as a job: a killed process, a stop and a lost node, and the job goes on and finishes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .conftest import ROOT, Site, run, wait_for
+
+JOB = "own"
+STEPS = 3000
+SETTINGS = {
+    "trainer_job_name": JOB,
+    "trainer_command": ["train.py", "--steps", str(STEPS), "--save-every", "50"],
+    "trainer_chdir": "/srv/own_script",
+    "trainer_config": {},
+    "trainer_cards": 2,
+    "trainer_processes_per_node": 1,
+    "trainer_max_restarts": 3,
+}
+NODES = ("gaudi-1", "gaudi-2")
+
+
+def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(drivers: Site) -> None:
+    copied = run(
+        "ansible", "gaudi", "-m", "ansible.builtin.copy", "-a", f"src={ROOT}/examples/own_script dest=/srv/ mode=a+rX",
+        GAUDI3_SIMULATOR_CLUSTER=drivers.name,
+    )  # fmt: skip
+    assert copied.returncode == 0, copied.stdout
+    play(drivers, "started", "preflight,drivers,train")
+    seen = went_on(drivers, after=0)
+    assert (seen["device"], seen["world_size"], seen["resumed_from_step"]) == ("hpu", 2, None)
+
+    # The newest process that runs the script is torchrun's worker; the brackets keep the pattern from finding itself.
+    killed = drivers.ssh("gaudi-2", "pkill --newest --signal KILL --full 'python.* train[.]py'")
+    assert killed.returncode == 0, killed.stdout
+    seen = went_on(drivers, after=seen["checkpoint_step"])
+
+    play(drivers, "stopped", "train")
+    stopped = drivers.status("gaudi-1", JOB)
+    assert stopped["state"] == "interrupted" and stopped["step"] == stopped["checkpoint_step"] < STEPS, stopped
+    play(drivers, "started", "train")
+    seen = went_on(drivers, after=stopped["step"])
+    assert seen["resumed_from_step"] == stopped["step"]
+
+    assert run("gaudi3-simulator", "off", "--name", drivers.name, "gaudi-2").returncode == 0
+    drivers.restart("gaudi-2")
+    play(drivers, "finished", "preflight,drivers,train")
+    for node in NODES:
+        ended = drivers.status(node, JOB)
+        assert (ended["state"], ended["step"], ended["world_size"]) == ("finished", STEPS, 2), ended
+    assert drivers.status("gaudi-1", JOB)["resumed_from_step"] >= stopped["step"]
+
+
+def play(site: Site, state: str, tags: str) -> None:
+    """Have the job in ``state``."""
+    result = site.play("--tags", tags, "-e", json.dumps({**SETTINGS, "trainer_state": state}))
+    assert result.returncode == 0, result.messages() or result.output
+
+
+def went_on(site: Site, after: int) -> dict[str, Any]:
+    """The status on the first node once a checkpoint later than step ``after`` was written."""
+    found: dict[str, Any] = {}
+
+    def later() -> bool:
+        found.clear()
+        found.update(site.status("gaudi-1", JOB))
+        return found.get("state") == "running" and int(found.get("checkpoint_step") or 0) > after
+
+    wait_for(later, f"a checkpoint after step {after}", seconds=240)
+    return found
