@@ -35,24 +35,43 @@ def numbers_of(user: str) -> tuple[int, set[int]]:
         return -1, set()
 
 
-def first_closed(path: str, uid: int, gids: Iterable[int]) -> Optional[str]:
-    """The first folder on the way to a file, or the file, that a user cannot enter or read; links are followed."""
+def first_closed(path: str, uid: int, gids: Iterable[int], last: Optional[int] = None) -> Optional[str]:
+    """The first folder on the way to a file, or the file, that a user cannot enter or read; links are followed.
+
+    ``last`` is what the end of the way has to grant, by default what reading it takes. What is not there is another
+    matter.
+    """
     gids = set(gids)
-    for way in dict.fromkeys((os.path.abspath(path), os.path.realpath(path))):
-        places = [way]
-        while os.path.dirname(places[-1]) != places[-1]:
-            places.append(os.path.dirname(places[-1]))
-        for place in reversed(places):
-            try:
-                found = os.stat(place)
-            except OSError:
-                break  # what is not there is another matter
-            wanted = (
-                0o5 if stat.S_ISDIR(found.st_mode) and place == way else 0o1 if stat.S_ISDIR(found.st_mode) else 0o4
-            )
-            if not (_listed(place) or permits(found.st_mode, (found.st_uid, found.st_gid), uid, gids, wanted)):
-                return place
+    for place in _ways(path):
+        try:
+            found = os.stat(place)
+        except OSError:
+            continue
+        folder = stat.S_ISDIR(found.st_mode)
+        at_end = place in (os.path.abspath(path), os.path.realpath(path))
+        wanted = (last or (0o5 if folder else 0o4)) if at_end else 0o1 if folder else 0
+        if not (_listed(place) or permits(found.st_mode, (found.st_uid, found.st_gid), uid, gids, wanted)):
+            return place
     return None
+
+
+def _ways(path: str) -> list[str]:
+    """Every folder on the way to a path and the path itself, also on the ways that links lead."""
+    found: list[str] = []
+    rest = [os.path.abspath(path)]
+    while rest and len(found) < 1000:
+        parts = rest.pop().strip(os.sep).split(os.sep)
+        here = os.sep
+        for count, part in enumerate(parts, 1):
+            found.append(here)
+            here = os.path.join(here, part)
+            if os.path.islink(here):
+                target = os.path.join(os.path.dirname(here), os.readlink(here))
+                rest.append(os.path.normpath(os.path.join(target, *parts[count:])))
+                break
+        else:
+            found.append(here)
+    return list(dict.fromkeys(found))
 
 
 def script_access(path: str, user: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Optional
 
 from ansible_collections.gaudi3.scale.plugins.module_utils.accel import users, works
 from ansible_collections.gaudi3.scale.plugins.module_utils.pci import listing, read
+from ansible_collections.gaudi3.scale.plugins.module_utils.versions import version_of
 
 #: Runs a program: argv to exit status, output, errors.
 Run = Callable[[list[str]], tuple[int, str, str]]
@@ -64,7 +65,12 @@ def _loopback(address: str) -> bool:
     return address.startswith("127.") or address == "::1"
 
 
-# --- the cards ---
+# --- the driver and its cards ---
+
+
+def driver_version(sysfs: str = "/sys") -> Optional[str]:
+    """The ``x.y.z`` of the driver that is loaded; None before it is."""
+    return version_of(read(sysfs, "module", "habanalabs", "version"))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Optional
 
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_container import ENVIRONMENT
 from ansible_collections.gaudi3.scale.plugins.module_utils.job_files import (
     RECORD,
     Control,
@@ -156,6 +157,10 @@ class JobNode:
         """The trainer's configuration of a job."""
         return os.path.join(self.control(name).path, CONFIG)
 
+    def environment_path(self, name: str) -> str:
+        """What a job in a container has from environment files."""
+        return os.path.join(self.control(name).path, ENVIRONMENT)
+
     def control(self, name: str) -> Control:
         """Root's files about a job."""
         return Control(self.directory(name))
@@ -274,8 +279,7 @@ class JobNode:
             else:
                 files[os.path.basename(path)] = text
         control.write(files, owner[1])
-        if CONFIG not in files:
-            control.remove(CONFIG)
+        control.remove(*(name for name in (CONFIG, ENVIRONMENT) if name not in files))
         self._systemd("daemon-reload")
         rc, _out, err = self._run([self._systemctl, "start", unit_name(spec.name)])
         if rc != 0:
@@ -303,7 +307,7 @@ class JobNode:
         if found.unit.up:
             self.stop(found.name)
         control = self.control(found.name)
-        control.remove(CONFIG)
+        control.remove(CONFIG, ENVIRONMENT)
         if os.path.exists(self.unit_path(found.name)):
             os.unlink(self.unit_path(found.name))
         self._systemd("daemon-reload")
@@ -341,10 +345,10 @@ def check_script(script: str) -> None:
         raise JobError(f"{script} is not a file on this node: copy the script of 'command' to every node of the job.")
 
 
-def check_venv(venv: str) -> None:
-    """Raise JobError when the trainer is not installed."""
+def check_venv(venv: str, contained: bool = False) -> None:
+    """Raise JobError when the trainer is not installed; the Python of one for a container is in the image."""
     for path in (venv + "/bin/python", venv + "/bin/gaudi3-train"):
-        if not os.access(path, os.X_OK):
+        if not (os.path.lexists(path) if contained else os.access(path, os.X_OK)):
             raise JobError(
                 f"{path} is missing on this node: install the trainer with the role gaudi3.scale.trainer, "
                 "or set 'venv'."

@@ -6,11 +6,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_container import (
+    Container,
+    Share,
+    group_numbers,
+    unit_lines,
+    user_numbers,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
     CONFIG,
     RUNTIME_ENVIRONMENT,
@@ -20,9 +28,19 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
     check_group,
     check_path,
     control_folder,
+    unit_name,
 )
 
 HEADER = "# Written by gaudi3.scale.gaudi_train; the next start of the job overwrites what is changed here.\n"
+#: What a job that is a child of its unit may not do.
+SANDBOX = (
+    "NoNewPrivileges=yes",
+    "PrivateTmp=yes",
+    "ProtectSystem=full",
+    "ProtectHome=read-only",
+    "RestrictSUIDSGID=yes",
+    "LockPersonality=yes",
+)
 #: Exit code of a trainer which left because it was told to: EX_TEMPFAIL, try again later.
 INTERRUPTED_EXIT = 75
 #: Seconds of stop_timeout which the launcher keeps for itself.
@@ -52,6 +70,11 @@ class NodeShare:
     groups: tuple[str, ...] = ()
     #: Module ids of the cards for the job's processes, in their order; empty for any.
     modules: tuple[int, ...] = ()
+    #: For a job in a container: variables of the environment files, the node's folders of device files, and the files
+    #: of its fabric.
+    file_variables: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
@@ -102,9 +125,46 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
     check_path("The job's folder", share.directory)
     if share.address is not None:
         check_address("address", share.address)
+    daemon = " docker.service" if spec.container and spec.container["engine"] == "docker" else ""
+    lines = [
+        "[Unit]",
+        f"Description=Gaudi 3 training job {spec.name}",
+        f"Wants=network-online.target{daemon}",
+        f"After=network-online.target{daemon}",
+        "StartLimitIntervalSec=0",
+        "",
+        "[Service]",
+        *_run_lines(spec, share),
+        # A restart is torchrun's (max_restarts) or the operator's, who resumes from the last checkpoint.
+        "Restart=no",
+        # A trainer that left because it was told to; not to be restarted by whatever Restart= a site sets.
+        f"SuccessExitStatus={INTERRUPTED_EXIT}",
+        f"RestartPreventExitStatus={INTERRUPTED_EXIT}",
+        "KillMode=mixed",
+        f"TimeoutStopSec={spec.stop_timeout}",
+        "LimitMEMLOCK=infinity",
+        "LimitNOFILE=65536",
+        "TasksMax=infinity",
+        # The client of a container's engine is root's and makes mounts; what the job may not do is the engine's matter.
+        *(SANDBOX if spec.container is None else ()),
+        "StandardOutput=journal",
+        "StandardError=journal",
+        f"SyslogIdentifier=gaudi-train-{spec.name}",
+    ]
+    for line in lines:
+        # Each field was checked; this holds for those which are added later, too.
+        if UNPRINTABLE.search(line) or line.endswith("\\"):
+            raise ValueError(
+                f"The unit of job {spec.name} would have the line {line!r}: take out control characters and the "
+                "backslash at its end."
+            )
+    return HEADER + "\n".join(lines) + "\n"
+
+
+def _environment(spec: JobSpec, share: NodeShare) -> dict[str, str]:
+    """What the job finds in its environment, whatever it runs in."""
     environment = {
         "PYTHONUNBUFFERED": "1",
-        "XDG_CACHE_HOME": "/var/cache/gaudi3-scale",
         "HABANA_LOGS": share.directory + "/habana_logs",
         # torchrun would kill its workers after 30 seconds, before their last checkpoint may be written.
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(max(1, spec.stop_timeout - LAUNCHER_SECONDS)),
@@ -121,56 +181,57 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         check_group(group)
     if spec.threads is not None:
         environment["OMP_NUM_THREADS"] = str(spec.threads)
-    lines = [
-        "[Unit]",
-        f"Description=Gaudi 3 training job {spec.name}",
-        "Wants=network-online.target",
-        "After=network-online.target",
-        "StartLimitIntervalSec=0",
-        "",
-        "[Service]",
+    return environment
+
+
+def _run_lines(spec: JobSpec, share: NodeShare) -> list[str]:
+    """What the unit runs, as whom and where."""
+    if spec.container is not None:
+        return _container_lines(spec, share)
+    environment = {**_environment(spec, share), "XDG_CACHE_HOME": "/var/cache/gaudi3-scale"}
+    # A file goes before Environment=, and what the user of the job sets goes before the files.
+    own = [f"{key}={spec.environment[key]}" for key in sorted(spec.environment)]
+    argv = [*(["/usr/bin/env", *own] if own else []), *launch_argv(spec, share)]
+    return [
         "Type=exec",
         f"User={spec.user}",
         *([f"SupplementaryGroups={' '.join(share.groups)}"] if share.groups else []),
         "WorkingDirectory=" + _path(spec.chdir or share.directory),
         "CacheDirectory=gaudi3-scale",
-    ]
-    lines += ["Environment={0}".format(_quote(key + "=" + environment[key])) for key in sorted(environment)]
-    # The dash makes a file optional.
-    lines += ["EnvironmentFile=-" + _path(path) for path in (RUNTIME_ENVIRONMENT, *spec.environment_files)]
-    # A file goes before Environment=, and what the user of the job sets goes before the files.
-    own = [f"{key}={spec.environment[key]}" for key in sorted(spec.environment)]
-    argv = [*(["/usr/bin/env", *own] if own else []), *launch_argv(spec, share)]
-    lines += [
+        *("Environment={0}".format(_quote(key + "=" + environment[key])) for key in sorted(environment)),
+        # The dash makes a file optional.
+        *("EnvironmentFile=-" + _path(path) for path in (RUNTIME_ENVIRONMENT, *spec.environment_files)),
         "ExecStart=" + " ".join(_quote(word).replace("$", "$$") for word in argv),
-        # A restart is torchrun's (max_restarts) or the operator's, who resumes from the last checkpoint.
-        "Restart=no",
-        # A trainer that left because it was told to; not to be restarted by whatever Restart= a site sets.
-        f"SuccessExitStatus={INTERRUPTED_EXIT}",
-        f"RestartPreventExitStatus={INTERRUPTED_EXIT}",
-        "KillMode=mixed",
-        f"TimeoutStopSec={spec.stop_timeout}",
-        "LimitMEMLOCK=infinity",
-        "LimitNOFILE=65536",
-        "TasksMax=infinity",
-        "NoNewPrivileges=yes",
-        "PrivateTmp=yes",
-        "ProtectSystem=full",
-        "ProtectHome=read-only",
-        "RestrictSUIDSGID=yes",
-        "LockPersonality=yes",
-        "StandardOutput=journal",
-        "StandardError=journal",
-        f"SyslogIdentifier=gaudi-train-{spec.name}",
     ]
-    for line in lines:
-        # Each field was checked; this holds for those which are added later, too.
-        if UNPRINTABLE.search(line) or line.endswith("\\"):
-            raise ValueError(
-                f"The unit of job {spec.name} would have the line {line!r}: take out control characters and the "
-                "backslash at its end."
-            )
-    return HEADER + "\n".join(lines) + "\n"
+
+
+def _container_lines(spec: JobSpec, share: NodeShare) -> list[str]:
+    """The same in a container, which has the vendor's variables from its image."""
+    container = container_of(spec)
+    # The image knows neither the user nor its home, and may not be written to.
+    environment = {**_environment(spec, share), "HOME": "/tmp", "USER": spec.user}
+    shown = {key: value for key, value in environment.items() if key not in share.file_variables}
+    seen = Share(
+        name=unit_name(spec.name).rpartition(".")[0],
+        directory=share.directory,
+        control=control_folder(share.directory),
+        environment=os.path.dirname(spec.venv),
+        user=user_numbers(spec.user),
+        groups=group_numbers(share.groups),
+        workdir=spec.chdir or "",
+        variables={**shown, **spec.environment},
+        has_file=bool(share.file_variables),
+        devices=share.devices,
+        files=share.files,
+    )
+    return unit_lines(container, seen, launch_argv(spec, share), spec.stop_timeout)
+
+
+def container_of(spec: JobSpec) -> Container:
+    """What the job runs in, with the folders that its command is in."""
+    given = dict(spec.container or {})
+    own = [] if spec.script is None else [*([spec.chdir] if spec.chdir else []), os.path.dirname(spec.script)]
+    return Container.of({**given, "folders": [*(given.get("folders") or []), *own]})
 
 
 def _path(path: str) -> str:

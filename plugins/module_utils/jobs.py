@@ -121,6 +121,8 @@ class JobSpec:
     command: tuple[str, ...] = ()
     #: The folder that the command runs in; None for the job's own.
     chdir: Optional[str] = None
+    #: Engine, image and folders of the container that the job runs in; None for none.
+    container: Optional[Mapping[str, Any]] = None
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> JobSpec:
@@ -257,7 +259,7 @@ class JobSpec:
         """The specification as plain data, as it is kept in job.json."""
         values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
         # Left out, a job is the one it was before there was the option.
-        for name in ("spares", "min_nodes", "command", "chdir"):
+        for name in ("spares", "min_nodes", "command", "chdir", "container"):
             if not values[name]:
                 del values[name]
         for name, value in values.items():

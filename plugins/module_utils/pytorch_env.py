@@ -12,13 +12,13 @@ import json
 import os
 import pwd
 import shutil
-import stat
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Optional
 
+from .file_access import first_closed, numbers_of
 from .pytorch_release import PytorchError, Tarball
 
 Run = Callable[..., tuple[int, str, str]]
@@ -176,9 +176,9 @@ class PytorchEnv:
     def must_import(self, python: str, user: str) -> None:
         """PytorchError where a user cannot import torch with the plugin for the cards."""
         account = account_of(user)
-        closed = closed_at(python, account)
-        if closed:
-            raise PytorchError(closed_sentence(closed, python, account))
+        sentence = closed_sentence(python, account)
+        if sentence:
+            raise PytorchError(sentence)
         argv = [python, "-c", IMPORT]
         if account.pw_uid != os.geteuid():
             ids = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
@@ -279,52 +279,12 @@ def account_of(user: str) -> pwd.struct_passwd:
         return pwd.getpwnam("nobody")
 
 
-def closed_at(path: str, account: pwd.struct_passwd) -> str:
-    """The first folder on the way to a file which a user may not pass, or the file itself; empty where there is none.
-
-    A link's own way counts too. What does not exist yet is open.
-    """
-    for place in _ways(path):
-        try:
-            found = os.stat(place)
-        except FileNotFoundError:
-            continue
-        except OSError:
-            return place
-        if account.pw_uid == 0:
-            continue
-        bits = stat.S_IMODE(found.st_mode)
-        if found.st_uid == account.pw_uid:
-            bits >>= 6
-        elif found.st_gid == account.pw_gid:
-            bits >>= 3
-        if not bits & 1:
-            return place
-    return ""
-
-
-def closed_sentence(closed: str, path: str, account: pwd.struct_passwd) -> str:
-    """What is wrong with a path that a user cannot get at."""
+def closed_sentence(path: str, account: pwd.struct_passwd) -> str:
+    """What is wrong with a path where a user cannot enter or run it; empty where nothing is."""
+    closed = first_closed(path, *numbers_of(account.pw_name), last=0o1)
+    if closed is None:
+        return ""
     return (
         f"User {account.pw_name} may not enter {closed}, so a job cannot use {path}: open it (chmod o+x), or choose "
         "another place."
     )
-
-
-def _ways(path: str) -> list[str]:
-    """Every folder on the way to a path and the path itself, also on the ways that links lead."""
-    found: list[str] = []
-    rest = [os.path.abspath(path)]
-    while rest and len(found) < 1000:
-        parts = rest.pop().strip(os.sep).split(os.sep)
-        here = os.sep
-        for count, part in enumerate(parts, 1):
-            found.append(here)
-            here = os.path.join(here, part)
-            if os.path.islink(here):
-                target = os.path.join(os.path.dirname(here), os.readlink(here))
-                rest.append(os.path.normpath(os.path.join(target, *parts[count:])))
-                break
-        else:
-            found.append(here)
-    return list(dict.fromkeys(found))

@@ -17,7 +17,6 @@ from .pytorch_env import (
     Python,
     PytorchEnv,
     account_of,
-    closed_at,
     closed_sentence,
     keep,
 )
@@ -54,10 +53,20 @@ class Installer:
         self.params = module.params
         self.env = PytorchEnv(module.run_command, self.params["root"], self.params["release"])
         self.pins = pytorch_pins.pins(self.params["requirements"])
+        self.must_be_the_drivers()
         self.sha256 = self.params["sha256"].lower()
         if self.sha256 and not re.fullmatch(r"[0-9a-f]{64}", self.sha256):
             raise PytorchError(
                 f"pytorch_sha256 is '{self.params['sha256']}': give the 64 hexadecimal digits of the tarball's SHA-256."
+            )
+
+    def must_be_the_drivers(self) -> None:
+        """PytorchError where PyTorch would be of another release than the driver, with which it does not work."""
+        release, driver = self.params["release"], self.params["driver_release"]
+        if driver not in (None, "", release):
+            raise PytorchError(
+                f"pytorch_release is {release}, but the driver's release is {driver}, and both have to be the same: "
+                f"leave pytorch_release out, or set synapseai_release to {release}."
             )
 
     def preinstalled(self) -> dict[str, Any]:
@@ -84,9 +93,9 @@ class Installer:
     def must_be_open(self, path: str) -> None:
         """PytorchError where the user of the jobs cannot get at a path."""
         account = account_of(self.params["user"])
-        closed = closed_at(path, account)
-        if closed:
-            raise PytorchError(closed_sentence(closed, path, account))
+        sentence = closed_sentence(path, account)
+        if sentence:
+            raise PytorchError(sentence)
 
     def base(self) -> Python:
         """The Python that the environment is made with."""

@@ -71,15 +71,23 @@ class TrainerEnv:
         self.venv = os.path.join(root, "venv")
         self.interpreter = os.path.join(self.venv, "bin", "python")
         self._made_with = os.path.join(self.venv, "gaudi3-scale-python")
+        #: What the environment is made with, as it is recorded in it.
+        self._maker = python
 
     def has_venv(self) -> bool:
         """Whether the environment is there, made with the Python that is wanted, and its interpreter still is."""
+        return self._recorded_maker() == self._maker and os.access(self.interpreter, os.X_OK)
+
+    def _recorded_maker(self) -> str:
         try:
             with open(self._made_with, encoding="utf-8") as handle:
-                made_with = handle.read().strip()
+                return handle.read().strip()
         except OSError:
-            made_with = self._python
-        return made_with == self._python and os.access(self.interpreter, os.X_OK)
+            return self._maker
+
+    def probed(self, release: Release) -> list[str]:
+        """Packages to ask an interpreter for."""
+        return [item.name for item in map(Requirement.parse, release.requirements) if item is not None]
 
     def has_python(self) -> bool:
         """Whether there is an interpreter to ask, in the environment or to make it with."""
@@ -87,10 +95,9 @@ class TrainerEnv:
 
     def probe(self, release: Release) -> dict[str, Any]:
         """Ask the environment's interpreter, or the one it will be made with, what it has."""
-        names = [item.name for item in map(Requirement.parse, release.requirements) if item is not None]
         python = self.interpreter if self.has_venv() else self._python
         try:
-            rc, out, err = self._run([python, "-c", PROBE, *names], handle_exceptions=False)
+            rc, out, err = self._run([python, "-c", PROBE, *self.probed(release)], handle_exceptions=False)
             answer = json.loads(out) if rc == 0 else None
         except OSError as error:
             err, answer = str(error), None
@@ -169,7 +176,7 @@ class TrainerEnv:
         """Make the environment and probe it; it sees the system's packages, as that is where PyTorch is."""
         argv = [self._python, "-m", "venv", "--without-pip", "--system-site-packages", self.venv]
         self._must(argv, "The virtual environment cannot be made")
-        replace(self._made_with, self._python + "\n", 0o644)
+        replace(self._made_with, self._maker + "\n", 0o644)
         fresh = self.probe(release)
         base = os.path.join(fresh["purelib"], "gaudi3-scale-vendor.pth")
         if answer["own_paths"]:
@@ -244,7 +251,11 @@ class TrainerEnv:
         return os.path.join(purelib, "gaudi3-scale-trainer.pth")
 
     def _must(self, argv: list[str], trouble: str, environ: Optional[dict[str, str]] = None) -> None:
-        rc, out, err = self._run(argv, environ_update=environ or {})
+        self._check(self._run(argv, environ_update=environ or {}), trouble)
+
+    @staticmethod
+    def _check(result: tuple[int, str, str], trouble: str) -> None:
+        rc, out, err = result
         if rc != 0:
             reason = ((err.strip() or out.strip()).splitlines() or [f"exit status {rc}"])[-1]
             raise InstallError(f"{trouble} on this node: {reason}")

@@ -32,6 +32,10 @@ options:
     description: The SynapseAI release, as MAJOR.MINOR.PATCH-BUILD. It has to be the driver's.
     type: str
     required: true
+  driver_release:
+    description: The driver's release, which O(release) has to equal. Empty where it is not known.
+    type: str
+    default: ""
   system:
     description: The vendor's folder for this operating system, such as V(ubuntu2404).
     type: str
@@ -173,6 +177,7 @@ SPEC: dict[str, dict[str, Any]] = {
     "release": {"type": "str", "required": True},
     "system": {"type": "str", "default": ""},
     "distribution": {"type": "str", "default": ""},
+    "driver_release": {"type": "str", "default": ""},
     "version": {"type": "str", "default": ""},
     "kind": {"type": "str", "choices": ["fork", "public"], "default": "fork"},
     "executable": {"type": "path", "default": "/usr/bin/python3"},

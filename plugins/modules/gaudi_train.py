@@ -161,9 +161,33 @@ options:
     type: str
     default: gaudi3-scale
   venv:
-    description: Virtual environment on the node, in which the trainer is installed.
+    description:
+      - Virtual environment on the node, in which the trainer is installed. That of a O(container) was made in its image
+        and is the only thing in its folder besides the trainer.
     type: path
     default: /opt/gaudi3-scale/venv
+  container:
+    description:
+      - Run the job in a container, whose engine's client is the unit's process. Left out, it runs on the node itself.
+      - The job's folder is the only one that the job may write to. Its user is O(user), with one capability
+        (C(SYS_NICE)); network, IPC and limits are the node's. C(/etc/gaudi3-scale/runtime.env) is not read, as the
+        vendor's variables are in the image.
+      - O(environment_files) are read when the job is started, and what they set is kept in C(container.env) beside the
+        job's configuration.
+    type: dict
+    suboptions:
+      engine: {description: The engine., type: str, choices: [podman, docker], default: podman}
+      image:
+        description: Name of the image, with a tag, a digest or both. It must be on the node already.
+        type: str
+        required: true
+      folders:
+        description:
+          - Folders of the node that the job may read, under their own paths. Those of O(command) come by themselves.
+        type: list
+        elements: path
+        default: []
+      cards: {description: Whether the job gets the cards of the node., type: bool, default: true}
   stop_timeout:
     description: Seconds which a job gets to write a checkpoint and end, when it is stopped. After that it is killed.
     type: int
@@ -340,7 +364,7 @@ job:
           type: bool
           sample: false
         software:
-          description: Versions of Python, PyTorch, Lightning and the vendor's plugin, or null where they are not known yet.
+          description: Versions of Python, PyTorch, Lightning and the vendor's plugin; null where not known yet.
           type: dict
           sample: {python: 3.12.3, torch: 2.9.0a0+git3f9b6a1, lightning: 2.6.0, plugin: 1.23.0.695}
         checkpoint:
@@ -378,10 +402,12 @@ log:
 """
 
 import os
+from dataclasses import replace
 from typing import Any, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils import job_container
 from ansible_collections.gaudi3.scale.plugins.module_utils.job_files import JobError
 from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import (
     PLACES,
@@ -423,6 +449,15 @@ SPEC: dict[str, dict[str, Any]] = {
     "environment_files": {"type": "list", "elements": "path", "default": ["/etc/gaudi3-scale/fabric.env"]},
     "user": {"type": "str", "default": "gaudi3-scale"},
     "venv": {"type": "path", "default": "/opt/gaudi3-scale/venv"},
+    "container": {
+        "type": "dict",
+        "options": {
+            "engine": {"type": "str", "choices": list(job_container.ENGINES), "default": "podman"},
+            "image": {"type": "str", "required": True},
+            "folders": {"type": "list", "elements": "path", "default": []},
+            "cards": {"type": "bool", "default": True},
+        },
+    },
     "stop_timeout": {"type": "int", "default": 120},
     "trainer_version": {"type": "str"},
     "rejoin": {"type": "bool", "default": False},
@@ -463,7 +498,11 @@ def main() -> None:
                 tuple(params["groups"]),
                 tuple(params["modules"]),
             )
+            if spec.container is not None:
+                share = replace(share, **_contained(spec))
             texts = {node.unit_path(name): unit_text(spec, share)}
+            if share.file_variables:
+                texts[node.environment_path(name)] = job_container.file_text(share.file_variables)
             if not spec.command:
                 texts[node.config_path(name)] = config_text(spec, share)
         else:
@@ -475,7 +514,7 @@ def main() -> None:
         owner = (0, 0)
         if spec is not None and decision.action == "start" and not module.check_mode:
             owner = owner_of(spec.user)
-            check_venv(spec.venv)
+            check_venv(spec.venv, spec.container is not None)
             if spec.script is not None:
                 check_script(spec.script)
         result["changed"] = decision.changed
@@ -502,6 +541,19 @@ def main() -> None:
         message, log = (str(error), error.log) if isinstance(error, JobError) else (_trouble(name, error), [])
         module.fail_json(msg=message, log=log, **result)
     module.exit_json(**result)
+
+
+def _contained(spec: JobSpec) -> dict[str, Any]:
+    """What a job in a container gets of this node, besides what every job does."""
+    variables: dict[str, str] = {}
+    for path in spec.environment_files:
+        try:
+            with open(path, encoding="utf-8") as stream:
+                variables.update(job_container.variables_of(stream.read()))
+        except FileNotFoundError:
+            continue
+    files = job_container.node_files()
+    return {"file_variables": variables, "devices": job_container.node_devices(), "files": files}
 
 
 def _trouble(name: str, error: OSError) -> str:

@@ -135,7 +135,7 @@ jobs:
           type: bool
           sample: false
         software:
-          description: Versions of Python, PyTorch, Lightning and the vendor's plugin, or null where they are not known yet.
+          description: Versions of Python, PyTorch, Lightning and the vendor's plugin; null where not known yet.
           type: dict
           sample: {python: 3.12.3, torch: 2.9.0a0+git3f9b6a1, lightning: 2.6.0, plugin: 1.23.0.695}
         checkpoint:

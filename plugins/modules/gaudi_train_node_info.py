@@ -119,6 +119,11 @@ modules:
   type: list
   elements: int
   sample: [0, 1, 2, 3, 4, 5, 6, 7]
+driver:
+  description: Version of the driver that is loaded, as MAJOR.MINOR.PATCH; null before it is.
+  returned: success
+  type: str
+  sample: 1.23.0
 held_modules:
   description: Those of them whose card a process has open.
   returned: success
@@ -161,6 +166,7 @@ def main() -> None:
         closed=[file.as_dict() for file in access.closed],
         script=file_access.script_access(params["script"], params["user"]) if params["script"] else None,
         modules=None if modules is None else modules.operational,
+        driver=job_needs.driver_version(),
         held_modules=[] if modules is None else modules.held,
     )
 

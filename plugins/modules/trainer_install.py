@@ -34,11 +34,13 @@ options:
     type: path
     default: /opt/gaudi3-scale
   executable:
-    description: Python with which the environment is made. It must have PyTorch.
+    description: Python with which the environment is made, in a O(container) the image's. It must have PyTorch.
     type: path
     default: /usr/bin/python3
   allow_missing:
-    description: O(executable) will come later. In check mode it is then no error that it is not there.
+    description:
+      - O(executable), or the image of a O(container), will come later. In check mode it is then no error that it is not
+        there.
     type: bool
     default: false
   dependencies:
@@ -63,6 +65,22 @@ options:
     type: list
     elements: str
     default: []
+  container:
+    description:
+      - The environment is for jobs in a container. It is made by the Python of the image, with what the trainer
+        requires and the image lacks, and never with another PyTorch than the image's.
+    type: dict
+    suboptions:
+      engine: {description: The engine., type: str, choices: [podman, docker], default: podman}
+      image: {description: Name of the image., type: str, required: true}
+      release:
+        description: The driver's release, of which the image has to be. Left out, nothing is asked.
+        type: str
+      requirements:
+        description: Packages beside PyTorch, each as C(name==version). What the image has of them stays as it is.
+        type: list
+        elements: str
+        default: []
   sha256:
     description: SHA-256 of the wheel. Read from the wheel on the controller when left out.
     type: str
@@ -126,6 +144,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils.container_env import ContainerEnv
+from ansible_collections.gaudi3.scale.plugins.module_utils.job_container import ENGINES, Container
+from ansible_collections.gaudi3.scale.plugins.module_utils.pytorch_pins import pins
+from ansible_collections.gaudi3.scale.plugins.module_utils.pytorch_release import PytorchError
 from ansible_collections.gaudi3.scale.plugins.module_utils.trainer_env import (
     InstallError,
     Release,
@@ -143,6 +165,15 @@ SPEC: dict[str, dict[str, Any]] = {
     "index_url": {"type": "str", "no_log": True},
     "user": {"type": "str"},
     "imports": {"type": "list", "elements": "str", "default": []},
+    "container": {
+        "type": "dict",
+        "options": {
+            "engine": {"type": "str", "choices": list(ENGINES), "default": "podman"},
+            "image": {"type": "str", "required": True},
+            "release": {"type": "str"},
+            "requirements": {"type": "list", "elements": "str", "default": []},
+        },
+    },
     "sha256": {"type": "str"},
     "requirements": {"type": "list", "elements": "str"},
     "requires_python": {"type": "str"},
@@ -155,6 +186,15 @@ def release_of(params: dict[str, Any]) -> Release:
         return Release(params["sha256"], params["requires_python"] or "", tuple(params["requirements"]))
     about = read_wheel(params["wheel"])
     return Release(sha256_of(params["wheel"]), about.requires_python, about.requirements)
+
+
+def environment(module: AnsibleModule) -> TrainerEnv:
+    """The environment on the node, or the one for a container."""
+    params = module.params
+    root, python, given = params["root"], params["executable"], params["container"]
+    if given is None:
+        return TrainerEnv(module.run_command, root, python)
+    return ContainerEnv(module.run_command, root, python, Container.of(given), pins(given["requirements"]))
 
 
 def coming(env: TrainerEnv, release: Release) -> dict[str, Any]:
@@ -174,13 +214,17 @@ def main() -> None:
     os.umask(0o022)
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
     params = module.params
-    env = TrainerEnv(module.run_command, params["root"], params["executable"])
     done: list[str] = []
     try:
+        env = environment(module)
         release = release_of(params)
         if module.check_mode and params["allow_missing"] and not env.has_python():
             module.exit_json(**coming(env, release))
+        if isinstance(env, ContainerEnv) and not env.has_python():
+            raise InstallError(f"The image {params['container']['image']} is not on this node: pull it there.")
         answer = env.probe(release)
+        if isinstance(env, ContainerEnv) and params["container"]["release"]:
+            env.check_release(answer, params["container"]["release"])
         user = params["user"]
         if user is not None:
             env.check_reach(answer, user)
@@ -214,14 +258,17 @@ def main() -> None:
                 raise InstallError(
                     f"{params['executable']} has no pip, which trainer_dependencies=index needs: add the "
                     "distribution's package of pip to trainer_packages."
+                    if params["container"] is None
+                    else f"{params['executable']} of the image {params['container']['image']} has no pip: take an "
+                    "image that has it, or one that has all packages of trainer_container_requirements."
                 )
             env.install_from_index(needed, params["index_url"])
         if "trainer" in done:
             asked = user is not None and params["imports"]
-            setpriv = module.get_bin_path("setpriv", required=True) if asked else ""
+            setpriv = module.get_bin_path("setpriv", required=True) if asked and params["container"] is None else ""
             check = partial(env.check_import, user, params["imports"], setpriv) if asked else _nothing
             env.install(params["wheel"], answer["purelib"], release, check)
-    except (InstallError, WheelError) as error:
+    except (InstallError, PytorchError, WheelError, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
 

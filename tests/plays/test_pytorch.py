@@ -82,7 +82,7 @@ def test_a_second_run_changes_nothing_and_asks_nobody(site: Cluster, first: Play
 
 def test_what_is_in_the_way_stops_all_before_the_first_change(cluster: Cluster, vendor: Vendor) -> None:
     """Each node for a reason of its own, and the one that is well, too."""
-    cluster.gaudi(5, cards=1)
+    cluster.gaudi(6, cards=1)
     for name, text in (("gaudi-2", JAMMY), ("gaudi-5", TRIXIE)):
         python = cluster[name].folder / "own-python"
         python.write_text(text)
@@ -94,11 +94,16 @@ def test_what_is_in_the_way_stops_all_before_the_first_change(cluster: Cluster, 
             cluster.variables[name]["pytorch_python"] = str(cluster[name].folder / "own-python")
         cluster.variables["gaudi-3"]["pytorch_repository_url"] = "http://127.0.0.1:9/pt"
         cluster.variables["gaudi-4"].update(pytorch_state="preinstalled", pytorch_python="/usr/bin/python3")
+        cluster.variables["gaudi-6"].update(pytorch_release="1.24.0-1007", synapseai_release="1.23.0-695")
         run = cluster.play("site.yml", "--tags", "tuning,pytorch")
     assert run.returncode != 0
     assert run.changed() == set()
     told = {host: result["msg"] for host, _name, result in run.results() if result.get("failed")}
-    assert sorted(told) == ["gaudi-2", "gaudi-3", "gaudi-4", "gaudi-5"]
+    assert sorted(told) == ["gaudi-2", "gaudi-3", "gaudi-4", "gaudi-5", "gaudi-6"]
+    assert told["gaudi-6"] == (
+        "pytorch_release is 1.24.0-1007, but the driver's release is 1.23.0-695, and both have to be the same: leave "
+        "pytorch_release out, or set synapseai_release to 1.24.0-1007."
+    )
     assert told["gaudi-2"].startswith(
         "Ubuntu 22.04's Python 3.10 is too old for the trainer, which needs 3.11 or newer:"
     )

@@ -108,6 +108,16 @@ TRAINER: Cases = {
         "/srv/mine/train.py, the script of trainer_command, is not a file on scriptless: copy it to every node of the "
         "job.",
     ),
+    "image": (
+        {"trainer_runtime": "container", "trainer_container_image": "registry:5000/job:1.22.0-740"},
+        "The container image registry:5000/job:1.22.0-740 is of release 1.22.0-740, "
+        "but the driver's is 1.23.0-695, and both have to be the same: take the image of 1.23.0-695, or set "
+        "synapseai_release to 1.22.0-740.",
+    ),
+    "digest": (
+        {"trainer_runtime": "container", "trainer_container_digest": "sha256:12"},
+        "trainer_container_digest is sha256:12: give sha256: and 64 hexadecimal digits, or leave it empty.",
+    ),
     "closed": (
         {"trainer_command": ["/opt/private/mine/train.py"]},
         "gaudi3-scale cannot read /opt/private on closed, which the script of trainer_command needs: open it to that "

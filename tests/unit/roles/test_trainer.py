@@ -1,12 +1,13 @@
-"""The configuration that the role trainer gives a job."""
+"""The configuration that the role trainer gives a job, and what it refuses before."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from ..playbooks.jinja import ROOT, evaluate, load
+from ..playbooks.jinja import ROOT, evaluate, holds, load
 
 
 def config(**chosen: Any) -> dict[str, Any]:
@@ -140,3 +141,81 @@ def test_the_other_settings_stand_beside_it() -> None:
         "data": {"prefetch": 2, "source": "/data"},
         "interruption": {"sources": ["signal", "aws"]},
     }
+
+
+def driver_problems(**chosen: Any) -> list[str]:
+    """What the role says of the node's driver just before a job on its cards starts."""
+    variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml")}
+    node = {
+        "inventory_hostname": "gaudi-1",
+        "trainer_cards": 8,
+        "ansible_check_mode": False,
+        "_trainer_node": {"driver": "1.23.0"},
+    }
+    return list(evaluate(variables["_trainer_driver_problems"], **{**variables, **node, **chosen}))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({}, ""),
+        ({"synapseai_release": "1.23.0-695"}, ""),
+        ({"synapseai_release": "1.24.0-1007"}, "but PyTorch is of release 1.24.0-1007, and both have to be the same"),
+        ({"pytorch_release": "1.22.0-740"}, "but PyTorch is of release 1.22.0-740, and both have to be the same"),
+        ({"trainer_runtime": "container"}, ""),
+        (
+            {"trainer_runtime": "container", "synapseai_release": "1.24.0-1007"},
+            "but the container image is of release 1.24.0-1007, and both have to be the same",
+        ),
+        # Nothing tells the release here, or nothing runs on the cards; a dry run may be about to change the driver.
+        ({"pytorch_release": "1.22.0-740", "pytorch_state": "preinstalled"}, ""),
+        ({"pytorch_release": "1.22.0-740", "trainer_config": {"device": "cpu"}}, ""),
+        ({"pytorch_release": "1.22.0-740", "ansible_check_mode": True}, ""),
+        ({"pytorch_release": "1.22.0-740", "_trainer_node": {"driver": None}}, ""),
+    ],
+)
+def test_a_driver_of_another_release_is_named_before_the_start(chosen: dict[str, Any], said: str) -> None:
+    found = driver_problems(**chosen)
+    assert (said in found[0] and found[0].startswith("gaudi-1 has driver 1.23.0 loaded, ")) if said else found == []
+
+
+def test_the_roles_have_one_default_release() -> None:
+    release = load("roles/synapseai/defaults/main.yml")["synapseai_release"]
+    texts = [*(ROOT / "roles").glob("*/defaults/main.yml"), *(ROOT / "roles").glob("*/vars/main.yml")]
+    named = {
+        found for path in texts for found in re.findall(r"synapseai_release \| default\('([^']+)'\)", path.read_text())
+    }
+    assert named == {release}
+
+
+def test_nodes_with_different_images_are_told_apart() -> None:
+    (task,) = (each for each in load("roles/trainer/tasks/install.yml") if "same image" in each["name"])
+    hosts = {"a": {"_trainer_pulled": {"id": "1"}}, "b": {"_trainer_pulled": {"id": "2"}}, "c": {}}
+
+    def ids(*names: str) -> list[str]:
+        return list(evaluate(task["vars"]["_trainer_ids"], ansible_play_hosts=list(names), hostvars=hosts))
+
+    assert sorted(ids("a", "b", "c")) == ["1", "2"] and ids("a", "c") == ["1"]
+    assert holds([task["ansible.builtin.assert"]["that"]], _trainer_ids=["1"])
+    assert not holds([task["ansible.builtin.assert"]["that"]], _trainer_ids=["1", "2"])
+
+
+@pytest.mark.parametrize(
+    ("tags", "skipped", "asks"),
+    [
+        (["all"], [], True),
+        (["train"], [], True),
+        (["preflight"], [], True),
+        (["trainer_job"], [], True),
+        (["preflight", "drivers"], [], False),
+        (["tuning"], [], False),
+        (["all"], ["train"], False),
+    ],
+)
+def test_a_registry_is_asked_where_jobs_run(tags: list[str], skipped: list[str], asks: bool) -> None:
+    variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml")}
+    play = {"inventory_hostname": "gaudi-1", "groups": {"gaudi": ["gaudi-1"]}, "ansible_run_tags": tags,
+            "ansible_skip_tags": skipped}  # fmt: skip
+    answer = evaluate(variables["_trainer_asks_image"], **variables, **play)
+    assert answer is False, "without a container nothing is asked"
+    assert evaluate(variables["_trainer_asks_image"], **{**variables, **play, "trainer_runtime": "container"}) is asks

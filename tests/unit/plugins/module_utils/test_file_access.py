@@ -109,6 +109,28 @@ def test_a_closed_home_is_named(mode: int, place: Path) -> None:
     assert first_closed(str(place / "nothing/there"), -1, ()) is None
 
 
+@pytest.mark.parametrize("links", [1, 3])
+def test_a_closed_folder_between_two_links_is_named(links: int, place: Path) -> None:
+    """The kernel walks every link's own way, and neither the name nor what it ends at shows that folder."""
+    home = place / "home"
+    home.mkdir()
+    (home / "link-0").symlink_to("/bin/sh")
+    for number in range(1, links + 1):
+        (place / f"link-{number}").symlink_to("home/link-0" if number == 1 else f"link-{number - 1}")
+    name = str(place / f"link-{links}")
+    assert first_closed(name, -1, ()) is None
+    home.chmod(0o750)
+    assert first_closed(name, -1, ()) == str(home)
+
+
+def test_the_end_of_a_way_grants_what_is_asked_for(place: Path) -> None:
+    (place / "python").touch(mode=0o644)
+    assert first_closed(str(place / "python"), -1, ()) is None
+    assert first_closed(str(place / "python"), -1, (), last=0o1) == str(place / "python")
+    (place / "python").chmod(0o711)
+    assert first_closed(str(place / "python"), -1, (), last=0o1) is None
+
+
 def test_a_file_that_cannot_be_read_is_named(place: Path) -> None:
     (place / "python").touch(mode=0o711)
     (place / "packages").mkdir(mode=0o711)

@@ -1,0 +1,147 @@
+"""A job in a container on simulated nodes: podman inside of a node, and the image of the simulator's shelf.
+
+The image is the vendor's by its names, variables and packages, and otherwise the node image with torch for CPU and the
+simulated device. podman in a node takes crun without cgroups, and the driver vfs, which copies the image for each of
+its layers and for each container (some GB of disk); a node with a volume at /var/lib/containers could have overlay.
+In the container there is no card of the node: the simulated device counts as one off a node there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+import pytest
+
+from .conftest import Site, run
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("GAUDI3_CONTAINER_TEST") != "1", reason="never run yet: GAUDI3_CONTAINER_TEST=1 runs it"
+)
+
+NODES = ("gaudi-1", "gaudi-2")
+RELEASE = "1.23.0-695"
+#: Where a name without a port or dot would be a folder of docker.io's.
+REGISTRY = "vault:80"
+CONTAINERS = """[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+runtime = "crun"
+[containers]
+cgroups = "disabled"
+log_driver = "k8s-file"
+"""
+STORAGE = """[storage]
+driver = "vfs"
+graphroot = "/var/lib/containers/storage"
+runroot = "/run/containers/storage"
+"""
+CONFIG = {
+    "device": "hpu",
+    "model": {"layers": 1, "hidden_size": 32, "heads": 2, "kv_heads": 1, "intermediate_size": 64,
+              "sequence_length": 64},
+    "train": {"max_steps": 40, "log_every": 10, "threads": 1},
+    "checkpoint": {"every": 20},
+}  # fmt: skip
+SETTINGS = {
+    "trainer_runtime": "container",
+    "trainer_container_registry": REGISTRY,
+    "trainer_container_plain_http": True,
+    "trainer_container_requirements": [],
+    "trainer_job_name": "contained",
+    "trainer_config": CONFIG,
+    "trainer_processes_per_node": 1,
+}
+ENDLESS = {**SETTINGS, "trainer_job_name": "endless", "trainer_config": {**CONFIG, "train": {"max_steps": 100000}}}
+TAGS = ("--tags", "preflight,train")
+
+
+def given(settings: dict[str, Any], **more: Any) -> tuple[str, str]:
+    return "-e", json.dumps({**settings, **more})
+
+
+def containers(site: Site, node: str) -> list[str]:
+    """Names of all containers of a node, those that ended included."""
+    said = site.ssh(node, "podman ps --all --format 'is:{{ '{{' }}.Names{{ '}}' }}'")
+    assert said.returncode == 0, said.stdout
+    return [line.removeprefix("is:") for line in said.stdout.splitlines() if line.startswith("is:")]
+
+
+def wait_for(site: Site, job: str, state: str, seconds: float = 300) -> dict[str, Any]:
+    deadline = time.monotonic() + seconds
+    while (status := site.status("gaudi-1", job)).get("state") != state or not status.get("step"):
+        assert time.monotonic() < deadline, status
+        time.sleep(2)
+    return status
+
+
+@pytest.fixture(scope="module")
+def cluster(drivers: Site) -> Site:
+    """Nodes with drivers, and an image on the shelf of the vendor's host."""
+    made = run("gaudi3-simulator", "repository", "--shelf", "image")
+    assert made.returncode == 0, made.stderr
+    for node in NODES:
+        for path, text in (("containers.conf", CONTAINERS), ("storage.conf", STORAGE)):
+            script = f"mkdir -p /etc/containers && printf %s '{text}' > /etc/containers/{path}"
+            assert drivers.ssh(node, script).returncode == 0
+    return drivers
+
+
+def test_an_image_of_another_release_is_refused_before_anything_changes(cluster: Site) -> None:
+    image = f"{REGISTRY}/gaudi-docker/1.24.0/ubuntu24.04/habanalabs/pytorch-installer-2.10.0:1.24.0-1007"
+    refused = cluster.play(*TAGS, *given(SETTINGS, trainer_container_image=image))
+    assert refused.returncode != 0 and refused.changed() == set()
+    assert "is of release 1.24.0-1007, but the driver's is 1.23.0-695" in " ".join(refused.messages())
+    missing = cluster.ssh("gaudi-1", "command -v podman || echo none")
+    assert "none" in missing.stdout
+
+
+def test_a_job_trains_in_a_container(cluster: Site) -> None:
+    predicted = cluster.play(*TAGS, "--check", "--diff", *given(SETTINGS))
+    assert predicted.returncode == 0, predicted.messages() or predicted.output
+    first = cluster.play(*TAGS, *given(SETTINGS))
+    assert first.returncode == 0, first.messages() or first.output
+    status = cluster.status("gaudi-1", "contained")
+    assert (status["state"], status["step"], status["world_size"], status["device"]) == ("finished", 40, 2, "hpu")
+    assert status["loss"] < status["first_loss"]
+    owner = cluster.ssh("gaudi-2", "stat -c is:%U /var/lib/gaudi3-scale/jobs/contained/status.json").stdout
+    assert "is:gaudi3-scale" in owner
+    log = cluster.ssh("gaudi-1", "journalctl --unit=gaudi-train-contained --output=cat --no-pager").stdout
+    assert "podman" not in log.lower(), "the trainer's own words, and none of an engine's"
+    assert [containers(cluster, node) for node in NODES] == [[], []]
+
+
+def test_a_second_run_changes_nothing(cluster: Site) -> None:
+    again = cluster.play(*TAGS, *given(SETTINGS))
+    assert again.returncode == 0, again.messages()
+    assert again.changed() == set()
+
+
+def test_a_stop_gives_the_trainer_its_time(cluster: Site) -> None:
+    started = cluster.play(*TAGS, *given(ENDLESS, trainer_state="started"))
+    assert started.returncode == 0, started.messages() or started.output
+    before = wait_for(cluster, "endless", "running")
+    assert [containers(cluster, node) for node in NODES] == [["gaudi-train-endless"], ["gaudi-train-endless"]]
+    stopped = cluster.play(*TAGS, *given(ENDLESS, trainer_state="stopped"))
+    assert stopped.returncode == 0, stopped.messages()
+    status = wait_for(cluster, "endless", "interrupted", 10)
+    assert status["checkpoint_step"] >= before["step"] and "SIGTERM" in status["interruption"]
+    assert [containers(cluster, node) for node in NODES] == [[], []]
+
+
+def test_a_client_that_is_killed_leaves_no_container(cluster: Site) -> None:
+    started = cluster.play(*TAGS, *given(ENDLESS, trainer_state="started"))
+    assert started.returncode == 0, started.messages() or started.output
+    assert (wait_for(cluster, "endless", "running")["resumed_from_step"] or 0) > 0
+    for node in NODES:
+        killed = cluster.ssh(node, "systemctl kill --signal=KILL --kill-who=main gaudi-train-endless")
+        assert killed.returncode == 0, killed.stdout
+    deadline = time.monotonic() + 60
+    while any(containers(cluster, node) for node in NODES):
+        assert time.monotonic() < deadline
+        time.sleep(1)
+    for node in NODES:
+        left = cluster.ssh(node, "pgrep --full gaudi3_scale.launch || echo none")
+        assert "none" in left.stdout, left.stdout
