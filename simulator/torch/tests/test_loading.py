@@ -87,6 +87,8 @@ def test_it_does_not_start_beside_another_habana_frameworks(tmp_path: Path, monk
     with pytest.raises(load.RealPluginFound, match="is another habana_frameworks, so hpu is not simulated here"):
         load.refuse_beside_real()
     (tmp_path / "habana_frameworks").rmdir()
+    # A folder that cannot be looked into, as another user's, is none; what is too long is not let in to root either.
+    monkeypatch.syspath_prepend("x" * 300)
     load.refuse_beside_real()
 
 
