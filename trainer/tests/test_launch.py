@@ -120,7 +120,7 @@ def say(**more): open("status.json", "w").write(json.dumps({"schema": 1, "step":
  "told": lambda: (say(state="failed", error="no data"), sys.exit(1)),
  "killed": lambda: rank == "0" and os.kill(os.getpid(), signal.SIGKILL),
  "left": lambda: (say(state="running"), sys.exit(75)),
- "waits": lambda: (open("ready", "w").close(), time.sleep(60)),
+ "waits": lambda: (open(f"ready-{rank}", "w").close(), time.sleep(60)),
 }[sys.argv[1]]()
 """
 
@@ -154,7 +154,8 @@ def test_the_launcher_says_how_a_script_ended(
     arguments += [f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--monitor-interval=0.1", "--no-python", str(script)]
     launcher = warm.start("launch", [*arguments, what], {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "10"}, tmp_path / "log")
     if what == "waits":
-        wait_for((tmp_path / "ready").exists, "worker", lambda: launcher.poll() is not None)
+        both = [tmp_path / "ready-0", tmp_path / "ready-1"]
+        wait_for(lambda: all(path.exists() for path in both), "workers", lambda: launcher.poll() is not None)
         assert json.loads(status.read_text())["state"] == "starting"
         kill(launcher.pid, signal.SIGTERM)
     assert launcher.wait(120) == code, launcher.output()

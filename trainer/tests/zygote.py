@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1)
 PATIENCE, IDLE = 900, 180
 """Seconds within which the zygote answers, and within which it must have had some time of a processor."""
 
@@ -142,10 +143,18 @@ class Forked:
 
     def __init__(self, action: Callable[[], object], log: str | None = None) -> None:
         self.returncode: int | None = None
+        # Python drops what a handler raises in the hooks around a fork, and logging's lock would stay locked for good.
+        # `subprocess`, with which torchrun starts processes, has no such hooks.
+        heard: list[int] = []
+        handlers = {number: signal.signal(number, lambda number, _: heard.append(number)) for number in SIGNALS}
         self.pid = os.fork()
         if self.pid:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            for number in heard:
+                signal.raise_signal(number)
             return
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
+        for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         code = 1
         try:
