@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare test lint hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants proof-strictness proof-operators proof-torch-versions \
+	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants proof-strictness proof-operators torch-matrix \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build bench clean help
 
 help:
@@ -138,15 +138,29 @@ proof-strictness: $(VENV)/.dev hpu
 proof-operators: $(VENV)/.dev hpu
 	cd simulator/torch && GAUDI3_PROOF=operators pytest -v -m "proof or not proof" tests/test_operator_database.py
 
-# The launcher over the torchrun of each torch that Intel's releases ship, from wheels of which only the Python files are
-# used; those for arm64 are the smallest. Four minutes, most of them waiting.
+# The trainer on the supported versions of torch, Lightning and Python. The launcher runs over the torchrun of each torch
+# that Intel's releases ship, from wheels of which only the Python files are used; those for arm64 are the smallest. The tests
+# of launcher, interruption, checkpoint and resume run on the oldest and the newest torch, where there is a CPU build.
 TORCH_WHEELS := .cache/torch-wheels
-proof-torch-versions: $(VENV)/.dev
-	for version in 2.9.1 2.10.0 2.11.0; do \
+OLDEST_TORCH := 2.9.1
+torch-matrix: $(VENV)/.dev .cache/torch-matrix/$(OLDEST_TORCH)/.ready
+	for version in $(OLDEST_TORCH) 2.10.0 2.11.0; do \
 		ls $(TORCH_WHEELS)/torch-$$version-*.whl >/dev/null 2>&1 || pip download --quiet --no-deps --only-binary=:all: \
 			--python-version=3.12 --platform=manylinux_2_28_aarch64 --dest=$(TORCH_WHEELS) torch==$$version || exit 1; \
 	done
-	cd trainer && GAUDI3_PROOF=torch-versions pytest -v -m "proof or not proof" tests/test_torch_versions.py
+	ls $(TORCH_WHEELS)/lightning-2.6.0-*.whl >/dev/null 2>&1 || \
+		pip download --quiet --no-deps --only-binary=:all: --dest=$(TORCH_WHEELS) lightning==2.6.0
+	cd trainer && GAUDI3_PROOF=torch-matrix pytest -v -m "proof or not proof" tests/test_torch_matrix.py
+
+# An environment with the CPU build of the oldest torch; without one where the package indexes have no such build.
+.cache/torch-matrix/%/.ready: requirements/trainer.txt | $(VENV)/.dev
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	$(BIN)/python -m venv $(@D)/venv
+	if $(@D)/venv/bin/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') 'torch==$*+cpu'; then \
+		grep -v '^torch==' requirements/trainer.txt > $(@D)/rest.txt && \
+		$(@D)/venv/bin/python -m pip install --quiet -r $(@D)/rest.txt pytest && touch $@; \
+	else rm -rf $(@D)/venv; fi
 
 # site.yml on every operating system, place and card that nodes are simulated with: as root, one cluster after another.
 # Builds the node images that are missing.

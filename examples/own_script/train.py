@@ -1,9 +1,9 @@
-"""A training script of one's own: Lightning's Trainer on Gaudi cards, and three callbacks.
+"""A LightningModule and Lightning's Trainer on Gaudi cards, with three callbacks that make it a job.
 
     torchrun --nproc-per-node=8 train.py --text corpus.txt                on one node, by hand
     ansible-playbook playbooks/train.yml -e @examples/own_script/job.yml  on all nodes, as a job
 
-Killed or told to leave, and started again by the same command, it goes on from its newest checkpoint.
+Start it again with the same command after a kill or an interruption: it resumes from its newest checkpoint.
 """
 
 from __future__ import annotations
@@ -25,23 +25,30 @@ from gaudi3_scale.throughput.callback import ThroughputCallback
 FOLDER = Path(os.environ.get("GAUDI3_JOB_DIRECTORY", "run"))
 
 
-class Bytes(pl.LightningModule):
-    """Guesses the next byte of a text from those before it."""
+class ByteModel(pl.LightningModule):
+    """Predicts each byte of a text from the bytes before it."""
 
-    def __init__(self, width: int = 64) -> None:
+    def __init__(self, width: int = 64, learning_rate: float = 3e-3) -> None:
         super().__init__()
+        self.save_hyperparameters()
         self.embedding = nn.Embedding(257, width)
         self.layers = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
         self.head = nn.Linear(width, 257)
 
-    def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
-        seen = self.embedding(batch[:, :-1])
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        seen = self.embedding(tokens)
         mean = seen.cumsum(1) / torch.arange(1, seen.shape[1] + 1, device=seen.device).unsqueeze(1)
-        guess = self.head(seen + self.layers(seen + mean))
-        return nn.functional.cross_entropy(guess.flatten(0, 1), batch[:, 1:].flatten())
+        logits: torch.Tensor = self.head(seen + self.layers(seen + mean))
+        return logits
+
+    def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+        logits = self(batch[:, :-1])
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
+        self.log("train_loss", loss)
+        return loss
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(self.parameters(), lr=3e-3)
+        return torch.optim.AdamW(self.parameters(), lr=self.hparams["learning_rate"])
 
 
 def main() -> None:
@@ -54,19 +61,19 @@ def main() -> None:
     pl.seed_everything(1)
     checkpoint = GaudiCheckpoint(FOLDER / "checkpoints", every_n_steps=arguments.save_every)
     trainer = pl.Trainer(
-        accelerator=GaudiAccelerator(),  # or "hpu"
-        num_nodes=int(os.environ.get("GROUP_WORLD_SIZE", 1)),  # torchrun says how many nodes there are
+        accelerator=GaudiAccelerator(),
+        num_nodes=int(os.environ.get("GROUP_WORLD_SIZE", 1)),  # set by torchrun
         precision="bf16-mixed",
         max_steps=arguments.steps,
         max_epochs=-1,
         callbacks=[checkpoint, InterruptionCallback(save=checkpoint.save), ThroughputCallback(directory=FOLDER)],
         default_root_dir=FOLDER,
-        enable_checkpointing=False,  # Lightning's own
+        enable_checkpointing=False,  # GaudiCheckpoint takes the place of Lightning's own
         enable_progress_bar=False,
         logger=False,
     )
     data = PackedDataset(arguments.text, FOLDER / "data", sequence_length=64, batch_size=16)
-    trainer.fit(Bytes(), data)
+    trainer.fit(ByteModel(), train_dataloaders=data)
     if trainer.is_global_zero:
         print(f"trained to step {trainer.global_step}", flush=True)
 

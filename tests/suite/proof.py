@@ -1,8 +1,9 @@
 """Proofs: series of cases that take too long for every run of the tests.
 
 `make proof-NAME` runs all cases and writes a table into the documentation. A case that held is on record, so that an
-interrupted proof goes on where it was; the record is void once the sources change. `make test` runs a sample of the
-cases, drawn by the proof's seed.
+interrupted proof goes on where it was; the record is void once the sources change. A case that cannot be run on a
+machine stands in the table as not run, with the reason, and is tried again by the next proof. `make test` runs a sample
+of the cases, drawn by the proof's seed.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import random
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261122
+NOT_RUN = "not run"
+"""Key of the reason in the row of a case that this machine cannot run."""
 
 
 class Proof:
@@ -37,8 +40,11 @@ class Proof:
         sources: Sequence[str],
         seed: int = SEED,
         sample: Collection[str] = (),
+        target: str | None = None,
     ) -> None:
+        """``target`` of the Makefile runs it; `proof-NAME` unless another is given."""
         self.name = name
+        self.target = target or f"proof-{name}"
         self.cases = [case for cases in strata.values() for case in cases]
         self.seed = seed
         draw = random.Random(f"{name}-{seed}")
@@ -80,7 +86,7 @@ class Proof:
 
     def skip_if_held(self, case: str) -> None:
         """In a proof, do not run again what held."""
-        if self.is_running and case in self.held():
+        if self.is_running and NOT_RUN not in self.held().get(case, {NOT_RUN: ""}):
             pytest.skip("held before, with the same sources")
 
     def note(self, case: str, row: dict[str, Any]) -> None:
@@ -91,18 +97,28 @@ class Proof:
         draft.write_text(json.dumps({"key": self.key(), "rows": rows}, indent=1) + "\n")
         draft.replace(self.record)
 
+    def cannot_run(self, case: str, reason: str) -> NoReturn:
+        """Put down why ``case`` is not run on this machine, and skip it."""
+        if self.is_running:
+            self.note(case, {NOT_RUN: reason})
+        pytest.skip(reason)
+
     def write_table(self, title: str, text: str, columns: Sequence[str]) -> None:
-        """Write `docs/proofs/NAME.md`, once every case has held: the rows in the order of the cases."""
+        """Write `docs/proofs/NAME.md`, once every case has held or cannot be run: a row for each, in their order."""
         rows = self.held()
         if not self.is_running or set(rows) != set(self.cases):
             return
         page = ROOT / "docs" / "proofs" / f"{self.name}.md"
         today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"
+        left = sum(NOT_RUN in row for row in rows.values())
+        said = (
+            f"{len(rows) - left} of {len(rows)} cases held, {left} not run" if left else f"all {len(rows)} cases held"
+        )
         lines = [
             f"# {title}",
             "",
-            f"Written by `make proof-{self.name}` on {today}, commit {commit()}, seed {self.seed},",
-            f"with Python {platform.python_version()} on {os.cpu_count()} CPU cores: all {len(rows)} cases held.",
+            f"Written by `make {self.target}` on {today}, commit {commit()}, seed {self.seed},",
+            f"with Python {platform.python_version()} on {os.cpu_count()} CPU cores: {said}.",
             "",
             text.strip(),
             "",
@@ -110,9 +126,15 @@ class Proof:
             "|---" * (len(columns) + 1) + "|",
         ]
         for case in self.cases:
-            lines.append(f"| {case} | " + " | ".join(str(rows[case][column]) for column in columns) + " |")
+            row = rows[case]
+            cells = [str(row[column]) for column in columns] if NOT_RUN not in row else _not_run(row[NOT_RUN], columns)
+            lines.append(f"| {case} | " + " | ".join(cells) + " |")
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text("\n".join(lines) + "\n")
+
+
+def _not_run(reason: str, columns: Sequence[str]) -> list[str]:
+    return [f"not run: {reason}", *[""] * (len(columns) - 1)]
 
 
 def commit() -> str:

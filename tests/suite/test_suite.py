@@ -92,6 +92,27 @@ def test_the_table_is_written_when_every_case_held(short: proof.Proof, tmp_path:
     assert text.endswith("| a1 | 2 |\n| a2 | 2 |\n| b1 | 2 |\n| b2 | 2 |\n")
 
 
+def test_a_case_that_cannot_be_run_is_in_the_table_with_its_reason_and_is_tried_again(
+    short: proof.Proof, tmp_path: Path
+) -> None:
+    for case in ("a1", "a2", "b1"):
+        short.note(case, {"seconds": 3})
+    with pytest.raises(pytest.skip.Exception, match="no card here"):
+        short.cannot_run("b2", "no card here")
+    short.skip_if_held("b2")
+    short.write_table("Short", "What it shows.", ["seconds"])
+    text = (tmp_path / "docs" / "proofs" / "short.md").read_text()
+    assert "3 of 4 cases held, 1 not run." in text and "all 4" not in text
+    assert text.endswith("| b1 | 3 |\n| b2 | not run: no card here |\n")
+
+
+def test_a_reason_is_put_down_by_a_proof_only(short: proof.Proof, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GAUDI3_PROOF")
+    with pytest.raises(pytest.skip.Exception, match="no card here"):
+        short.cannot_run("b2", "no card here")
+    assert short.held() == {}
+
+
 def test_an_area_below_its_floor_is_named() -> None:
     assert floors.failures({"plugins": 90.0, "deploy": 50.0}, {"plugins": 90.0, "deploy": 50.1}) == [
         "The coverage of deploy is 50.0 %, below its floor of 50.1 %: test what was added."

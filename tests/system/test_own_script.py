@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from .conftest import ROOT, Site, run, wait_for
 
 JOB = "own"
-STEPS = 3000
+STEPS = 4000
+# The example with steps of 20 ms or more, so that there is time to disturb it on a machine of any speed.
+PACED = """
+import runpy, time
+import lightning.pytorch as pl
+
+step = pl.LightningModule.optimizer_step
+pl.LightningModule.optimizer_step = lambda *given, **named: (time.sleep(0.02), step(*given, **named))[1]
+runpy.run_path("train.py", run_name="__main__")
+"""
 SETTINGS = {
     "trainer_job_name": JOB,
-    "trainer_command": ["train.py", "--steps", str(STEPS), "--save-every", "50"],
+    "trainer_command": ["paced.py", "--steps", str(STEPS), "--save-every", "50"],
     "trainer_chdir": "/srv/own_script",
     "trainer_config": {},
     "trainer_cards": 2,
@@ -21,18 +31,20 @@ SETTINGS = {
 NODES = ("gaudi-1", "gaudi-2")
 
 
-def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(drivers: Site) -> None:
-    copied = run(
-        "ansible", "gaudi", "-m", "ansible.builtin.copy", "-a", f"src={ROOT}/examples/own_script dest=/srv/ mode=a+rX",
-        GAUDI3_SIMULATOR_CLUSTER=drivers.name,
-    )  # fmt: skip
-    assert copied.returncode == 0, copied.stdout
+def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(drivers: Site, tmp_path: Path) -> None:
+    (tmp_path / "paced.py").write_text(PACED)
+    for source, target in ((ROOT / "examples/own_script", ""), (tmp_path / "paced.py", "own_script/")):
+        copied = run(
+            "ansible", "gaudi", "-m", "ansible.builtin.copy", "-a", f"src={source} dest=/srv/{target} mode=a+rX",
+            GAUDI3_SIMULATOR_CLUSTER=drivers.name,
+        )  # fmt: skip
+        assert copied.returncode == 0, copied.stdout
     play(drivers, "started", "preflight,drivers,train")
     seen = went_on(drivers, after=0)
     assert (seen["device"], seen["world_size"], seen["resumed_from_step"]) == ("hpu", 2, None)
 
     # The newest process that runs the script is torchrun's worker; the brackets keep the pattern from finding itself.
-    killed = drivers.ssh("gaudi-2", "pkill --newest --signal KILL --full 'python.* train[.]py'")
+    killed = drivers.ssh("gaudi-2", "pkill --newest --signal KILL --full 'python paced[.]py'")
     assert killed.returncode == 0, killed.stdout
     seen = went_on(drivers, after=seen["checkpoint_step"])
 

@@ -1,6 +1,6 @@
 """torchrun as the torch versions have it that Intel's releases ship: what the launcher has to do without.
 
-The facts are in `VERSIONS`; `test_torch_versions.py` holds them against the wheels. `install` makes the installed
+The facts are in `VERSIONS`; `test_torch_matrix.py` holds them against the wheels. `install` makes the installed
 torchrun behave as that of another version, which costs a test nothing; a worker of the tests is here, too.
 
     OLD_TORCH=2.9.1

@@ -40,7 +40,19 @@ def test_torchrun_is_as_the_launcher_takes_it_to_be() -> None:
 
 def test_the_signals_are_torchruns_and_sigusr1() -> None:
     default = torchrun.get_args_parser().get_default("signals_to_handle")
+    if default is None:
+        pytest.skip("this torch has no option for signals")
     assert f"{default},SIGUSR1" == launch.SIGNALS
+
+
+OPTIONS = torchrun.get_args_parser().format_help()
+IMITATED = [
+    version
+    for version, about in VERSIONS.items()
+    if (not about.signals_option or "--signals-to-handle" in OPTIONS)
+    and (not about.shutdown_option or "--shutdown-timeout" in OPTIONS)
+]
+"""The installed torch can be made to behave as an older one, not as a newer one."""
 
 
 def start(warm: Client, folder: Path, version: str, patience: int, *seconds: float) -> Started:
@@ -53,26 +65,26 @@ def start(warm: Client, folder: Path, version: str, patience: int, *seconds: flo
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", IMITATED)
 def test_a_signal_to_the_launcher_leaves_the_workers_their_time_on_every_torch(
     version: str, number: signal.Signals, warm: Client, tmp_path: Path
 ) -> None:
     launcher = start(warm, tmp_path, version, 30, 2.0)
     wait_for((tmp_path / "ready-0").exists, "worker", lambda: launcher.poll() is not None)
     kill(launcher.pid, number)
-    assert launcher.wait(30) == 75, launcher.output()
+    assert launcher.wait(120) == 75, launcher.output()
     assert (tmp_path / "saved-0").read_text() == number.name
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", IMITATED)
 def test_a_worker_that_leaves_first_leaves_the_others_their_time(version: str, warm: Client, tmp_path: Path) -> None:
     launcher = start(warm, tmp_path, version, 30, -0.1, 2.0)
-    assert launcher.wait(30) == 75, launcher.output()
+    assert launcher.wait(120) == 75, launcher.output()
     assert (tmp_path / "saved-1").read_text() == "SIGTERM"
 
 
 def test_a_worker_that_takes_longer_than_it_was_given_is_killed(warm: Client, tmp_path: Path) -> None:
-    launcher = start(warm, tmp_path, "2.11.0", 2, 20.0)
+    launcher = start(warm, tmp_path, "2.9.1", 2, 20.0)
     wait_for((tmp_path / "ready-0").exists, "worker", lambda: launcher.poll() is not None)
     kill(launcher.pid, signal.SIGTERM)
     assert 1.5 < wait_for(lambda: launcher.poll() is not None, "end", seconds=10) < 8
@@ -108,7 +120,7 @@ def say(**more): open("status.json", "w").write(json.dumps({"schema": 1, "step":
  "told": lambda: (say(state="failed", error="no data"), sys.exit(1)),
  "killed": lambda: rank == "0" and os.kill(os.getpid(), signal.SIGKILL),
  "left": lambda: (say(state="running"), sys.exit(75)),
- "waits": lambda: (open("ready", "w").close(), time.sleep(60)),
+ "waits": lambda: (open(f"ready-{rank}", "w").close(), time.sleep(60)),
 }[sys.argv[1]]()
 """
 
@@ -142,10 +154,11 @@ def test_the_launcher_says_how_a_script_ended(
     arguments += [f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--monitor-interval=0.1", "--no-python", str(script)]
     launcher = warm.start("launch", [*arguments, what], {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "10"}, tmp_path / "log")
     if what == "waits":
-        wait_for((tmp_path / "ready").exists, "worker", lambda: launcher.poll() is not None)
+        both = [tmp_path / "ready-0", tmp_path / "ready-1"]
+        wait_for(lambda: all(path.exists() for path in both), "workers", lambda: launcher.poll() is not None)
         assert json.loads(status.read_text())["state"] == "starting"
         kill(launcher.pid, signal.SIGTERM)
-    assert launcher.wait(30) == code, launcher.output()
+    assert launcher.wait(120) == code, launcher.output()
     found = json.loads(status.read_text())
     assert found.pop("updated_at") >= found.pop("started_at", 0) > 1.0
     assert {"schema": 1, **expected} == found

@@ -19,12 +19,12 @@ import old_launchers
 PARTS = ("distributed/run.py", "distributed/argparse_util.py", "distributed/elastic/", "distributed/launcher/", "numa/")
 ROOTS = [part.rstrip("/") for part in PARTS]
 FOLDER = Path(os.environ.get("GAUDI3_TORCH_WHEELS") or Path(__file__).resolve().parents[2] / ".cache" / "torch-wheels")
-"""Where wheels are looked for; `make proof-torch-versions` downloads them to the default."""
+"""Where wheels are looked for; `make torch-matrix` downloads them to the default."""
 
 
-def wheel(version: str) -> Path | None:
+def wheel(version: str, package: str = "torch") -> Path | None:
     """The wheel of a version, of whichever platform: what is used of it is the same in all."""
-    return next(iter(sorted(FOLDER.glob(f"torch-{version}[-+]*.whl"))), None)
+    return next(iter(sorted(FOLDER.glob(f"{package}-{version}[-+]*.whl"))), None)
 
 
 def extract(path: Path, folder: Path) -> None:

@@ -20,6 +20,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1)
+PATIENCE, IDLE = 900, 180
+"""Seconds within which the zygote answers, and within which it must have had some time of a processor."""
+
 
 class Client:
     """The test's end."""
@@ -37,6 +41,7 @@ class Client:
         )
         self._answers: dict[int, dict[str, int]] = {}
         self._changed = threading.Condition()
+        self._ended = False
         threading.Thread(target=self._read, daemon=True).start()
 
     def start(self, kind: str, arguments: Sequence[str], environment: dict[str, str], log: Path) -> Started:
@@ -53,7 +58,33 @@ class Client:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
+        with self._changed:
+            self._answered(self._answers[number])
         return Started(self._answers[number], self._changed, log)
+
+    def _answered(self, answer: dict[str, int]) -> None:
+        """Wait for a process number, for as long as the zygote works; with `_changed` held.
+
+        Its imports take five seconds of a processor, which are minutes on a machine that does much else.
+        """
+        worked, began = self._seconds(), time.monotonic()
+        idle_since = began
+        while "pid" not in answer:
+            assert not self._ended, f"the zygote has ended with {self._process.wait()}: look at its errors above"
+            self._changed.wait(1)
+            if (now := self._seconds()) > worked + 0.1:
+                worked, idle_since = now, time.monotonic()
+            clock = time.monotonic()
+            assert clock - idle_since < IDLE, f"the zygote has done nothing for {IDLE} s and does not answer"
+            assert clock - began < PATIENCE, f"the zygote has worked for {now:.0f} s and does not answer"
+
+    def _seconds(self) -> float:
+        """Processor time of the zygote; what it had when it has ended is of no interest."""
+        try:
+            fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> None:
         """End it; what it started has ended before."""
@@ -68,6 +99,9 @@ class Client:
             with self._changed:
                 self._answers[answer.pop("id")].update(answer)
                 self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
 
 
 class Started:
@@ -77,8 +111,6 @@ class Started:
         self._answer = answer
         self._changed = changed
         self.log = log
-        with changed:
-            assert changed.wait_for(lambda: "pid" in answer, 180), "the zygote does not answer"
         self.pid = answer["pid"]
 
     def poll(self) -> int | None:
@@ -111,10 +143,18 @@ class Forked:
 
     def __init__(self, action: Callable[[], object], log: str | None = None) -> None:
         self.returncode: int | None = None
+        # Python drops what a handler raises in the hooks around a fork, and logging's lock would stay locked for good.
+        # `subprocess`, with which torchrun starts processes, has no such hooks.
+        heard: list[int] = []
+        handlers = {number: signal.signal(number, lambda number, _: heard.append(number)) for number in SIGNALS}
         self.pid = os.fork()
         if self.pid:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            for number in heard:
+                signal.raise_signal(number)
             return
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
+        for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         code = 1
         try:

@@ -1,15 +1,12 @@
 """Distributed training on Intel Gaudi 3, and on CPU and CUDA with the same command.
 
-Importing this package is light: torch, Lightning and transformers come with the first name that needs them. Where
-Lightning is imported, too, before or after, `Trainer(accelerator="hpu")` is a Gaudi.
+Importing this package is light: torch, Lightning and transformers come with the first name that needs them.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from gaudi3_scale.registration import watch
 
 if TYPE_CHECKING:
     from gaudi3_scale.integration.accelerator import GaudiAccelerator
@@ -31,6 +28,3 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(home), name)
-
-
-watch()

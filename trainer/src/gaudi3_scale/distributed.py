@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gaudi3_scale.device import Device, check_all_reduce
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.internals import SET_TIMEOUT
 
 if TYPE_CHECKING:
     import torch
@@ -107,7 +108,7 @@ def lower_timeout(group: Any, seconds: int) -> None:
 
     if group in (None, dist.GroupMember.NON_GROUP_MEMBER) or dist.get_backend(group) not in ("gloo", "nccl"):
         return
-    dist.distributed_c10d._set_pg_timeout(timedelta(seconds=seconds), group)
+    SET_TIMEOUT.get()(timedelta(seconds=seconds), group)
 
 
 class Team:

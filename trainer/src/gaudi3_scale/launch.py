@@ -26,7 +26,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.internals import ON_SIGNAL, OWN_STORE, have_agent, have_wait, watched_agent
 from gaudi3_scale.interruption.notices import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
 from gaudi3_scale.outcome import Outcome, why
@@ -42,20 +43,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         from torch.distributed import run as torchrun
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.launcher import api
 
     args, passes_signals = _parse(torchrun, list(sys.argv[1:] if arguments is None else arguments))
     if args.replace:
         # Workers meet at the group's first node; with a shared store that would be the first of long ago.
-        os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+        os.environ[OWN_STORE] = "1"
     outcome = Outcome(args.status, args.say_ending)
     try:
         seconds = _seconds(getattr(args, "shutdown_timeout", None))
-    except ConfigError as error:
+        # Only some versions can be told, and none when a worker failed or the nodes meet again: it is 30 s then.
+        have_wait(seconds)
+        os.environ[SHUTDOWN_TIMEOUT] = str(seconds)
+        agents = _install(args.replace, () if passes_signals else (signal.SIGUSR1,))
+    except TrainerError as error:
         print(f"gaudi3-launch: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    _wait_for_workers(seconds)
-    agents = _install(api, args.replace, () if passes_signals else (signal.SIGUSR1,))
     with tempfile.TemporaryDirectory(prefix="gaudi3-launch-") as folder:
         os.environ[LEAVING_FILE] = str(Path(folder) / "leaving")
         code, reason = 0, None
@@ -70,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 print(failure, file=sys.stderr)
         except SignalException as received:
             if args.replace and agents:
-                agents[-1].leave_rendezvous()
+                with contextlib.suppress(Exception):  # then the others notice by themselves, some seconds later
+                    agents[-1].leave_rendezvous()
             codes = agents[-1].exit_codes() if agents else set()
             code = EXIT_CODE if codes == {EXIT_CODE} else 128 + int(received.sigval)
             reason = (
@@ -118,32 +121,16 @@ def _seconds(option: int | None) -> int:
     return int(given)
 
 
-def _wait_for_workers(seconds: int) -> None:
-    """Have torchrun wait so long before it kills a worker, whatever makes it end the worker, and tell the workers.
-
-    Only some versions can be told, and none of them when a worker failed or the nodes meet again: it is 30 s then.
-    """
-    from torch.distributed.elastic.multiprocessing.api import PContext
-
-    original = PContext.close
-
-    def close(self: PContext, death_sig: signal.Signals | None = None, timeout: int = seconds) -> None:
-        original(self, death_sig, seconds)
-
-    PContext.close = close  # type: ignore[method-assign]
-    os.environ[SHUTDOWN_TIMEOUT] = str(seconds)
-
-
-def _install(api: Any, replace: bool, unhandled: Sequence[signal.Signals]) -> list[Any]:
+def _install(replace: bool, unhandled: Sequence[signal.Signals]) -> list[Any]:
     """Have torchrun use an agent that knows 75, and these signals besides torchrun's own; the agents it makes."""
-    from torch.distributed.elastic.agent.server.api import DEFAULT_ROLE, RunResult, WorkerGroup, WorkerState
-    from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
-    from torch.distributed.elastic.multiprocessing.api import SignalException, _terminate_process_handler
+    from torch.distributed.elastic.agent.server.api import DEFAULT_ROLE, RunResult, WorkerState
+    from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.rendezvous import RendezvousConnectionError
 
     made: list[Any] = []
+    base: Any = watched_agent()
 
-    class Agent(LocalElasticAgent):
+    class Agent(base):
         """Watches the workers of one node."""
 
         worked = False
@@ -159,48 +146,29 @@ def _install(api: Any, replace: bool, unhandled: Sequence[signal.Signals]) -> li
             try:
                 result: RunResult | None = super().run(role)
             except RendezvousConnectionError:
-                handler: Any = self._worker_group.spec.rdzv_handler
-                if self.worked or handler._this_node not in handler._state_holder.state.redundancy_list:
+                if self.worked or not self.was_spare():
                     raise
                 result = None
             return result or RunResult(state=WorkerState.SUCCEEDED)
 
-        def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
+        def before_start(self) -> None:
             self.worked = True
             for number in unhandled:
-                signal.signal(number, _terminate_process_handler)
+                signal.signal(number, ON_SIGNAL.get())
             Path(os.environ[LEAVING_FILE]).unlink(missing_ok=True)  # of workers that were stopped to start these
-            started: dict[int, Any] = super()._start_workers(worker_group)
-            return started
 
-        def exit_codes(self) -> set[int | None]:
-            """How the last workers ended; None for one that has not."""
-            handlers = getattr(self._pcontext, "subprocess_handlers", {})
-            return {handler.proc.poll() for handler in handlers.values()}
-
-        def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
-            result: RunResult = super()._monitor_workers(worker_group)
+        def after_look(self, result: RunResult) -> RunResult:
             if result.state != WorkerState.FAILED or self.exit_codes() != {EXIT_CODE}:
                 return result
             if not replace:
-                self._remaining_restarts = 0
+                self.restarts_left = 0
             elif Path(os.environ[LEAVING_FILE]).exists():
                 raise SignalException("this node was told to leave", signal.SIGTERM)
             else:
-                self._remaining_restarts += 1  # a node that left is no failure of the others
+                self.restarts_left += 1  # a node that left is no failure of the others
             return result
 
-        def leave_rendezvous(self) -> None:
-            """It stays open for those who go on, who need not wait for this node's heartbeat to fail."""
-            from torch.distributed.elastic.rendezvous import dynamic_rendezvous as rendezvous
-
-            handler: Any = self._worker_group.spec.rdzv_handler
-            with contextlib.suppress(Exception):  # then they notice by themselves, some seconds later
-                handler._stop_heartbeats()
-                deadline = handler._get_deadline(handler.settings.timeout.close)
-                handler._op_executor.run(rendezvous._RendezvousExitOp(), deadline)
-
-    api.LocalElasticAgent = Agent
+    have_agent(Agent)
     return made
 
 

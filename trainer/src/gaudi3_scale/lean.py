@@ -9,7 +9,6 @@ is checked first: another Lightning whose loop has changed is an error at the st
 from __future__ import annotations
 
 import gc
-import inspect
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -17,31 +16,30 @@ from typing import Any
 
 import lightning.pytorch as pl
 from lightning.pytorch.profilers import PassThroughProfiler
-from lightning.pytorch.trainer import call
+
+from gaudi3_scale.internals import (
+    CALL_CALLBACKS,
+    CALL_MODULE,
+    CALL_STRATEGY,
+    CURRENT_HOOK,
+    have_built,
+    have_called,
+)
 
 COLLECT_EVERY = 50
 """Optimizer steps between two collections of garbage; cycles may hold on to device memory, so it must not be rare."""
 
-SIGNATURES = {
-    "_call_callback_hooks": ["trainer", "hook_name", "args", "monitoring_callbacks", "kwargs"],
-    "_call_lightning_module_hook": ["trainer", "hook_name", "args", "pl_module", "kwargs"],
-    "_call_strategy_hook": ["trainer", "hook_name", "args", "kwargs"],
-}
-"""What is replaced in `lightning.pytorch.trainer.call`."""
-
 _HOOKS = "_gaudi3_scale_hooks"
+_CURRENT = CURRENT_HOOK.key
 
 
 def slim(trainer: pl.Trainer) -> None:
     """To be called once on a new trainer."""
-    loop = trainer.fit_loop.epoch_loop
-    if not hasattr(loop, "_build_kwargs") or not hasattr(trainer, "profiler"):
-        raise RuntimeError("lightning's training loop has changed: review lean.slim")
     if type(trainer.profiler) is PassThroughProfiler:
         trainer.profiler = SilentProfiler()
-    loop._build_kwargs = _Arguments(loop._build_kwargs)
+    have_built(trainer, _Arguments)
     trainer.callbacks.append(CollectGarbage())
-    if not logging.getLogger(call.__name__).isEnabledFor(logging.DEBUG):
+    if not logging.getLogger(CALL_CALLBACKS.module).isEnabledFor(logging.DEBUG):
         _quicken_calls()
         trainer.__dict__[_HOOKS] = _Hooks(trainer)
 
@@ -136,16 +134,14 @@ class _Hooks:
 
 def _quicken_calls() -> None:
     """Put quick versions of Lightning's calls in front of its own, for slim trainers."""
-    for name, parameters in SIGNATURES.items():
-        theirs = getattr(call, name, None)
-        if theirs is None or list(inspect.signature(theirs).parameters) != parameters:
-            raise RuntimeError(f"lightning's {name} has changed: review lean._quicken_calls")
-        if theirs.__module__ != __name__:
-            setattr(call, name, _QUICK[name](theirs))
+    CURRENT_HOOK.check()
+    have_called(CALL_CALLBACKS, _quick_callbacks)
+    have_called(CALL_MODULE, _quick_module)
+    have_called(CALL_STRATEGY, _quick_strategy)
 
 
 def _quick_callbacks(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    def _call_callback_hooks(
+    def quick(
         trainer: pl.Trainer, hook_name: str, *args: Any, monitoring_callbacks: bool | None = None, **kwargs: Any
     ) -> None:
         hooks: _Hooks | None = trainer.__dict__.get(_HOOKS)
@@ -159,16 +155,16 @@ def _quick_callbacks(theirs: Callable[..., Any]) -> Callable[..., Any]:
                 method(trainer, module, *args, **kwargs)
             return
         notes = module.__dict__
-        before, notes["_current_fx_name"] = notes["_current_fx_name"], hook_name
+        before, notes[_CURRENT] = notes[_CURRENT], hook_name
         for method in found:
             method(trainer, module, *args, **kwargs)
-        notes["_current_fx_name"] = before
+        notes[_CURRENT] = before
 
-    return _call_callback_hooks
+    return quick
 
 
 def _quick_module(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    def _call_lightning_module_hook(
+    def quick(
         trainer: pl.Trainer, hook_name: str, *args: Any, pl_module: pl.LightningModule | None = None, **kwargs: Any
     ) -> Any:
         hooks: _Hooks | None = trainer.__dict__.get(_HOOKS)
@@ -176,30 +172,23 @@ def _quick_module(theirs: Callable[..., Any]) -> Callable[..., Any]:
             return theirs(trainer, hook_name, *args, pl_module=pl_module, **kwargs)
         module = trainer.lightning_module
         notes = module.__dict__
-        before, notes["_current_fx_name"] = notes["_current_fx_name"], hook_name
+        before, notes[_CURRENT] = notes[_CURRENT], hook_name
         output = getattr(module, hook_name)(*args, **kwargs)
-        notes["_current_fx_name"] = before
+        notes[_CURRENT] = before
         return output
 
-    return _call_lightning_module_hook
+    return quick
 
 
 def _quick_strategy(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    def _call_strategy_hook(trainer: pl.Trainer, hook_name: str, *args: Any, **kwargs: Any) -> Any:
+    def quick(trainer: pl.Trainer, hook_name: str, *args: Any, **kwargs: Any) -> Any:
         hooks: _Hooks | None = trainer.__dict__.get(_HOOKS)
         if hooks is None or not hooks.quick():
             return theirs(trainer, hook_name, *args, **kwargs)
         notes = trainer.lightning_module.__dict__
-        before, notes["_current_fx_name"] = notes["_current_fx_name"], hook_name
+        before, notes[_CURRENT] = notes[_CURRENT], hook_name
         output = getattr(trainer.strategy, hook_name)(*args, **kwargs)
-        notes["_current_fx_name"] = before
+        notes[_CURRENT] = before
         return output
 
-    return _call_strategy_hook
-
-
-_QUICK = {
-    "_call_callback_hooks": _quick_callbacks,
-    "_call_lightning_module_hook": _quick_module,
-    "_call_strategy_hook": _quick_strategy,
-}
+    return quick

@@ -160,7 +160,11 @@ class GaudiMixedPrecision(Precision):
 
     def _passes(self) -> int | None:
         """Forward passes per optimizer step; None where no trainer says."""
-        trainer = getattr(self._module, "_trainer", None)
+        try:
+            module: Any = self._module
+            trainer = module.trainer
+        except (AttributeError, RuntimeError):  # a module that is in no trainer says so by an error
+            return None
         return getattr(trainer, "accumulate_grad_batches", None)
 
     def _without_module(self) -> dict[str, str]:

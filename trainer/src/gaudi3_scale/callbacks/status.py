@@ -16,6 +16,7 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 
+import gaudi3_scale.integration  # noqa: F401  (a script with any of the callbacks has `accelerator="hpu"`)
 from gaudi3_scale import job
 from gaudi3_scale.device import identity
 from gaudi3_scale.errors import TrainerError

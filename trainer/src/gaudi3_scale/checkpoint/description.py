@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.distributed.checkpoint.filesystem import _StorageInfo
 from torch.distributed.checkpoint.metadata import (
     ChunkStorageMetadata,
     Metadata,
@@ -24,6 +23,7 @@ from torch.distributed.checkpoint.metadata import (
 )
 
 from gaudi3_scale.checkpoint.manifest import METADATA, DamagedCheckpointError, Entry
+from gaudi3_scale.internals import StorageInfo
 
 _METADATA = "torch.distributed.checkpoint.metadata"
 _FILESYSTEM = "torch.distributed.checkpoint.filesystem"
@@ -113,7 +113,7 @@ def _tensor(name: Any, about: Any) -> TensorStorageMetadata:
 
 def _place(
     index: Any, about: Any, tensors: Mapping[str, TensorStorageMetadata], files: Mapping[str, Entry]
-) -> tuple[MetadataIndex, _StorageInfo]:
+) -> tuple[MetadataIndex, StorageInfo]:
     """Where a part lies: within a file of the manifest, and long enough for what it is said to hold."""
     key, place = _known(index, "MetadataIndex"), _known(about, "_StorageInfo")
     name, offset = _text(key["fqn"]), _size(key["offset"])
@@ -125,7 +125,7 @@ def _place(
     chunk = next((chunk for chunk in tensors[name].chunks if chunk.offsets == offset), None)
     if chunk is None or prod(chunk.sizes) * tensors[name].properties.dtype.itemsize > length:
         raise DamagedCheckpointError(f"its .metadata says of {name} that it is larger than what is stored of it")
-    return MetadataIndex(name, offset), _StorageInfo(file, start, length)
+    return MetadataIndex(name, offset), StorageInfo(file, start, length)
 
 
 def _known(record: Any, kind: str, state: type = dict) -> Any:

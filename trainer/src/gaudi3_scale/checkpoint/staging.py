@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
+
+from gaudi3_scale.internals import like
 
 PLAIN = 64 * 1024
 
@@ -46,7 +46,7 @@ class Staging:
             buffer.copy_(local, non_blocking=buffer.is_pinned() if local.is_cuda else False)
             if local.is_cuda:
                 devices.add(local.device)
-            staged[name] = _like(tensor, buffer) if isinstance(tensor, DTensor) else buffer
+            staged[name] = like(tensor, buffer) if isinstance(tensor, DTensor) else buffer
         for device in devices:
             torch.cuda.current_stream(device).synchronize()
         return staged
@@ -57,11 +57,3 @@ class Staging:
             buffer = torch.empty(local.shape, dtype=local.dtype, pin_memory=local.is_cuda)
             self._buffers[name] = buffer
         return buffer
-
-
-def _like(tensor: Any, buffer: torch.Tensor) -> torch.Tensor:
-    """A DTensor that differs in its local part only. `from_local` would move that back to the mesh's device."""
-    from torch.distributed.tensor import DTensor
-
-    made: torch.Tensor = DTensor(buffer, tensor._spec, requires_grad=False)  # type: ignore[no-untyped-call]
-    return made

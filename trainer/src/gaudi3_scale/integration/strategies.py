@@ -6,7 +6,10 @@ What is ours is in mixins, because Lightning exists twice: the classes of `light
 
 from __future__ import annotations
 
+import atexit
 import os
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -17,9 +20,13 @@ from gaudi3_scale.device import Device, check_all_reduce, take
 from gaudi3_scale.distributed import fresh_store
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.integration.sharding import shard
+from gaudi3_scale.internals import group_of, name_backend, share_data
 from gaudi3_scale.interruption.handlers import own_signals
 from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision, lightnings, refusal
 from gaudi3_scale.selfcheck import check_numbers_once
+
+TIMEOUT = timedelta(minutes=30)
+"""Of a group where none is given: gloo's, as torch documents it."""
 
 
 class GaudiStrategy:
@@ -43,7 +50,7 @@ class GaudiStrategy:
                 raise ConfigError(refusal(name))
             # The options of GaudiMixedPrecision are for whoever names it: `precision=` asks for the dtype only.
             plugin = GaudiMixedPrecision(name, use_fused_rope=False, use_flash_attention_v2=False)
-        self._precision_plugin = plugin
+        super(GaudiStrategy, type(self)).precision_plugin.fset(self, plugin)  # type: ignore[misc]
 
     def setup(self, trainer: Any) -> None:
         """Know the device, leave signals alone, and see that it computes and that collectives really reduce."""
@@ -90,26 +97,32 @@ class GaudiStrategy:
         return result
 
 
+def _leave() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
 class _Distributed(GaudiStrategy):
     def setup_environment(self) -> None:
         """Name the backend of the device; torch's own default for `hpu` may be `fake`, which reduces nothing."""
         root: torch.device = self.root_device  # type: ignore[attr-defined]
         device = take(root.type, root.index or 0)
-        if self._process_group_backend is None:  # type: ignore[has-type]
-            self._process_group_backend = device.backend
+        backend, timeout = group_of(self)
+        backend, timeout = backend or device.backend, timeout or TIMEOUT
+        name_backend(self, backend)
         if not dist.is_initialized():
             # Lightning would bind the group to the device, and a mesh then splits it, which hccl and gloo cannot.
-            from lightning.fabric.utilities.distributed import _init_dist_connection
-            from torch.distributed.constants import default_pg_timeout
-
             strategy: Any = self
             strategy.set_world_ranks()
             strategy.accelerator.setup_device(root)
-            where, timeout = strategy.cluster_environment, strategy._timeout or default_pg_timeout
+            where = strategy.cluster_environment
             os.environ.update(MASTER_ADDR=where.main_address, MASTER_PORT=str(where.main_port))
             # Lightning by itself would meet in a store that has the addresses of processes that torchrun restarted.
-            store = fresh_store(where.global_rank(), where.world_size(), timeout)
-            _init_dist_connection(where, self._process_group_backend, store=store, timeout=timeout)
+            rank, size = where.global_rank(), where.world_size()
+            store = fresh_store(rank, size, timeout)
+            dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+            if backend == "nccl":  # it complains of a group that is there at the end of the process
+                atexit.register(_leave)
             # A mesh would set the device by LOCAL_RANK in a process that has not used one yet.
             check_all_reduce(device)
         super().setup_environment()  # type: ignore[misc]
@@ -133,8 +146,7 @@ class HabanaFSDP(_Distributed):
 
     def setup_environment(self) -> None:
         """All processes share the data; none splits a matrix."""
-        self._data_parallel_size = self.num_nodes * self.num_processes  # type: ignore[attr-defined]
-        self._tensor_parallel_size = 1
+        share_data(self, self.num_nodes * self.num_processes)  # type: ignore[attr-defined]
         super().setup_environment()
 
     def setup(self, trainer: Any) -> None:
@@ -166,11 +178,12 @@ class GaudiSingle(GaudiStrategy):
     """One process on one device, which is the accelerator's first."""
 
     strategy_name: str = "gaudi_single"
+    _chosen: Sequence[torch.device] = ()
 
     @property
-    def parallel_devices(self) -> list[torch.device] | None:
+    def parallel_devices(self) -> Sequence[torch.device] | None:
         """None until Lightning asks the accelerator."""
-        return getattr(self, "_devices", None)
+        return self._chosen or None
 
     @parallel_devices.setter
     def parallel_devices(self, devices: list[torch.device]) -> None:
@@ -178,8 +191,15 @@ class GaudiSingle(GaudiStrategy):
             raise ConfigError(
                 f"gaudi_single was given {len(devices)} devices: give one, or strategy habana_ddp or habana_fsdp."
             )
-        self._devices = devices
-        self._root_device = devices[0]
+        self._chosen = devices
+
+    @property
+    def root_device(self) -> torch.device:
+        """The accelerator's; until there is one, what Lightning has by default."""
+        if self._chosen:
+            return self._chosen[0]
+        root: torch.device = super().root_device  # type: ignore[misc]
+        return root
 
 
 class GaudiSingleStrategy(GaudiSingle, SingleDeviceStrategy):

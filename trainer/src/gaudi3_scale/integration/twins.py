@@ -6,11 +6,13 @@ registered with it. `lightning.pytorch` is required; the twin is served when it 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from typing import Any
 
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.internals import InternalChangedError, have_choose
 
 TWIN = "pytorch_lightning"
 NAMES = ("hpu", "gaudi")
@@ -35,26 +37,20 @@ def register() -> None:
 
 
 def _choose(lightning: str) -> None:
-    """Have `strategy="auto"` mean ours on our accelerator.
+    """Have `strategy="auto"` mean ours on our accelerator, for which Lightning has no public way.
 
     Lightning 2.6 takes the CPU for one process on an accelerator that it does not know, its own DDP for several, and
-    refuses one that is called hpu. Where it comes to choose in another way, the accelerator refuses what it chose.
+    refuses one that is called hpu.
     """
     from gaudi3_scale.integration.accelerator import GaudiAccelerator
 
-    connector = importlib.import_module(f"{lightning}.trainer.connectors.accelerator_connector")
-    kind: Any = getattr(connector, "_AcceleratorConnector", None)
-    original = getattr(kind, "_choose_strategy", None)
-    if original is None:
-        return
+    def choose(accelerator: Any, nodes: int, devices: int) -> str | None:
+        if not isinstance(accelerator, GaudiAccelerator):
+            return None
+        return "gaudi_single" if nodes * devices == 1 else "habana_ddp"
 
-    def choose(self: Any) -> Any:
-        if not isinstance(getattr(self, "accelerator", None), GaudiAccelerator):
-            return original(self)
-        alone = self._num_nodes_flag * len(self._parallel_devices) == 1
-        return "gaudi_single" if alone else "habana_ddp"
-
-    kind._choose_strategy = choose
+    with contextlib.suppress(InternalChangedError):  # then the accelerator refuses by name what Lightning chose
+        have_choose(lightning, choose)
 
 
 def adopt() -> None:

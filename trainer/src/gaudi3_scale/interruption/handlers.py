@@ -9,16 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaudi3_scale.internals import without_signals
+
 
 def own_signals(trainer: Any) -> None:
     """Leave signals to `Notices`: for a Trainer, of `lightning.pytorch` or its twin, that has not begun to fit."""
-    connector: Any = getattr(trainer, "_signal_connector", None)
-    loop: Any = getattr(getattr(trainer, "fit_loop", None), "epoch_loop", None)
-    if not hasattr(connector, "register_signal_handlers") or not hasattr(loop, "_broadcast_sigterm_tensor"):
-        raise RuntimeError("lightning handles signals in another way than 2.6 does: review own_signals")
-    connector.register_signal_handlers = _nothing
-    loop._broadcast_sigterm_tensor = _nothing
-
-
-def _nothing() -> None:
-    """Instead of what Lightning would do."""
+    without_signals(trainer)

@@ -15,12 +15,13 @@ from torch import nn
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.internals import GROUPED_PRODUCT
 from gaudi3_scale.models.blocks import repeated_blocks
 
 Level = Literal["none", "selective", "full"]
 LEVELS: tuple[Level, ...] = ("none", "selective", "full")
 
-MATMULS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "_grouped_mm", "grouped_mm_fallback")
+MATMULS = ("mm", "addmm", "bmm", "baddbmm", "convolution", GROUPED_PRODUCT.key, "grouped_mm_fallback")
 """Operations whose results `selective` keeps: a block's FLOPs are in them and in attention."""
 ATTENTION_KERNELS = ("_scaled_dot_product", "sdpa")
 """Beginnings of the names of torch's and Habana's fused attention operations, kept too."""

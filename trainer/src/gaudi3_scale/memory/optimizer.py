@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.internals import tree_flatten, tree_unflatten
 from gaudi3_scale.kernels import inference_graph
 from gaudi3_scale.memory.checkpointing import checkpoint_all
 

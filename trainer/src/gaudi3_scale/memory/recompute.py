@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.internals import CPU_ATTENTION, GROUPED_PRODUCT
 from gaudi3_scale.memory.checkpointing import Level, checkpoint_blocks
 from gaudi3_scale.memory.tracker import Loss, StepMemory, StorageTracker, fake_mode, fake_twin, predict_step
 from gaudi3_scale.models.blocks import repeated_blocks
@@ -192,8 +193,8 @@ class _Search:
         """FLOPs of each block's forward pass and of the whole, for one sample."""
         flops: dict[str, int] = {}
         mapping = {
-            torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _flash_flops,
-            torch.ops.aten._grouped_mm: _grouped_flops,
+            CPU_ATTENTION.get(): _flash_flops,
+            GROUPED_PRODUCT.get(): _grouped_flops,
         }
         counter = FlopCounterMode(display=False, custom_mapping=mapping)
         with fake_mode() as mode:

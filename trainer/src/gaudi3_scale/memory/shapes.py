@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any
 
 from torch import Tensor
-from torch.utils._pytree import tree_flatten_with_path
 
+from gaudi3_scale.internals import tree_flatten_with_path
 from gaudi3_scale.memory.buckets import best_buckets
 
 log = logging.getLogger(__name__)

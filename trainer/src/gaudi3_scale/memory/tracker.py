@@ -17,10 +17,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.distributed.tensor import DTensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+
+from gaudi3_scale.internals import (
+    GROUPED_PRODUCT,
+    FakeTensor,
+    FakeTensorMode,
+    TorchDispatchMode,
+    storage_key,
+    tree_leaves,
+)
 
 Loss = Callable[..., Tensor]
 """Called as loss(model, *inputs); gives a scalar."""
@@ -57,11 +63,12 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.peak = 0
         self._sizes: dict[int, int] = {}
         self._restore = ExitStack()
+        self._grouped = GROUPED_PRODUCT.get().default
 
     def track(self, tensor: Tensor) -> None:
         """Count a tensor's storage, once."""
         storage = tensor.untyped_storage()
-        key = storage._cdata
+        key = storage_key(storage)
         if key not in self._sizes:
             self._sizes[key] = 0
             self._change(key, storage.nbytes())
@@ -76,7 +83,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Run the operation and count what it made."""
         if any(issubclass(kind, DTensor) for kind in types):
             return NotImplemented  # it comes back as operations on the local shards
-        if func is torch.ops.aten._grouped_mm.default and isinstance(args[0], FakeTensor):
+        if func is self._grouped and isinstance(args[0], FakeTensor):
             result: Any = _grouped_product(*args[:3])
         else:
             result = func(*args, **(kwargs or {}))
@@ -91,8 +98,8 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
         def resize(storage: torch.UntypedStorage, size: int) -> Any:
             result = original(storage, size)
-            if storage._cdata in self._sizes:
-                self._change(storage._cdata, storage.nbytes())
+            if (key := storage_key(storage)) in self._sizes:
+                self._change(key, storage.nbytes())
             return result
 
         torch.UntypedStorage.resize_ = resize  # type: ignore[method-assign,assignment]
@@ -115,7 +122,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _grouped_product(a: Tensor, b: Tensor, ends: Tensor) -> Tensor:
-    """Shape of torch._grouped_mm's result, as experts use it; torch's own rule for fake tensors knows bfloat16 only.
+    """Shape of a grouped product, as experts use it; torch's own rule for fake tensors knows bfloat16 only.
 
     (S, K) x (G, K, N) = (S, N), and in backward, where the rows of both are grouped, (M, S) x (S, N) = (G, M, N); the
     G groups end at `ends`.
@@ -248,5 +255,5 @@ def fake_twin(model: nn.Module, mode: FakeTensorMode) -> nn.Module:
 
 def _bytes(tensors: Iterable[Any]) -> int:
     """Bytes of the distinct storages."""
-    storages = {t.untyped_storage()._cdata: t.untyped_storage().nbytes() for t in tensors if isinstance(t, Tensor)}
-    return sum(storages.values())
+    storages = [t.untyped_storage() for t in tensors if isinstance(t, Tensor)]
+    return sum({storage_key(each): each.nbytes() for each in storages}.values())

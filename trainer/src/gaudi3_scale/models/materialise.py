@@ -21,6 +21,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.internals import with_tensors
 from gaudi3_scale.models.build import build, has_weights
 
 
@@ -52,8 +53,7 @@ def materialise(model: nn.Module, seed: int, device: torch.device) -> None:
         own = shapes[name].items()
         parameters = {k: nn.Parameter(torch.empty(shape, dtype=kind)) for k, (shape, kind, learnt) in own if learnt}
         buffers = {k: torch.zeros(shape, dtype=kind) for k, (shape, kind, learnt) in own if not learnt}
-        whole._parameters = {**module._parameters, **parameters}
-        whole._buffers = {**module._buffers, **buffers}
+        with_tensors(whole, parameters, buffers)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:8], "big") >> 1)
             pretrained._init_weights(whole)

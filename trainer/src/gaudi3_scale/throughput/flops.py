@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gaudi3_scale.internals import is_wrapped
 from gaudi3_scale.models.blocks import repeated_blocks
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def recomputed_share(model: nn.Module) -> float:
 
 def _recomputed(block: nn.Module) -> bool:
     level = getattr(block.forward, "gaudi_level", None)  # see memory/checkpointing.py
-    wrapped = hasattr(block, "_checkpoint_wrapped_module")
+    wrapped = is_wrapped(block)
     return level == "full" or wrapped or bool(getattr(block, "gradient_checkpointing", False))
 
 

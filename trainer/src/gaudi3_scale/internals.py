@@ -1,0 +1,476 @@
+"""Every internal of torch and Lightning that the trainer relies on. No other file of the package touches one.
+
+What has an underscore in front, or stands in no documentation, may change with any release. Each is listed here once,
+with the reason and the versions that have it, and is looked up when it is used: where it has changed, the trainer ends
+with a sentence that names it, and does not go on in another way. `tests/test_internals.py` holds the list against the
+installed versions; `make torch-matrix` holds it against the files of the other supported ones.
+
+Importing this module imports neither torch nor Lightning.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gaudi3_scale.errors import TrainerError
+
+if TYPE_CHECKING:
+    from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+    from torch.distributed.checkpoint.filesystem import _StorageInfo as StorageInfo
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_flatten, tree_flatten_with_path, tree_leaves, tree_unflatten
+
+__all__ = [
+    "FakeTensor",
+    "FakeTensorMode",
+    "StorageInfo",
+    "TorchDispatchMode",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_unflatten",
+]
+
+
+class InternalChangedError(TrainerError):
+    """The installed torch or Lightning has an internal no more, or in another form."""
+
+
+@dataclass(frozen=True)
+class Internal:
+    """Something of torch or Lightning that no documentation promises."""
+
+    module: str
+    name: str
+    """In the module; with dots for a member of a class."""
+    why: str
+    versions: str
+    """Those that were looked into and have it."""
+    parameters: tuple[str, ...] | None = None
+    """Of a function whose arguments matter."""
+    attribute: bool = False
+    """An attribute that the class sets on its objects."""
+
+    def get(self) -> Any:
+        """The thing itself; of an attribute, the class whose objects have it. InternalChangedError if there is none."""
+        *path, last = self.name.split(".")
+        try:
+            found: Any = importlib.import_module(self.module)
+        except ImportError:
+            raise self._changed("has no") from None
+        for part in path:
+            found = getattr(found, part, None)
+        if self.attribute:
+            if not inspect.isclass(found) or not _sets(found, last):
+                raise self._changed("has no")
+            return found
+        missing = object()
+        found = getattr(found, last, missing)
+        if found is missing:
+            raise self._changed("has no")
+        if self.parameters is not None:
+            has = tuple(inspect.signature(found).parameters)
+            if has != self.parameters:
+                words = f"with ({', '.join(has)}) in place of ({', '.join(self.parameters)})"
+                raise self._changed("has", words)
+        return found
+
+    @property
+    def key(self) -> str:
+        """The last part of the name."""
+        return self.name.rpartition(".")[2]
+
+    def check(self) -> None:
+        """Raise InternalChangedError if it is not as it is used."""
+        self.get()
+
+    def of(self, thing: Any) -> Any:
+        """This attribute of an object."""
+        if not hasattr(thing, self.key):
+            raise self._changed("has no")
+        return getattr(thing, self.key)
+
+    def put(self, thing: Any, value: Any) -> None:
+        """Set this attribute of an object, which has one already."""
+        self.of(thing)
+        setattr(thing, self.key, value)
+
+    def _changed(self, verb: str, *words: str) -> InternalChangedError:
+        library = self.module.split(".")[0]
+        version = getattr(sys.modules.get(library), "__version__", "as installed")
+        said = " ".join([f"{library} {version} {verb} {self.module}:{self.name}", *words])
+        return InternalChangedError(
+            f"{said}, which the trainer uses: install {self.versions}, or a newer gaudi3-scale."
+        )
+
+
+def _sets(kind: type, name: str) -> bool:
+    """Has this class, or one that it is made of, an attribute of this name?"""
+    for base in kind.__mro__:
+        theirs = base.__module__.split(".")[0] in ("torch", "lightning")
+        if theirs and (name in vars(base) or re.search(rf"\b{name}\b", inspect.getsource(base))):
+            return True
+    return False
+
+
+TORCH = "torch 2.9 to 2.13"
+LIGHTNING = "lightning 2.6"
+_AGENT = "torch.distributed.elastic.agent.server.api"
+_RENDEZVOUS = "torch.distributed.elastic.rendezvous.dynamic_rendezvous"
+_MULTIPROCESSING = "torch.distributed.elastic.multiprocessing.api"
+
+# Process groups and checkpoints.
+SET_TIMEOUT = Internal(
+    "torch.distributed.distributed_c10d", "_set_pg_timeout",
+    "Waiting for another process is allowed to take long before the first step only; a group has no other way to say "
+    "so once it is made.", TORCH, ("timeout", "group"),
+)  # fmt: skip
+STORAGE_INFO = Internal(
+    "torch.distributed.checkpoint.filesystem", "_StorageInfo",
+    "FileSystemReader wants to be told in objects of this class where a tensor lies.", TORCH,
+)  # fmt: skip
+SPECIFICATION = Internal(
+    "torch.distributed.tensor", "DTensor._spec",
+    "A copy of a DTensor in host memory: `from_local` would move it back to the mesh's device.", TORCH,
+)  # fmt: skip
+
+# Prediction of memory, on fake tensors.
+FAKE_TENSOR = Internal(
+    "torch._subclasses.fake_tensor", "FakeTensor", "A step is predicted without allocating anything.", TORCH
+)
+FAKE_MODE = Internal(
+    "torch._subclasses.fake_tensor", "FakeTensorMode", "A step is predicted without allocating anything.", TORCH
+)
+DISPATCH_MODE = Internal(
+    "torch.utils._python_dispatch", "TorchDispatchMode", "Sees every operation, and so every storage made.", TORCH
+)
+TREE_FLATTEN, TREE_FLATTEN_PATH, TREE_LEAVES, TREE_UNFLATTEN = (
+    Internal("torch.utils._pytree", name, "Batches are nests of tensors; torch.utils.pytree is of 2.10.", TORCH, first)
+    for name, first in (
+        ("tree_flatten", ("tree", "is_leaf")),
+        ("tree_flatten_with_path", ("tree", "is_leaf")),
+        ("tree_leaves", ("tree", "is_leaf")),
+        ("tree_unflatten", ("leaves", "treespec")),
+    )
+)
+STORAGE_KEY = Internal(
+    "torch", "UntypedStorage._cdata", "Tells storages of fake tensors apart, which have no address.", TORCH
+)
+GROUPED_PRODUCT = Internal(
+    "torch", "ops.aten._grouped_mm", "The product of experts, whose FLOPs and shapes torch does not count.", TORCH
+)
+CPU_ATTENTION = Internal(
+    "torch", "ops.aten._scaled_dot_product_flash_attention_for_cpu",
+    "The attention of processors, whose FLOPs torch does not count.", TORCH,
+)  # fmt: skip
+CHECKPOINT_WRAPPER = Internal(
+    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper", "CheckpointWrapper._checkpoint_wrapped_module",
+    "A block that torch's wrapper recomputes counts as recomputed.", TORCH, attribute=True,
+)  # fmt: skip
+PARAMETERS = Internal(
+    "torch", "nn.Module._parameters", "One module is filled at a time, in a copy that keeps its class.", TORCH,
+    attribute=True,
+)  # fmt: skip
+BUFFERS = Internal(
+    "torch", "nn.Module._buffers", "One module is filled at a time, in a copy that keeps its class.", TORCH,
+    attribute=True,
+)  # fmt: skip
+
+# torchrun.
+AGENT = Internal(
+    "torch.distributed.launcher.api", "LocalElasticAgent",
+    "torchrun takes this class for its agent and lets nobody name another.", TORCH,
+)  # fmt: skip
+START_WORKERS = Internal(
+    _AGENT, "SimpleElasticAgent._start_workers", "Signals are passed on before the first process starts.", TORCH,
+    ("self", "worker_group"),
+)  # fmt: skip
+MONITOR_WORKERS = Internal(
+    _AGENT, "SimpleElasticAgent._monitor_workers", "torchrun takes every exit code but 0 for a failure.", TORCH,
+    ("self", "worker_group"),
+)  # fmt: skip
+WORKER_GROUP = Internal(
+    _AGENT, "SimpleElasticAgent._worker_group", "Has the rendezvous that this node takes part in.", TORCH,
+    attribute=True,
+)  # fmt: skip
+RESTARTS_LEFT = Internal(
+    _AGENT, "SimpleElasticAgent._remaining_restarts", "A node that leaves is no failure to be counted.", TORCH,
+    attribute=True,
+)  # fmt: skip
+PROCESSES = Internal(
+    "torch.distributed.elastic.agent.server.local_elastic_agent", "LocalElasticAgent._pcontext",
+    "Has the processes, whose exit codes torchrun does not tell.", TORCH, attribute=True,
+)  # fmt: skip
+CLOSE = Internal(
+    _MULTIPROCESSING, "PContext.close",
+    "A process that was told to end has 30 s in torch before 2.13, whatever the launcher is told.", TORCH,
+    ("self", "death_sig", "timeout"),
+)  # fmt: skip
+ON_SIGNAL = Internal(
+    _MULTIPROCESSING, "_terminate_process_handler", "torch 2.9 has no option for the signals that it passes on.",
+    TORCH, ("signum", "frame"),
+)  # fmt: skip
+NODE, RENDEZVOUS_STATE, OPERATIONS = (
+    Internal(
+        _RENDEZVOUS, f"DynamicRendezvousHandler.{name}",
+        "A node says that it leaves, so that others need not wait for it; a spare knows that it was one.", TORCH,
+        attribute=True,
+    )
+    for name in ("_this_node", "_state_holder", "_op_executor")
+)  # fmt: skip
+SPARES = Internal(
+    _RENDEZVOUS, "_RendezvousState.redundancy_list", "Has the nodes that were not needed.", TORCH, attribute=True
+)
+STOP_HEARTBEATS = Internal(
+    _RENDEZVOUS, "DynamicRendezvousHandler._stop_heartbeats", "Of a node that leaves.", TORCH, ("self",)
+)
+DEADLINE = Internal(
+    _RENDEZVOUS, "DynamicRendezvousHandler._get_deadline", "Of a node that leaves.", TORCH, ("self", "timeout")
+)
+EXIT = Internal(
+    _RENDEZVOUS, "_RendezvousExitOp", "Takes a node out of the rendezvous and leaves it open for others.", TORCH
+)
+
+# Lightning's Trainer.
+CHOOSE_STRATEGY = Internal(
+    "lightning.pytorch.trainer.connectors.accelerator_connector", "_AcceleratorConnector._choose_strategy",
+    "The registries cannot say which strategy `auto` is: it is an error for `hpu`, and the CPU for what is not known.",
+    LIGHTNING, ("self",),
+)  # fmt: skip
+NODES, DEVICES = (
+    Internal(
+        "lightning.pytorch.trainer.connectors.accelerator_connector", f"_AcceleratorConnector.{name}",
+        "Tell one process from several while the strategy is chosen.", LIGHTNING, attribute=True,
+    )
+    for name in ("_num_nodes_flag", "_parallel_devices")
+)  # fmt: skip
+SIGNAL_CONNECTOR = Internal(
+    "lightning.pytorch", "Trainer._signal_connector",
+    "Lightning broadcasts inside its handler of SIGTERM, where ranks wait for one another for good.", LIGHTNING,
+    attribute=True,
+)  # fmt: skip
+BROADCAST = Internal(
+    "lightning.pytorch.loops.training_epoch_loop", "_TrainingEpochLoop._broadcast_sigterm_tensor",
+    "A broadcast and a synchronisation before every batch, for signals that the trainer hears itself.", LIGHTNING,
+    ("self",),
+)  # fmt: skip
+STEP_ARGUMENTS = Internal(
+    "lightning.pytorch.loops.training_epoch_loop", "_TrainingEpochLoop._build_kwargs",
+    "Inspects the signature of `training_step` again for every batch.", LIGHTNING,
+    ("self", "kwargs", "batch", "batch_idx"),
+)  # fmt: skip
+_CALLS = "Noting the hook that runs, and contexts of a profiler that is off, cost time in every step."
+CALL_CALLBACKS = Internal(
+    "lightning.pytorch.trainer.call", "_call_callback_hooks", _CALLS, LIGHTNING,
+    ("trainer", "hook_name", "args", "monitoring_callbacks", "kwargs"),
+)  # fmt: skip
+CALL_MODULE = Internal(
+    "lightning.pytorch.trainer.call", "_call_lightning_module_hook", _CALLS, LIGHTNING,
+    ("trainer", "hook_name", "args", "pl_module", "kwargs"),
+)  # fmt: skip
+CALL_STRATEGY = Internal(
+    "lightning.pytorch.trainer.call", "_call_strategy_hook", _CALLS, LIGHTNING,
+    ("trainer", "hook_name", "args", "kwargs"),
+)  # fmt: skip
+CURRENT_HOOK = Internal(
+    "lightning.pytorch", "LightningModule._current_fx_name", "`log` asks for the hook that runs.", LIGHTNING,
+    attribute=True,
+)  # fmt: skip
+DDP_BACKEND, FSDP_BACKEND, DDP_TIMEOUT, FSDP_TIMEOUT = (
+    Internal(
+        "lightning.pytorch.strategies", f"{kind}._{name}",
+        "The group is made before Lightning makes one, with the backend of the device and a store of its own.",
+        LIGHTNING, attribute=True,
+    )
+    for name in ("process_group_backend", "timeout")
+    for kind in ("DDPStrategy", "ModelParallelStrategy")
+)  # fmt: skip
+DATA_PARALLEL, TENSOR_PARALLEL = (
+    Internal(
+        "lightning.pytorch.strategies", f"ModelParallelStrategy._{name}",
+        "How many processes there are is known only when the strategy is set up; `auto` splits matrices in a node.",
+        LIGHTNING, attribute=True,
+    )
+    for name in ("data_parallel_size", "tensor_parallel_size")
+)  # fmt: skip
+
+ALL: tuple[Internal, ...] = tuple(each for each in list(globals().values()) if isinstance(each, Internal))
+
+OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
+"""Variable of torch 2.9 to 2.13, in no documentation: "1" gives the processes a store of their own."""
+
+_NAMES = {
+    "FakeTensor": FAKE_TENSOR,
+    "FakeTensorMode": FAKE_MODE,
+    "StorageInfo": STORAGE_INFO,
+    "TorchDispatchMode": DISPATCH_MODE,
+    "tree_flatten": TREE_FLATTEN,
+    "tree_flatten_with_path": TREE_FLATTEN_PATH,
+    "tree_leaves": TREE_LEAVES,
+    "tree_unflatten": TREE_UNFLATTEN,
+}
+
+
+def __getattr__(name: str) -> Any:
+    """`from gaudi3_scale.internals import FakeTensor` looks it up then."""
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _NAMES[name].get()
+
+
+def like(tensor: Any, local: Any) -> Any:
+    """A DTensor that differs in its local part only."""
+    from torch.distributed.tensor import DTensor
+
+    return DTensor(local, SPECIFICATION.of(tensor), requires_grad=False)  # type: ignore[no-untyped-call]
+
+
+def storage_key(storage: Any) -> int:
+    """Tells an untyped storage from others that are alive."""
+    key: int = STORAGE_KEY.of(storage)
+    return key
+
+
+def with_tensors(module: Any, parameters: dict[str, Any], buffers: dict[str, Any]) -> None:
+    """Give a shallow copy of a module these tensors, and leave those of the module it was copied from."""
+    PARAMETERS.put(module, {**PARAMETERS.of(module), **parameters})
+    BUFFERS.put(module, {**BUFFERS.of(module), **buffers})
+
+
+def is_wrapped(module: Any) -> bool:
+    """Is this torch's wrapper that recomputes a block?"""
+    return hasattr(module, CHECKPOINT_WRAPPER.key)
+
+
+def have_wait(seconds: int) -> None:
+    """Have torchrun wait so long before it kills a process, whatever makes it end the process."""
+    original = CLOSE.get()
+
+    def close(self: Any, death_sig: Any = None, timeout: int = seconds) -> None:
+        original(self, death_sig, seconds)
+
+    importlib.import_module(_MULTIPROCESSING).PContext.close = close
+
+
+def have_agent(agent: type) -> None:
+    """Have torchrun use this agent."""
+    AGENT.get()
+    setattr(importlib.import_module(AGENT.module), AGENT.name, agent)
+
+
+def watched_agent() -> Any:
+    """torchrun's agent of a node, with names for what is internal; imported here, as torch is."""
+    from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
+
+    for each in (START_WORKERS, MONITOR_WORKERS, WORKER_GROUP, RESTARTS_LEFT, PROCESSES):
+        each.check()
+
+    class WatchedAgent(LocalElasticAgent):
+        """For a class of the launcher."""
+
+        def before_start(self) -> None:
+            """The processes of this node are about to start."""
+
+        def after_look(self, result: Any) -> Any:
+            """What a look at the processes gave, and shall give."""
+            return result
+
+        def _start_workers(self, worker_group: Any) -> dict[int, Any]:
+            self.before_start()
+            started: dict[int, Any] = super()._start_workers(worker_group)
+            return started
+
+        def _monitor_workers(self, worker_group: Any) -> Any:
+            return self.after_look(super()._monitor_workers(worker_group))
+
+        @property
+        def restarts_left(self) -> int:
+            """How often the processes may be restarted yet."""
+            return self._remaining_restarts
+
+        @restarts_left.setter
+        def restarts_left(self, number: int) -> None:
+            self._remaining_restarts = number
+
+        def exit_codes(self) -> set[int | None]:
+            """How the last processes ended; None for one that has not."""
+            handlers = getattr(self._pcontext, "subprocess_handlers", {})
+            return {handler.proc.poll() for handler in handlers.values()}
+
+        def was_spare(self) -> bool:
+            """Did the others meet without this node?"""
+            handler: Any = self._worker_group.spec.rdzv_handler
+            return NODE.of(handler) in SPARES.of(RENDEZVOUS_STATE.of(handler).state)
+
+        def leave_rendezvous(self) -> None:
+            """It stays open for those who go on, who need not wait for this node's heartbeat to fail."""
+            handler: Any = self._worker_group.spec.rdzv_handler
+            STOP_HEARTBEATS.of(handler)()
+            deadline = DEADLINE.of(handler)(handler.settings.timeout.close)
+            OPERATIONS.of(handler).run(EXIT.get()(), deadline)
+
+    return WatchedAgent
+
+
+def have_choose(lightning: str, choose: Callable[[Any, int, int], str | None]) -> None:
+    """Have a Lightning ask `choose(accelerator, nodes, devices)` for the strategy that `auto` is; None leaves it to it.
+
+    `lightning` is lightning.pytorch or pytorch_lightning.
+    """
+    CHOOSE_STRATEGY.check()
+    where = CHOOSE_STRATEGY.module.replace("lightning.pytorch", lightning, 1)
+    kind: Any = importlib.import_module(where)._AcceleratorConnector
+    original = kind._choose_strategy
+
+    def chosen(self: Any) -> Any:
+        return choose(self.accelerator, NODES.of(self), len(DEVICES.of(self))) or original(self)
+
+    kind._choose_strategy = chosen
+
+
+def without_signals(trainer: Any) -> None:
+    """Keep Lightning's own handling of signals out of a Trainer that has not begun to fit."""
+    SIGNAL_CONNECTOR.of(trainer).register_signal_handlers = _nothing
+    BROADCAST.put(trainer.fit_loop.epoch_loop, _nothing)
+
+
+def _nothing() -> None:
+    """Instead of what Lightning would do."""
+
+
+def have_built(trainer: Any, wrap: Callable[[Any], Any]) -> None:
+    """Have a Trainer build the arguments of `training_step` with what `wrap` makes of its own function."""
+    loop = trainer.fit_loop.epoch_loop
+    STEP_ARGUMENTS.put(loop, wrap(STEP_ARGUMENTS.of(loop)))
+
+
+def have_called(internal: Internal, wrap: Callable[[Any], Any]) -> None:
+    """Replace one of the CALL functions by what `wrap` makes of it, once in a process."""
+    theirs = internal.get()
+    if not hasattr(theirs, "gaudi3_scale"):
+        ours = wrap(theirs)
+        ours.__signature__ = inspect.signature(theirs)
+        ours.gaudi3_scale = True
+        setattr(importlib.import_module(internal.module), internal.name, ours)
+
+
+def group_of(strategy: Any) -> tuple[str | None, Any]:
+    """The backend and the timeout that a distributed strategy was given."""
+    return DDP_BACKEND.of(strategy), DDP_TIMEOUT.of(strategy)
+
+
+def name_backend(strategy: Any, backend: str) -> None:
+    """Say which backend the group of a distributed strategy has."""
+    DDP_BACKEND.put(strategy, backend)
+
+
+def share_data(strategy: Any, processes: int) -> None:
+    """Have so many processes share the data, none of which splits a matrix."""
+    DATA_PARALLEL.put(strategy, processes)
+    TENSOR_PARALLEL.put(strategy, 1)
