@@ -44,7 +44,7 @@ def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(drivers: Site, tm
     assert (seen["device"], seen["world_size"], seen["resumed_from_step"]) == ("hpu", 2, None)
 
     # The newest process that runs the script is torchrun's worker; the brackets keep the pattern from finding itself.
-    killed = drivers.ssh("gaudi-2", "pkill --newest --signal KILL --full 'python paced[.]py'")
+    killed = drivers.ssh("gaudi-2", "pkill --newest --signal KILL --full 'own_script/paced[.]py'")
     assert killed.returncode == 0, killed.stdout
     seen = went_on(drivers, after=seen["checkpoint_step"])
 

@@ -36,8 +36,8 @@ def refuse_beside_real() -> None:
     own = Path(__file__).resolve().parents[1]
     for entry in sys.path:
         folder = Path(entry or ".") / "habana_frameworks"
-        # os.path: a current folder that is closed to this user is no other one.
-        if os.path.isdir(folder) and folder.resolve().parent != own:
+        # Path.is_dir raises where the folder is closed to this user, who then has no other one there.
+        if os.path.isdir(folder) and folder.resolve().parent != own:  # noqa: PTH112
             raise RealPluginFound(f"{folder} is another habana_frameworks, so hpu is not simulated here: {remedy}.")
 
 
