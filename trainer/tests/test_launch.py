@@ -162,3 +162,36 @@ def test_the_launcher_says_how_a_script_ended(
     found = json.loads(status.read_text())
     assert found.pop("updated_at") >= found.pop("started_at", 0) > 1.0
     assert {"schema": 1, **expected} == found
+
+
+MEETS = """
+import os, pathlib, sys, time
+here = pathlib.Path(sys.argv[1])
+(here / f"started-{sys.argv[2]}-{os.environ['TORCHELASTIC_RESTART_COUNT']}").touch()
+while not (here / "go").exists():
+    time.sleep(0.05)
+"""
+
+
+def test_a_node_that_was_lost_comes_back_to_a_job_without_spares(warm: Client, tmp_path: Path) -> None:
+    script = tmp_path / "meets.py"
+    script.write_text(MEETS)
+    common = ["--nnodes=2", "--nproc-per-node=1", "--max-restarts=3", "--rdzv-backend=c10d", "--rdzv-id=test"]
+    common += ["--local-addr=127.0.0.1", f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--monitor-interval=0.1"]
+
+    def node(name: str) -> Started:
+        conf = f"is_host={str(name == 'head').lower()},keep_alive_interval=1"
+        arguments = [*common, f"--rdzv-conf={conf}", "--no-python", str(script), str(tmp_path), name]
+        return warm.start("launch", arguments, {}, tmp_path / f"log-{name}")
+
+    def meet(*files: str) -> None:
+        wait_for(lambda: all((tmp_path / file).exists() for file in files), "processes", seconds=50)
+
+    head, lost = node("head"), node("lost")
+    meet("started-head-0", "started-lost-0")
+    kill(lost.pid, signal.SIGKILL)
+    back = node("back")
+    meet("started-head-0", "started-back-0")
+    (tmp_path / "go").touch()
+    assert head.wait(120) == 0, head.output()
+    assert back.wait(120) == 0, back.output()

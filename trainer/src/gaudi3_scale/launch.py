@@ -45,8 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
     args, passes_signals = _parse(torchrun, list(sys.argv[1:] if arguments is None else arguments))
-    if args.replace:
-        # Workers meet at the group's first node; with a shared store that would be the first of long ago.
+    if args.replace or args.nnodes != "1":
+        # Processes meet at the store of their first node. A shared one is that of the first node of long ago, and who
+        # joins later, as a node that was lost and came back, is never told where it is.
         os.environ[OWN_STORE] = "1"
     outcome = Outcome(args.status, args.say_ending)
     try:
