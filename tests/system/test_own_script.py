@@ -9,7 +9,7 @@ from typing import Any
 from .conftest import ROOT, Site, run, wait_for
 
 JOB = "own"
-STEPS = 4000
+STEPS = 2000
 # The example with steps of 20 ms or more, so that there is time to disturb it on a machine of any speed.
 PACED = """
 import runpy, time
