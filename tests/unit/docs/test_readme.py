@@ -90,6 +90,7 @@ def test_the_printed_summary_is_the_one_that_the_demo_prints() -> None:
         assert match is not None, pattern
         return float(match[1].replace(",", ""))
 
+    (versions,) = re.findall(r"software: Intel's plugin (\S+), PyTorch (\S+), Lightning (\S+), Python (\S+)", said)
     status = {
         "state": "finished",
         "step": int(number(r"step (\d+) of")),
@@ -102,6 +103,7 @@ def test_the_printed_summary_is_the_one_that_the_demo_prints() -> None:
         "device": "hpu",
         "hardware_name": None,
         "simulated": True,
+        "software": dict(zip(("plugin", "torch", "lightning", "python"), versions, strict=True)),
         "checkpoint": said.partition("checkpoint: ")[2].split()[0],
     }
     job = {"jobs": [{"name": "demo", "state": "finished", "status": status}]}
