@@ -49,6 +49,7 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
         "device",
         "hardware_name",
         "simulated",
+        "software",
         "checkpoint",
         "checkpoint_step",
         "checkpoint_error",
