@@ -323,7 +323,7 @@ ansible_facts:
                     - Which ones a Gaudi 3 has is unconfirmed.
                   returned: when V(counters) is gathered and the tool has some of this port
                   type: dict
-                  sample: {pcs_local_faults: 0, pre_FEC_SER_int: 1}
+                  sample: {pcs_local_faults: 0, pcs_remote_faults: 1}
 """
 
 from typing import Any

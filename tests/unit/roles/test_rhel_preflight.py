@@ -61,7 +61,8 @@ def test_the_preflight_of_a_site_asks_both() -> None:
     roles = [
         task["ansible.builtin.import_role"]
         for play in plays
-        for task in play["tasks"]
+        for outer in play["tasks"]
+        for task in (outer, *outer.get("block", []))
         if "ansible.builtin.import_role" in task
     ]
     asked = {role["name"].rpartition(".")[2] for role in roles if role["tasks_from"] == "preflight"}
