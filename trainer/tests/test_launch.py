@@ -114,12 +114,16 @@ def test_what_follows_the_script_is_the_scripts() -> None:
 SCRIPT = """
 import json, os, signal, sys, time
 rank = os.environ["RANK"]
+def together():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which the launcher sends to the other as soon as one has ended
+    open(f"here-{rank}", "w").close()
+    while not all(os.path.exists(f"here-{each}") for each in "01"): time.sleep(0.01)
 def say(**more): open("status.json", "w").write(json.dumps({"schema": 1, "step": 7, "updated_at": time.time(), **more}))
 {"finished": lambda: None,
  "failed": lambda: rank == "0" and sys.exit(3),
  "told": lambda: (say(state="failed", error="no data"), sys.exit(1)),
  "killed": lambda: rank == "0" and os.kill(os.getpid(), signal.SIGKILL),
- "left": lambda: (say(state="running"), sys.exit(75)),
+ "left": lambda: (together(), say(state="running"), sys.exit(75)),
  "waits": lambda: (open(f"ready-{rank}", "w").close(), time.sleep(60)),
 }[sys.argv[1]]()
 """
