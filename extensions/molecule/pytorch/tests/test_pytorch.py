@@ -9,7 +9,7 @@ testinfra_hosts = ["ansible://gaudi"]
 
 ROOT = "/opt/gaudi3-scale"
 RELEASE = "1.23.0-695"
-SAY = "import torch, habana_frameworks.torch; from importlib.metadata import version; print(version('habana-torch-plugin'))"
+SAY = "import torch, habana_frameworks.torch, importlib.metadata as has; print(has.version('habana-torch-plugin'))"
 
 
 def test_anybody_imports_the_plugin_of_the_release(host: Any) -> None:
