@@ -161,6 +161,21 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 240) -> 
         time.sleep(2)
 
 
+def reached(
+    site: Site, job: str, holds: Callable[[dict[str, Any]], bool], what: str, seconds: float = 240
+) -> dict[str, Any]:
+    """The status of ``job`` on the first node, once it ``holds``."""
+    found: dict[str, Any] = {}
+
+    def there() -> bool:
+        found.clear()
+        found.update(site.status("gaudi-1", job))
+        return holds(found)
+
+    wait_for(there, what, seconds)
+    return found
+
+
 def refused(site: Site, sentence: str, *arguments: str) -> None:
     """Assert that site.yml with ``arguments`` fails, says ``sentence``, and changes nothing."""
     result = site.play(*arguments)

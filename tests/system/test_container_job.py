@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from typing import Any
 
 import pytest
 
-from .conftest import Site, run
+from .conftest import Site, reached, run, wait_for
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("GAUDI3_CONTAINER_TEST") != "1",
@@ -70,12 +69,11 @@ def containers(site: Site, node: str) -> list[str]:
     return [line.removeprefix("is:") for line in said.stdout.splitlines() if line.startswith("is:")]
 
 
-def wait_for(site: Site, job: str, state: str, seconds: float = 300) -> dict[str, Any]:
-    deadline = time.monotonic() + seconds
-    while (status := site.status("gaudi-1", job)).get("state") != state or not status.get("step"):
-        assert time.monotonic() < deadline, status
-        time.sleep(2)
-    return status
+def in_state(site: Site, job: str, state: str, seconds: float = 300) -> dict[str, Any]:
+    """The job's status on the first node, once it is in ``state`` and has done a step."""
+    return reached(
+        site, job, lambda status: status.get("state") == state and bool(status.get("step")), f"{job}: {state}", seconds
+    )
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +121,11 @@ def test_a_second_run_changes_nothing(cluster: Site) -> None:
 def test_a_stop_gives_the_trainer_its_time(cluster: Site) -> None:
     started = cluster.play(*TAGS, *given(ENDLESS, trainer_state="started"))
     assert started.returncode == 0, started.messages() or started.output
-    before = wait_for(cluster, "endless", "running")
+    before = in_state(cluster, "endless", "running")
     assert [containers(cluster, node) for node in NODES] == [["gaudi-train-endless"], ["gaudi-train-endless"]]
     stopped = cluster.play(*TAGS, *given(ENDLESS, trainer_state="stopped"))
     assert stopped.returncode == 0, stopped.messages()
-    status = wait_for(cluster, "endless", "interrupted", 10)
+    status = in_state(cluster, "endless", "interrupted", 10)
     assert status["checkpoint_step"] >= before["step"] and "SIGTERM" in status["interruption"]
     assert [containers(cluster, node) for node in NODES] == [[], []]
 
@@ -135,14 +133,11 @@ def test_a_stop_gives_the_trainer_its_time(cluster: Site) -> None:
 def test_a_client_that_is_killed_leaves_no_container(cluster: Site) -> None:
     started = cluster.play(*TAGS, *given(ENDLESS, trainer_state="started"))
     assert started.returncode == 0, started.messages() or started.output
-    assert (wait_for(cluster, "endless", "running")["resumed_from_step"] or 0) > 0
+    assert (in_state(cluster, "endless", "running")["resumed_from_step"] or 0) > 0
     for node in NODES:
         killed = cluster.ssh(node, "systemctl kill --signal=KILL --kill-who=main gaudi-train-endless")
         assert killed.returncode == 0, killed.stdout
-    deadline = time.monotonic() + 60
-    while any(containers(cluster, node) for node in NODES):
-        assert time.monotonic() < deadline
-        time.sleep(1)
+    wait_for(lambda: not any(containers(cluster, node) for node in NODES), "containers to be gone", 60)
     for node in NODES:
         left = cluster.ssh(node, "pgrep --full gaudi3_scale.launch || echo none")
         assert "none" in left.stdout, left.stdout

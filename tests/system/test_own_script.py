@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .conftest import ROOT, Site, run, wait_for
+from .conftest import ROOT, Site, reached, run
 
 JOB = "own"
 STEPS = 2000
@@ -72,12 +72,9 @@ def play(site: Site, state: str, tags: str) -> None:
 
 def went_on(site: Site, after: int) -> dict[str, Any]:
     """The status on the first node once a checkpoint later than step ``after`` was written."""
-    found: dict[str, Any] = {}
-
-    def later() -> bool:
-        found.clear()
-        found.update(site.status("gaudi-1", JOB))
-        return found.get("state") == "running" and int(found.get("checkpoint_step") or 0) > after
-
-    wait_for(later, f"a checkpoint after step {after}", seconds=240)
-    return found
+    return reached(
+        site,
+        JOB,
+        lambda status: status.get("state") == "running" and int(status.get("checkpoint_step") or 0) > after,
+        f"a checkpoint after step {after}",
+    )
