@@ -141,11 +141,9 @@ SPECIFICATION = Internal(
 )  # fmt: skip
 
 # Prediction of memory, on fake tensors.
-FAKE_TENSOR = Internal(
-    "torch._subclasses.fake_tensor", "FakeTensor", "A step is predicted without allocating anything.", TORCH
-)
-FAKE_MODE = Internal(
-    "torch._subclasses.fake_tensor", "FakeTensorMode", "A step is predicted without allocating anything.", TORCH
+FAKE_TENSOR, FAKE_MODE = (
+    Internal("torch._subclasses.fake_tensor", name, "A step is predicted without allocating anything.", TORCH)
+    for name in ("FakeTensor", "FakeTensorMode")
 )
 DISPATCH_MODE = Internal(
     "torch.utils._python_dispatch", "TorchDispatchMode", "Sees every operation, and so every storage made.", TORCH
@@ -173,13 +171,12 @@ CHECKPOINT_WRAPPER = Internal(
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper", "CheckpointWrapper._checkpoint_wrapped_module",
     "A block that torch's wrapper recomputes counts as recomputed.", TORCH, attribute=True,
 )  # fmt: skip
-PARAMETERS = Internal(
-    "torch", "nn.Module._parameters", "One module is filled at a time, in a copy that keeps its class.", TORCH,
-    attribute=True,
-)  # fmt: skip
-BUFFERS = Internal(
-    "torch", "nn.Module._buffers", "One module is filled at a time, in a copy that keeps its class.", TORCH,
-    attribute=True,
+PARAMETERS, BUFFERS = (
+    Internal(
+        "torch", f"nn.Module.{name}", "One module is filled at a time, in a copy that keeps its class.", TORCH,
+        attribute=True,
+    )
+    for name in ("_parameters", "_buffers")
 )  # fmt: skip
 
 # torchrun.
