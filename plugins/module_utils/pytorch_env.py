@@ -98,6 +98,13 @@ class PytorchEnv:
             )
         return Python(answer["version"], answer["purelib"], bool(answer["venv"]), answer["distributions"])
 
+    def made(self) -> Python:
+        """Ask the environment's own Python, which an installation has just used."""
+        found = self.probe(self.interpreter)
+        if found is None:
+            raise PytorchError(f"{self.interpreter} is gone since the installation began: run the play again.")
+        return found
+
     def record(self) -> dict[str, Any]:
         """What is known of the installation; nothing where it was not finished."""
         return read(os.path.join(self.folder, RECORD))

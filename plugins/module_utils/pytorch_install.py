@@ -234,8 +234,7 @@ class Installer:
             env.install(packed, wanted, params["kind"], pytorch_pins.pip_environment(params["index_url"]))
         finally:
             os.unlink(packed)
-        found = env.probe(env.interpreter)
-        assert found is not None
+        found = env.made()
         env.must_have_plugin(env.interpreter, found)
         with open(os.path.join(found.purelib, GRAPH_PATH[0]), "w", encoding="utf-8") as target:
             target.write(GRAPH_PATH[1])
@@ -260,8 +259,7 @@ class Installer:
     def add(self, record: dict[str, Any]) -> dict[str, Any]:
         """Install what is missing of the list; return the environment's record."""
         env = self.env
-        before = env.probe(env.interpreter)
-        assert before is not None
+        before = env.made()
         missing = pytorch_pins.wanted(self.pins, before.distributions, record["requirements"])
         # Written before pip runs: what it installs before it fails is the list's, too.
         names = sorted({*record["requirements"], *(pin.partition("==")[0] for pin in missing)})
@@ -269,8 +267,7 @@ class Installer:
         env.finish(record)
         if missing:
             env.add(missing, pytorch_pins.pip_environment(self.params["index_url"]))
-        after = env.probe(env.interpreter)
-        assert after is not None
+        after = env.made()
         if not self.same(record, after):
             raise PytorchError(
                 f"The packages of pytorch_requirements replaced torch {before.torch} by {after.torch or 'nothing'}: "

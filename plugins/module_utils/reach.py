@@ -43,7 +43,7 @@ def follow(ask: Ask, url: str, advice: str, what: str = "") -> Answer:
     ``what`` stands for the address in the message.
     """
     here, what = url, what or _plain(url)
-    for _ in range(HOPS + 1):
+    for _hop in range(HOPS + 1):
         by = "" if here == url else f" (where {_host(url)} sends to)"
         try:
             answer = ask(here)
