@@ -72,7 +72,9 @@ class Vendor:
             files | (about if self.plugin else {}),
         )
         inputs = f"{self.plugin} {self.torch_text}"
-        return pytorch.build_shelf(self.folder, releases or (RELEASE,), PYTHON, device, self._gather, inputs)
+        return pytorch.build_shelf(
+            self.folder, releases or (RELEASE,), PYTHON, device, self._gather, lambda _: None, inputs
+        )
 
     def _gather(self, folder: Path) -> None:
         text = f"__version__ = {TORCH!r}\nhpu = object()\n{self.torch_text}"

@@ -86,6 +86,7 @@ def downloads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(shelves, "wheel_arguments", lambda system: ["--python-version", system.python])
     monkeypatch.setattr(shelves, "ensure_device", lambda say: Path("device.whl"))
+    monkeypatch.setattr(shelves, "_compile", lambda folder, say: None)
     return commands
 
 
@@ -100,7 +101,7 @@ def test_pytorch_is_built_of_the_pinned_torch_when_asked_for(
     asked: list[Any] = []
 
     def build(
-        dest: Path, wanted: tuple[str, ...], python: str, device: Path, gather: Callable[[Path], None], *_: str
+        dest: Path, wanted: tuple[str, ...], python: str, device: Path, gather: Callable[[Path], None], *_: Any
     ) -> list[Path]:
         asked.append((dest, wanted, python, device))
         gather(tmp_path)

@@ -17,7 +17,8 @@ from .home import Cluster, Node, home, write_atomically
 from .node import strictness
 from .node.launchers import boot_loader_files, image_files
 from .podman import Podman
-from .systems import PRESENTATIONS, distribution
+from .systems import DEFAULT, PRESENTATIONS, SYSTEMS, choose, distribution
+from .vendor import bytecode
 
 _NODE_PACKAGE = Path(__file__).resolve().parent / "node"
 _NODE_TARGET = "/usr/lib/gaudi3-simulator/gaudi3_simulator_node"
@@ -98,6 +99,8 @@ def start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> None
         (root / "root/.ansible/tmp").chmod(0o700)
         (root / "root").chmod(0o700)
         (root / "root/.ssh").chmod(0o700)
+        if choose(cluster.system, cluster.present_as).python == SYSTEMS[DEFAULT].python:
+            _write(root / "etc/pip.conf", 0o644, bytecode.PIP_CONF)
         if node.cards:
             _add_cards(root, node, cluster)
             key = home() / "vendor/artifactory/api/gpg/key/public"

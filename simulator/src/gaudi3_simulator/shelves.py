@@ -20,7 +20,17 @@ from .home import home, write_atomically
 from .image import FOR_TORCH, ensure_device, ensure_image, requirements_file, wheel_arguments
 from .podman import Podman
 from .systems import DEFAULT, SYSTEMS
-from .vendor import DEFAULT_RELEASE, FAULTS, RELEASES, Fault, build_repository, container_image, pip_index, pytorch
+from .vendor import (
+    DEFAULT_RELEASE,
+    FAULTS,
+    RELEASES,
+    Fault,
+    build_repository,
+    bytecode,
+    container_image,
+    pip_index,
+    pytorch,
+)
 from .vendor.repository import check_releases
 
 SHELVES = ("pytorch", "image")
@@ -99,6 +109,16 @@ def _download(folder: Path, what: str, *wanted: str) -> None:
         raise SimulatorError(f"pip could not download {what}: {last}")
 
 
+def _compile(folder: Path, say: Say) -> None:
+    """Put bytecode into a folder's wheels: of the nodes' Python, whatever runs this program."""
+    podman = Podman()
+    podman.run(
+        "run", "--rm", "--network", "none", "-v", f"{folder}:/wheels",
+        "-v", f"{bytecode.__file__}:/bytecode.py:ro", ensure_image(podman, say), "python3", "/bytecode.py", "/wheels",
+        timeout=1800,
+    )  # fmt: skip
+
+
 def _inputs() -> str:
     return hashlib.sha256(requirements_file().read_bytes()).hexdigest()
 
@@ -109,7 +129,10 @@ def _pytorch(releases: tuple[str, ...], say: Say) -> list[Path]:
         _download(folder, "torch for the PyTorch shelf", "--constraint", str(requirements_file()), *FOR_TORCH)
 
     device = ensure_device(say)
-    return pytorch.build_shelf(home() / "vendor", releases, SYSTEMS[DEFAULT].python, device, gather, _inputs())
+    python = SYSTEMS[DEFAULT].python
+    return pytorch.build_shelf(
+        home() / "vendor", releases, python, device, gather, lambda folder: _compile(folder, say), _inputs()
+    )
 
 
 def _index(say: Say) -> None:
@@ -118,6 +141,7 @@ def _index(say: Say) -> None:
         lines = requirements_file().read_text().splitlines()
         pins = [line for line in lines if line and not line.startswith(("#", "torch=="))]
         _download(folder, "the trainer's requirements", "--no-deps", *pins)
+        _compile(folder, say)
 
     pip_index.build_index(home() / "vendor", gather, _inputs())
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from gaudi3_simulator import SimulatorError, nodes
-from gaudi3_simulator.vendor import container_image, pytorch
+from gaudi3_simulator.vendor import bytecode, container_image, pytorch
 
 from .apt import served
 
@@ -61,8 +61,12 @@ class Shelf:
         wheel(folder, "torch", "2.13.0+cpu")
         wheel(folder, "filelock", "4.2.11")
 
+    @staticmethod
+    def compile(folder: Path) -> None:
+        subprocess.run([sys.executable, bytecode.__file__, folder], check=True)
+
     def build(self, *releases: str, inputs: str = "one") -> list[Path]:
-        return pytorch.build_shelf(self.dest, releases, PYTHON, self.device, self.gather, inputs)
+        return pytorch.build_shelf(self.dest, releases, PYTHON, self.device, self.gather, self.compile, inputs)
 
 
 @pytest.fixture
@@ -158,6 +162,28 @@ def test_it_installs_offline_into_the_active_environment_and_says_what_it_holds(
         assert "simulated" in text
         assert "torch 2.13.0+cpu" in text
         assert f"not PyTorch {pytorch.torch_version(release)} of release {release}" in text
+
+
+def test_the_wheels_bring_their_bytecode_and_an_edit_on_a_node_counts(shelf: Shelf, tmp_path: Path) -> None:
+    folder = unpacked(shelf.build("1.23.0-695")[0], tmp_path / "unpacked")
+    (tmp_path / "pip.conf").write_text(bytecode.PIP_CONF)
+    active = {**environment(tmp_path / "venv"), "PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}
+    assert install(folder, active, "1.23.0", "695", "fork").returncode == 0
+    found = sorted((tmp_path / "venv").rglob("*.pyc"))
+    assert [path.parts[-3] for path in found] == ["filelock", "gaudi3_hpu_simulator", "torch"]
+    before = found[-1].read_bytes()
+
+    def version() -> str:
+        asked = ["python3", "-B", "-c", "import torch; print(torch.__version__)"]
+        return subprocess.run(asked, env=active, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert version() == "2.13.0+cpu"
+    (found[-1].parent.parent / "__init__.py").write_text("__version__ = 'edited'\n")
+    assert version() == "edited"
+    assert found[-1].read_bytes() == before
+    again = ["python3", "-m", "pip", "uninstall", "-q", "-y", "torch"]
+    subprocess.run(again, env=active, capture_output=True, check=True)
+    assert not list((tmp_path / "venv").rglob("torch/*"))
 
 
 @pytest.mark.parametrize(

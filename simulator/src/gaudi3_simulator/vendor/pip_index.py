@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from . import wheels
+from . import bytecode, wheels
 
 Gather = Callable[[Path], None]
 """Puts the wheels into a folder."""
@@ -24,7 +24,8 @@ def build_index(dest: Path, gather: Gather, inputs: str) -> Path:
     ``inputs`` stands for what ``gather`` gets.
     """
     folder = dest / "pypi"
-    digest = hashlib.sha256(f"{inputs}\0".encode() + Path(__file__).read_bytes()).hexdigest()
+    sources = Path(__file__).read_bytes() + Path(bytecode.__file__).read_bytes()
+    digest = hashlib.sha256(f"{inputs}\0".encode() + sources).hexdigest()
     record = dest.with_name(f"{dest.name}-signing") / "built-pypi.json"
     if folder.is_dir() and record.exists() and json.loads(record.read_text()) == digest:
         return folder / "simple"

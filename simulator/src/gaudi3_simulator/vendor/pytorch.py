@@ -21,7 +21,7 @@ from pathlib import Path
 
 from .. import SimulatorError
 from ..node import releases as known
-from . import wheels
+from . import bytecode, wheels
 from .deb import EPOCH
 
 # The first release of each system, from the vendor's support matrix, which does not show 1.15, 1.19 and 1.20: those are
@@ -106,17 +106,17 @@ def built(dest: Path) -> list[str]:
 
 
 def build_shelf(
-    dest: Path, releases: Sequence[str], python: str, device: Path, gather: Gather, inputs: str
+    dest: Path, releases: Sequence[str], python: str, device: Path, gather: Gather, compiled: Gather, inputs: str
 ) -> list[Path]:
     """Build the tarballs of ``releases`` for a Python, or leave them alone where they are what would be built.
 
-    ``device`` is the wheel of the simulated device, ``inputs`` stands for what ``gather`` gets. One file serves every
-    system, by hard links.
+    ``device`` is the wheel of the simulated device, ``inputs`` stands for what ``gather`` gets, ``compiled`` puts
+    bytecode into a folder's wheels. One file serves every system, by hard links.
     """
     targets = {release: paths(dest, release) for release in releases}
     record, found = _record(dest), _read(_record(dest))
     digest = hashlib.sha256(f"{python}\0{inputs}\0{device.name}\0".encode())
-    for source in (Path(__file__), Path(wheels.__file__), _INSTALL, device):
+    for source in (Path(__file__), Path(wheels.__file__), Path(bytecode.__file__), _INSTALL, device):
         digest.update(source.read_bytes())
     stale = [
         release
@@ -131,6 +131,7 @@ def build_shelf(
             gather(folder)
             for release in stale:
                 wheels.of_release(device, release, folder / wheels.file_name(device))
+                compiled(folder)
                 tarball = Path(work) / "pytorch.tgz"
                 _write(tarball, folder, release, python)
                 _place(tarball, targets[release])

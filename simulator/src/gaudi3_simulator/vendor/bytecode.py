@@ -1,0 +1,85 @@
+"""Bytecode into wheels, so that nodes' pip need not compile them: run by the nodes' Python, as its version is in it.
+
+    python3 bytecode.py FOLDER
+
+gives each wheel of a folder the bytecode of its modules, unless it has some. Compiling is two thirds of what
+installing PyTorch costs, and each node would do it again. The bytecode carries the hash of its source, and Python
+compares the two: a module that somebody edits on a node is compiled anew, as it would be anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import py_compile
+import sys
+import tempfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+# Of a node for whose Python the wheels are; pip compiles each module again otherwise.
+PIP_CONF = "# The simulator's: its wheels bring their bytecode along.\n[install]\ncompile = no\n"
+# deb.EPOCH, as an archive has it: equal contents give equal bytes.
+_MOMENT = (2025, 1, 1, 0, 0, 0)
+
+
+def of(source: bytes, name: str, work: Path) -> bytes:
+    """The bytecode of a module; empty where it has none, such as a template that is no Python."""
+    draft, target = work / "module.py", work / "module.pyc"
+    draft.write_bytes(source)
+    try:
+        py_compile.compile(
+            str(draft), str(target), name, doraise=True, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH
+        )
+    except (py_compile.PyCompileError, SyntaxError, ValueError):
+        return b""
+    return target.read_bytes()
+
+
+def place(name: str) -> str:
+    """Where Python looks for the bytecode of a module."""
+    path = PurePosixPath(name)
+    return str(path.parent / "__pycache__" / f"{path.stem}.{sys.implementation.cache_tag}.pyc")
+
+
+def add(wheel: Path) -> None:
+    """Give a wheel bytecode, in place."""
+    with zipfile.ZipFile(wheel) as old, tempfile.TemporaryDirectory() as work:
+        names = old.namelist()
+        if any(name.endswith(".pyc") for name in names):
+            return
+        record = next(name for name in names if name.endswith(".dist-info/RECORD"))
+        rows = list(csv.reader(io.StringIO(old.read(record).decode())))
+        draft = wheel.with_suffix(".draft")
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as new:
+            for info in old.infolist():
+                if info.filename == record or info.is_dir():
+                    continue
+                content = old.read(info)
+                new.writestr(info, content, zipfile.ZIP_DEFLATED, 1)
+                # What is below .data goes elsewhere, as scripts do.
+                if not info.filename.endswith(".py") or ".data/" in info.filename:
+                    continue
+                made = of(content, info.filename, Path(work))
+                if made:
+                    path = place(info.filename)
+                    digest = base64.urlsafe_b64encode(hashlib.sha256(made).digest()).rstrip(b"=").decode()
+                    rows.append([path, f"sha256={digest}", str(len(made))])
+                    _write(new, path, made)
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows(rows)
+            _write(new, record, text.getvalue().encode())
+    draft.replace(wheel)
+
+
+def _write(archive: zipfile.ZipFile, path: str, content: bytes) -> None:
+    entry = zipfile.ZipInfo(path, _MOMENT)
+    entry.external_attr = 0o644 << 16
+    archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 1)
+
+
+if __name__ == "__main__":
+    for each in sorted(Path(sys.argv[1]).glob("*.whl")):
+        add(each)
