@@ -37,12 +37,8 @@ def run(
     )
 
 
-STAGES: dict[str, tuple[str | None, list[str]]] = {
-    "drivers": (None, ["--tags", "preflight,drivers,tuning,fabric,pytorch"]),
-    "monitored": ("drivers", ["--tags", "preflight,monitoring"]),
-    "trained": ("monitored", []),
-}
-"""Of each stage the one before it (None: bare nodes), and what site.yml is run with to get there."""
+STAGE = "trained"
+"""Nodes on which site.yml has run: `test_site.py` saves them, and who comes first makes them where it did not."""
 STAGE_NODES = 2
 STAGE_SUBNET = "10.89.77.0/24"
 """A stage brings its addresses along; no other cluster is given these."""
@@ -101,16 +97,15 @@ class Site:
         return run("ansible", host, "-m", "ansible.builtin.raw", "-a", command, GAUDI3_SIMULATOR_CLUSTER=self.name)
 
 
-def ensure_stage(stage: str) -> None:
-    """Have ``stage`` saved from the sources as they are: made from the stage before it where it is missing or old."""
+def ensure_stage() -> None:
+    """Have the stage saved from the sources as they are."""
     known = json.loads(run("gaudi3-simulator", "stages", "--json").stdout)
-    if any(row["stage"] == stage and row["current"] for row in known):
+    if any(row["stage"] == STAGE and row["current"] for row in known):
         return
-    before, arguments = STAGES[stage]
-    with cluster_from(before, f"stage-{stage}") as cluster:
-        made = cluster.play(*arguments)
+    with cluster_from(None, "stage-trained") as cluster:
+        made = cluster.play()
         assert made.returncode == 0, made.messages() or made.output
-        cluster.save(stage)
+        cluster.save(STAGE)
 
 
 @contextmanager
@@ -119,7 +114,7 @@ def cluster_from(stage: str | None, name: str) -> Iterator[Site]:
     cluster = Site(name)
     cluster.down()
     if stage is not None:
-        ensure_stage(stage)
+        ensure_stage()
     try:
         cluster.up(STAGE_NODES, *(["--stage", stage] if stage else ["--subnet", STAGE_SUBNET]))
         yield cluster
@@ -140,17 +135,15 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def drivers(request: pytest.FixtureRequest) -> Iterator[Site]:
-    """The same with driver, tuning and fabric in place."""
-    with cluster_from("drivers", _name(request)) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
 def trained(request: pytest.FixtureRequest) -> Iterator[Site]:
     """The same after all of site.yml: monitored, and the inventory's job finished."""
     with cluster_from("trained", _name(request)) as cluster:
         yield cluster
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long chain first: the stage that others start from is what it ends with."""
+    items.sort(key=lambda item: item.nodeid.partition("::")[0] != "tests/system/test_site.py")
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 240) -> None:

@@ -15,12 +15,12 @@ JOB = {
 }
 
 
-def test_a_plugin_that_cannot_be_imported_fails_the_play_and_is_quoted(drivers: Site) -> None:
+def test_a_plugin_that_cannot_be_imported_fails_the_play_and_is_quoted(trained: Site) -> None:
     for node in ("gaudi-1", "gaudi-2"):
-        broken = drivers.ssh(node, f"""test -f {PLUGIN} && echo 'raise ImportError("{REASON}")' > {PLUGIN}""")
+        broken = trained.ssh(node, f"""test -f {PLUGIN} && echo 'raise ImportError("{REASON}")' > {PLUGIN}""")
         assert broken.returncode == 0, broken.stdout
-    result = drivers.play("--tags", "preflight,drivers,train,verify", "-e", json.dumps(JOB))
+    result = trained.play("--tags", "preflight,drivers,train,verify", "-e", json.dumps(JOB))
     assert result.returncode == 2, result.output
     told = [message for message in result.messages() if f"ImportError: {REASON}" in message]
     assert told and "gaudi3-scale cannot import torch, habana_frameworks.torch" in told[0], result.messages()
-    assert drivers.ssh("gaudi-1", "test ! -e /etc/systemd/system/gaudi-train-broken.service").returncode == 0
+    assert trained.ssh("gaudi-1", "test ! -e /etc/systemd/system/gaudi-train-broken.service").returncode == 0

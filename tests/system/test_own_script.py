@@ -31,37 +31,37 @@ SETTINGS = {
 NODES = ("gaudi-1", "gaudi-2")
 
 
-def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(drivers: Site, tmp_path: Path) -> None:
+def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(trained: Site, tmp_path: Path) -> None:
     (tmp_path / "paced.py").write_text(PACED)
     for source, target in ((ROOT / "examples/own_script", ""), (tmp_path / "paced.py", "own_script/")):
         copied = run(
             "ansible", "gaudi", "-m", "ansible.builtin.copy", "-a", f"src={source} dest=/srv/{target} mode=a+rX",
-            GAUDI3_SIMULATOR_CLUSTER=drivers.name,
+            GAUDI3_SIMULATOR_CLUSTER=trained.name,
         )  # fmt: skip
         assert copied.returncode == 0, copied.stdout
-    play(drivers, "started", "preflight,drivers,train")
-    seen = went_on(drivers, after=0)
+    play(trained, "started", "preflight,drivers,train")
+    seen = went_on(trained, after=0)
     assert (seen["device"], seen["world_size"], seen["resumed_from_step"]) == ("hpu", 2, None)
 
     # The newest process that runs the script is torchrun's worker; the brackets keep the pattern from finding itself.
-    killed = drivers.ssh("gaudi-2", "pkill --newest --signal KILL --full 'own_script/paced[.]py'")
+    killed = trained.ssh("gaudi-2", "pkill --newest --signal KILL --full 'own_script/paced[.]py'")
     assert killed.returncode == 0, killed.stdout
-    seen = went_on(drivers, after=seen["checkpoint_step"])
+    seen = went_on(trained, after=seen["checkpoint_step"])
 
-    play(drivers, "stopped", "train")
-    stopped = drivers.status("gaudi-1", JOB)
+    play(trained, "stopped", "train")
+    stopped = trained.status("gaudi-1", JOB)
     assert stopped["state"] == "interrupted" and stopped["step"] == stopped["checkpoint_step"] < STEPS, stopped
-    play(drivers, "started", "train")
-    seen = went_on(drivers, after=stopped["step"])
+    play(trained, "started", "train")
+    seen = went_on(trained, after=stopped["step"])
     assert seen["resumed_from_step"] == stopped["step"]
 
-    assert run("gaudi3-simulator", "off", "--name", drivers.name, "gaudi-2").returncode == 0
-    drivers.restart("gaudi-2")
-    play(drivers, "finished", "preflight,drivers,train")
+    assert run("gaudi3-simulator", "off", "--name", trained.name, "gaudi-2").returncode == 0
+    trained.restart("gaudi-2")
+    play(trained, "finished", "preflight,drivers,train")
     for node in NODES:
-        ended = drivers.status(node, JOB)
+        ended = trained.status(node, JOB)
         assert (ended["state"], ended["step"], ended["world_size"]) == ("finished", STEPS, 2), ended
-    assert drivers.status("gaudi-1", JOB)["resumed_from_step"] >= stopped["step"]
+    assert trained.status("gaudi-1", JOB)["resumed_from_step"] >= stopped["step"]
 
 
 def play(site: Site, state: str, tags: str) -> None:

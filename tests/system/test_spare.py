@@ -35,10 +35,10 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def cluster(drivers: Site) -> Site:
+def cluster(trained: Site) -> Site:
     """Three Gaudi nodes, of which one waits."""
-    drivers.up(3)
-    return drivers
+    trained.up(3)
+    return trained
 
 
 def test_the_spare_node_finishes_what_a_lost_one_began(cluster: Site) -> None:
