@@ -55,12 +55,16 @@ IMITATED = [
 """The installed torch can be made to behave as an older one, not as a newer one."""
 
 
-def start(warm: Client, folder: Path, version: str, patience: int, *seconds: float) -> Started:
-    """As many workers as there are numbers, under the launcher with the torchrun of that version."""
+def start(warm: Client, folder: Path, version: str, patience: int, *seconds: float, slow: float = 0) -> Started:
+    """As many workers as there are numbers, under the launcher with the torchrun of that version.
+
+    It takes `slow` seconds to start each.
+    """
     arguments = ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--rdzv-id=test"]
     arguments += [f"--nproc-per-node={len(seconds)}", "--monitor-interval=0.1", "--no-python", "patient_worker"]
     arguments += [str(folder), *map(str, seconds)]
     environment = {"OLD_TORCH": version, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(patience)}
+    environment["SLOW_START"] = str(slow)
     return warm.start("launch", arguments, environment, folder / "log")
 
 
@@ -74,6 +78,17 @@ def test_a_signal_to_the_launcher_leaves_the_workers_their_time_on_every_torch(
     kill(launcher.pid, number)
     assert launcher.wait(120) == 75, launcher.output()
     assert (tmp_path / "saved-0").read_text() == number.name
+
+
+@pytest.mark.parametrize(("version", "number"), [("2.9.1", signal.SIGUSR1), ("2.13.0", signal.SIGTERM)])
+def test_a_signal_that_comes_while_workers_are_started_reaches_them_all(
+    version: str, number: signal.Signals, warm: Client, tmp_path: Path
+) -> None:
+    launcher = start(warm, tmp_path, version, 30, 0.1, 0.1, slow=0.5)
+    wait_for((tmp_path / "ready-0").exists, "worker", lambda: launcher.poll() is not None)
+    kill(launcher.pid, number)
+    assert launcher.wait(120) == 75, launcher.output()
+    assert [(tmp_path / f"saved-{rank}").read_text() for rank in (0, 1)] == [number.name] * 2
 
 
 @pytest.mark.parametrize("version", IMITATED)

@@ -253,7 +253,10 @@ def fork_workers(environment: dict[str, str], parse: Callable[[Sequence[str]], t
 
     def fork(handler: Any, args: Sequence[str], env: dict[str, str]) -> Forked:
         name, settings = parse(args)
-        return Forked(lambda: work(settings, env, name))
+        started = Forked(lambda: work(settings, env, name))
+        # The worker runs, and torchrun does not know it yet: as long as a loaded machine likes.
+        time.sleep(float(environment.get("SLOW_START", "0")))
+        return started
 
     SubprocessHandler._popen = fork  # type: ignore[method-assign, assignment]
 

@@ -10,11 +10,12 @@ Importing this module imports neither torch nor Lightning.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -361,6 +362,28 @@ def have_agent(agent: type) -> None:
     setattr(importlib.import_module(AGENT.module), AGENT.name, agent)
 
 
+@contextlib.contextmanager
+def signals_put_off() -> Iterator[None]:
+    """Act on a signal when this is over: torchrun forgets processes that it is just starting, and leaves them there."""
+    original, held, over = ON_SIGNAL.get(), list[tuple[int, Any]](), False
+
+    def handler(signum: int, frame: Any) -> None:
+        if over:
+            original(signum, frame)
+        else:
+            held.append((signum, frame))
+
+    where = importlib.import_module(ON_SIGNAL.module)
+    setattr(where, ON_SIGNAL.name, handler)
+    try:
+        yield
+    finally:
+        setattr(where, ON_SIGNAL.name, original)
+        over = True
+    if held:
+        original(*held[0])
+
+
 def watched_agent() -> Any:
     """torchrun's agent of a node, with names for what is internal; imported here, as torch is."""
     from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
@@ -379,8 +402,9 @@ def watched_agent() -> Any:
             return result
 
         def _start_workers(self, worker_group: Any) -> dict[int, Any]:
-            self.before_start()
-            started: dict[int, Any] = super()._start_workers(worker_group)
+            with signals_put_off():
+                self.before_start()
+                started: dict[int, Any] = super()._start_workers(worker_group)
             return started
 
         def _monitor_workers(self, worker_group: Any) -> Any:
