@@ -16,6 +16,9 @@ import pytest
 from tests.ansible_run import CALLBACK, PlaybookRun
 
 ROOT = Path(__file__).resolve().parents[2]
+PACE = Path(__file__).resolve().parent / "pace"
+SMALL = {"layers": 2, "hidden_size": 64, "intermediate_size": 128, "sequence_length": 64}
+"""A model for jobs whose training is not what is tested."""
 
 
 def run(
@@ -64,7 +67,7 @@ class Site:
 
     def play(self, *arguments: str, playbook: str = "site.yml", timeout: float = 1800) -> PlaybookRun:
         """Run ``ansible-playbook PLAYBOOK ARGUMENTS`` on the cluster."""
-        return self.play_in({"GAUDI3_SIMULATOR_CLUSTER": self.name}, *arguments, playbook=playbook, timeout=timeout)
+        return self.play_in(self.environment(), *arguments, playbook=playbook, timeout=timeout)
 
     def play_in(self, environment: dict[str, str], *arguments: str, playbook: str, timeout: float) -> PlaybookRun:
         """Run ``ansible-playbook PLAYBOOK ARGUMENTS`` in ``environment``."""
@@ -92,9 +95,22 @@ class Site:
         except ValueError:
             return {}
 
+    def pace(self, seconds: float) -> dict[str, Any]:
+        """Variables of a job whose steps take `seconds` at least, and next to no processor for it."""
+        copied = run(
+            "ansible", "gaudi", "-m", "ansible.builtin.copy", "-a", f"src={PACE}/ dest=/srv/pace/ mode=a+rX",
+            given=self.environment(),
+        )  # fmt: skip
+        assert copied.returncode == 0, copied.stdout
+        return {"trainer_environment": {"PYTHONPATH": "/srv/pace", "PACE": str(seconds)}}
+
+    def environment(self) -> dict[str, str]:
+        """What Ansible finds the cluster by."""
+        return {"GAUDI3_SIMULATOR_CLUSTER": self.name}
+
     def ssh(self, host: str, command: str) -> subprocess.CompletedProcess[str]:
         """Run ``command`` in ``host``'s shell as root."""
-        return run("ansible", host, "-m", "ansible.builtin.raw", "-a", command, GAUDI3_SIMULATOR_CLUSTER=self.name)
+        return run("ansible", host, "-m", "ansible.builtin.raw", "-a", command, given=self.environment())
 
 
 def ensure_stage() -> None:

@@ -23,10 +23,10 @@ from tests.ansible_run import PlaybookRun
 from tests.terraform.support.account import Account, moto_account
 from tests.terraform.support.tool import copied, user_environment
 
-from .conftest import ROOT, Site, run
+from .conftest import ROOT, SMALL, Site, run
 
 NETWORK = "10.42.0.0/16"  # the default of network_cidr
-STEPS = 2000  # so many that the announcement comes before the last one
+STEPS = 400  # so many that the announcement comes before the last one
 HOSTS = ["chain-01", "chain-02", "chain-monitor"]
 
 
@@ -106,10 +106,6 @@ class Chain(Site):
         # Strings that a plugin gives are no templates, and ansible-inventory marks them so.
         return dict(json.loads(result.stdout, object_hook=lambda read: read.get("__ansible_unsafe", read)))
 
-    def play(self, *arguments: str, playbook: str = "site.yml", timeout: float = 1800) -> PlaybookRun:
-        """site.yml as it is, on the inventory that the plugin gives."""
-        return self.play_in(self.environment(), *arguments, playbook=playbook, timeout=timeout)
-
     def stand_in_metadata(self, node: str) -> None:
         """Give ``node`` the metadata service that a spot instance has."""
         source = base64.b64encode((Path(__file__).parent / "stand_in_imds.py").read_bytes()).decode()
@@ -133,10 +129,6 @@ class Chain(Site):
         status = run("gaudi3-simulator", "status", "--json")
         rows = json.loads(status.stdout)
         return {row["node"]: row["address"] for row in rows if row["cluster"] == self.name and row["running"]}
-
-    def ssh(self, host: str, command: str) -> subprocess.CompletedProcess[str]:
-        """Run ``command`` in ``host``'s shell as root."""
-        return run("ansible", host, "-m", "ansible.builtin.raw", "-a", command, given=self.environment())
 
 
 @pytest.fixture(scope="module")
@@ -204,16 +196,17 @@ def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: P
         "trainer_job_name": "reclaimed",
         "trainer_processes_per_node": 1,
         "trainer_config": {
-            "model": {"layers": 2, "hidden_size": 64, "intermediate_size": 128, "sequence_length": 64},
+            "model": SMALL,
             "train": {"max_steps": STEPS, "log_every": 50, "threads": 1},
-            "checkpoint": {"every": 100},
+            "checkpoint": {"every": 20},
             "data": {"validation_samples": 16},
         },
+        **chain.pace(0.1),
     }
     job = ("-e", json.dumps(settings))
     started = chain.play("--tags", "train", "-e", "trainer_state=started", *job)
     assert started.returncode == 0, started.messages()
-    chain.wait_for(lambda: (chain.status("chain-02", "reclaimed").get("checkpoint_step") or 0) >= 100)
+    chain.wait_for(lambda: (chain.status("chain-02", "reclaimed").get("checkpoint_step") or 0) >= 20)
     in_two_minutes = (datetime.now(tz=UTC) + timedelta(minutes=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
     notice = json.dumps({"action": "terminate", "time": in_two_minutes})
     assert chain.ssh("chain-02", f"echo '{notice}' > /run/instance-action").returncode == 0

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
+
+import pytest
 
 from .conftest import ROOT, Site, reached, run
 
 JOB = "own"
-STEPS = 2000
-# The example with steps of 20 ms or more, so that there is time to disturb it on a machine of any speed.
-PACED = """
-import runpy, time
-import lightning.pytorch as pl
-
-step = pl.LightningModule.optimizer_step
-pl.LightningModule.optimizer_step = lambda *given, **named: (time.sleep(0.02), step(*given, **named))[1]
-runpy.run_path("train.py", run_name="__main__")
-"""
+STEPS = 600
 SETTINGS = {
     "trainer_job_name": JOB,
-    "trainer_command": ["paced.py", "--steps", str(STEPS), "--save-every", "50"],
+    "trainer_command": ["train.py", "--steps", str(STEPS), "--save-every", "20"],
     "trainer_chdir": "/srv/own_script",
     "trainer_config": {},
     "trainer_cards": 2,
@@ -31,43 +23,46 @@ SETTINGS = {
 NODES = ("gaudi-1", "gaudi-2")
 
 
-def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(trained: Site, tmp_path: Path) -> None:
-    (tmp_path / "paced.py").write_text(PACED)
-    for source, target in ((ROOT / "examples/own_script", ""), (tmp_path / "paced.py", "own_script/")):
-        copied = run(
-            "ansible", "gaudi", "-m", "ansible.builtin.copy", "-a", f"src={source} dest=/srv/{target} mode=a+rX",
-            GAUDI3_SIMULATOR_CLUSTER=trained.name,
-        )  # fmt: skip
-        assert copied.returncode == 0, copied.stdout
-    play(trained, "started", "preflight,drivers,train")
+@pytest.fixture(scope="module")
+def settings(trained: Site) -> dict[str, Any]:
+    """Variables of the job, and the example on the nodes."""
+    source = ROOT / "examples/own_script"
+    copied = run(
+        "ansible", "gaudi", "-m", "ansible.builtin.copy", "-a", f"src={source} dest=/srv/ mode=a+rX",
+        given=trained.environment(),
+    )  # fmt: skip
+    assert copied.returncode == 0, copied.stdout
+    return {**SETTINGS, **trained.pace(0.15)}
+
+
+def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(trained: Site, settings: dict[str, Any]) -> None:
+    def play(state: str, tags: str) -> None:
+        result = trained.play("--tags", tags, "-e", json.dumps({**settings, "trainer_state": state}))
+        assert result.returncode == 0, result.messages() or result.output
+
+    play("started", "preflight,drivers,train")
     seen = went_on(trained, after=0)
     assert (seen["device"], seen["world_size"], seen["resumed_from_step"]) == ("hpu", 2, None)
 
     # The newest process that runs the script is torchrun's worker; the brackets keep the pattern from finding itself.
-    killed = trained.ssh("gaudi-2", "pkill --newest --signal KILL --full 'own_script/paced[.]py'")
+    killed = trained.ssh("gaudi-2", "pkill --newest --signal KILL --full 'own_script/train[.]py'")
     assert killed.returncode == 0, killed.stdout
     seen = went_on(trained, after=seen["checkpoint_step"])
 
-    play(trained, "stopped", "train")
+    play("stopped", "train")
     stopped = trained.status("gaudi-1", JOB)
     assert stopped["state"] == "interrupted" and stopped["step"] == stopped["checkpoint_step"] < STEPS, stopped
-    play(trained, "started", "train")
+    play("started", "train")
     seen = went_on(trained, after=stopped["step"])
     assert seen["resumed_from_step"] == stopped["step"]
 
     assert run("gaudi3-simulator", "off", "--name", trained.name, "gaudi-2").returncode == 0
     trained.restart("gaudi-2")
-    play(trained, "finished", "preflight,drivers,train")
+    play("finished", "preflight,drivers,train")
     for node in NODES:
         ended = trained.status(node, JOB)
         assert (ended["state"], ended["step"], ended["world_size"]) == ("finished", STEPS, 2), ended
     assert trained.status("gaudi-1", JOB)["resumed_from_step"] >= stopped["step"]
-
-
-def play(site: Site, state: str, tags: str) -> None:
-    """Have the job in ``state``."""
-    result = site.play("--tags", tags, "-e", json.dumps({**SETTINGS, "trainer_state": state}))
-    assert result.returncode == 0, result.messages() or result.output
 
 
 def went_on(site: Site, after: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Site, refused, wait_for
+from .conftest import SMALL, Site, refused, wait_for
 
 
 def test_tags_limit_and_start_at_task(trained: Site) -> None:
@@ -47,8 +47,8 @@ def test_the_examination_changes_nothing_and_names_nobody(trained: Site, tmp_pat
 
 
 def test_killed_on_one_node_it_resumes_from_its_checkpoint(trained: Site) -> None:
-    config = {"train": {"max_steps": 150, "log_every": 5}, "checkpoint": {"every": 10}}
-    job = ("-e", json.dumps({"trainer_job_name": "killed", "trainer_config": config}))
+    config = {"model": SMALL, "train": {"max_steps": 150, "log_every": 5, "threads": 1}, "checkpoint": {"every": 10}}
+    job = ("-e", json.dumps({"trainer_job_name": "killed", "trainer_config": config, **trained.pace(0.2)}))
     started = trained.play("--tags", "train", "-e", "trainer_state=started", *job)
     assert started.returncode == 0, started.messages()
     wait_for(lambda: (trained.status("gaudi-2", "killed").get("checkpoint_step") or 0) >= 20, "a checkpoint at step 20")
@@ -82,10 +82,11 @@ def test_hl_smi_printing_garbage(trained: Site, garbage: None) -> None:
 
 def test_a_job_that_runs_under_another_specification(trained: Site) -> None:
     base = ("--tags", "train", "-e", "trainer_state=started", "-e", "trainer_job_name=long")
-    long = json.dumps({"trainer_config": {"train": {"max_steps": 100000}}})
+    pace = trained.pace(0.5)
+    long = json.dumps({"trainer_config": {"model": SMALL, "train": {"max_steps": 100000}}, **pace})
     started = trained.play(*base, "-e", long)
     assert started.returncode == 0, started.messages()
-    other = json.dumps({"trainer_config": {"train": {"max_steps": 99}}})
+    other = json.dumps({"trainer_config": {"model": SMALL, "train": {"max_steps": 99}}, **pace})
     refused(trained, "Job long is already running on this node under another specification", *base, "-e", other)
     stopped = trained.play("--tags", "train", "-e", "trainer_state=stopped", "-e", "trainer_job_name=long", "-e", long)
     assert stopped.returncode == 0, stopped.messages()
