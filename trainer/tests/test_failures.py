@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch.distributed as dist
 
@@ -9,6 +11,10 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.distributed import Topology
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.failures import explain, is_lost_contact
+from gaudi3_scale.fit import fit
+from gaudi3_scale.interruption import Notices
+from gaudi3_scale.interruption.job import Interruption
+from gaudi3_scale.interruption.notices import Notice
 from gaudi3_scale.status import Progress
 
 
@@ -85,3 +91,33 @@ def test_a_card_that_fails_is_a_sentence_and_no_lost_peer(error: Exception, worl
 def test_what_is_neither_stays_what_it_is(error: Exception) -> None:
     assert not is_lost_contact(error)
     assert explain(error, Topology(1, 1, 2, 2), progress(2), Config()) is error
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(error, 75) for error in PEER.values()] + [(error, 1) for error in CARD.values()],
+    ids=[*PEER, *CARD],
+)  # fmt: skip
+def test_who_is_late_while_all_leave_is_interrupted_and_has_not_failed(
+    error: Exception, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All have agreed to leave, and another was quicker."""
+    small = {"layers": 1, "hidden_size": 16, "intermediate_size": 32, "heads": 2, "kv_heads": 2, "sequence_length": 16}
+    config = Config.model_validate(
+        {
+            "device": "cpu",
+            "output_dir": tmp_path,
+            "model": small,
+            "train": {"max_steps": 2},
+            "data": {"validation_samples": 2},
+        }
+    )
+    notices = Notices(config.interruption)
+    notices.tell(Notice("SIGTERM", "SIGTERM was received"))
+
+    def leave(self: Interruption, words: str) -> None:
+        raise error
+
+    monkeypatch.setattr(Interruption, "_leave", leave)
+    with pytest.raises(TrainerError) as raised:
+        fit(config, notices)
+    assert raised.value.exit_code == code
