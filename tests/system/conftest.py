@@ -185,6 +185,16 @@ def reached(
     return found
 
 
+def went_on(site: Site, job: str, after: int) -> dict[str, Any]:
+    """The status of ``job`` on the first node once a checkpoint later than step ``after`` was written."""
+    return reached(
+        site,
+        job,
+        lambda status: status.get("state") == "running" and int(status.get("checkpoint_step") or 0) > after,
+        f"a checkpoint after step {after}",
+    )
+
+
 def refused(site: Site, sentence: str, *arguments: str) -> None:
     """Assert that site.yml with ``arguments`` fails, says ``sentence``, and changes nothing."""
     result = site.play(*arguments)

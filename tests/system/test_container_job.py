@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Site, reached, run, wait_for
+from .conftest import Site, run, wait_for, went_on
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("GAUDI3_CONTAINER_TEST") != "1",
@@ -54,7 +54,17 @@ SETTINGS = {
     "trainer_config": CONFIG,
     "trainer_processes_per_node": 1,
 }
-ENDLESS = {**SETTINGS, "trainer_job_name": "endless", "trainer_config": {**CONFIG, "train": {"max_steps": 100000}}}
+STEPS = 4000
+LONG = {
+    **SETTINGS,
+    "trainer_job_name": "long",
+    "trainer_max_restarts": 3,
+    "trainer_config": {
+        **CONFIG,
+        "train": {"max_steps": STEPS, "log_every": 50, "threads": 1},
+        "checkpoint": {"every": 50},
+    },
+}
 TAGS = ("--tags", "preflight,train")
 
 
@@ -69,23 +79,16 @@ def containers(site: Site, node: str) -> list[str]:
     return [line.removeprefix("is:") for line in said.stdout.splitlines() if line.startswith("is:")]
 
 
-def in_state(site: Site, job: str, state: str, seconds: float = 300) -> dict[str, Any]:
-    """The job's status on the first node, once it is in ``state`` and has done a step."""
-    return reached(
-        site, job, lambda status: status.get("state") == state and bool(status.get("step")), f"{job}: {state}", seconds
-    )
-
-
 @pytest.fixture(scope="module")
-def cluster(drivers: Site) -> Site:
-    """Nodes with drivers, and an image on the shelf of the vendor's host."""
+def cluster(trained: Site) -> Site:
+    """Nodes in order, and an image on the shelf of the vendor's host."""
     made = run("gaudi3-simulator", "repository", "--shelf", "image")
     assert made.returncode == 0, made.stderr
     for node in NODES:
         for path, text in (("containers.conf", CONTAINERS), ("storage.conf", STORAGE)):
             script = f"mkdir -p /etc/containers && printf %s '{text}' > /etc/containers/{path}"
-            assert drivers.ssh(node, script).returncode == 0
-    return drivers
+            assert trained.ssh(node, script).returncode == 0
+    return trained
 
 
 def test_an_image_of_another_release_is_refused_before_anything_changes(cluster: Site) -> None:
@@ -118,24 +121,45 @@ def test_a_second_run_changes_nothing(cluster: Site) -> None:
     assert again.changed() == set()
 
 
-def test_a_stop_gives_the_trainer_its_time(cluster: Site) -> None:
-    started = cluster.play(*TAGS, *given(ENDLESS, trainer_state="started"))
-    assert started.returncode == 0, started.messages() or started.output
-    before = in_state(cluster, "endless", "running")
-    assert [containers(cluster, node) for node in NODES] == [["gaudi-train-endless"], ["gaudi-train-endless"]]
-    stopped = cluster.play(*TAGS, *given(ENDLESS, trainer_state="stopped"))
-    assert stopped.returncode == 0, stopped.messages()
-    status = in_state(cluster, "endless", "interrupted", 10)
-    assert status["checkpoint_step"] >= before["step"] and "SIGTERM" in status["interruption"]
+def test_a_job_survives_a_kill_a_stop_and_a_lost_node(cluster: Site) -> None:
+    def play(state: str) -> None:
+        result = cluster.play(*TAGS, *given(LONG, trainer_state=state))
+        assert result.returncode == 0, result.messages() or result.output
+
+    play("started")
+    seen = went_on(cluster, "long", after=0)
+    assert [containers(cluster, node) for node in NODES] == [["gaudi-train-long"], ["gaudi-train-long"]]
+
+    killed = cluster.ssh("gaudi-2", "pkill --newest --signal KILL --exact gaudi3-train")
+    assert killed.returncode == 0, killed.stdout
+    seen = went_on(cluster, "long", after=seen["checkpoint_step"])
+
+    play("stopped")
+    stopped = cluster.status("gaudi-1", "long")
+    assert stopped["state"] == "interrupted" and "SIGTERM" in stopped["interruption"], stopped
+    assert seen["checkpoint_step"] <= stopped["checkpoint_step"] == stopped["step"] < STEPS
+    assert [containers(cluster, node) for node in NODES] == [[], []]
+    play("started")
+    seen = went_on(cluster, "long", after=stopped["step"])
+    assert seen["resumed_from_step"] == stopped["step"]
+
+    assert run("gaudi3-simulator", "off", "--name", cluster.name, "gaudi-2").returncode == 0
+    cluster.restart("gaudi-2")
+    play("finished")
+    for node in NODES:
+        ended = cluster.status(node, "long")
+        assert (ended["state"], ended["step"], ended["world_size"]) == ("finished", STEPS, 2), ended
+    assert cluster.status("gaudi-1", "long")["resumed_from_step"] >= stopped["step"]
     assert [containers(cluster, node) for node in NODES] == [[], []]
 
 
 def test_a_client_that_is_killed_leaves_no_container(cluster: Site) -> None:
-    started = cluster.play(*TAGS, *given(ENDLESS, trainer_state="started"))
+    job = {**LONG, "trainer_job_name": "client"}
+    started = cluster.play(*TAGS, *given(job, trainer_state="started"))
     assert started.returncode == 0, started.messages() or started.output
-    assert (in_state(cluster, "endless", "running")["resumed_from_step"] or 0) > 0
+    went_on(cluster, "client", after=0)
     for node in NODES:
-        killed = cluster.ssh(node, "systemctl kill --signal=KILL --kill-who=main gaudi-train-endless")
+        killed = cluster.ssh(node, "systemctl kill --signal=KILL --kill-who=main gaudi-train-client")
         assert killed.returncode == 0, killed.stdout
     wait_for(lambda: not any(containers(cluster, node) for node in NODES), "containers to be gone", 60)
     for node in NODES:

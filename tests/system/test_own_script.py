@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import ROOT, Site, reached, run
+from .conftest import ROOT, Site, run, went_on
 
 JOB = "own"
 STEPS = 600
@@ -41,19 +41,19 @@ def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(trained: Site, se
         assert result.returncode == 0, result.messages() or result.output
 
     play("started", "preflight,drivers,train")
-    seen = went_on(trained, after=0)
+    seen = went_on(trained, JOB, after=0)
     assert (seen["device"], seen["world_size"], seen["resumed_from_step"]) == ("hpu", 2, None)
 
     # The newest process that runs the script is torchrun's worker; the brackets keep the pattern from finding itself.
     killed = trained.ssh("gaudi-2", "pkill --newest --signal KILL --full 'own_script/train[.]py'")
     assert killed.returncode == 0, killed.stdout
-    seen = went_on(trained, after=seen["checkpoint_step"])
+    seen = went_on(trained, JOB, after=seen["checkpoint_step"])
 
     play("stopped", "train")
     stopped = trained.status("gaudi-1", JOB)
     assert stopped["state"] == "interrupted" and stopped["step"] == stopped["checkpoint_step"] < STEPS, stopped
     play("started", "train")
-    seen = went_on(trained, after=stopped["step"])
+    seen = went_on(trained, JOB, after=stopped["step"])
     assert seen["resumed_from_step"] == stopped["step"]
 
     assert run("gaudi3-simulator", "off", "--name", trained.name, "gaudi-2").returncode == 0
@@ -63,13 +63,3 @@ def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(trained: Site, se
         ended = trained.status(node, JOB)
         assert (ended["state"], ended["step"], ended["world_size"]) == ("finished", STEPS, 2), ended
     assert trained.status("gaudi-1", JOB)["resumed_from_step"] >= stopped["step"]
-
-
-def went_on(site: Site, after: int) -> dict[str, Any]:
-    """The status on the first node once a checkpoint later than step ``after`` was written."""
-    return reached(
-        site,
-        JOB,
-        lambda status: status.get("state") == "running" and int(status.get("checkpoint_step") or 0) > after,
-        f"a checkpoint after step {after}",
-    )

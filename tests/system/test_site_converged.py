@@ -80,16 +80,29 @@ def test_hl_smi_printing_garbage(trained: Site, garbage: None) -> None:
     refused(trained, "hl-smi", "--tags", "verify")
 
 
-def test_a_job_that_runs_under_another_specification(trained: Site) -> None:
-    base = ("--tags", "train", "-e", "trainer_state=started", "-e", "trainer_job_name=long")
+def test_a_job_under_another_specification_has_to_be_stopped_and_then_goes_on(trained: Site) -> None:
     pace = trained.pace(0.5)
-    long = json.dumps({"trainer_config": {"model": SMALL, "train": {"max_steps": 100000}}, **pace})
-    started = trained.play(*base, "-e", long)
+
+    def job(steps: int, state: str) -> tuple[str, ...]:
+        config = {"model": SMALL, "train": {"max_steps": steps, "threads": 1}}
+        given = {"trainer_state": state, "trainer_job_name": "long", "trainer_config": config, **pace}
+        return ("--tags", "train", "-e", json.dumps(given))
+
+    started = trained.play(*job(100000, "started"))
     assert started.returncode == 0, started.messages()
-    other = json.dumps({"trainer_config": {"model": SMALL, "train": {"max_steps": 99}}, **pace})
-    refused(trained, "Job long is already running on this node under another specification", *base, "-e", other)
-    stopped = trained.play("--tags", "train", "-e", "trainer_state=stopped", "-e", "trainer_job_name=long", "-e", long)
+    sentence = "Job long is already running on this node under another specification"
+    refused(trained, sentence, *job(99, "started"))
+    wait_for(lambda: (trained.status("gaudi-1", "long").get("step") or 0) > 0, "the first step")
+    stopped = trained.play(*job(100000, "stopped"))
     assert stopped.returncode == 0, stopped.messages()
+    left = trained.status("gaudi-1", "long")
+    assert left["state"] == "interrupted" and "SIGTERM" in left["interruption"], left
+    finished = trained.play(*job(left["step"] + 2, "finished"))
+    assert finished.returncode == 0, finished.messages()
+    for node in ("gaudi-1", "gaudi-2"):
+        status = trained.status(node, "long")
+        assert (status["state"], status["step"]) == ("finished", left["step"] + 2)
+        assert status["resumed_from_step"] == left["step"]
 
 
 def test_a_third_node_touches_only_itself_and_the_targets(trained: Site) -> None:
