@@ -19,6 +19,8 @@ def test_a_plugin_that_cannot_be_imported_fails_the_play_and_is_quoted(trained: 
     for node in ("gaudi-1", "gaudi-2"):
         broken = trained.ssh(node, f"""test -f {PLUGIN} && echo 'raise ImportError("{REASON}")' > {PLUGIN}""")
         assert broken.returncode == 0, broken.stdout
+        # The trainer is to be installed anew, which looks whether it can be used.
+        assert trained.ssh(node, "rm -r /opt/gaudi3-scale/venv").returncode == 0
     result = trained.play("--tags", "preflight,drivers,train,verify", "-e", json.dumps(JOB))
     assert result.returncode == 2, result.output
     told = [message for message in result.messages() if f"ImportError: {REASON}" in message]
