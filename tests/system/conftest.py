@@ -150,16 +150,21 @@ def site(request: pytest.FixtureRequest) -> Iterator[Site]:
         yield cluster
 
 
-@pytest.fixture(scope="module")
-def trained(request: pytest.FixtureRequest) -> Iterator[Site]:
-    """The same after all of site.yml: monitored, and the inventory's job finished."""
-    with cluster_from("trained", _name(request)) as cluster:
+@pytest.fixture(scope="session")
+def trained() -> Iterator[Site]:
+    """The same after all of site.yml: monitored, and the inventory's job finished. All modules share it."""
+    with cluster_from(STAGE, "test-trained") as cluster:
         yield cluster
 
 
+ORDER = ["bad_input", "chain", "os_matrix", "site", "own_script", "site_converged", "device", "spare"]
+"""`site` ends with saving the stage; those after it share one cluster, and each leaves it fit for the next."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long chain first: the stage that others start from is what it ends with."""
-    items.sort(key=lambda item: item.nodeid.partition("::")[0] != "tests/system/test_site.py")
+    """In this order, and others last."""
+    place = {f"tests/system/test_{name}.py": number for number, name in enumerate(ORDER)}
+    items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(ORDER)))
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 240) -> None:

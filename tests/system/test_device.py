@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+
+import pytest
 
 from .conftest import Site
 
 PLUGIN = "/opt/gaudi3-scale/torch/lib/python3.11/site-packages/habana_frameworks/torch/__init__.py"
 REASON = "libSynapse.so: cannot open shared object file"
+NODES = ("gaudi-1", "gaudi-2")
 JOB = {
     "trainer_job_name": "broken",
     "trainer_processes_per_node": 1,
@@ -15,12 +19,18 @@ JOB = {
 }
 
 
-def test_a_plugin_that_cannot_be_imported_fails_the_play_and_is_quoted(trained: Site) -> None:
-    for node in ("gaudi-1", "gaudi-2"):
-        broken = trained.ssh(node, f"""test -f {PLUGIN} && echo 'raise ImportError("{REASON}")' > {PLUGIN}""")
-        assert broken.returncode == 0, broken.stdout
-        # The trainer is to be installed anew, which looks whether it can be used.
-        assert trained.ssh(node, "rm -r /opt/gaudi3-scale/venv").returncode == 0
+@pytest.fixture
+def broken(trained: Site) -> Iterator[None]:
+    """A plugin that cannot be imported, and a trainer to be installed anew, which looks whether it can be used."""
+    for node in NODES:
+        script = f"""cp {PLUGIN} /srv/plugin && echo 'raise ImportError("{REASON}")' > {PLUGIN}"""
+        assert trained.ssh(node, f"{script} && rm -r /opt/gaudi3-scale/venv").returncode == 0
+    yield
+    for node in NODES:
+        assert trained.ssh(node, f"cp /srv/plugin {PLUGIN}").returncode == 0
+
+
+def test_a_plugin_that_cannot_be_imported_fails_the_play_and_is_quoted(trained: Site, broken: None) -> None:
     result = trained.play("--tags", "preflight,drivers,train,verify", "-e", json.dumps(JOB))
     assert result.returncode == 2, result.output
     told = [message for message in result.messages() if f"ImportError: {REASON}" in message]
