@@ -133,7 +133,10 @@ def together():
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which the launcher sends to the other as soon as one has ended
     open(f"here-{rank}", "w").close()
     while not all(os.path.exists(f"here-{each}") for each in "01"): time.sleep(0.01)
-def say(**more): open("status.json", "w").write(json.dumps({"schema": 1, "step": 7, "updated_at": time.time(), **more}))
+def say(**more):  # of two that write at once, each whole
+    with open(f"draft-{rank}", "w") as draft:
+        json.dump({"schema": 1, "step": 7, "updated_at": time.time(), **more}, draft)
+    os.replace(f"draft-{rank}", "status.json")
 {"finished": lambda: None,
  "failed": lambda: rank == "0" and sys.exit(3),
  "told": lambda: (say(state="failed", error="no data"), sys.exit(1)),
