@@ -138,27 +138,24 @@ def cluster_from(stage: str | None, name: str) -> Iterator[Site]:
         cluster.down()
 
 
-def _name(request: pytest.FixtureRequest) -> str:
-    module = str(request.module.__name__)
-    return "test-" + module.rsplit("test_", 1)[-1].replace("_", "-")
-
-
-@pytest.fixture(scope="module")
-def site(request: pytest.FixtureRequest) -> Iterator[Site]:
-    """Two bare Gaudi nodes and a monitoring host, for one module's tests."""
-    with cluster_from(None, _name(request)) as cluster:
+@pytest.fixture(scope="session")
+def site() -> Iterator[Site]:
+    """Two bare Gaudi nodes and a monitoring host."""
+    with cluster_from(None, "test-site") as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def trained() -> Iterator[Site]:
     """The same after all of site.yml: monitored, and the inventory's job finished. All modules share it."""
+    Site("test-site").down()  # it has served, and its services go on
     with cluster_from(STAGE, "test-trained") as cluster:
         yield cluster
 
 
-ORDER = ["bad_input", "chain", "os_matrix", "site", "own_script", "site_converged", "device", "spare"]
-"""`site` ends with saving the stage; those after it share one cluster, and each leaves it fit for the next."""
+ORDER = ["chain", "os_matrix", "bad_input", "site", "own_script", "site_converged", "device", "spare"]
+"""`bad_input` and `site` share the bare cluster, which ends as the stage that the others share; each leaves its cluster
+fit for the next."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -53,7 +53,7 @@ class Chain(Site):
             "ansible_python_interpreter": "/usr/bin/python3",
         }
         # A short one: what a job learns is asserted elsewhere.
-        job = {"trainer_job_name": "chain", "trainer_config": {"train": {"max_steps": 40}}}
+        job = {"trainer_job_name": "chain", "trainer_config": {"model": SMALL, "train": {"max_steps": 40}}}
         (self.inventory / "group_vars/gaudi.yml").write_text(yaml.safe_dump(job))
         with (self.inventory / "group_vars/all.yml").open("a") as stream:
             stream.write(yaml.safe_dump(self.settings))
