@@ -9,10 +9,11 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from .conftest import SMALL, Site, refused, wait_for
+from .conftest import SMALL, Site, reached, refused, wait_for
 
 
 def test_tags_limit_and_start_at_task(trained: Site) -> None:
@@ -88,21 +89,21 @@ def test_a_job_under_another_specification_has_to_be_stopped_and_then_goes_on(tr
         given = {"trainer_state": state, "trainer_job_name": "long", "trainer_config": config, **pace}
         return ("--tags", "train", "-e", json.dumps(given))
 
-    started = trained.play(*job(100000, "started"))
-    assert started.returncode == 0, started.messages()
+    def play(state: str) -> dict[str, Any]:
+        result = trained.play(*job(100000, state))
+        assert result.returncode == 0, result.messages()
+        return trained.status("gaudi-1", "long")
+
+    play("started")
     sentence = "Job long is already running on this node under another specification"
     refused(trained, sentence, *job(99, "started"))
-    wait_for(lambda: (trained.status("gaudi-1", "long").get("step") or 0) > 0, "the first step")
-    stopped = trained.play(*job(100000, "stopped"))
-    assert stopped.returncode == 0, stopped.messages()
-    left = trained.status("gaudi-1", "long")
+    reached(trained, "long", lambda status: bool(status.get("step")), "the first step")
+    left = play("stopped")
     assert left["state"] == "interrupted" and "SIGTERM" in left["interruption"], left
-    finished = trained.play(*job(left["step"] + 2, "finished"))
-    assert finished.returncode == 0, finished.messages()
-    for node in ("gaudi-1", "gaudi-2"):
-        status = trained.status(node, "long")
-        assert (status["state"], status["step"]) == ("finished", left["step"] + 2)
-        assert status["resumed_from_step"] == left["step"]
+    play("started")
+    again = reached(trained, "long", lambda status: (status.get("step") or 0) > left["step"], "a further step")
+    assert again["resumed_from_step"] == left["step"]
+    play("stopped")
 
 
 def test_a_third_node_touches_only_itself_and_the_targets(trained: Site) -> None:
