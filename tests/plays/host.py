@@ -34,6 +34,8 @@ SYSTEMS = {
     'PRETTY_NAME="Red Hat Enterprise Linux 9.4 (Plow)"\n',
     "debian": 'NAME="Debian GNU/Linux"\nID=debian\nVERSION_ID="12"\nVERSION="12 (bookworm)"\n'
     'VERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
+    "debian-11": 'NAME="Debian GNU/Linux"\nID=debian\nVERSION_ID="11"\nVERSION="11 (bullseye)"\n'
+    'VERSION_CODENAME=bullseye\nPRETTY_NAME="Debian GNU/Linux 11 (bullseye)"\n',
 }
 #: Packages of the vendor, as the driver role wants them.
 PACKAGES = tuple(
@@ -142,7 +144,7 @@ def make(
     if system == "redhat":
         host.write("/etc/redhat-release", "Red Hat Enterprise Linux release 9.4 (Plow)\n")
     else:
-        host.write("/etc/debian_version", "bookworm/sid\n")
+        host.write("/etc/debian_version", "11.11\n" if system == "debian-11" else "bookworm/sid\n")
     host.write("/usr/bin/dnf" if system == "redhat" else "/usr/bin/apt-get", "", 0o755)
     host.write("/proc/stat", "cpu 0\nbtime 1700000000\n")
     host.write("/proc/1/comm", "systemd\n")

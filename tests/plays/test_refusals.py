@@ -11,6 +11,7 @@ import pytest
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
 
+SYSTEMS = ("redhat", "debian-11")
 #: Hosts, the variables of each, and what they are refused for.
 Cases = dict[str, tuple[dict[str, Any], str]]
 HPU_INTERVALS = (
@@ -46,6 +47,12 @@ PROMETHEUS: Cases = {
     ),
 }
 ALERTMANAGER: Cases = {
+    "debian-11": (
+        {},
+        "debian-11 runs Debian 11, whose Alertmanager knows neither TLS nor passwords: put a host with Debian 12, "
+        "Ubuntu 22.04 or newer into the group monitoring, name another package in alertmanager_package, or leave "
+        "monitoring out with --skip-tags monitoring.",
+    ),
     "alert-port": ({"alertmanager_port": 0}, "alertmanager_port is 0; give a port from 1 to 65535."),
     "alert-everywhere": (
         {"alertmanager_listen_address": "::"},
@@ -143,7 +150,7 @@ def services(new_cluster: Callable[[], Cluster]) -> PlaybookRun:
     cluster, roles = new_cluster(), []
     for role, cases in (("prometheus", PROMETHEUS), ("alertmanager", ALERTMANAGER), ("grafana", GRAFANA)):
         for name, (variables, _sentence) in cases.items():
-            cluster.add(name, role, cards=0, system="redhat" if name == "redhat" else "debian", variables=variables)
+            cluster.add(name, role, cards=0, system=name if name in SYSTEMS else "debian", variables=variables)
         roles.append({"role": f"gaudi3.scale.{role}", "when": f"'{role}' in group_names"})
     facts = {"gather_facts": True, "gather_subset": ["!all", "!min", "platform", "distribution"]}
     path = cluster.folder / "services.yml"

@@ -82,16 +82,15 @@ class Case:
 
 #: Not every product of systems, profiles and boards, but one of each thing that makes a role take another way. Systems
 #: differ in packages, Python and boot loader: each of them is there with cables (profile `cluster`), and the
-#: monitoring host with each of the three Debians, since hosts under another name have Debian 12's packages. Profiles
-#: and boards differ in ports and in the vendor's script for them, whatever the system: each is there once, on one
-#: node, as `single` and `vm` have no way between nodes.
+#: monitoring host with the two Debians that can be one, since hosts under another name have Debian 12's packages.
+#: Profiles and boards differ in ports and in the vendor's script for them, whatever the system: each is there once, on
+#: one node, as `single` and `vm` have no way between nodes.
 CASES = {
     # The fabric between nodes; everything at once.
     "debian-12": Case("--system debian-12", nodes=2, monitor=True),
-    # Older than all: Python 3.9, Prometheus 2.24, node_exporter 1.1.
+    # Older than all: Python 3.9, node_exporter 1.1. Its Alertmanager has no TLS: no host for monitoring.
     "debian-11": Case(
         "--system debian-11",
-        monitor=True,
         refused="'s Python 3.9 is too old for the trainer, which needs 3.11 or newer: set pytorch_python to such a "
         "Python (the vendor has a tarball for 3.11), or leave PyTorch and training out with --skip-tags pytorch,train.",
         arguments=NO_TRAINING,
