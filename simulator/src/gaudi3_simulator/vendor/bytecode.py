@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 # Of a node for whose Python the wheels are; pip compiles each module again otherwise.
 PIP_CONF = "# The simulator's: its wheels bring their bytecode along.\n[install]\ncompile = no\n"
-# deb.EPOCH, as an archive has it: equal contents give equal bytes.
+# deb.EPOCH, as an archive has it.
 _MOMENT = (2025, 1, 1, 0, 0, 0)
 
 
@@ -65,18 +65,29 @@ def add(wheel: Path) -> None:
                 made = of(content, info.filename, Path(work))
                 if made:
                     path = place(info.filename)
-                    digest = base64.urlsafe_b64encode(hashlib.sha256(made).digest()).rstrip(b"=").decode()
-                    rows.append([path, f"sha256={digest}", str(len(made))])
-                    _write(new, path, made)
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows(rows)
-            _write(new, record, text.getvalue().encode())
+                    rows.append(recorded(path, made))
+                    put(new, path, made)
+            put(new, record, table(rows))
     draft.replace(wheel)
 
 
-def _write(archive: zipfile.ZipFile, path: str, content: bytes) -> None:
+def recorded(path: str, content: bytes) -> list[str]:
+    """The row of a file in a wheel's RECORD."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return [path, f"sha256={digest}", str(len(content))]
+
+
+def table(rows: list[list[str]]) -> bytes:
+    """The text of a RECORD."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def put(archive: zipfile.ZipFile, path: str, content: bytes, attributes: int = 0o644 << 16) -> None:
+    """Add a file to a wheel; equal contents give equal bytes."""
     entry = zipfile.ZipInfo(path, _MOMENT)
-    entry.external_attr = 0o644 << 16
+    entry.external_attr = attributes
     archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 1)
 
 

@@ -106,7 +106,13 @@ def built(dest: Path) -> list[str]:
 
 
 def build_shelf(
-    dest: Path, releases: Sequence[str], python: str, device: Path, gather: Gather, compiled: Gather, inputs: str
+    dest: Path,
+    releases: Sequence[str],
+    python: str,
+    device: Path,
+    gather: Gather,
+    compiled: Callable[[Path], None],
+    inputs: str,
 ) -> list[Path]:
     """Build the tarballs of ``releases`` for a Python, or leave them alone where they are what would be built.
 

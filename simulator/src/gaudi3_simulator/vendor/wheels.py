@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import csv
 import hashlib
-import io
 import re
 import zipfile
 from pathlib import Path
 
+from . import bytecode
+
 # What setup.py of simulator/torch writes: the metadata that libraries read the vendor's release from.
 _METADATA = re.compile(r"habana_torch_plugin-[^/]+\.egg-info/")
 _LABEL = "+gaudi3.simulator"
-# deb.EPOCH, as an archive has it: equal contents give equal bytes.
-_MOMENT = (2025, 1, 1, 0, 0, 0)
 
 
 def name_and_version(wheel: Path) -> tuple[str, str]:
@@ -59,16 +56,6 @@ def of_release(device: Path, release: str, target: Path) -> None:
             path = _METADATA.sub(folder, info.filename)
             if path == f"{folder}PKG-INFO":
                 content = re.sub(rb"(?m)^Version: .*$", f"Version: {version}".encode(), content)
-            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-            rows.append([path, f"sha256={digest}", str(len(content))])
-            _add(new, path, content, info.external_attr)
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([*rows, [record, "", ""]])
-        _add(new, record, text.getvalue().encode(), 0o644 << 16)
-
-
-def _add(archive: zipfile.ZipFile, path: str, content: bytes, attributes: int) -> None:
-    entry = zipfile.ZipInfo(path, _MOMENT)
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = attributes
-    archive.writestr(entry, content)
+            rows.append(bytecode.recorded(path, content))
+            bytecode.put(new, path, content, info.external_attr)
+        bytecode.put(new, record, bytecode.table([*rows, [record, "", ""]]))
