@@ -43,6 +43,8 @@ def run(
 STAGE = "trained"
 """Nodes on which site.yml has run: `test_site.py` saves them, and who comes first makes them where it did not."""
 STAGE_NODES = 2
+BARE = "test-site"
+"""The cluster that becomes the stage."""
 STAGE_SUBNET = "10.89.77.0/24"
 """A stage brings its addresses along; no other cluster is given these."""
 
@@ -95,13 +97,17 @@ class Site:
         except ValueError:
             return {}
 
-    def pace(self, seconds: float) -> dict[str, Any]:
-        """Variables of a job whose steps take `seconds` at least, and next to no processor for it."""
+    def copy(self, folder: Path) -> None:
+        """Put a folder below /srv of every Gaudi node, for all to read."""
         copied = run(
-            "ansible", "gaudi", "-m", "ansible.builtin.copy", "-a", f"src={PACE}/ dest=/srv/pace/ mode=a+rX",
+            "ansible", "gaudi", "-m", "ansible.builtin.copy", "-a", f"src={folder} dest=/srv/ mode=a+rX",
             given=self.environment(),
         )  # fmt: skip
         assert copied.returncode == 0, copied.stdout
+
+    def pace(self, seconds: float) -> dict[str, Any]:
+        """Variables of a job whose steps take `seconds` at least, and next to no processor for it."""
+        self.copy(PACE)
         return {"trainer_environment": {"PYTHONPATH": "/srv/pace", "PACE": str(seconds)}}
 
     def environment(self) -> dict[str, str]:
@@ -118,7 +124,7 @@ def ensure_stage() -> None:
     known = json.loads(run("gaudi3-simulator", "stages", "--json").stdout)
     if any(row["stage"] == STAGE and row["current"] for row in known):
         return
-    with cluster_from(None, "stage-trained") as cluster:
+    with cluster_from(None, f"stage-{STAGE}") as cluster:
         made = cluster.play()
         assert made.returncode == 0, made.messages() or made.output
         cluster.save(STAGE)
@@ -141,14 +147,14 @@ def cluster_from(stage: str | None, name: str) -> Iterator[Site]:
 @pytest.fixture(scope="session")
 def site() -> Iterator[Site]:
     """Two bare Gaudi nodes and a monitoring host."""
-    with cluster_from(None, "test-site") as cluster:
+    with cluster_from(None, BARE) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def trained() -> Iterator[Site]:
     """The same after all of site.yml: monitored, and the inventory's job finished. All modules share it."""
-    Site("test-site").down()  # it has served, and its services go on
+    Site(BARE).down()  # it has served, and its services go on
     with cluster_from(STAGE, "test-trained") as cluster:
         yield cluster
 

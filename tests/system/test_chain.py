@@ -10,8 +10,7 @@ import base64
 import json
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from tests.ansible_run import PlaybookRun
 from tests.terraform.support.account import Account, moto_account
 from tests.terraform.support.tool import copied, user_environment
 
-from .conftest import ROOT, SMALL, Site, run
+from .conftest import ROOT, SMALL, Site, run, wait_for
 
 NETWORK = "10.42.0.0/16"  # the default of network_cidr
 STEPS = 400  # so many that the announcement comes before the last one
@@ -116,14 +115,6 @@ class Chain(Site):
         )
         assert result.returncode == 0, result.stdout + result.stderr
 
-    @staticmethod
-    def wait_for(condition: Callable[[], bool], seconds: float = 240) -> None:
-        """Until it holds."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, f"waited {seconds:.0f} s"
-            time.sleep(2)
-
     def addresses(self) -> dict[str, str]:
         """Where the simulated nodes are."""
         status = run("gaudi3-simulator", "status", "--json")
@@ -206,11 +197,11 @@ def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: P
     job = ("-e", json.dumps(settings))
     started = chain.play("--tags", "train", "-e", "trainer_state=started", *job)
     assert started.returncode == 0, started.messages()
-    chain.wait_for(lambda: (chain.status("chain-02", "reclaimed").get("checkpoint_step") or 0) >= 20)
+    wait_for(lambda: (chain.status("chain-02", "reclaimed").get("checkpoint_step") or 0) >= 20, "a checkpoint")
     in_two_minutes = (datetime.now(tz=UTC) + timedelta(minutes=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
     notice = json.dumps({"action": "terminate", "time": in_two_minutes})
     assert chain.ssh("chain-02", f"echo '{notice}' > /run/instance-action").returncode == 0
-    chain.wait_for(lambda: chain.status("chain-01", "reclaimed").get("state") == "interrupted")
+    wait_for(lambda: chain.status("chain-01", "reclaimed").get("state") == "interrupted", "the interruption")
     left = chain.status("chain-01", "reclaimed")
     assert f"AWS will terminate this spot instance at {in_two_minutes}" in json.dumps(left)
     assert left["checkpoint_step"] == left["step"] < STEPS

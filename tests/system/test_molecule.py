@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from .conftest import ROOT, Site, cluster_from, run
+from .conftest import ROOT, STAGE, Site, cluster_from, run
 
 FOLDER = ROOT / "extensions" / "molecule"
 SCENARIOS = sorted(path.parent.name for path in FOLDER.glob("*/molecule.yml"))
@@ -75,5 +75,5 @@ def test_a_role(scenario: str, cluster: Site, tmp_path: Path) -> None:
 
 def test_end_to_end(tmp_path: Path) -> None:
     """The first run on bare nodes and its check are in test_site.py, whose cluster this is, saved."""
-    with cluster_from("trained", "test-end-to-end") as site:
+    with cluster_from(STAGE, "test-end-to-end") as site:
         molecule(END_TO_END, site.name, ["converge", "idempotence", "verify"], tmp_path)

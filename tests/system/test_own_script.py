@@ -26,12 +26,7 @@ NODES = ("gaudi-1", "gaudi-2")
 @pytest.fixture(scope="module")
 def settings(trained: Site) -> dict[str, Any]:
     """Variables of the job, and the example on the nodes."""
-    source = ROOT / "examples/own_script"
-    copied = run(
-        "ansible", "gaudi", "-m", "ansible.builtin.copy", "-a", f"src={source} dest=/srv/ mode=a+rX",
-        given=trained.environment(),
-    )  # fmt: skip
-    assert copied.returncode == 0, copied.stdout
+    trained.copy(ROOT / "examples/own_script")
     return {**SETTINGS, **trained.pace(0.15)}
 
 

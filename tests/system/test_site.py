@@ -11,7 +11,7 @@ import pytest
 
 from tests.ansible_run import PlaybookRun
 
-from .conftest import ROOT, Site, run
+from .conftest import ROOT, STAGE, Site, run
 
 MAX_TASKS_PER_NODE = 66  # of which six are those of PyTorch, its preflight among them
 
@@ -87,7 +87,7 @@ def test_every_dashboard_query_returns_data(site: Site, second: PlaybookRun) -> 
 
 def test_restarted_nodes_are_still_converged(site: Site, second: PlaybookRun) -> None:
     # Saving restarts every node.
-    site.save("trained")
+    site.save(STAGE)
     again = site.play()
     assert again.returncode == 0, again.messages()
     assert again.changed() == set()
