@@ -276,7 +276,12 @@ def test_the_probes_compute_on_the_simulated_device(tmp_path: Path, monkeypatch:
     assert found["first_step"]["odd"] == [] and found["first_step"]["transformers"]["finite"]
     assert found["types"]["autocast"]["matmul"]["torch.float32"] == "torch.bfloat16"
     assert {"causal", "bool_mask", "added_mask"} < set(found["attention"])
-    assert all(each["peak_over_start"] >= each["kept_for_backward"] for each in found["memory"]["batches"].values())
+    batches = found["memory"]["batches"]
+    activation, weight = 8 * 64 * 4, 64 * 64 * 4  # bytes of a sample, of the second layer
+    assert {batch: each["kept_for_backward"] for batch, each in batches.items()} == {
+        batch: 4 * int(batch) * activation + weight for batch in ("8", "32", "128")
+    }
+    assert all(each["peak_over_start"] >= each["kept_for_backward"] for each in batches.values())
     assert found["experts"]["layer"]["finite"] and found["compiled"]["graphs"]["unique_graphs"] == 1
     identities = [child.answers["start"]["data"] for child in ranks]
     assert [each["refusals"] for each in (found["numbers"]["identity"], *identities)] == [{"count": 0}] * 3

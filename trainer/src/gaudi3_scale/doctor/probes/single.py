@@ -203,6 +203,7 @@ def memory(card: Card) -> dict[str, Any]:
         before = card.hpu.memory_allocated()
         free_before = card.hpu.mem_get_info()[0]
         for _ in range(2):
+            kept.clear()  # a step's tensors need not lie where those of the step before lay
             with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
                 loss = model(torch.ones(rows, width, device=card.device)).sum()
             loss.backward()
