@@ -10,8 +10,8 @@ import pytest
 
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
+from .host import SYSTEMS
 
-SYSTEMS = ("redhat", "debian-11")
 #: Hosts, the variables of each, and what they are refused for.
 Cases = dict[str, tuple[dict[str, Any], str]]
 HPU_INTERVALS = (
