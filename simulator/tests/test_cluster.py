@@ -65,13 +65,13 @@ def test_root_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_image_s_build_left_mounted_is_found() -> None:
     table = """\
 proc /proc proc rw 0 0
-tmpfs /work tmpfs rw 0 0
-proc /work/a\\040b/root/proc proc ro,relatime 0 0
-sysfs /work/a\\040b/root/sys sysfs ro 0 0
-tmpfs /work/a\\040b/root/sys/fs tmpfs ro 0 0
-proc /work/a\\040b/rootless/proc proc ro 0 0
+tmpfs /srv tmpfs rw 0 0
+proc /srv/a\\040b/root/proc proc ro,relatime 0 0
+sysfs /srv/a\\040b/root/sys sysfs ro 0 0
+tmpfs /srv/a\\040b/root/sys/fs tmpfs ro 0 0
+proc /srv/a\\040b/rootless/proc proc ro 0 0
 """
-    root = Path("/work/a b/root")
+    root = Path("/srv/a b/root")
     assert mounts_below(root, table) == [root / "sys/fs", root / "sys", root / "proc"]
 
 
