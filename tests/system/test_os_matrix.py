@@ -134,7 +134,7 @@ PROOF = Proof(
 )  # fmt: skip
 TEXT = """
 Simulated nodes with nothing but an operating system, under the names that `gaudi3-simulator up` takes. `site.yml` runs
-through on them (driver, PyTorch, a short job on the simulated cards, verification), and once more without a change; or
+through on them (driver, PyTorch, a short job on the simulated cards, verification), and once more without a change. Or
 its preflight refuses the node in one sentence and leaves every file on every host as it was. Where both are told, the
 second run is what the refusal asks for, on the same nodes.
 
