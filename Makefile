@@ -41,11 +41,13 @@ $(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml deploy
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator -e deploy
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/trainer.txt requirements/extras.txt
+$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/trainer.txt requirements/extras.txt tests/suite/coveragerc
 	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') -r requirements/trainer.txt
 	$(BIN)/python -m pip install --quiet -r requirements/extras.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e trainer
+	@# Coverage starts in every process of the tests, and its plugin has to be found there.
+	@echo $(CURDIR)/tests/suite/coverage_plugins > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/a0_coverage_plugins.pth
 	@touch $@
 
 # promtool checks the alert rules. Unpacked, not installed: the package would start a Prometheus on this machine.

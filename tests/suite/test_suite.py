@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -136,3 +138,31 @@ def test_no_floor_is_lower_than_it_ever_was() -> None:
         )
         then = floors.read_floors(shown.stdout) if shown.returncode == 0 else {}
         assert {area: floor for area, floor in then.items() if floor > now.get(area, 0.0)} == {}, commit
+
+
+def test_a_library_is_imported_untraced_and_what_imports_it_is_measured_whole(tmp_path: Path) -> None:
+    installed, source = tmp_path / "site-packages", tmp_path / "src"
+    installed.mkdir()
+    source.mkdir()
+    (installed / "library.py").write_text("import sys\n\n\nTRACE = sys.gettrace()\n")
+    (source / "own.py").write_text(
+        "import sys\nimport library\n\n\ndef both():\n    return sys.gettrace(), library.TRACE\n\n\nprint(*both())\n"
+    )
+    (tmp_path / "rc").write_text(f"[run]\nplugins = untraced_libraries\nsource = {source}\n")
+    environment = {**os.environ, "PYTHONPATH": f"{installed}:{ROOT}/tests/suite/coverage_plugins"}
+
+    def coverage(*arguments: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-m", "coverage", *arguments],
+            cwd=tmp_path,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    of_source, of_library = coverage("run", "--rcfile=rc", str(source / "own.py")).rsplit(maxsplit=1)
+    assert "CTracer" in of_source and of_library == "None"
+    coverage("json", "--rcfile=rc", "-o", "report.json")
+    (measured,) = json.loads((tmp_path / "report.json").read_text())["files"].values()
+    assert (measured["executed_lines"], measured["missing_lines"]) == ([1, 2, 5, 6, 9], [])
