@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gaudi3_scale.checkpoint.store import Checkpoint
+    from gaudi3_scale.run import Run
 
 
 def batch(config: Config) -> dict[str, int]:
@@ -39,3 +43,16 @@ def same_batch(config: Config, about: Mapping[str, Any], world_size: int) -> Con
         )
     train = config.train.model_copy(update={"accumulation_steps": wanted // each})
     return config.model_copy(update={"train": train})
+
+
+def keep_batch(run: Run, checkpoint: Checkpoint) -> None:
+    """Have the run take as many samples per step as the checkpoint's did, however many processes there are now."""
+    progress, before, about = run.progress, run.config.train.accumulation_steps, checkpoint.manifest.about
+    run.config = same_batch(run.config, about, run.world_size)
+    now = run.config.train.accumulation_steps
+    if now != before:
+        progress.samples_per_step = progress.samples_per_step // before * now
+        run.console.say(
+            f"{run.world_size} process(es) instead of {about['world_size']}: accumulating {now} micro-batches instead "
+            f"of {before}, so that a step takes {progress.samples_per_step} samples as before"
+        )

@@ -5,22 +5,18 @@ from __future__ import annotations
 import lightning.pytorch as pl
 import torch
 
-from gaudi3_scale.config import TrainConfig
-from gaudi3_scale.console import Console
-from gaudi3_scale.distributed import Team
 from gaudi3_scale.finite import REMEDY, NotFiniteError, is_state_finite
 from gaudi3_scale.models.module import LanguageModule
-from gaudi3_scale.status import Progress
+from gaudi3_scale.run import Run
 
 
 class FiniteCheck:
     """To be asked by every rank at the same points: where the loss is read, and before a checkpoint is begun."""
 
-    def __init__(self, config: TrainConfig, team: Team, progress: Progress, console: Console) -> None:
-        self._config = config
-        self._team = team
-        self._progress = progress
-        self._console = console
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._team = run.team
+        self._progress = run.progress
         self._skipped_since: int | None = None
 
     def read(self, module: LanguageModule) -> float | None:
@@ -40,7 +36,7 @@ class FiniteCheck:
         state = is_state_finite(trainer.optimizers).to(steps.finite.device)
         finite, states = self._team.sum(torch.stack([steps.finite, state])).tolist()
         self._require(module, finite)
-        if states < self._team.topology.world_size:
+        if states < self._run.world_size:
             raise NotFiniteError(
                 f"The weights or the optimizer's state are not finite after step {self._progress.step}: no checkpoint "
                 f"has them, and {REMEDY}."
@@ -56,17 +52,17 @@ class FiniteCheck:
         if self._skipped_since is None:
             self._skipped_since = step
         row = step - self._skipped_since + 1
-        if row > self._config.max_skipped_steps:
+        if row > self._run.config.train.max_skipped_steps:
             raise NotFiniteError(
                 f"{row} steps in a row, {self._skipped_since} to {step}, had a loss or a gradient norm that is not "
-                f"finite, and train.max_skipped_steps is {self._config.max_skipped_steps}: {REMEDY}."
+                f"finite, and train.max_skipped_steps is {self._run.config.train.max_skipped_steps}: {REMEDY}."
             )
-        self._console.say(f"step {step} is skipped: its loss or its gradient norm is not finite")
+        self._run.console.say(f"step {step} is skipped: its loss or its gradient norm is not finite")
         return True
 
     def _require(self, module: LanguageModule, finite: float) -> None:
         steps = module.finite_steps
-        if finite < steps.noted * self._team.topology.world_size:
+        if finite < steps.noted * self._run.world_size:
             before = min(self._team.gather(int(steps.finite.item())))
             step = self._progress.step - steps.noted + before + 1
             self._progress.loss = float("nan")

@@ -6,9 +6,8 @@ from typing import Any
 
 import lightning.pytorch as pl
 
-from gaudi3_scale.config import Config
 from gaudi3_scale.interruption.departure import Saver
-from gaudi3_scale.interruption.job import Interruption
+from gaudi3_scale.run import Run
 
 
 class Interrupt(pl.Callback):
@@ -17,9 +16,9 @@ class Interrupt(pl.Callback):
     Gradients that are half accumulated are never thrown away: the step is finished first.
     """
 
-    def __init__(self, config: Config, interruption: Interruption, saver: Saver) -> None:
-        self._accumulation = config.train.accumulation_steps
-        self._interruption = interruption
+    def __init__(self, run: Run, saver: Saver) -> None:
+        self._accumulation = run.config.train.accumulation_steps
+        self._interruption = run.interruption
         self._saver = saver
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

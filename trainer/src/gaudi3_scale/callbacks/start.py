@@ -8,33 +8,29 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 
-from gaudi3_scale.config import Config
-from gaudi3_scale.device import Device
-from gaudi3_scale.distributed import Topology
 from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.models.objectives import example
 from gaudi3_scale.randomness import restore, seed_all
+from gaudi3_scale.run import Run
 
 
 class Start(pl.Callback):
     """Settles gradient buckets, random state and the garbage collector."""
 
-    def __init__(self, config: Config, device: Device, topology: Topology, rank_state: dict[str, Any] | None) -> None:
+    def __init__(self, run: Run, rank_state: dict[str, Any] | None) -> None:
         """`rank_state` is this rank's part of the checkpoint; without it the seed decides."""
-        self._config = config
-        self._device = device
-        self._topology = topology
+        self._run = run
         self._rank_state = rank_state
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Called once everything is on its device."""
         assert isinstance(pl_module, LanguageModule)
-        if self._topology.world_size > 1:
+        if self._run.world_size > 1:
             self._settle_buckets(trainer, pl_module)
         pl_module.reset_sums()
-        seed_all(self._config.train.seed + 1 + self._topology.rank)
+        seed_all(self._run.config.train.seed + 1 + self._run.rank)
         if self._rank_state is not None:
-            restore(self._rank_state["random"], self._device)
+            restore(self._rank_state["random"], self._run.device)
             pl_module.reset_sums(self._rank_state["loss_sum"], self._rank_state["loss_count"])
         # Imports left hundreds of thousands of objects that the collector would visit during training.
         gc.collect()
@@ -46,11 +42,11 @@ class Start(pl.Callback):
         It does so once, by the order in which gradients came. From three processes on, the arrangement decides in
         which order a ring sums, so a resumed run would differ from an uninterrupted one in its first step.
         """
-        train = self._config.train
-        samples = example(self._config.model, train.micro_batch_size, self._device.torch_device())
+        config, device = self._run.config, self._run.device
+        samples = example(config.model, config.train.micro_batch_size, device.torch_device())
         for _ in range(2):
             loss = trainer.strategy.training_step(samples, 0)
             assert isinstance(loss, torch.Tensor)
             loss.backward()  # type: ignore[no-untyped-call]
-            self._device.step_boundary()
+            device.step_boundary()
             module.zero_grad()

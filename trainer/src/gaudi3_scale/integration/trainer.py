@@ -15,6 +15,7 @@ from gaudi3_scale.device import available, first_available
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.integration.accelerator import CLASSES, GaudiAccelerator
 from gaudi3_scale.integration.twins import check_module
+from gaudi3_scale.lean import slim
 from gaudi3_scale.precision import PRECISIONS, refusal
 
 STRATEGIES = ("gaudi_single", "habana_ddp", "habana_fsdp")
@@ -34,6 +35,7 @@ class GaudiTrainer(pl.Trainer):
         num_nodes: nodes.
         precision: 32-true, bf16-mixed or bf16-true; or a GaudiMixedPrecision among `plugins`.
         plugins: as Lightning's.
+        quick: take out of Lightning's loop what costs time in every step and does nothing (see `lean.py`).
         **named: whatever else Lightning's Trainer takes.
 
     Logs one line with what was chosen. Raises ConfigError.
@@ -47,6 +49,7 @@ class GaudiTrainer(pl.Trainer):
         num_nodes: int = 1,
         precision: str | None = None,
         plugins: Any = None,
+        quick: bool = False,
         **named: Any,
     ) -> None:
         accelerator = _accelerator(accelerator)
@@ -79,6 +82,8 @@ class GaudiTrainer(pl.Trainer):
             plugins=plugins or None,
             **named,
         )
+        if quick:
+            slim(self)
 
     def fit(self, model: Any, *arguments: Any, **named: Any) -> None:
         """As Lightning's."""

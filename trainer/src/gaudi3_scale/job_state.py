@@ -1,0 +1,119 @@
+"""What a checkpoint of `gaudi3-train fit` says of its job, what it keeps, and how a job goes on from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gaudi3_scale.checkpoint.restore import capture as capture_training
+from gaudi3_scale.checkpoint.saver import Snapshot
+from gaudi3_scale.checkpoint.store import Checkpoint
+from gaudi3_scale.data.shards import Corpus, identity
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.randomness import capture as capture_random
+from gaudi3_scale.run import Run
+
+if TYPE_CHECKING:
+    import lightning.pytorch as pl
+
+    from gaudi3_scale.models.module import LanguageModule
+
+HYPERPARAMETERS = (
+    "learning_rate",
+    "schedule",
+    "warmup_steps",
+    "final_learning_rate",
+    "decay_fraction",
+    "betas",
+    "epsilon",
+    "weight_decay",
+    "gradient_clip",
+)
+"""Settings of `train` that may change over a restart, which says so."""
+
+
+def describe(run: Run, corpus: Corpus, batch: dict[str, int]) -> dict[str, Any]:
+    """What a checkpoint's manifest says of the run; `batch` is what was configured before processes came or went."""
+    config = run.config
+    return {
+        "model": config.model.model_dump(),
+        "data": identity(corpus),
+        "seed": config.train.seed,
+        "world_size": run.world_size,
+        "samples_per_step": run.progress.samples_per_step,
+        "batch": batch,
+        "hyperparameters": {name: getattr(config.train, name) for name in HYPERPARAMETERS},
+        "device": run.device.type,
+        "torch": str(torch.__version__),
+    }
+
+
+def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, Any]:
+    """Set the progress back to a checkpoint, say what is configured otherwise now, and return the checkpoint's state.
+
+    Raises ConfigError if it is of another model.
+    """
+    manifest, progress, say = checkpoint.manifest.about, run.progress, run.console.say
+    if manifest["model"] != about["model"]:
+        raise ConfigError(
+            f"The checkpoint {checkpoint.path} is of a model with other sizes than the configuration's: "
+            "use another output_dir, or the sizes it was written with."
+        )
+    _say_hyperparameters(run, manifest.get("hyperparameters", {}), about["hyperparameters"])
+    others = [name for name, value in about.items() if name != "hyperparameters" and manifest.get(name) != value]
+    if others:
+        say(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
+    state = checkpoint.state()
+    progress.step, progress.samples = state["step"], state["samples"]
+    progress.loss, progress.first_loss = state["loss"], state["first_loss"]
+    progress.skipped_steps = state.get("skipped_steps", 0)
+    progress.checkpoint, progress.checkpoint_step = checkpoint.path, checkpoint.step
+    progress.resumed_from_step = checkpoint.step
+    say(f"resuming from step {checkpoint.step}")
+    return state
+
+
+def _say_hyperparameters(run: Run, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """What is configured counts, not what the checkpoint was trained with: say where they differ."""
+    then = {name: type(value)(before[name]) for name, value in now.items() if name in before}  # JSON has no tuples
+    changed = [f"train.{name} {now[name]} instead of {old}" for name, old in then.items() if now[name] != old]
+    if changed:
+        run.console.say(f"resuming with {', '.join(changed)}")
+
+
+def of_rank(state: dict[str, Any] | None, rank: int, world_size: int) -> dict[str, Any] | None:
+    """This rank's part of a checkpoint's state; None if there is none."""
+    ranks = state["ranks"] if state else []
+    if rank >= len(ranks):
+        return None
+    mine: dict[str, Any] = dict(ranks[rank])
+    if rank == 0:  # what ranks that are no more had summed since the last logged step
+        for gone in ranks[world_size:]:
+            mine["loss_sum"] += gone["loss_sum"]
+            mine["loss_count"] += gone["loss_count"]
+    return mine
+
+
+def capture(run: Run, step: int, trainer: pl.Trainer, module: LanguageModule) -> Snapshot:
+    """What a checkpoint of this step keeps."""
+    progress = run.progress
+    tensors, training = capture_training(module.model, trainer.optimizers)
+    return Snapshot(
+        tensors=tensors,
+        training=training,
+        shared={
+            "step": step,
+            "samples": progress.samples,
+            "loss": progress.loss,
+            "first_loss": progress.first_loss,
+            "skipped_steps": progress.skipped_steps,
+            # Its position alone: rates follow from the configuration of whoever resumes.
+            "scheduler": {"last_epoch": trainer.lr_scheduler_configs[0].scheduler.state_dict()["last_epoch"]},
+        },
+        rank={
+            "random": capture_random(run.device),
+            "loss_sum": module.loss_sum.item(),
+            "loss_count": module.loss_count,
+        },
+    )

@@ -1,0 +1,68 @@
+"""What the parts of one job share: `fit` makes it once, and everything else is given it as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gaudi3_scale.console import Console
+from gaudi3_scale.device import Device
+from gaudi3_scale.distributed import Team, lower_timeout
+from gaudi3_scale.files import Outage
+from gaudi3_scale.interruption.job import Interruption
+from gaudi3_scale.status import MetricsFile, Progress, StatusFile
+from gaudi3_scale.throughput.ledger import Ledger
+from gaudi3_scale.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from gaudi3_scale.checkpoint.session import CheckpointSession
+    from gaudi3_scale.config import Config
+    from gaudi3_scale.metrics import TrainingMetrics
+    from gaudi3_scale.throughput.watch import Watch
+
+
+@dataclass
+class Run:
+    """One process's view of its job."""
+
+    config: Config
+    """What is trained with: a resumed job with another number of processes accumulates otherwise than configured."""
+    device: Device
+    team: Team
+    progress: Progress
+    console: Console
+    status: StatusFile
+    interruption: Interruption
+    ledger: Ledger
+    outage: Outage = field(default_factory=Outage)
+    watchdog: Watchdog = field(default_factory=Watchdog.off)
+    lines: MetricsFile = field(init=False)
+    """metrics.jsonl."""
+    evaluations: MetricsFile = field(init=False)
+    """evaluation.jsonl."""
+    checkpoints: CheckpointSession = field(init=False)
+    watch: Watch = field(init=False)
+    metrics: TrainingMetrics | None = None
+    """What Prometheus reads; of a node's first process, if it is wanted."""
+
+    def __post_init__(self) -> None:
+        folder = self.config.output_dir
+        self.lines = MetricsFile(folder / "metrics.jsonl", self.outage)
+        self.evaluations = MetricsFile(folder / "evaluation.jsonl", self.outage)
+        self.watchdog.started = self._started
+
+    @property
+    def rank(self) -> int:
+        """Of this process in the job."""
+        return self.team.topology.rank
+
+    @property
+    def world_size(self) -> int:
+        """Processes of the job."""
+        return self.team.topology.world_size
+
+    def _started(self) -> None:
+        """The first step is made: from here on, processes wait for each other as long as for any step."""
+        seconds = self.config.train.collective_timeout
+        self.team.lower_timeout(seconds)
+        lower_timeout(self.checkpoints.peers.group, seconds)
