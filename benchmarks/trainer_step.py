@@ -187,7 +187,7 @@ class Bench:
         from gaudi3_scale.console import Console
         from gaudi3_scale.fit import train
         from gaudi3_scale.interruption import Notices
-        from gaudi3_scale.interruption.job import Interruption
+        from gaudi3_scale.interruption.leaving import Interruption
         from gaudi3_scale.run import Run
         from gaudi3_scale.status import Progress, StatusFile
         from gaudi3_scale.throughput.ledger import Ledger, use
@@ -218,7 +218,7 @@ class Bench:
         status = StatusFile(self.folder / "status.json")
         status.write("starting", progress)
         notices = Notices(config.interruption, topology.local_rank == 0)
-        interruption = Interruption(notices, self.team, progress, status)
+        interruption = Interruption.of_job(notices, self.team, progress, status)
         console = Console(speaks=False, bar=False)
         run = Run(config, self.device, self.team, progress, console, status, interruption, use(Ledger()))
         try:

@@ -119,15 +119,15 @@ def _evaluation(pause: Pause) -> None:
 
 
 def _warm_up(pause: Pause) -> None:
-    from gaudi3_scale.callbacks.start import Start
+    from gaudi3_scale.callbacks.warm_up_callback import WarmUpCallback
 
-    original = Start._settle_buckets
+    original = WarmUpCallback._settle_buckets
 
-    def paused(self: Start, *args: Any) -> None:
+    def paused(self: WarmUpCallback, *args: Any) -> None:
         pause.here(True)
         original(self, *args)
 
-    Start._settle_buckets = paused  # type: ignore[method-assign]
+    WarmUpCallback._settle_buckets = paused  # type: ignore[method-assign]
 
 
 def _save(pause: Pause) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PRELOAD = ["torch", "torch.distributed.fsdp", "gaudi3_scale.checkpoint.callback"]
+PRELOAD = ["torch", "torch.distributed.fsdp", "gaudi3_scale.callbacks.gaudi_checkpoint"]
 SECONDS = 60
 
 

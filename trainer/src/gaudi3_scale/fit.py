@@ -23,7 +23,7 @@ from gaudi3_scale.failures import explain, is_lost_contact, leave_hung
 from gaudi3_scale.files import Outage
 from gaudi3_scale.finite import NotFiniteError
 from gaudi3_scale.interruption import Interrupted, Notices
-from gaudi3_scale.interruption.job import Interruption
+from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.run import Run
 from gaudi3_scale.selfcheck import check_numbers_once
 from gaudi3_scale.status import Progress, StatusFile
@@ -78,7 +78,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         with watchdog.watch():
             team = Team(topology, device, config.train.first_timeout)
         team.elect_writers(config.output_dir)
-        interruption = Interruption(listening, team, progress, status)
+        interruption = Interruption.of_job(listening, team, progress, status)
         train(Run(config, device, team, progress, console, status, interruption, ledger, outage, watchdog))
         with watchdog.watch():
             team.close()
@@ -101,9 +101,8 @@ def fit(config: Config, notices: Notices | None = None) -> None:
 def train(run: Run, *more: pl.Callback) -> None:
     """Agree on a checkpoint, prepare the data, make the steps, evaluate. `more` callbacks come after the job's own."""
     from gaudi3_scale.callbacks.order import callbacks_of, check_order
-    from gaudi3_scale.callbacks.save import Save
     from gaudi3_scale.checkpoint.fetch import load
-    from gaudi3_scale.job_state import describe, go_on, of_rank
+    from gaudi3_scale.job_state import describe, go_on
     from gaudi3_scale.models.module import LanguageModule
     from gaudi3_scale.randomness import seed_all
     from gaudi3_scale.validation import validate
@@ -141,22 +140,18 @@ def train(run: Run, *more: pl.Callback) -> None:
         say(f"{option}: {effect}")
     if progress.step < config.train.max_steps:
         _measure(run, module)
-        saver = run.checkpoints.open_saver(about)
-        callbacks = callbacks_of(run, saver, samples, state, of_rank(state, run.rank, run.world_size))
+        callbacks = callbacks_of(run, samples, about, state)
         check_order(callbacks)
         quiet()
-        trainer = build_trainer(run, [*callbacks, *more])
-        save = next(callback for callback in callbacks if isinstance(callback, Save))
-        with run.watchdog.watch(), save.closing():
-            trainer.fit(module, train_dataloaders=_loader(run, samples))
-        save.close()
+        with run.watchdog.watch():
+            build_trainer(run, [*callbacks, *more]).fit(module, train_dataloaders=_loader(run, samples))
     elif checkpoint is not None and state is not None:
         module.materialise(device.torch_device())
         load(checkpoint, run.checkpoints.peers.patient, module.model, [], state)
 
     def before_batch() -> None:
         run.watchdog.beat()
-        run.interruption.check("the last evaluation")
+        run.interruption.check("the last evaluation", progress.step)
 
     with run.watchdog.watch():
         progress.validation_loss = validate(module.model, samples, config, device, team, before_batch)
@@ -187,6 +182,7 @@ def build_trainer(run: Run, callbacks: list[pl.Callback]) -> pl.Trainer:
             build_precision(settings.precision, run.device),
             *([TorchElasticEnvironment()] if topology.world_size > 1 else []),
         ],
+        steps_before=run.progress.step,
         quick=True,
         callbacks=callbacks,
         max_epochs=-1,

@@ -456,7 +456,12 @@ def have_choose(lightning: str, choose: Callable[[Any, int, int], str | None]) -
 
 
 def without_signals(trainer: Any) -> None:
-    """Keep Lightning's own handling of signals out of a Trainer that has not begun to fit."""
+    """Keep Lightning's own handling of signals out of a Trainer, or its twin's, that has not begun to fit.
+
+    Lightning 2.6 broadcasts from inside its handler of SIGTERM: a rank that is told alone waits there for others, which
+    wait for it in another collective (seen: two ranks, SIGTERM to one, neither ended within 26 seconds). It broadcasts
+    before every batch besides, with a synchronisation of the device, and swallows the error if a rank is gone.
+    """
     SIGNAL_CONNECTOR.of(trainer).register_signal_handlers = _nothing
     BROADCAST.put(trainer.fit_loop.epoch_loop, _nothing)
 

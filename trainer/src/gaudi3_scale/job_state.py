@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gaudi3_scale.callbacks.finite_check import FiniteCheck
+from gaudi3_scale.checkpoint.fetch import load
+from gaudi3_scale.checkpoint.hyperparameters import advance
 from gaudi3_scale.checkpoint.restore import capture as capture_training
 from gaudi3_scale.checkpoint.saver import Snapshot
 from gaudi3_scale.checkpoint.store import Checkpoint
@@ -17,7 +20,7 @@ from gaudi3_scale.run import Run
 if TYPE_CHECKING:
     import lightning.pytorch as pl
 
-    from gaudi3_scale.models.module import LanguageModule
+    from gaudi3_scale.checkpoint.peers import Peers
 
 HYPERPARAMETERS = (
     "learning_rate",
@@ -95,25 +98,58 @@ def of_rank(state: dict[str, Any] | None, rank: int, world_size: int) -> dict[st
     return mine
 
 
-def capture(run: Run, step: int, trainer: pl.Trainer, module: LanguageModule) -> Snapshot:
-    """What a checkpoint of this step keeps."""
-    progress = run.progress
-    tensors, training = capture_training(module.model, trainer.optimizers)
-    return Snapshot(
-        tensors=tensors,
-        training=training,
-        shared={
-            "step": step,
-            "samples": progress.samples,
-            "loss": progress.loss,
-            "first_loss": progress.first_loss,
-            "skipped_steps": progress.skipped_steps,
-            # Its position alone: rates follow from the configuration of whoever resumes.
-            "scheduler": {"last_epoch": trainer.lr_scheduler_configs[0].scheduler.state_dict()["last_epoch"]},
-        },
-        rank={
-            "random": capture_random(run.device),
-            "loss_sum": module.loss_sum.item(),
-            "loss_count": module.loss_count,
-        },
-    )
+class JobState:
+    """What GaudiCheckpoint keeps of a job, as `checkpoint.fit_state.Contents`; its data's position is its progress."""
+
+    def __init__(self, run: Run, finite: FiniteCheck, about: dict[str, Any], state: dict[str, Any] | None) -> None:
+        """`state` is what the checkpoint to resume from has besides the tensors."""
+        self._run = run
+        self._finite = finite
+        self._about = about
+        self._state = state
+
+    def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> dict[str, Any]:
+        """See `Contents`."""
+        return self._about
+
+    def restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
+        """The tensors and the position of the schedule; WarmUpCallback does the rest when training starts."""
+        assert self._state is not None
+        load(checkpoint, peers.patient, module.model, trainer.optimizers, self._state)
+        advance(trainer.lr_scheduler_configs[0].scheduler, self._state["scheduler"]["last_epoch"])
+
+    def epoch_starts(self, module: pl.LightningModule) -> None:
+        """A job has one epoch without end."""
+
+    def batch_starts(self, module: pl.LightningModule) -> None:
+        """Nothing is drawn from the generators between the start of the training and its first batch."""
+
+    def note(self, outputs: Any, step: int) -> None:
+        """LanguageModule notes it on the device, with the gradient norm."""
+
+    def require_finite(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> None:
+        """See `Contents`."""
+        self._finite.require(trainer, module)
+
+    def snapshot(self, trainer: pl.Trainer, module: pl.LightningModule, step: int) -> Snapshot:
+        """See `Contents`."""
+        progress = self._run.progress
+        tensors, training = capture_training(module.model, trainer.optimizers)
+        return Snapshot(
+            tensors=tensors,
+            training=training,
+            shared={
+                "step": step,
+                "samples": progress.samples,
+                "loss": progress.loss,
+                "first_loss": progress.first_loss,
+                "skipped_steps": progress.skipped_steps,
+                # Its position alone: rates follow from the configuration of whoever resumes.
+                "scheduler": {"last_epoch": trainer.lr_scheduler_configs[0].scheduler.state_dict()["last_epoch"]},
+            },
+            rank={
+                "random": capture_random(self._run.device),
+                "loss_sum": module.loss_sum.item(),
+                "loss_count": module.loss_count,
+            },
+        )

@@ -9,7 +9,7 @@ from gaudi3_scale.console import Console
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team, lower_timeout
 from gaudi3_scale.files import Outage
-from gaudi3_scale.interruption.job import Interruption
+from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger
 from gaudi3_scale.watchdog import Watchdog
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gaudi3_scale.checkpoint.session import CheckpointSession
     from gaudi3_scale.config import Config
     from gaudi3_scale.metrics import TrainingMetrics
+    from gaudi3_scale.throughput.goodput import Goodput
+    from gaudi3_scale.throughput.meter import Reading
     from gaudi3_scale.throughput.watch import Watch
 
 
@@ -42,6 +44,8 @@ class Run:
     """evaluation.jsonl."""
     checkpoints: CheckpointSession = field(init=False)
     watch: Watch = field(init=False)
+    measured: tuple[Reading, Goodput] | None = None
+    """Speed and goodput when the loss was read last."""
     metrics: TrainingMetrics | None = None
     """What Prometheus reads; of a node's first process, if it is wanted."""
 
@@ -60,6 +64,11 @@ class Run:
     def world_size(self) -> int:
         """Processes of the job."""
         return self.team.topology.world_size
+
+    def is_logged(self, batch_idx: int) -> bool:
+        """Has this batch completed a step whose loss was read?"""
+        ends = (batch_idx + 1) % self.config.train.accumulation_steps == 0
+        return ends and self.progress.logged_step == self.progress.step
 
     def _started(self) -> None:
         """The first step is made: from here on, processes wait for each other as long as for any step."""

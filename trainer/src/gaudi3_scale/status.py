@@ -36,6 +36,12 @@ class Progress:
     samples: int = 0
     loss: float | None = None
     first_loss: float | None = None
+    logged_step: int = -1
+    """The newest step after which the loss was read."""
+    mean_loss: float | None = None
+    """Since the read before; None if all steps were skipped."""
+    learning_rate: float | None = None
+    """That the newest step was made with."""
     gradient_norm: float | None = None
     skipped_steps: int = 0
     validation_loss: float | None = None
@@ -44,7 +50,7 @@ class Progress:
     tokens_per_second_stepping: float | None = None
     mfu: float | None = None
     goodput: dict[str, Any] | None = None
-    checkpoint: Path | None = None
+    checkpoint: Path | str | None = None
     checkpoint_step: int | None = None
     checkpoint_error: str | None = None
     uploaded_step: int | None = None
@@ -169,13 +175,13 @@ class MetricsFile:
                 continue
         self._outage.attempt(self.path, lambda: write_atomically(self.path, "".join(kept)))
 
-    def append(self, progress: Progress, learning_rate: float, loss: float | None) -> None:
+    def append(self, progress: Progress) -> None:
         """Add the line of the step that was just logged; `loss` is the mean since the line before."""
         line = {
             "step": progress.step,
-            "loss": loss,
+            "loss": progress.mean_loss,
             "gradient_norm": progress.gradient_norm,
-            "learning_rate": learning_rate,
+            "learning_rate": progress.learning_rate,
             "tokens": progress.tokens,
             "tokens_per_second": progress.tokens_per_second,
             "time": time.time(),

@@ -12,42 +12,52 @@ from typing import Any
 
 import lightning.pytorch as pl
 
-from gaudi3_scale.callbacks.evaluate import Evaluate
-from gaudi3_scale.callbacks.finite import FiniteCheck
-from gaudi3_scale.callbacks.interrupt import Interrupt
-from gaudi3_scale.callbacks.report import Report
-from gaudi3_scale.callbacks.save import Restore, Save
-from gaudi3_scale.callbacks.start import Start
-from gaudi3_scale.checkpoint.saver import Saver
+from gaudi3_scale.callbacks.console_callback import ConsoleCallback
+from gaudi3_scale.callbacks.evaluation_callback import EvaluationCallback
+from gaudi3_scale.callbacks.finite_check import FiniteCheck
+from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
+from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback
+from gaudi3_scale.callbacks.loss_callback import LossCallback
+from gaudi3_scale.callbacks.metrics_callback import MetricsCallback
+from gaudi3_scale.callbacks.prometheus_callback import PrometheusCallback
+from gaudi3_scale.callbacks.status_callback import StatusCallback
+from gaudi3_scale.callbacks.throughput_callback import ThroughputCallback
+from gaudi3_scale.callbacks.warm_up_callback import WarmUpCallback
 from gaudi3_scale.data.samples import Samples
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.job_state import JobState, of_rank
 from gaudi3_scale.run import Run
 
 ORDER: tuple[type[pl.Callback], ...] = (
-    Restore,  # weights, optimizer and schedule of the checkpoint, before anything looks at them
-    Start,  # gradient buckets, then the random state, which settling them has drawn from
-    Report,  # counts the step and reads its loss: what is not finite must not be saved, and the line of a step is
-    # written before its checkpoint
-    Save,  # the state after the step that was counted
-    Interrupt,  # leaves after the save, which need not be repeated then
-    Evaluate,  # last, as a job that leaves begins no evaluation
+    WarmUpCallback,  # gradient buckets, then the random state, which settling them has drawn from
+    LossCallback,  # counts the step and reads its loss: what is not finite is neither reported nor saved
+    ThroughputCallback,  # the speed, after the loss has waited for the device
+    MetricsCallback,  # the line of a step is written before its checkpoint, which a resumed job cuts the file back to
+    PrometheusCallback,  # the figures of the same step
+    ConsoleCallback,  # the line for readers
+    StatusCallback,  # status.json, with what all before have found
+    GaudiCheckpoint,  # the state after the step that was counted and reported
+    InterruptionCallback,  # leaves after the save, which need not be repeated then
+    EvaluationCallback,  # last, as a job that leaves begins no evaluation
 )
 
 
-def callbacks_of(
-    run: Run, saver: Saver, samples: Samples, state: dict[str, Any] | None, rank_state: dict[str, Any] | None
-) -> list[pl.Callback]:
-    """Those of a run; `state` is that of the checkpoint which it resumes from, `rank_state` this rank's part of it."""
+def callbacks_of(run: Run, samples: Samples, about: dict[str, Any], state: dict[str, Any] | None) -> list[pl.Callback]:
+    """Those of a run; `about` goes into every manifest, `state` is that of the checkpoint which it resumes from."""
     finite = FiniteCheck(run)
-    report = Report(run, finite)
-    save = Save(run, saver, report, finite)
+    checkpoint = GaudiCheckpoint.of_session(run.checkpoints, JobState(run, finite, about, state), run.watchdog)
+    interruption = InterruptionCallback.of_job(checkpoint, run.interruption)
     return [
-        *([Restore(run, state)] if state is not None else []),
-        Start(run, rank_state),
-        report,
-        save,
-        Interrupt(run, save),
-        Evaluate(run, samples, report, save),
+        WarmUpCallback(run, of_rank(state, run.rank, run.world_size)),
+        LossCallback(run, finite),
+        ThroughputCallback.of_job(run),
+        MetricsCallback(run),
+        *([PrometheusCallback(run, run.metrics)] if run.metrics is not None else []),
+        ConsoleCallback(run),
+        StatusCallback.of_job(run),
+        checkpoint,
+        interruption,
+        EvaluationCallback(run, samples, interruption),
     ]
 
 

@@ -14,13 +14,14 @@ save), `restore` (the state back into a model), `target` and `upload` (an object
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.checkpoint.manifest import MANIFEST, DamagedCheckpointError, Entry, Manifest
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 
 if TYPE_CHECKING:
-    from gaudi3_scale.checkpoint.callback import GaudiCheckpoint
+    from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
     from gaudi3_scale.checkpoint.saver import Saver
 
 __all__ = [
@@ -35,14 +36,14 @@ __all__ = [
 ]
 
 
+_HOMES = {
+    "GaudiCheckpoint": "gaudi3_scale.callbacks.gaudi_checkpoint",
+    "Saver": "gaudi3_scale.checkpoint.saver",
+}
+
+
 def __getattr__(name: str) -> Any:
     """What needs torch or Lightning is imported when it is asked for."""
-    if name == "Saver":
-        from gaudi3_scale.checkpoint.saver import Saver
-
-        return Saver
-    if name == "GaudiCheckpoint":
-        from gaudi3_scale.checkpoint.callback import GaudiCheckpoint
-
-        return GaudiCheckpoint
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

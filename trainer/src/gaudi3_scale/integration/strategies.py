@@ -20,8 +20,7 @@ from gaudi3_scale.device import Device, check_all_reduce, take
 from gaudi3_scale.distributed import fresh_store
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.integration.sharding import shard
-from gaudi3_scale.internals import group_of, name_backend, share_data
-from gaudi3_scale.interruption.handlers import own_signals
+from gaudi3_scale.internals import group_of, name_backend, share_data, without_signals
 from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision, lightnings, refusal
 from gaudi3_scale.selfcheck import check_numbers_once
 
@@ -54,7 +53,7 @@ class GaudiStrategy:
 
     def setup(self, trainer: Any) -> None:
         """Know the device, leave signals alone, and see that it computes and that collectives really reduce."""
-        own_signals(trainer)
+        without_signals(trainer)
         root: torch.device = self.root_device  # type: ignore[attr-defined]
         self.gaudi_device = take(root.type, root.index or 0)
         check_numbers_once(self.gaudi_device)

@@ -35,6 +35,7 @@ class GaudiTrainer(pl.Trainer):
         num_nodes: nodes.
         precision: 32-true, bf16-mixed or bf16-true; or a GaudiMixedPrecision among `plugins`.
         plugins: as Lightning's.
+        steps_before: optimizer steps that earlier processes made, which `global_step` does not count; see `step_of`.
         quick: take out of Lightning's loop what costs time in every step and does nothing (see `lean.py`).
         **named: whatever else Lightning's Trainer takes.
 
@@ -49,6 +50,7 @@ class GaudiTrainer(pl.Trainer):
         num_nodes: int = 1,
         precision: str | None = None,
         plugins: Any = None,
+        steps_before: int = 0,
         quick: bool = False,
         **named: Any,
     ) -> None:
@@ -82,6 +84,7 @@ class GaudiTrainer(pl.Trainer):
             plugins=plugins or None,
             **named,
         )
+        self.steps_before = steps_before
         if quick:
             slim(self)
 
@@ -104,6 +107,12 @@ class GaudiTrainer(pl.Trainer):
         """As Lightning's."""
         check_module(model)
         return super().predict(model, *arguments, **named)
+
+
+def step_of(trainer: Any) -> int:
+    """Optimizer steps of the whole training that any Trainer has come to."""
+    steps: int = trainer.global_step + getattr(trainer, "steps_before", 0)
+    return steps
 
 
 def _accelerator(wanted: Any) -> GaudiAccelerator:

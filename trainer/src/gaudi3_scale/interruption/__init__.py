@@ -6,32 +6,33 @@
     metadata.py    what AWS, Google Cloud and Azure say of the node
     agreement.py   all ranks stop at the same step, though only one was told
     departure.py   the last checkpoint, if there is time for it
-    callback.py    the same for a Trainer of one's own
+    leaving.py     all of it together, for a job and for callbacks/interruption_callback.py
 
 Nothing here imports torch before it is needed: notices are heard from the process's first moment on.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.interruption.notices import EXIT_CODE, Interrupted, Notice, Notices
 
 if TYPE_CHECKING:
+    from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback
     from gaudi3_scale.interruption.agreement import Agreement
-    from gaudi3_scale.interruption.callback import InterruptionCallback
 
 __all__ = ["EXIT_CODE", "Agreement", "Interrupted", "InterruptionCallback", "Notice", "Notices"]
 
 
+_HOMES = {
+    "Agreement": "gaudi3_scale.interruption.agreement",
+    "InterruptionCallback": "gaudi3_scale.callbacks.interruption_callback",
+}
+
+
 def __getattr__(name: str) -> Any:
     """What needs torch or Lightning is imported when it is asked for."""
-    if name == "Agreement":
-        from gaudi3_scale.interruption.agreement import Agreement
-
-        return Agreement
-    if name == "InterruptionCallback":
-        from gaudi3_scale.interruption.callback import InterruptionCallback
-
-        return InterruptionCallback
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

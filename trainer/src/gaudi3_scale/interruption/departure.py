@@ -14,8 +14,8 @@ CAUTION = 1.5
 """A save is begun only if this many times its usual duration is left: other nodes may be saving to the same disks."""
 
 
-class Saver(Protocol):
-    """What writes checkpoints; see `gaudi3_scale.checkpoint`."""
+class LastCheckpoint(Protocol):
+    """What saves the state at which a training stops."""
 
     @property
     def newest(self) -> int | None:
@@ -56,7 +56,7 @@ def told(gather: Callable[[Any], list[Any]], notice: Notice | None) -> tuple[int
     return rank, Notice(first.source, first.reason, None if left == float("inf") else time.time() + left)
 
 
-def depart(saver: Saver, step: int, gather: Callable[[Any], list[Any]], notice: Notice | None) -> Departure:
+def depart(saver: LastCheckpoint, step: int, gather: Callable[[Any], list[Any]], notice: Notice | None) -> Departure:
     """Save what is not saved yet, if the deadline allows it; all ranks must call this, and decide alike."""
     rank, first = told(gather, notice)
     # What was begun before comes first: its end is what a new save would wait for.

@@ -1,4 +1,4 @@
-"""status.json of a script of the user's: how far its Trainer is, and why it ended.
+"""status.json: how far a Trainer is, and why it ended.
 
     Trainer(callbacks=[StatusCallback("runs/one")], ...)
 
@@ -18,11 +18,15 @@ import torch
 
 import gaudi3_scale.integration  # noqa: F401  (a script with any of the callbacks has `accelerator="hpu"`)
 from gaudi3_scale import job
+from gaudi3_scale.callbacks.base import CheckpointListener
+from gaudi3_scale.checkpoint.saver import Saver
 from gaudi3_scale.device import identity
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.interruption.notices import EXIT_CODE
 from gaudi3_scale.interruption.patience import LEAVING_FILE
+from gaudi3_scale.run import Run
 from gaudi3_scale.status import Progress, State, StatusFile
+from gaudi3_scale.throughput.ledger import OTHER
 
 FILE = "status.json"
 
@@ -39,7 +43,7 @@ class Contributor:
         join(trainer)
 
 
-class StatusCallback(pl.Callback):
+class StatusCallback(CheckpointListener, pl.Callback):
     """Writes status.json of this node, by its first process."""
 
     def __init__(self, directory: str | Path | None = None, seconds: float = 2.0) -> None:
@@ -52,13 +56,24 @@ class StatusCallback(pl.Callback):
         self._file: StatusFile | None = None
         self._progress: Progress | None = None
         self._last_step: int | None = None
-        self._written = 0.0
+        self._written = -math.inf
         self._said: State | None = None
         self._trainer: pl.Trainer | None = None
         self._first_loss: float | None = None
+        self._run: Run | None = None
+
+    @classmethod
+    def of_job(cls, run: Run, seconds: float = 0.5) -> StatusCallback:
+        """For a run, which reads the loss and says itself how the job ended."""
+        made = cls(run.config.output_dir, seconds)
+        made._run = run
+        return made
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """The job runs."""
+        if self._run is not None:
+            self._write("running")
+            return
         self._last_step = _last_step(trainer)
         self._open(trainer)
         self._write("running")
@@ -67,6 +82,9 @@ class StatusCallback(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Count the step, if the optimizer made one; write, if it is time."""
+        if self._run is not None:
+            self._job_batch(self._run, batch_idx)
+            return
         progress = self._progress
         if self._file is None or progress is None or trainer.global_step == progress.step:
             return
@@ -79,10 +97,14 @@ class StatusCallback(pl.Callback):
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """The training is over. Whether the script is, only its launcher knows."""
+        if self._run is not None:
+            return
         self._write("running" if LEAVING_FILE in os.environ else "finished")
 
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
         """Say why it ended; a script that leaves on purpose has not failed."""
+        if self._run is not None:
+            return
         if isinstance(exception, SystemExit):
             if exception.code == EXIT_CODE and self._said != "interrupted":
                 self._write("interrupted")
@@ -94,6 +116,15 @@ class StatusCallback(pl.Callback):
             self._open(trainer)
         self._write("failed", named.splitlines()[0])
 
+    def checkpoint_changed(self, saver: Saver, values: dict[str, Any]) -> None:
+        """Checkpoints are news at once."""
+        if self._run is not None:
+            for name, value in values.items():
+                setattr(self._run.progress, name, value)
+            self._write("running")
+        elif self._said in ("running", "finished"):
+            self._write(self._said)
+
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""
         return {} if self._first_loss is None else {"first_loss": self._first_loss}
@@ -102,10 +133,10 @@ class StatusCallback(pl.Callback):
         """The training began before this process did."""
         self._first_loss = state.get("first_loss")
 
-    def interrupted(self, words: str) -> None:
+    def interrupted(self, reason: str) -> None:
         """The job leaves, as it was told to."""
         if self._progress is not None:
-            self._progress.interruption = words
+            self._progress.interruption = reason
         self._write("interrupted")
 
     def _open(self, trainer: pl.Trainer) -> None:
@@ -128,7 +159,18 @@ class StatusCallback(pl.Callback):
                 self._first_loss = self._progress.loss
             self._progress.first_loss = self._first_loss
 
+    def _job_batch(self, run: Run, batch_idx: int) -> None:
+        now = time.monotonic()
+        if run.is_logged(batch_idx) and now - self._written >= self._seconds:
+            self._written = now
+            with run.ledger.during(OTHER):
+                self._write("running")
+
     def _write(self, state: State, error: str | None = None) -> None:
+        if self._run is not None:
+            if self._run.team.writer:
+                self._run.status.write(state, self._run.progress, error)
+            return
         if self._file is None or self._progress is None or self._trainer is None:
             return
         self._progress.step = self._trainer.global_step  # which a callback that leaves knows before this one

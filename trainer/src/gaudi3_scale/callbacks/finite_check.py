@@ -42,12 +42,12 @@ class FiniteCheck:
                 f"has them, and {REMEDY}."
             )
 
-    def skipped(self, module: LanguageModule) -> bool:
-        """Was the step that was just made skipped? Raises NotFiniteError if too many in a row were."""
+    def count_skipped(self, module: LanguageModule) -> None:
+        """Count the step that was just made, if it was skipped. Raises NotFiniteError if too many in a row were."""
         step = self._progress.step
         if not module.skipped:
             self._skipped_since = None
-            return False
+            return
         self._progress.skipped_steps += 1
         if self._skipped_since is None:
             self._skipped_since = step
@@ -58,7 +58,6 @@ class FiniteCheck:
                 f"finite, and train.max_skipped_steps is {self._run.config.train.max_skipped_steps}: {REMEDY}."
             )
         self._run.console.say(f"step {step} is skipped: its loss or its gradient norm is not finite")
-        return True
 
     def _require(self, module: LanguageModule, finite: float) -> None:
         steps = module.finite_steps

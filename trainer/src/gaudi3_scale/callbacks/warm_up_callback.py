@@ -14,7 +14,7 @@ from gaudi3_scale.randomness import restore, seed_all
 from gaudi3_scale.run import Run
 
 
-class Start(pl.Callback):
+class WarmUpCallback(pl.Callback):
     """Settles gradient buckets, random state and the garbage collector."""
 
     def __init__(self, run: Run, rank_state: dict[str, Any] | None) -> None:

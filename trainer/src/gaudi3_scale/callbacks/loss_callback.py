@@ -1,0 +1,49 @@
+"""Counts the steps of a job, and reads the loss where it is logged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightning.pytorch as pl
+
+from gaudi3_scale.callbacks.finite_check import FiniteCheck
+from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.run import Run
+
+
+class LossCallback(pl.Callback):
+    """Reads the loss from the device after step 1, every `train.log_every` steps and after the last, not more often."""
+
+    def __init__(self, run: Run, finite: FiniteCheck) -> None:
+        self._run = run
+        self._finite = finite
+        self._first = True
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Count the step, if the optimizer made one."""
+        run = self._run
+        run.watchdog.beat()
+        if (batch_idx + 1) % run.config.train.accumulation_steps:
+            return
+        step = run.progress.advance()
+        assert isinstance(pl_module, LanguageModule)
+        if self._first:
+            self._first = False
+            pl_module.loss_sum.item()  # waits for the device: what takes long at first is done
+            run.watchdog.seen()
+        self._finite.count_skipped(pl_module)
+        if step == 1 or step % run.config.train.log_every == 0 or step == run.config.train.max_steps:
+            self._read(pl_module)
+
+    def _read(self, module: LanguageModule) -> None:
+        progress = self._run.progress
+        loss = self._finite.read(module)
+        self._run.watchdog.seen()
+        if loss is not None:
+            progress.loss = loss
+        if progress.first_loss is None:
+            progress.first_loss = loss
+        progress.mean_loss, progress.learning_rate = loss, float(module.learning_rate)
+        progress.logged_step = progress.step

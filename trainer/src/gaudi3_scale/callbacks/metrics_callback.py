@@ -1,0 +1,14 @@
+"""metrics.jsonl of a job."""
+
+from __future__ import annotations
+
+from gaudi3_scale.callbacks.base import Reporter
+
+
+class MetricsCallback(Reporter):
+    """A line where the loss is read, by each node's writer."""
+
+    def report(self) -> None:
+        """The line of the step."""
+        if self.run.team.writer:
+            self.run.lines.append(self.run.progress)

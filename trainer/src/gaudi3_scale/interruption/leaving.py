@@ -1,0 +1,75 @@
+"""What a training does about notices: agrees, saves, says why, and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gaudi3_scale.interruption.agreement import Agreement
+from gaudi3_scale.interruption.departure import LastCheckpoint, depart
+from gaudi3_scale.interruption.notices import Interrupted, Notices
+
+if TYPE_CHECKING:
+    from gaudi3_scale.distributed import Team
+    from gaudi3_scale.status import Progress, StatusFile
+
+
+class Interruption:
+    """Every rank has one, and calls it at the same points."""
+
+    def __init__(self, notices: Notices, group: Any, world_size: int, record: Callable[[str], None]) -> None:
+        """`group` is a gloo process group of all ranks, None for a rank that is alone.
+
+        `record` writes down why the training leaves; it may be called in another thread, when the process ends at once.
+        """
+        self._notices = notices
+        self._group = group
+        self._world_size = world_size
+        self._record = record
+        self.leaving = False
+        """Have all ranks agreed to leave?"""
+        self.agreement = Agreement(notices, group, world_size)
+        notices.before_leaving = record
+
+    @classmethod
+    def of_job(cls, notices: Notices, team: Team, progress: Progress, status: StatusFile) -> Interruption:
+        """For a job with this progress, which each node's writer writes down."""
+
+        def record(reason: str) -> None:
+            progress.interruption = reason
+            if team.writer:
+                status.write("interrupted", progress)
+
+        return cls(notices, team.control, team.topology.world_size, record)
+
+    def check(self, during: str, step: int) -> None:
+        """Outside training there is nothing to save: raise Interrupted on all ranks if any of them has a notice."""
+        if self.agreement.now():
+            self.leaving = True
+            notices = [n for n in self._gather(self._notices.notice) if n is not None]
+            first = min(notices, key=lambda notice: notice.source == "peer")
+            reason = f"{first.reason}, during {during}: nothing was there to be saved"
+            self._leave(reason)
+            raise Interrupted(f"Interrupted at step {step}, as {reason}; started again, the job goes on.")
+
+    def stop(self, saver: LastCheckpoint, step: int) -> str:
+        """Save the step that was just made if there is time; why the training ends. All ranks are there then."""
+        self.leaving = True
+        reason = depart(saver, step, self._gather, self._notices.notice).words
+        self._leave(reason)
+        return reason
+
+    def _leave(self, reason: str) -> None:
+        self._record(reason)
+        self._notices.before_leaving = lambda why: None  # it is written down already
+        # Nobody goes before all are done: the launcher ends the rest as soon as one has gone.
+        self._gather(None)
+
+    def _gather(self, value: Any) -> list[Any]:
+        if self._group is None:
+            return [value]
+        import torch.distributed as dist
+
+        values: list[Any] = [None] * self._world_size
+        dist.all_gather_object(values, value, group=self._group)
+        return values
