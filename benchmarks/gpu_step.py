@@ -82,7 +82,7 @@ class CudaBench(Bench):
 
         from gaudi3_scale.models.build import build
         from gaudi3_scale.models.objectives import sample_loss
-        from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
+        from gaudi3_scale.optimizer import build_optimizer, learning_rate_scale
         from gaudi3_scale.randomness import seed_all
 
         train, device = self.config.train, self.device.torch_device()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gaudi3_scale.callbacks import order
+from gaudi3_scale.callbacks import step_order
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.fit import fit
@@ -25,7 +25,7 @@ def swapped(made: list[Any], one: str, other: str) -> list[Any]:
 
 def test_a_wrong_order_is_refused_at_the_start(tmp_path: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint that is saved before its step is counted is one of the step before."""
-    original = order.callbacks_of
+    original = step_order.callbacks_of
     monkeypatch.setattr(
         order, "callbacks_of", lambda *given: swapped(original(*given), "LossCallback", "GaudiCheckpoint")
     )

@@ -14,7 +14,7 @@ from test_checkpoint_sharded import node
 from training import Training, saver
 
 from gaudi3_scale.checkpoint import CheckpointStore
-from gaudi3_scale.checkpoint.job import key_of, remember, settle
+from gaudi3_scale.checkpoint.identity import key_of, remember, settle
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.target import DirectoryTarget
 from gaudi3_scale.checkpoint.upload import Uploader

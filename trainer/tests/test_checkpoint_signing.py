@@ -12,7 +12,7 @@ from test_checkpoint_job import folders
 from training import Training, saver
 
 from gaudi3_scale.checkpoint import CheckpointStore
-from gaudi3_scale.checkpoint.job import remember, settle
+from gaudi3_scale.checkpoint.identity import remember, settle
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.target import DirectoryTarget

@@ -14,7 +14,7 @@ from gaudi3_scale.failures import explain, is_lost_contact
 from gaudi3_scale.fit import fit
 from gaudi3_scale.interruption import Notices
 from gaudi3_scale.interruption.leaving import Interruption
-from gaudi3_scale.interruption.notices import Notice
+from gaudi3_scale.interruption.notice import Notice
 from gaudi3_scale.status import Progress
 
 

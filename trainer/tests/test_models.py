@@ -23,7 +23,7 @@ from gaudi3_scale.models.materialise import materialise
 from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.models.objectives import example, losses, sample_loss
 from gaudi3_scale.models.shapes import SHAPES
-from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
+from gaudi3_scale.optimizer import build_optimizer, learning_rate_scale
 
 
 def made(seed: int = 0, **settings: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gaudi3_scale import device as devices
-from gaudi3_scale.checkpoint.job import key_of
+from gaudi3_scale.checkpoint.identity import key_of
 from gaudi3_scale.checkpoint.session import CheckpointSession
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
@@ -100,7 +100,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
 
 def train(run: Run, *more: pl.Callback) -> None:
     """Agree on a checkpoint, prepare the data, make the steps, evaluate. `more` callbacks come after the job's own."""
-    from gaudi3_scale.callbacks.order import callbacks_of, check_order
+    from gaudi3_scale.callbacks.step_order import callbacks_of, check_order
     from gaudi3_scale.checkpoint.fetch import load
     from gaudi3_scale.job_state import describe, go_on
     from gaudi3_scale.models.module import LanguageModule

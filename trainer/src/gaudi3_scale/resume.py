@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore, DamagedCheckpointError, Entry, Manifest
 from gaudi3_scale.checkpoint.fetch import fetch
-from gaudi3_scale.checkpoint.job import foreign
+from gaudi3_scale.checkpoint.identity import foreign
 from gaudi3_scale.checkpoint.manifest import Job
 from gaudi3_scale.checkpoint.peers import Peers, Transfer
 from gaudi3_scale.checkpoint.signing import Signer

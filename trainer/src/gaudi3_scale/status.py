@@ -175,13 +175,13 @@ class MetricsFile:
                 continue
         self._outage.attempt(self.path, lambda: write_atomically(self.path, "".join(kept)))
 
-    def append(self, progress: Progress) -> None:
+    def append(self, progress: Progress, learning_rate: float | None, loss: float | None) -> None:
         """Add the line of the step that was just logged; `loss` is the mean since the line before."""
         line = {
             "step": progress.step,
-            "loss": progress.mean_loss,
+            "loss": loss,
             "gradient_norm": progress.gradient_norm,
-            "learning_rate": progress.learning_rate,
+            "learning_rate": learning_rate,
             "tokens": progress.tokens,
             "tokens_per_second": progress.tokens_per_second,
             "time": time.time(),

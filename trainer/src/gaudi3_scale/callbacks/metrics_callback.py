@@ -11,4 +11,5 @@ class MetricsCallback(Reporter):
     def report(self) -> None:
         """The line of the step."""
         if self.run.team.writer:
-            self.run.lines.append(self.run.progress)
+            progress = self.run.progress
+            self.run.lines.append(progress, progress.learning_rate, progress.mean_loss)

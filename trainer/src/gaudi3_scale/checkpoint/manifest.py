@@ -50,7 +50,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Job:
-    """Whose a checkpoint is; see `gaudi3_scale.checkpoint.job`."""
+    """Whose a checkpoint is; see `gaudi3_scale.checkpoint.identity`."""
 
     id: str
     """Drawn once, when the job has no checkpoint yet."""

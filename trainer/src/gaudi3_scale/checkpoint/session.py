@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaudi3_scale.checkpoint.job import remember, settle
+from gaudi3_scale.checkpoint.identity import remember, settle
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore

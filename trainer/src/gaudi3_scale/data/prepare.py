@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gaudi3_scale.config import DataConfig
+from gaudi3_scale.data.piece import START, Cursor, Piece
 from gaudi3_scale.data.progress import PreparationProgress
 from gaudi3_scale.data.shards import (
     PARTIAL,
@@ -26,7 +27,7 @@ from gaudi3_scale.data.shards import (
     width,
     write_index,
 )
-from gaudi3_scale.data.sources import START, Cursor, Piece, Source, open_source
+from gaudi3_scale.data.sources import Source, open_source
 from gaudi3_scale.data.tokenizer import Tokenizer, load_tokenizer
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.files import write_atomically

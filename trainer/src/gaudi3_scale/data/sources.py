@@ -7,32 +7,19 @@ import hashlib
 import json
 import sysconfig
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
 from gaudi3_scale.config import DataConfig
+from gaudi3_scale.data.piece import START as START
+from gaudi3_scale.data.piece import Cursor, Piece
 from gaudi3_scale.errors import ConfigError
 
 # Not sources of the library itself, or packaged apart by distributions.
 STDLIB_EXCLUDED = {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idle_test", "idlelib", "lib2to3"}
 PIECE_BYTES = 2**20
 SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-
-Cursor = list[int]
-"""A position between two pieces; a plain list, as it is kept in a JSON file."""
-START: Cursor = [0, 0, 0]
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A document, or a part of a long one that ends at a line's end."""
-
-    text: bytes | str
-    ends: bool
-    """Nothing of its document comes after it."""
-    after: Cursor
 
 
 class Source(Protocol):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_scale.config import DataConfig
-from gaudi3_scale.data.sources import Cursor, Piece
+from gaudi3_scale.data.piece import Cursor, Piece
 from gaudi3_scale.errors import ConfigError
 
 BATCH_ROWS = 1000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -10,6 +11,9 @@ from lightning.pytorch.accelerators import Accelerator
 
 from gaudi3_scale.device import available, first_available, index_of, missing
 from gaudi3_scale.errors import ConfigError
+
+BEFORE_FIRST_USE: list[Callable[[], None]] = []
+"""Called whenever an accelerator is made; `twins` serves another Lightning by it, if that has been imported."""
 
 
 class GaudiAccelerator(Accelerator):
@@ -34,9 +38,8 @@ class GaudiAccelerator(Accelerator):
                 f"GaudiAccelerator is for {device}, but {missing(device)}: install what is missing, or name another "
                 'device, as in GaudiAccelerator("cpu").'
             )
-        from gaudi3_scale.integration.twins import adopt
-
-        adopt()
+        for prepare in BEFORE_FIRST_USE:
+            prepare()
         return super().__new__(CLASSES[device])
 
     def __init__(self, device: str = "hpu") -> None:

@@ -25,7 +25,7 @@ def register() -> None:
     from lightning.pytorch.accelerators import AcceleratorRegistry
     from lightning.pytorch.strategies import StrategyRegistry
 
-    from gaudi3_scale.integration.accelerator import GaudiAccelerator
+    from gaudi3_scale.integration.accelerator import BEFORE_FIRST_USE, GaudiAccelerator
     from gaudi3_scale.integration.strategies import GaudiSingleStrategy, HabanaDDPStrategy, HabanaFSDPStrategy
 
     for name in NAMES:
@@ -33,6 +33,7 @@ def register() -> None:
     for strategy in (HabanaDDPStrategy, HabanaFSDPStrategy, GaudiSingleStrategy):
         StrategyRegistry.register(strategy.strategy_name, strategy, description=strategy.__doc__ or "", override=True)
     _choose("lightning.pytorch")
+    BEFORE_FIRST_USE.append(adopt)
     adopt()
 
 

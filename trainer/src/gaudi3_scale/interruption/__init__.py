@@ -16,7 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gaudi3_scale.interruption.notices import EXIT_CODE, Interrupted, Notice, Notices
+from gaudi3_scale.interruption.notice import Notice
+from gaudi3_scale.interruption.notices import EXIT_CODE, Interrupted, Notices
 
 if TYPE_CHECKING:
     from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback

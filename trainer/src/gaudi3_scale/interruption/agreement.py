@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from gaudi3_scale.interruption.notices import Notice, Notices
+from gaudi3_scale.interruption.notice import Notice
+from gaudi3_scale.interruption.notices import Notices
 
 FAR = 1e9
 """Stands for "no deadline", in seconds."""

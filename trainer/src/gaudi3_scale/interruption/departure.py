@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.interruption.notices import Notice
+from gaudi3_scale.interruption.notice import Notice
 
 CAUTION = 1.5
 """A save is begun only if this many times its usual duration is left: other nodes may be saving to the same disks."""

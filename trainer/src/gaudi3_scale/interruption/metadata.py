@@ -22,7 +22,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from gaudi3_scale.config.interruption import InterruptionConfig
-from gaudi3_scale.interruption.notices import Notice
+from gaudi3_scale.interruption.notice import Notice
 
 TIMEOUT = 2.0
 """Seconds for an answer; the services are on the host itself."""

@@ -9,12 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.interruption.notice import Notice
 from gaudi3_scale.interruption.patience import LEAVING_FILE, patience
 from gaudi3_scale.interruption.signals import Signals
 
@@ -31,22 +31,6 @@ class Interrupted(TrainerError):
     """The job left because it was asked to; started again, it goes on."""
 
     exit_code = EXIT_CODE
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Word that this process is to leave."""
-
-    source: str
-    """SIGTERM, SIGUSR1, file, aws, gcp, azure or launcher."""
-    reason: str
-    """For use inside a sentence."""
-    deadline: float | None = None
-    """When the process will be killed, in seconds since 1970; None = nobody said."""
-
-    def remaining(self) -> float:
-        """Seconds left."""
-        return float("inf") if self.deadline is None else self.deadline - time.time()
 
 
 class Notices:

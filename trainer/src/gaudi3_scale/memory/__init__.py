@@ -10,7 +10,7 @@ from gaudi3_scale.memory.buckets import SequenceBuckets, best_buckets
 from gaudi3_scale.memory.manager import AdvancedMemoryManager
 from gaudi3_scale.memory.optimizer import MemoryOptimizer, MicroBatches
 from gaudi3_scale.memory.recompute import RecomputePlan, plan_recompute
-from gaudi3_scale.memory.shapes import ShapeSentinel
+from gaudi3_scale.memory.sentinel import ShapeSentinel
 from gaudi3_scale.memory.tracker import StepMemory, predict_step
 
 __all__ = [

@@ -13,7 +13,7 @@ from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.kernels import pinned_memory
 from gaudi3_scale.memory.buckets import Padding, SequenceBuckets
 from gaudi3_scale.memory.checkpointing import checkpoint_all
-from gaudi3_scale.memory.shapes import ShapeSentinel
+from gaudi3_scale.memory.sentinel import ShapeSentinel
 
 log = logging.getLogger(__name__)
 

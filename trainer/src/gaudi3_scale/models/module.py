@@ -15,7 +15,7 @@ from gaudi3_scale.finite import FiniteSteps, gradient_norm
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.materialise import build_deferred, materialise
 from gaudi3_scale.models.objectives import losses, training_loss
-from gaudi3_scale.optimisation import build_optimizer, learning_rate_scale
+from gaudi3_scale.optimizer import build_optimizer, learning_rate_scale
 
 
 class LanguageModule(pl.LightningModule):

@@ -1,0 +1,22 @@
+"""What a source of notices says."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Word that this process is to leave."""
+
+    source: str
+    """SIGTERM, SIGUSR1, file, aws, gcp, azure or launcher."""
+    reason: str
+    """For use inside a sentence."""
+    deadline: float | None = None
+    """When the process will be killed, in seconds since 1970; None = nobody said."""
+
+    def remaining(self) -> float:
+        """Seconds left."""
+        return float("inf") if self.deadline is None else self.deadline - time.time()
