@@ -67,11 +67,17 @@ class Device:
         return None if self.type == "cpu" else int(self._module().mem_get_info(self.index)[1])
 
     def compile_backend(self, mode: str) -> str | None:
-        """Backend of torch.compile for `train.mode`; None where nothing is compiled. ConfigError for lazy off HPU."""
+        """Backend of torch.compile for `train.mode`; None where nothing is compiled. ConfigError for lazy off HPU.
+
+        `auto` compiles on an HPU, where eager mode with torch.compile is the vendor's default (docs.habana.ai, "PyTorch
+        Gaudi Theory of Operations"), unless its lazy mode is on.
+        """
         if mode == "lazy" and self.type != "hpu":
             raise ConfigError(
                 f"train.mode is lazy, which only an HPU has, and the device is {self.type}: set it to eager or compile."
             )
+        if mode == "auto" and self.type == "hpu" and self.mark_step is None:
+            mode = "compile"
         if mode != "compile":
             return None
         return "hpu_backend" if self.type == "hpu" else "inductor"

@@ -56,3 +56,17 @@ def keep_batch(run: Run, checkpoint: Checkpoint) -> None:
             f"{run.world_size} process(es) instead of {about['world_size']}: accumulating {now} micro-batches instead "
             f"of {before}, so that a step takes {progress.samples_per_step} samples as before"
         )
+
+
+def check_replicas(replicas: int, processes: int, tensor: int = 1, name: str = "replicas") -> None:
+    """Refuse copies that the processes cannot be divided into; `name` is that of the setting."""
+    if replicas < 1 or processes % replicas:
+        raise ConfigError(
+            f"{name} is {replicas}, and there are {processes} process(es), which cannot be divided into so many "
+            "groups of one size: give a divisor of their number."
+        )
+    if replicas > 1 and tensor > 1:
+        raise ConfigError(
+            f"{name} is {replicas} and tensor_parallel_size {tensor}: copies of shards and split matrices do not go "
+            "together here, so set one of them to 1."
+        )

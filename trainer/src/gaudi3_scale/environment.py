@@ -181,7 +181,7 @@ def lazy_mode(mode: str, environment: Mapping[str, str]) -> str:
     """
     from gaudi3_scale.errors import ConfigError
 
-    wanted = "1" if mode == "lazy" else "0"
+    wanted = "1" if mode == "lazy" else "0"  # `auto` compiles, which is a matter of eager mode
     found = environment.get("PT_HPU_LAZY_MODE")
     if found is not None and found != wanted:
         raise ConfigError(

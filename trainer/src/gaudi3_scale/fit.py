@@ -17,7 +17,7 @@ from gaudi3_scale.console import Console
 from gaudi3_scale.data.compare import prepare_same
 from gaudi3_scale.data.job import open_samples
 from gaudi3_scale.distributed import Team, Topology
-from gaudi3_scale.elastic import batch, keep_batch
+from gaudi3_scale.elastic import batch, check_replicas, keep_batch
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.failures import explain, is_lost_contact, leave_hung
 from gaudi3_scale.files import Outage
@@ -41,6 +41,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     `notices` listens already; without it, it does so from here on. Raises `Interrupted` if one came.
     """
     topology = Topology.from_environment()
+    check_replicas(config.train.replicas, topology.world_size, name="train.replicas")
     leader = topology.local_rank == 0
     listening = notices
     if listening is None:
@@ -212,7 +213,13 @@ def _strategy(run: Run) -> Any:
         "timeout": timedelta(seconds=run.config.train.collective_timeout),
     }
     if run.config.train.strategy == "habana_fsdp":
-        return strategies.HabanaFSDPStrategy(**group)
+        settings = run.config.train
+        return strategies.HabanaFSDPStrategy(
+            **group,
+            replicas=settings.replicas,
+            reshard_after_forward=settings.reshard_after_forward,
+            reduce_each_micro_batch=settings.reduce_each_micro_batch,
+        )
     # Buffers are constants.
     return strategies.HabanaDDPStrategy(**group, broadcast_buffers=False, gradient_as_bucket_view=True)
 

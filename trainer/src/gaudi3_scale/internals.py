@@ -496,7 +496,7 @@ def name_backend(strategy: Any, backend: str) -> None:
     DDP_BACKEND.put(strategy, backend)
 
 
-def share_data(strategy: Any, processes: int) -> None:
-    """Have so many processes share the data, none of which splits a matrix."""
-    DATA_PARALLEL.put(strategy, processes)
-    TENSOR_PARALLEL.put(strategy, 1)
+def set_sizes(strategy: Any, data: int, tensor: int) -> None:
+    """Have so many processes share the data, and so many each matrix."""
+    DATA_PARALLEL.put(strategy, data)
+    TENSOR_PARALLEL.put(strategy, tensor)

@@ -27,7 +27,7 @@ class GaudiOptimizer:
         use_habana: bool = True,
         fused: bool | None = None,
     ) -> torch.optim.Optimizer:
-        """AdamW in one kernel: Habana's on HPU (from `habana_frameworks.torch.hpex.optimizers`), torch's elsewhere.
+        """AdamW of few operations: Habana's on HPU (from `habana_frameworks.torch.hpex.optimizers`), torch's elsewhere.
 
         Args:
             params: parameters or groups of them, on the device they will be trained on.
@@ -37,10 +37,12 @@ class GaudiOptimizer:
             weight_decay: share of the weights taken off per step, times the learning rate (Loshchilov and Hutter,
                 "Decoupled Weight Decay Regularization", 2019).
             use_habana: False takes torch's on HPU too.
-            fused: False takes torch's step of several kernels; None = fused where torch has it.
+            fused: False takes torch's step of several kernels; None = fused where torch has it, which is on CPU and
+                CUDA, for sharded parameters too.
 
-        Sharded parameters (DTensor) take torch's on HPU: Habana's kernel for them is a class of its own, in
-        `habana_frameworks.torch.hpex.optimizers.distributed`.
+        Sharded parameters (DTensor) take torch's on HPU, with operations on lists of tensors (`foreach`): about a dozen
+        per step and group, where single tensors take as many each. Habana's kernel has no rule for shards, and the
+        class of `habana_frameworks.torch.hpex.optimizers.distributed` is no `torch.optim.Optimizer`.
         """
         import torch
         from torch.distributed.tensor import DTensor
@@ -58,7 +60,7 @@ class GaudiOptimizer:
             return optimizer
         if fused is None:
             fused = kinds <= {"cpu", "cuda"}
-        return torch.optim.AdamW(groups, fused=fused, **settings)
+        return torch.optim.AdamW(groups, fused=fused, foreach=None if fused else True, **settings)
 
 
 def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:

@@ -39,13 +39,35 @@ class TrainConfig(Section):
     precision: Literal["32-true", "bf16-mixed"] = Field(
         "32-true", description="32-true, or bf16-mixed = bfloat16 autocast over float32 weights"
     )
-    mode: Literal["eager", "lazy", "compile"] = Field(
-        "eager",
-        description="eager = operation by operation; compile = torch.compile; lazy = HPU's older graphs, there alone",
+    mode: Literal["auto", "eager", "lazy", "compile"] = Field(
+        "auto",
+        description="eager = operation by operation; compile = torch.compile of each transformer block; lazy = HPU's "
+        "older graphs, there alone; auto = compile on an HPU, else eager",
+    )
+    compile_backend: str | None = Field(
+        None,
+        min_length=1,
+        description="backend of torch.compile in mode compile; null = hpu_backend on an HPU, else inductor",
     )
     strategy: Literal["auto", "habana_ddp", "habana_fsdp"] = Field(
         "auto",
         description="habana_ddp = a whole model in every process; habana_fsdp = split over all; auto = habana_ddp",
+    )
+    replicas: int = Field(
+        1,
+        ge=1,
+        description="copies of a model that habana_fsdp splits: each is split over world size / replicas processes of "
+        "consecutive rank, and only the gradients' shards are exchanged between copies (HSDP)",
+    )
+    reshard_after_forward: bool = Field(
+        True,
+        description="habana_fsdp: free a block's gathered weights between forward and backward; false gathers once "
+        "per micro-batch instead of twice, for the memory of the whole model's weights",
+    )
+    reduce_each_micro_batch: bool = Field(
+        True,
+        description="habana_fsdp: reduce gradients after every micro-batch; false reduces once per optimizer step, for "
+        "the memory of the whole model's gradients",
     )
     log_every: int = Field(10, ge=1, description="steps between lines, status and metrics; loss is their mean")
     threads: int = Field(0, ge=0, description="CPU threads per process; 0 = the node's cores / its processes")
@@ -67,6 +89,24 @@ class TrainConfig(Section):
         """docs.habana.ai, "Using DistributedTensor with Intel Gaudi": eager mode and torch.compile only."""
         if self.mode == "lazy" and self.strategy == "habana_fsdp":
             raise ValueError("mode is lazy, in which nothing can be sharded, and strategy is habana_fsdp")
+        return self
+
+    @model_validator(mode="after")
+    def _only_fsdp_shards(self) -> TrainConfig:
+        """These have an effect on sharded models only, and none is ignored."""
+        changed = [
+            name
+            for name in ("replicas", "reshard_after_forward", "reduce_each_micro_batch")
+            if getattr(self, name) != type(self).model_fields[name].default
+        ]
+        if changed and self.strategy != "habana_fsdp":
+            raise ValueError(f"{changed[0]} is for strategy habana_fsdp, and strategy is {self.strategy}")
+        return self
+
+    @model_validator(mode="after")
+    def _compiles_with_a_backend(self) -> TrainConfig:
+        if self.compile_backend is not None and self.mode != "compile":
+            raise ValueError(f"compile_backend is for mode compile, and mode is {self.mode}")
         return self
 
     @property

@@ -11,13 +11,15 @@ from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.blocks import repeated_blocks
 
 
-def shard(module: nn.Module, mesh: Any, half: torch.dtype | None = None) -> None:
-    """Split every parameter evenly over a one-dimensional mesh, and gather those of one block at a time.
+def shard(module: nn.Module, mesh: Any, half: torch.dtype | None = None, reshard: bool = True) -> None:
+    """Split every parameter evenly over a mesh, and gather those of one block at a time.
 
     Args:
         module: a LightningModule or any other; changed in place. Its submodules are what is called, not itself.
-        mesh: `torch.distributed.device_mesh.DeviceMesh` of one dimension.
+        mesh: `torch.distributed.device_mesh.DeviceMesh` of one dimension, or of (replicate, shard), where parameters
+            are split over the second and copied over the first.
         half: dtype of the gathered parameters and activations; gradients are still reduced in float32. None = as is.
+        reshard: free the gathered parameters of a block between forward and backward.
     """
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
@@ -30,8 +32,18 @@ def shard(module: nn.Module, mesh: Any, half: torch.dtype | None = None) -> None
         )
     for root in _called(module):
         for part in (*(block for _, block in repeated_blocks(root)), root):
+            # Backward begins with what the root holds itself: to free that would be of no use (None).
+            freed = (None if part is root else True) if reshard else False
+            sharded = fully_shard(part, mesh=mesh, mp_policy=policy, reshard_after_forward=freed)
             # HCCL cannot average, and the same sum on every device makes the same gradients.
-            fully_shard(part, mesh=mesh, mp_policy=policy).set_force_sum_reduction_for_comms(True)
+            sharded.set_force_sum_reduction_for_comms(True)
+
+
+def sharded_parts(module: nn.Module) -> list[Any]:
+    """The modules that `fully_shard` was called with."""
+    from torch.distributed.fsdp import FSDPModule
+
+    return [part for part in module.modules() if isinstance(part, FSDPModule)]
 
 
 def _called(module: nn.Module) -> list[nn.Module]:

@@ -7,8 +7,9 @@ What is ours is in mixins, because Lightning exists twice: the classes of `light
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,9 +19,12 @@ from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy, Sin
 
 from gaudi3_scale.device import Device, check_all_reduce, take
 from gaudi3_scale.distributed import fresh_store
+from gaudi3_scale.elastic import check_replicas
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.integration.sharding import shard
-from gaudi3_scale.internals import group_of, name_backend, share_data, without_signals
+from gaudi3_scale.integration.mesh import mesh_sizes, replicated_mesh
+from gaudi3_scale.integration.sharding import shard, sharded_parts
+from gaudi3_scale.integration.tensor_parallel import split_matrices
+from gaudi3_scale.internals import group_of, name_backend, set_sizes, without_signals
 from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision, lightnings, refusal
 from gaudi3_scale.selfcheck import check_numbers_once
 
@@ -139,14 +143,52 @@ class HabanaDDP(_Distributed):
 
 
 class HabanaFSDP(_Distributed):
-    """Data parallelism with parameters, gradients and optimizer state split over all processes (FSDP2)."""
+    """Data parallelism with parameters, gradients and optimizer state split over all processes (FSDP2).
+
+    Args:
+        data_parallel_size: processes with different data; auto = all that tensor_parallel_size leaves.
+        tensor_parallel_size: processes that share each matrix; auto = all that data_parallel_size leaves, else 1. A
+            module splits its matrices in its configure_model, or its model has a `tp_plan`, as transformers' have.
+        replicas: copies of the model, each split over data_parallel_size / replicas processes (HSDP).
+        reshard_after_forward: free a block's gathered parameters between its forward and its backward pass.
+        reduce_each_micro_batch: reduce gradients after every micro-batch, not only before the optimizer's step.
+        **named: process_group_backend, timeout and save_distributed_checkpoint of Lightning's ModelParallelStrategy.
+
+    The last three of our own are for modules without a configure_model, but reduce_each_micro_batch holds for all.
+    Raises ConfigError where the sizes do not make up the number of processes.
+    """
 
     strategy_name: str = "habana_fsdp"
 
+    def __init__(
+        self,
+        data_parallel_size: int | str = "auto",
+        tensor_parallel_size: int | str = "auto",
+        *,
+        replicas: int = 1,
+        reshard_after_forward: bool = True,
+        reduce_each_micro_batch: bool = True,
+        **named: Any,
+    ) -> None:
+        super().__init__(**named)
+        self.wanted_sizes = data_parallel_size, tensor_parallel_size
+        self.replicas = replicas
+        self.reshard_after_forward = reshard_after_forward
+        self.reduce_each_micro_batch = reduce_each_micro_batch
+        self.sharding_mesh: Any = None
+        """Over which parameters are split: (data_parallel), or (replicate, shard)."""
+        self._parts: list[Any] = []
+
     def setup_environment(self) -> None:
-        """All processes share the data; none splits a matrix."""
-        share_data(self, self.num_nodes * self.num_processes)  # type: ignore[attr-defined]
+        """Decide on the mesh, once the number of processes is known."""
+        processes = self.num_nodes * self.num_processes  # type: ignore[attr-defined]
+        data, tensor = mesh_sizes(*self.wanted_sizes, processes)
+        check_replicas(self.replicas, data, tensor)
+        set_sizes(self, data, tensor)
         super().setup_environment()
+        self.sharding_mesh = self.device_mesh["data_parallel"]  # type: ignore[attr-defined]
+        if self.replicas > 1:
+            self.sharding_mesh = replicated_mesh(self.root_device.type, self.replicas, data)  # type: ignore[attr-defined]
 
     def setup(self, trainer: Any) -> None:
         """Shard what does not shard itself in `configure_model`, then as Lightning does."""
@@ -154,11 +196,31 @@ class HabanaFSDP(_Distributed):
         base: Any = next(kind for kind in type(module).__mro__ if kind.__name__ == "LightningModule")
         if "configure_model" not in vars(module) and type(module).configure_model is base.configure_model:
             half = torch.bfloat16 if str(self.precision_plugin.precision).startswith("bf16") else None
-            shard(module, self.device_mesh["data_parallel"], half)  # type: ignore[attr-defined]
+            across = self.device_mesh["tensor_parallel"]  # type: ignore[attr-defined]
+            if across.size() > 1:
+                split_matrices(module, across)
+            shard(module, self.sharding_mesh, half, self.reshard_after_forward)
             module.configure_model = _done
             if hasattr(module, "materialise"):
                 module.materialise(self.root_device)  # type: ignore[attr-defined]
+        self._parts = sharded_parts(module)
         super().setup(trainer)
+
+    @contextlib.contextmanager
+    def block_backward_sync(self) -> Iterator[None]:
+        """Lightning enters this for every micro-batch but the last of an optimizer step."""
+        self._reduce(False)
+        try:
+            yield
+        finally:
+            self._reduce(True)
+
+    def _reduce(self, on: bool) -> None:
+        for part in self._parts:
+            if not self.reduce_each_micro_batch:
+                part.set_requires_gradient_sync(on, recurse=False)
+            else:  # between copies (HSDP) once is enough, and costs no memory
+                part.set_requires_all_reduce(on, recurse=False)
 
 
 def _done(*arguments: Any) -> None:
@@ -170,7 +232,7 @@ class HabanaDDPStrategy(HabanaDDP, DDPStrategy):
 
 
 class HabanaFSDPStrategy(HabanaFSDP, ModelParallelStrategy):
-    """`strategy="habana_fsdp"`; takes `process_group_backend`, `timeout` and `save_distributed_checkpoint`."""
+    """`strategy="habana_fsdp"`; for the arguments see `HabanaFSDP`."""
 
 
 class GaudiSingle(GaudiStrategy):
@@ -199,6 +261,13 @@ class GaudiSingle(GaudiStrategy):
             return self._chosen[0]
         root: torch.device = super().root_device  # type: ignore[misc]
         return root
+
+    def setup(self, trainer: Any) -> None:
+        """Have a module of shapes only get its weights, as under habana_fsdp."""
+        module = self.lightning_module  # type: ignore[attr-defined]
+        if hasattr(module, "materialise"):
+            module.materialise(self.root_device)
+        super().setup(trainer)
 
 
 class GaudiSingleStrategy(GaudiSingle, SingleDeviceStrategy):

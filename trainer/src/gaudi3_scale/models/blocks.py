@@ -1,6 +1,9 @@
-"""The repeated blocks of a model: what sharding wraps and recomputation drops."""
+"""The repeated blocks of a model: what is compiled, sharding wraps and recomputation drops."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from torch import nn
 
@@ -22,6 +25,18 @@ def repeated_blocks(model: nn.Module) -> list[tuple[str, nn.Module]]:
         if type(items[0]) is kind
         for index, block in items.named_children()
     ]
+
+
+def compile_blocks(model: nn.Module, backend: str | Callable[..., Any]) -> int:
+    """Compile each block by itself, in place: blocks of one shape share a graph. Returns the number of blocks.
+
+    To be called after activation checkpointing, which becomes part of the graph, and before sharding, whose hooks run
+    around it. The names of parameters stay. A model in which nothing repeats is compiled as a whole (0 blocks).
+    """
+    blocks = repeated_blocks(model)
+    for part in [block for _, block in blocks] or [model]:
+        part.compile(backend=backend)
+    return len(blocks)
 
 
 def _outermost(module: nn.Module, name: str) -> list[tuple[str, nn.ModuleList]]:

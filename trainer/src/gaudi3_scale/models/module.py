@@ -12,6 +12,7 @@ from gaudi3_scale import memory
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.finite import FiniteSteps, gradient_norm
+from gaudi3_scale.models.blocks import compile_blocks
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.materialise import build_deferred, materialise
 from gaudi3_scale.models.objectives import losses, training_loss
@@ -29,7 +30,7 @@ class LanguageModule(pl.LightningModule):
         self.memory = memory.apply(self.model, training_loss, config, device)
         backend = device.compile_backend(config.train.mode)
         if backend is not None:
-            self.model.compile(backend=backend)  # in place: the names of parameters stay
+            compile_blocks(self.model, config.train.compile_backend or backend)
         self._config = config.train
         self._gaudi_device = device
         self.loss_sum = torch.zeros((), device=device.torch_device())
