@@ -111,10 +111,16 @@ def trained(rank: int, size: int, cases: list[tuple[type[Model], str, dict[str, 
                 "losses": module.losses,
                 "collectives": dict(collectives.count),
                 "rows": len(weight.to_local() if isinstance(weight, DTensor) else weight),
-                "weights": [part.detach().clone() for part in whole],
+                "weights": [part.detach().tolist() for part in whole],
             }
         )
     return seen
+
+
+def assert_close(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """The weights agree up to the order of sums."""
+    for ours, theirs in zip(one["weights"], other["weights"], strict=True):
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), rtol=1e-4, atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +137,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
     found = run(2, tmp_path_factory.mktemp("two"), trained, 2, list(cases.values()))
     for one, other in zip(found[0], found[1], strict=True):
-        torch.testing.assert_close(one["weights"], other["weights"])
+        assert one["weights"] == other["weights"]
     return dict(zip(cases, found[0], strict=True))
 
 
@@ -143,7 +149,7 @@ def test_sizes_that_are_named_give_that_mesh(two: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("how", ["fsdp", "once", "kept", "tensor", "own plan"])
 def test_however_a_model_is_split_it_learns_the_same(two: dict[str, Any], how: str) -> None:
-    torch.testing.assert_close(two[how]["weights"], two["ddp"]["weights"], rtol=1e-4, atol=1e-6)
+    assert_close(two[how], two["ddp"])
 
 
 def test_collectives_of_a_step_of_four_micro_batches(two: dict[str, Any]) -> None:
@@ -158,7 +164,7 @@ def test_copies_of_shards_exchange_gradients_once_per_step(tmp_path: Path) -> No
     cases = [(Model, "habana_fsdp", arguments) for arguments in ({}, {"replicas": 2})]
     whole, copied = run(4, tmp_path, trained, 4, cases)[0]
     assert (whole["rows"], copied["rows"]) == (8, 16)
-    torch.testing.assert_close(copied["weights"], whole["weights"], rtol=1e-4, atol=1e-6)
+    assert_close(copied, whole)
     assert copied["collectives"] == {"all-gather": 20, "reduce-scatter": 12, "all-reduce": 3}
 
 
