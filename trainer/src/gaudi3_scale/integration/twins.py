@@ -67,7 +67,7 @@ def adopt() -> None:
     accelerators.Accelerator.register(GaudiAccelerator)
     for name in NAMES:
         accelerators.AcceleratorRegistry.register(name, GaudiAccelerator, description="Intel Gaudi", override=True)
-    bases = {
+    bases: dict[Any, Any] = {
         HabanaDDP: strategies.DDPStrategy,
         HabanaFSDP: strategies.ModelParallelStrategy,
         GaudiSingle: strategies.SingleDeviceStrategy,
