@@ -46,7 +46,7 @@ def validate(
         # A sharded model is whole only while all ranks compute: one that has nothing left repeats its first sample.
         batch = samples.fetch(chosen if len(chosen) else blocks[:1]).to(target)
         with precision.forward_context():
-            loss = sample_loss(model, batch)
+            loss = sample_loss(model, batch, config.memory.loss_chunks)
         if not len(chosen):
             continue
         totals += torch.stack([loss * len(batch), torch.full_like(loss, len(batch))])

@@ -18,6 +18,12 @@ class MemoryConfig(Section):
     fused_rope: bool = Field(
         False, description="rotary embedding by the device's kernel, elsewhere in fewer operations"
     )
+    loss_chunks: int = Field(
+        0,
+        ge=0,
+        description="parts in which output layer and loss are computed, each again in backward; 1 = all at once, "
+        "0 = as many as keep the float32 logits of a part below 256 MiB",
+    )
     activation_checkpointing: Literal["none", "selective", "full", "budget"] = Field(
         "none",
         description="full = recompute all blocks in backward; selective = all but their matrix products; "

@@ -8,7 +8,6 @@ collectives.
 from __future__ import annotations
 
 import copy
-import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -27,6 +26,7 @@ from gaudi3_scale.internals import (
     storage_key,
     tree_leaves,
 )
+from gaudi3_scale.models.one_sequence import one_sequence_per_row
 
 Loss = Callable[..., Tensor]
 """Called as loss(model, *inputs); gives a scalar."""
@@ -228,17 +228,9 @@ def _kept_casts() -> Iterator[None]:
 
 @contextmanager
 def fake_mode() -> Iterator[FakeTensorMode]:
-    """Tensors made within have shapes and no data; plain ones that a module holds as attributes may be mixed in.
-
-    Transformers finds out from the values of the position ids whether several sequences share a row, and where it sees
-    no values it builds the mask for that case, (B, 1, T, T). Here rows hold one sequence each, as they do by default.
-    """
-    masks: Any = sys.modules.get("transformers.masking_utils")
-    with ExitStack() as stack:
-        if masks is not None:
-            stack.callback(setattr, masks, "find_packed_sequence_indices", masks.find_packed_sequence_indices)
-            masks.find_packed_sequence_indices = lambda position_ids: None
-        yield stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+    """Tensors made within have shapes and no data; plain ones that a module holds as attributes may be mixed in."""
+    with one_sequence_per_row(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        yield mode
 
 
 def fake_twin(model: nn.Module, mode: FakeTensorMode) -> nn.Module:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import lightning.pytorch as pl
@@ -27,7 +28,9 @@ class LanguageModule(pl.LightningModule):
         super().__init__()
         self.model = build_deferred(config) if config.model.deferred else build(config.model, weights=weights)
         self.model.train()
-        self.memory = memory.apply(self.model, training_loss, config, device)
+        self.loss_chunks = config.memory.loss_chunks
+        loss = partial(training_loss, chunks=self.loss_chunks)
+        self.memory = memory.apply(self.model, loss, config, device)
         backend = device.compile_backend(config.train.mode)
         if backend is not None:
             compile_blocks(self.model, config.train.compile_backend or backend)
@@ -52,7 +55,7 @@ class LanguageModule(pl.LightningModule):
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
         """Loss of one micro-batch."""
-        loss, extra = losses(self.model, batch)
+        loss, extra = losses(self.model, batch, self.loss_chunks)
         self.loss_sum += loss.detach()
         self.loss_count += 1
         return loss if extra is None else loss + extra

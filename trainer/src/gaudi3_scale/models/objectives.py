@@ -10,35 +10,49 @@ from torch import Tensor, nn
 from gaudi3_scale.config import ModelConfig
 from gaudi3_scale.data.masking import IGNORED
 from gaudi3_scale.models.build import architecture, is_masked
+from gaudi3_scale.models.chunked import chunks_for, mean_loss
+from gaudi3_scale.models.one_sequence import one_sequence_per_row
 
 
-def sample_loss(model: nn.Module, samples: Tensor) -> Tensor:
+def sample_loss(model: nn.Module, samples: Tensor, chunks: int = 0) -> Tensor:
     """Mean cross-entropy of the predictions.
 
     Causal: samples (B, T + 1) int64 give B * T predictions. Masked: (B, 2, T), inputs and labels, give as many as
-    there are labels.
+    there are labels. `chunks` is `memory.loss_chunks`.
     """
-    return losses(model, samples)[0]
+    return losses(model, samples, chunks)[0]
 
 
-def losses(model: nn.Module, samples: Tensor) -> tuple[Tensor, Tensor | None]:
+def losses(model: nn.Module, samples: Tensor, chunks: int = 0) -> tuple[Tensor, Tensor | None]:
     """The loss above, and while training what is added to it: for a mixture of experts the load-balancing loss of its
     router times the configuration's `router_aux_loss_coef` (Fedus et al., "Switch Transformers", 2021, equation 4).
     """
+    coefficient = None
     if samples.ndim == 3:
         inputs, labels = samples.unbind(1)
-        logits = model(input_ids=inputs).logits.flatten(0, 1).float()
-        return nn.functional.cross_entropy(logits, labels.flatten(), ignore_index=IGNORED), None
-    coefficient = getattr(model.config, "router_aux_loss_coef", None) if model.training else None
-    extra: dict[str, Any] = {"output_router_logits": True} if coefficient else {}
-    output = model(input_ids=samples[:, :-1], use_cache=False, **extra)
-    loss = nn.functional.cross_entropy(output.logits.flatten(0, 1).float(), samples[:, 1:].flatten())
+        arguments: dict[str, Any] = {}
+    else:
+        inputs, labels = samples[:, :-1], samples[:, 1:]
+        coefficient = getattr(model.config, "router_aux_loss_coef", None) if model.training else None
+        arguments = {"use_cache": False} | ({"output_router_logits": True} if coefficient else {})
+
+    def forward() -> Any:
+        with one_sequence_per_row():
+            return model(input_ids=inputs, **arguments)
+
+    parts = chunks_for(model, labels.numel(), chunks)
+    if parts > 1:
+        loss, output = mean_loss(model, labels, parts, forward)
+    else:
+        output = forward()
+        logits = output.logits.flatten(0, 1).float()
+        loss = nn.functional.cross_entropy(logits, labels.flatten(), ignore_index=IGNORED)
     return loss, coefficient * output.aux_loss if coefficient else None
 
 
-def training_loss(model: nn.Module, samples: Tensor) -> Tensor:
+def training_loss(model: nn.Module, samples: Tensor, chunks: int = 0) -> Tensor:
     """What the gradients are of: the loss and all that is added to it."""
-    loss, extra = losses(model, samples)
+    loss, extra = losses(model, samples, chunks)
     return loss if extra is None else loss + extra
 
 

@@ -1,0 +1,92 @@
+"""The loss in chunks: the same number, the same gradients, and no logits of all tokens."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from gaudi3_scale.config import load
+from gaudi3_scale.memory import predict_step
+from gaudi3_scale.memory.checkpointing import checkpoint_all
+from gaudi3_scale.models.build import build
+from gaudi3_scale.models.chunked import CHUNK_BYTES, chunks_for
+from gaudi3_scale.models.objectives import example, losses, training_loss
+
+GIB = 2**30
+
+
+def made(*settings: str) -> tuple[nn.Module, Any]:
+    config = load(None, ("model.sequence_length=32", *settings)).model
+    torch.manual_seed(5)
+    return build(config).train(), config
+
+
+def learnt(model: nn.Module, samples: torch.Tensor, chunks: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    model.zero_grad()
+    torch.manual_seed(6)  # for dropout
+    loss = training_loss(model, samples, chunks)
+    loss.backward()
+    return loss.detach(), [p.grad.clone() for p in model.parameters() if p.grad is not None]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("model.name=llama-tiny",),
+        ("model.name=llama-tiny", "model.config.tie_word_embeddings=true"),
+        ("model.name=llama-tiny", "model.lora.rank=4"),
+        ("model.name=mixtral-tiny",),
+        ("model.name=bert-tiny",),
+    ],
+    ids=["llama", "tied", "lora", "mixtral", "bert"],
+)
+def test_loss_and_gradients_are_those_of_the_whole(settings: tuple[str, ...]) -> None:
+    model, config = made(*settings)
+    samples = torch.randint(0, 200, example(config, 3).shape)
+    if samples.ndim == 3:
+        samples[:, 1, ::3] = -100  # not every token is guessed
+    whole, wanted = learnt(model, samples, 1)
+    chunked, found = learnt(model, samples, 7)  # which does not divide the 96 tokens
+    assert chunked.item() == pytest.approx(whole.item(), rel=1e-5)
+    assert len(found) == len(wanted) > 0
+    for ours, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5 * theirs.abs().max().item())
+    assert losses(model.eval(), samples, 7)[0].item() == pytest.approx(losses(model, samples, 1)[0].item(), rel=1e-5)
+
+
+def test_logits_that_are_changed_after_the_output_layer_are_computed_whole(tmp_path: Any) -> None:
+    from transformers import AutoConfig
+
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": 300, "head_dim": 8}
+    AutoConfig.for_model(
+        "gemma2", **sizes, num_attention_heads=2, num_key_value_heads=1, architectures=["Gemma2ForCausalLM"]
+    ).save_pretrained(tmp_path)
+    model, config = made(f"model.name={tmp_path}")
+    assert chunks_for(model, 64, 8) == 1
+    assert losses(model, example(config, 2), 8)[0].item() == losses(model, example(config, 2), 1)[0].item()
+
+
+def test_the_number_of_chunks_follows_from_the_size_of_the_logits() -> None:
+    model, _ = made("model.name=llama-tiny")
+    vocabulary = model.get_output_embeddings().weight.shape[0]
+    most = CHUNK_BYTES // 4 // vocabulary
+    assert [chunks_for(model, tokens) for tokens in (most, most + 1, 3 * most)] == [1, 2, 4]
+    assert [chunks_for(model, 100, wanted) for wanted in (1, 16, 1000)] == [1, 16, 100]
+
+
+def test_a_further_sample_of_llama_8b_at_8k_costs_a_quarter() -> None:
+    config = load(None, ("model.name=llama-3.1-8b", "model.sequence_length=8192", "train.precision=bf16-mixed")).model
+    model = build(config, device="meta").train()
+    checkpoint_all(model, "full")
+
+    autocast = partial(torch.autocast, "cpu", dtype=torch.bfloat16)
+    loss = partial(training_loss, chunks=16)
+    one, two = (
+        predict_step(model, loss, [example(config, batch, "meta")], optimizer=None, precision=autocast, accumulation=2)
+        for batch in (1, 2)
+    )
+    assert (two.peak - one.peak) / GIB <= 4.0  # 16.05 with the logits of all tokens at once
