@@ -66,7 +66,7 @@ def main() -> None:
         precision="bf16-mixed",
         max_steps=arguments.steps,
         max_epochs=-1,
-        callbacks=[checkpoint, InterruptionCallback(save=checkpoint.save), ThroughputCallback(directory=FOLDER)],
+        callbacks=[checkpoint, InterruptionCallback(save=checkpoint), ThroughputCallback(directory=FOLDER)],
         default_root_dir=FOLDER,
         enable_checkpointing=False,  # GaudiCheckpoint takes the place of Lightning's own
         enable_progress_bar=False,

@@ -27,7 +27,7 @@ def test_a_wrong_order_is_refused_at_the_start(tmp_path: Path, text: Path, monke
     """A checkpoint that is saved before its step is counted is one of the step before."""
     original = step_order.callbacks_of
     monkeypatch.setattr(
-        order, "callbacks_of", lambda *given: swapped(original(*given), "LossCallback", "GaudiCheckpoint")
+        step_order, "callbacks_of", lambda *given: swapped(original(*given), "LossCallback", "GaudiCheckpoint")
     )
     config = Config.model_validate(
         {

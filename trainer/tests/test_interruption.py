@@ -16,7 +16,7 @@ from zygote import Client, Started
 
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.interruption import Notice
-from gaudi3_scale.interruption.departure import depart
+from gaudi3_scale.interruption.last_checkpoint import save_last
 
 
 class Recorder:
@@ -78,10 +78,9 @@ def notice(left: float | None) -> Notice:
 def test_a_last_checkpoint_is_begun_only_if_there_is_time_for_it(
     saver: Recorder, left: float | None, saved: bool, words: str
 ) -> None:
-    departure = depart(saver, 23, alone, notice(left))
+    last = save_last(saver, 23, alone, notice(left))
     assert (
-        re.sub(r"(\d+)\.\d s are left", lambda m: f"{round(float(m[0].split()[0]))} s are left", departure.words)
-        == words
+        re.sub(r"(\d+)\.\d s are left", lambda m: f"{round(float(m[0].split()[0]))} s are left", last.reason) == words
     )
     assert saver.calls == ([("save", 23, True)] if saved else [])
 
@@ -95,9 +94,9 @@ def test_ranks_decide_by_the_least_time_and_the_slowest_disk() -> None:
         lambda mine: [7.0, mine],
     ]
     saver = Recorder(20, 0.1)
-    departure = depart(saver, 23, lambda value: answers.pop(0)(value), notice(60.0))
-    assert (departure.rank, departure.notice.reason, departure.saved) == (1, "AWS will terminate", False)
-    assert "7.0 s are left and a checkpoint takes 5.0 s" in departure.words
+    last = save_last(saver, 23, lambda value: answers.pop(0)(value), notice(60.0))
+    assert (last.rank, last.notice.reason, last.saved) == (1, "AWS will terminate", False)
+    assert "7.0 s are left and a checkpoint takes 5.0 s" in last.reason
     assert saver.calls == [] and answers == []
 
 
@@ -106,7 +105,7 @@ def test_a_save_that_fails_on_one_rank_fails_on_all() -> None:
         return [value, (False, TrainerError("The disk is full."))] if isinstance(value, tuple) else [value, value]
 
     with pytest.raises(TrainerError, match=r"^The disk is full\.$"):
-        depart(Recorder(20, 1.0), 23, gather, notice(60.0))
+        save_last(Recorder(20, 1.0), 23, gather, notice(60.0))
 
 
 @pytest.fixture(scope="module")

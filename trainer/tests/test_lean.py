@@ -106,7 +106,7 @@ def test_every_hook_sees_the_same(tmp_path: Path) -> None:
     for recorder, module, slimmed in zip(recorders, modules, (False, True), strict=True):
         one = trainer(tmp_path, recorder, pl.Callback())
         if slimmed:
-            lean.slim(one)
+            lean.quicken(one)
         one.fit(module, train_dataloaders=Batches())
         assert one.global_step == STEPS
     theirs, ours = recorders
@@ -127,7 +127,7 @@ def test_a_callback_added_later_is_called(tmp_path: Path) -> None:
                 trainer.callbacks.append(recorder)
 
     one = trainer(tmp_path, Late())
-    lean.slim(one)
+    lean.quicken(one)
     one.fit(Module(), train_dataloaders=Batches())
     assert recorder.calls[0][0] == "on_before_backward"
 
@@ -148,11 +148,11 @@ class Counting(Profiler):
 
 @pytest.mark.parametrize("slimmed", [False, True])
 def test_a_profiler_is_told_everything(tmp_path: Path, slimmed: bool) -> None:
-    lean.slim(trainer(tmp_path))  # some other trainer is slim: it must not matter
+    lean.quicken(trainer(tmp_path))  # some other trainer is quick: it must not matter
     profiler = Counting()
     one = trainer(tmp_path, Recorder(), profiler=profiler)
     if slimmed:
-        lean.slim(one)
+        lean.quicken(one)
     one.fit(Module(), train_dataloaders=Batches())
     assert profiler.started.count("[LightningModule]Module.optimizer_step") == STEPS
     assert profiler.started.count("[Callback]Recorder.on_train_batch_end") == 2 * STEPS
@@ -163,7 +163,7 @@ def test_another_lightning_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(
         InternalChangedError, match=r"_call_strategy_hook with \(trainer, hook_name, options\) in place"
     ):
-        lean.slim(trainer(tmp_path))
+        lean.quicken(trainer(tmp_path))
 
 
 def collections_inside(tmp_path: Path, *callbacks: pl.Callback) -> tuple[list[int], list[int]]:

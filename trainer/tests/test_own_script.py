@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from zygote import Client, Started
 
 from gaudi3_scale import GaudiAccelerator, job
 from gaudi3_scale.callbacks.status_callback import StatusCallback
-from gaudi3_scale.checkpoint import GaudiCheckpoint
+from gaudi3_scale.checkpoint import GaudiCheckpoint, Saver
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.integration.strategies import GaudiSingleStrategy, GaudiStrategy, HabanaDDPStrategy
-from gaudi3_scale.interruption import InterruptionCallback
+from gaudi3_scale.interruption import InterruptionCallback, Notice
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = ROOT / ".cache" / "hpu"
@@ -202,6 +203,45 @@ def test_the_job_says_whom_to_listen_to(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv(job.INTERRUPTION, "[1]")
     with pytest.raises(ConfigError, match=r"^GAUDI3_INTERRUPTION is '\[1\]': give the section `interruption`"):
         InterruptionCallback()
+
+
+class Notify(pl.Callback):
+    """Tells the process to leave while it makes step 5."""
+
+    def __init__(self, interruption: InterruptionCallback, seconds: float) -> None:
+        self._interruption = interruption
+        self._seconds = seconds
+
+    def on_train_batch_start(self, trainer: pl.Trainer, *arguments: Any) -> None:
+        if trainer.global_step == 4:
+            assert self._interruption._notices is not None
+            self._interruption._notices.tell(Notice("aws", "AWS will terminate", time.time() + self._seconds))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kept", "words"),
+    [
+        (500, 5, "AWS will terminate (rank 0): the checkpoint of step 5 is committed"),
+        (9, 4, " s are left and a checkpoint takes 60.0 s, so step 5 is not saved, and the job goes on from step 4"),
+    ],
+)
+def test_a_script_leaves_and_ends_with_the_checkpoints_that_the_job_would_have(
+    seconds: float, kept: int, words: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A last checkpoint only if there is time for it, and one after the last step though it is not due."""
+    monkeypatch.setattr(Saver, "estimate", lambda self: 60.0)
+    checkpoint = GaudiCheckpoint(every_n_steps=2)
+    interruption = InterruptionCallback(save=checkpoint.save)
+    with pytest.raises(SystemExit) as left:
+        fit(Line(), checkpoint, interruption, Notify(interruption, seconds), steps=7)
+    found = status(folder)
+    assert (left.value.code, found["state"], found["step"], found["checkpoint_step"]) == (75, "interrupted", 5, kept)
+    assert words in found["interruption"]
+    checkpoint = GaudiCheckpoint(every_n_steps=2)
+    fit(Line(), checkpoint, InterruptionCallback(save=checkpoint), steps=7)
+    found = status(folder)
+    expected = ("finished", 7, kept, 7)
+    assert tuple(found[key] for key in ("state", "step", "resumed_from_step", "checkpoint_step")) == expected
 
 
 class Example:

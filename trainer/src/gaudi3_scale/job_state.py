@@ -109,7 +109,6 @@ class JobState:
         self._state = state
 
     def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> dict[str, Any]:
-        """See `Contents`."""
         return self._about
 
     def restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
@@ -128,11 +127,9 @@ class JobState:
         """LanguageModule notes it on the device, with the gradient norm."""
 
     def require_finite(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> None:
-        """See `Contents`."""
         self._finite.require(trainer, module)
 
     def snapshot(self, trainer: pl.Trainer, module: pl.LightningModule, step: int) -> Snapshot:
-        """See `Contents`."""
         progress = self._run.progress
         tensors, training = capture_training(module.model, trainer.optimizers)
         return Snapshot(

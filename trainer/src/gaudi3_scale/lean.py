@@ -2,8 +2,8 @@
 
 What a step calls stays as it is, in the same order; what goes is around it: an idle profiler's contexts, texts for a
 log that is off, callbacks without the hook, the name of the running hook noted through `nn.Module`'s slow assignment,
-a signature inspected again for every batch. It concerns only trainers that were given to `slim`. What is reached into
-is checked first: another Lightning whose loop has changed is an error at the start, not a wrong step later.
+a signature inspected again for every batch. It concerns only trainers that were given to `quicken`. What is reached
+into is checked first: another Lightning whose loop has changed is an error at the start, not a wrong step later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HOOKS = "_gaudi3_scale_hooks"
 _CURRENT = CURRENT_HOOK.key
 
 
-def slim(trainer: pl.Trainer) -> None:
+def quicken(trainer: pl.Trainer) -> None:
     """To be called once on a new trainer."""
     if type(trainer.profiler) is PassThroughProfiler:
         trainer.profiler = SilentProfiler()
@@ -78,12 +78,10 @@ class CollectGarbage(pl.Callback):
             gc.collect()
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """As before."""
         if self._was_enabled:
             gc.enable()
 
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
-        """As before."""
         if self._was_enabled:
             gc.enable()
 
@@ -133,7 +131,7 @@ class _Hooks:
 
 
 def _quicken_calls() -> None:
-    """Put quick versions of Lightning's calls in front of its own, for slim trainers."""
+    """Put quick versions of Lightning's calls in front of its own, for those trainers."""
     CURRENT_HOOK.check()
     have_called(CALL_CALLBACKS, _quick_callbacks)
     have_called(CALL_MODULE, _quick_module)

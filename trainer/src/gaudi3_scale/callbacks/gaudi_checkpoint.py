@@ -85,7 +85,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         self._session: CheckpointSession | None = None
         self._last = -1
         self._seen = -1
-        self._told: tuple[Any, ...] = (None, None, None, 0)
+        self._published: tuple[Any, ...] = (None, None, None, 0)
         self.saver: Saver | None = None
         """The saver, while `fit` runs: `last_stall`, `committed`, `uploader`."""
 
@@ -109,7 +109,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         saver = session.open_saver(about)
         saver.bind(lambda step: state.snapshot(trainer, pl_module, step))
         self._session, self._state, self.saver = session, state, saver
-        self._told = (None, None, None, 0)
+        self._published = (None, None, None, 0)
         if session.checkpoint is not None:
             with self._watchdog.paused():
                 state.restore(trainer, pl_module, session.checkpoint, session.peers)
@@ -137,7 +137,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         """Save, if the optimizer made a step and it is one to save."""
         assert self.saver is not None and self._state is not None
         self.saver.poll()
-        self._tell(trainer)
+        self._publish(trainer)
         step = step_of(trainer)
         self._state.note(outputs, step if step != self._seen else step + 1)  # or the step is not done yet
         self._seen = step
@@ -169,9 +169,9 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         last.save(step_of(trainer), last=True)
         last.wait(None)
 
-    def at(self, trainer: pl.Trainer) -> LastSave:
-        """What saves the last state of this trainer's fit; see `interruption.departure`."""
-        return LastSave(self, trainer)
+    def at(self, trainer: pl.Trainer) -> LastOfFit:
+        """What saves the last state of this trainer's fit; see `interruption.last_checkpoint`."""
+        return LastOfFit(self, trainer)
 
     @property
     def newest(self) -> int | None:
@@ -222,25 +222,25 @@ class GaudiCheckpoint(Contributor, pl.Callback):
             saver.save(step, last)
         for listener in _listeners(trainer):
             listener.checkpoint_begun(saver)
-        self._tell(trainer)
+        self._publish(trainer)
         current().append(step, force=True)
 
-    def _tell(self, trainer: pl.Trainer) -> None:
+    def _publish(self, trainer: pl.Trainer) -> None:
         """Say what was committed, uploaded or failed since the last call."""
         saver = self.saver
         assert saver is not None
         uploader = saver.uploader
         uploads = (None, 0) if uploader is None else (uploader.uploaded, uploader.failures)
         now = (saver.committed, saver.error, *uploads)
-        if now != self._told:
-            self._told = now
+        if now != self._published:
+            self._published = now
             values = self.contribute()
             for listener in _listeners(trainer):
                 listener.checkpoint_changed(saver, values)
 
 
-class LastSave:
-    """The last checkpoint of a fit, for `interruption.departure`."""
+class LastOfFit:
+    """The last checkpoint of a fit, for `interruption.last_checkpoint`."""
 
     def __init__(self, checkpoint: GaudiCheckpoint, trainer: pl.Trainer) -> None:
         self._checkpoint = checkpoint
@@ -276,7 +276,7 @@ class LastSave:
     def _until(self, wait: Any, deadline: float | None) -> bool:
         with self._checkpoint._watchdog.paused():
             done: bool = wait(deadline)
-        self._checkpoint._tell(self._trainer)
+        self._checkpoint._publish(self._trainer)
         return done
 
 

@@ -19,7 +19,7 @@ from gaudi3_scale.callbacks.status_callback import Contributor, join, status_of
 from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.integration.trainer import step_of
 from gaudi3_scale.internals import without_signals
-from gaudi3_scale.interruption.departure import LastCheckpoint
+from gaudi3_scale.interruption.last_checkpoint import LastCheckpoint
 from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.interruption.notices import EXIT_CODE, Interrupted, Notices
 
@@ -46,7 +46,7 @@ class InterruptionCallback(Contributor, pl.Callback):
         self._given: Interruption | None = None
         self._notices: Notices | None = None
         self._interruption: Interruption | None = None
-        self._told = False
+        self._leaving = False
         self._reason: str | None = None
 
     @classmethod
@@ -83,7 +83,7 @@ class InterruptionCallback(Contributor, pl.Callback):
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         """Signals are the caller's again, unless the process is about to end: the launcher's SIGTERM may come yet."""
-        if self._notices is not None and not self._told:
+        if self._notices is not None and not self._leaving:
             self._notices.stop()
             self._notices = self._interruption = None
 
@@ -122,7 +122,7 @@ class InterruptionCallback(Contributor, pl.Callback):
 
     def _leave(self, trainer: pl.Trainer) -> None:
         assert self._interruption is not None
-        self._told = True
+        self._leaving = True
         saver: LastCheckpoint
         if self._checkpoint is not None and self._checkpoint.saver is not None:
             saver = self._checkpoint.at(trainer)

@@ -59,12 +59,10 @@ class FitState:
         self._new_epoch = False
 
     def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> dict[str, Any]:
-        """See `Contents`."""
         self._configured = hyperparameters.configured(trainer.optimizers, _schedulers(trainer))
         return {"world_size": peers.size, "module": type(module).__name__}
 
     def restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
-        """See `Contents`."""
         state = checkpoint.state()
         load(checkpoint, peers.patient, module, trainer.optimizers, state)
         saved = {"groups": state["training"]["groups"], "schedulers": state["schedulers"]}
@@ -99,17 +97,14 @@ class FitState:
         self._random = None
 
     def note(self, outputs: Any, step: int) -> None:
-        """See `Contents`."""
         if self._finite is not None:
             self._finite.note(outputs, step)
 
     def require_finite(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> None:
-        """See `Contents`."""
         if self._finite is not None:
             self._finite.require(trainer, peers)
 
     def snapshot(self, trainer: pl.Trainer, module: pl.LightningModule, step: int) -> Snapshot:
-        """See `Contents`."""
         tensors, training = capture(module, trainer.optimizers)
         return Snapshot(
             tensors=tensors,

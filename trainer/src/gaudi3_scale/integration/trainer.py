@@ -15,7 +15,7 @@ from gaudi3_scale.device import available, first_available
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.integration.accelerator import CLASSES, GaudiAccelerator
 from gaudi3_scale.integration.twins import check_module
-from gaudi3_scale.lean import slim
+from gaudi3_scale.lean import quicken
 from gaudi3_scale.precision import PRECISIONS, refusal
 
 STRATEGIES = ("gaudi_single", "habana_ddp", "habana_fsdp")
@@ -86,25 +86,21 @@ class GaudiTrainer(pl.Trainer):
         )
         self.steps_before = steps_before
         if quick:
-            slim(self)
+            quicken(self)
 
     def fit(self, model: Any, *arguments: Any, **named: Any) -> None:
-        """As Lightning's."""
         check_module(model)
         super().fit(model, *arguments, **named)
 
     def validate(self, model: Any = None, *arguments: Any, **named: Any) -> Any:
-        """As Lightning's."""
         check_module(model)
         return super().validate(model, *arguments, **named)
 
     def test(self, model: Any = None, *arguments: Any, **named: Any) -> Any:
-        """As Lightning's."""
         check_module(model)
         return super().test(model, *arguments, **named)
 
     def predict(self, model: Any = None, *arguments: Any, **named: Any) -> Any:
-        """As Lightning's."""
         check_module(model)
         return super().predict(model, *arguments, **named)
 

@@ -5,7 +5,7 @@
     signals.py     SIGTERM and SIGUSR1, heard even while the process waits for others
     metadata.py    what AWS, Google Cloud and Azure say of the node
     agreement.py   all ranks stop at the same step, though only one was told
-    departure.py   the last checkpoint, if there is time for it
+    last_checkpoint.py  the last checkpoint, if there is time for it
     leaving.py     all of it together, for a job and for callbacks/interruption_callback.py
 
 Nothing here imports torch before it is needed: notices are heard from the process's first moment on.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.interruption.agreement import Agreement
-from gaudi3_scale.interruption.departure import LastCheckpoint, depart
+from gaudi3_scale.interruption.last_checkpoint import LastCheckpoint, save_last
 from gaudi3_scale.interruption.notices import Interrupted, Notices
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Interruption:
     def stop(self, saver: LastCheckpoint, step: int) -> str:
         """Save the step that was just made if there is time; why the training ends. All ranks are there then."""
         self.leaving = True
-        reason = depart(saver, step, self._gather, self._notices.notice).words
+        reason = save_last(saver, step, self._gather, self._notices.notice).reason
         self._leave(reason)
         return reason
 

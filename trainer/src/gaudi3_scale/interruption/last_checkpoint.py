@@ -35,18 +35,18 @@ class LastCheckpoint(Protocol):
 
 
 @dataclass(frozen=True)
-class Departure:
-    """How a job left."""
+class LastSave:
+    """What became of the state at which a training stopped."""
 
     notice: Notice
     rank: int
     saved: bool
     """Is the step at which the job stopped in a committed checkpoint?"""
-    words: str
-    """The same in words, for the log and status.json."""
+    reason: str
+    """Why the job left and what became of that step, for the log and status.json."""
 
 
-def told(gather: Callable[[Any], list[Any]], notice: Notice | None) -> tuple[int, Notice]:
+def first_notice(gather: Callable[[Any], list[Any]], notice: Notice | None) -> tuple[int, Notice]:
     """The rank that was told first (the lowest of several) and its notice, with the earliest deadline of all."""
     # Clocks of nodes differ, spans of time do not.
     spoken = [(n, None if n is None else n.remaining()) for n in gather(notice)]
@@ -56,9 +56,9 @@ def told(gather: Callable[[Any], list[Any]], notice: Notice | None) -> tuple[int
     return rank, Notice(first.source, first.reason, None if left == float("inf") else time.time() + left)
 
 
-def depart(saver: LastCheckpoint, step: int, gather: Callable[[Any], list[Any]], notice: Notice | None) -> Departure:
+def save_last(saver: LastCheckpoint, step: int, gather: Callable[[Any], list[Any]], notice: Notice | None) -> LastSave:
     """Save what is not saved yet, if the deadline allows it; all ranks must call this, and decide alike."""
-    rank, first = told(gather, notice)
+    rank, first = first_notice(gather, notice)
     # What was begun before comes first: its end is what a new save would wait for.
     left = min(gather(first.remaining()))
     begun = _everyone(gather, lambda: saver.wait(_until(left)))
@@ -74,17 +74,17 @@ def depart(saver: LastCheckpoint, step: int, gather: Callable[[Any], list[Any]],
             takes = (
                 f"a checkpoint takes {max(estimates):.1f} s" if estimates else "an earlier checkpoint is not done yet"
             )
-            words = f"{left:.1f} s are left and {takes}, so step {step} is not saved, and the job goes on from {kept}"
-            return Departure(first, rank, False, f"{who}: {words}")
+            saved = f"{left:.1f} s are left and {takes}, so step {step} is not saved, and the job goes on from {kept}"
+            return LastSave(first, rank, False, f"{who}: {saved}")
         if step:
             saver.save(step, last=True)
     if _everyone(gather, lambda: saver.wait(_until(first.remaining()))):
-        words = f"the checkpoint of step {step} is committed" if step else "no step was made yet"
+        saved = f"the checkpoint of step {step} is committed" if step else "no step was made yet"
         if not _everyone(gather, lambda: saver.close(_until(first.remaining()))):
-            words += ", but its upload is not complete"
-        return Departure(first, rank, bool(step), f"{who}: {words}")
-    words = f"the checkpoint of step {step} was not durable in time, and the job goes on from the one before"
-    return Departure(first, rank, False, f"{who}: {words}")
+            saved += ", but its upload is not complete"
+        return LastSave(first, rank, bool(step), f"{who}: {saved}")
+    saved = f"the checkpoint of step {step} was not durable in time, and the job goes on from the one before"
+    return LastSave(first, rank, False, f"{who}: {saved}")
 
 
 def _everyone(gather: Callable[[Any], list[Any]], action: Callable[[], bool]) -> bool:
