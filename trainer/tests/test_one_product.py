@@ -155,3 +155,17 @@ def test_a_name_is_given_once() -> None:
     }
     shared = {name: homes for name, homes in classes().items() if len(homes) > 1 and "doctor" not in "".join(homes)}
     assert shared == {}
+
+
+def test_the_parts_of_a_job_are_given_its_run_and_not_ten_of_its_parts() -> None:
+    """At most five parameters; the settings of GaudiCheckpoint are those of the configuration, by name."""
+    long = []
+    for name in TREES:
+        if not name.startswith(("gaudi3_scale.callbacks.", "gaudi3_scale.fit", "gaudi3_scale.job_state")):
+            continue
+        for node in ast.walk(TREES[name]):
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("on_"):
+                given = [a.arg for a in (*node.args.args, *node.args.kwonlyargs) if a.arg not in ("self", "cls")]
+                if len(given) > 5:
+                    long.append(f"{name}.{node.name}: {given[0]}")
+    assert long == ["gaudi3_scale.callbacks.gaudi_checkpoint.__init__: dirpath"]
