@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from torch import Tensor, nn
@@ -13,6 +14,8 @@ Attention = Literal["auto", "sdpa", "eager", "flash"]
 ATTENTIONS: tuple[Attention, ...] = ("auto", "sdpa", "eager", "flash")
 FUSED = "gaudi_fused"
 """Name of our function in transformers' registries of attention and mask functions."""
+_KERNELS: dict[str, Callable[..., Any]] = {}
+"""By type of device."""
 
 
 def use_attention(model: nn.Module, wanted: Attention, device_type: str) -> str:
@@ -36,6 +39,8 @@ def use_attention(model: nn.Module, wanted: Attention, device_type: str) -> str:
     name = FUSED if wanted == "flash" else wanted
     if name == FUSED:
         _register()
+        assert kernel.call is not None
+        _KERNELS[device_type] = kernel.call  # looked up here once: an import within a block would break its graph
     for each in models:
         each.set_attn_implementation(name)
     after = f"{kernel.about}" if name == FUSED else name
@@ -70,8 +75,10 @@ def _attend(
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """As transformers calls it: q (B, H, T, D), k and v with perhaps fewer heads; gives (B, T, H, D)."""
-    kernel = fused_attention(query.device.type).call
-    assert kernel is not None, "chosen only where there is one"
+    kernel = _KERNELS.get(query.device.type)
+    if kernel is None:  # of a prediction, whose tensors are on another device than the training's
+        kernel = fused_attention(query.device.type).call
+        assert kernel is not None, "chosen only where there is one"
     causal = is_causal if is_causal is not None else getattr(module, "is_causal", True)
     causal = bool(causal) and attention_mask is None and query.shape[2] > 1
     out: Tensor = kernel(query, key, value, attention_mask, dropout, causal, scaling)
