@@ -60,8 +60,7 @@ def trained(rank: int, cases: list[list[str]]) -> list[tuple[list[float], list[i
     """Losses and graphs of each case, on two processes."""
     import torch._dynamo
 
-    from gaudi3_scale.accelerator import build_trainer
-    from gaudi3_scale.distributed import Topology
+    from gaudi3_scale import GaudiTrainer
     from gaudi3_scale.models.module import LanguageModule
 
     os.environ.update(RANK=f"{rank}", LOCAL_RANK=f"{rank}", WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", GROUP_RANK="0")
@@ -74,7 +73,19 @@ def trained(rank: int, cases: list[list[str]]) -> list[tuple[list[float], list[i
         device, steps = Device("cpu", rank, "gloo"), Steps()
         torch.manual_seed(config.train.seed)
         module = LanguageModule(config, device)
-        build_trainer(config, device, Topology.from_environment(), STEPS, [steps]).fit(module, Batches(rank))
+        trainer = GaudiTrainer(
+            "cpu",
+            strategy="habana_fsdp" if config.train.strategy == "habana_fsdp" else "habana_ddp",
+            devices=2,
+            max_steps=STEPS,
+            callbacks=[steps],
+            use_distributed_sampler=False,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        trainer.fit(module, Batches(rank))
         seen.append((steps.losses, steps.graphs))
     return seen
 
