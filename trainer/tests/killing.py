@@ -46,26 +46,43 @@ SETTINGS = (
 )
 
 
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGUSR1)
+TARGETS = ("one rank", "all ranks", "launcher")
+KINDS: dict[str, tuple[str, ...]] = {
+    "plain": (),
+    "compiled": ("train.mode=compile", "train.compile_backend=aot_eager"),
+    "LoRA": ("model.lora.rank=2",),
+    "HSDP": ("train.strategy=habana_fsdp", "train.replicas=2"),
+}
+"""Settings of a kind of job beyond `SETTINGS`."""
+PROCESSES = {"HSDP": 4}
+"""Of the other kinds there are two."""
+
+
 @dataclass(frozen=True)
 class Case:
-    """What is done to a job of two processes."""
+    """What is done to a job."""
 
     number: signal.Signals
     target: str
     phase: str
+    kind: str = "plain"
 
     @property
     def name(self) -> str:
         """For pytest and the table."""
-        return f"{self.number.name}-{self.target}-{self.phase}".replace(" ", "-")
+        kind = "" if self.kind == "plain" else f"-{self.kind}"
+        return f"{self.number.name}-{self.target}-{self.phase}{kind}".replace(" ", "-")
 
 
-CASES = [
-    Case(number, target, phase)
-    for phase in PAUSE_STEP
-    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGUSR1)
-    for target in ("one rank", "all ranks", "launcher")
+PLAIN = [Case(number, target, phase) for phase in PAUSE_STEP for number in SIGNALS for target in TARGETS]
+# One case for each phase of each other kind, so that every signal, to every target, comes to each kind.
+OTHERS = [
+    Case(SIGNALS[(row + column) % 3], TARGETS[(row + row // 3 + column) % 3], phase, kind)
+    for column, kind in enumerate(list(KINDS)[1:])
+    for row, phase in enumerate(PAUSE_STEP)
 ]
+CASES = PLAIN + OTHERS
 
 
 @dataclass(frozen=True)
@@ -83,12 +100,13 @@ class Outcome:
 
 
 class KilledJob:
-    """A job of two processes on one node, under the real launcher."""
+    """A job of several processes on one node, under the real launcher."""
 
-    def __init__(self, client: Client, folder: Path, text: Path, *settings: str) -> None:
+    def __init__(self, client: Client, folder: Path, text: Path, *settings: str, kind: str = "plain") -> None:
         self.client = client
         self.folder = folder
-        self.settings = (*SETTINGS, f"data.source={text}", f"output_dir={folder / 'out'}", *settings)
+        self.processes = PROCESSES.get(kind, 2)
+        self.settings = (*SETTINGS, *KINDS[kind], f"data.source={text}", f"output_dir={folder / 'out'}", *settings)
         folder.mkdir(parents=True)
         self._starts = 0
 
@@ -96,8 +114,16 @@ class KilledJob:
         """Start the launcher."""
         self._starts += 1
         port = free_port()
-        arguments = [f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-backend=c10d", "--rdzv-id=test", "--nproc-per-node=2"]
-        arguments += ["--monitor-interval=0.1", *launcher, "--no-python", "gaudi3-train", "fit", *self.settings]
+        arguments = [f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-backend=c10d", "--rdzv-id=test"]
+        arguments += [
+            f"--nproc-per-node={self.processes}",
+            "--monitor-interval=0.1",
+            *launcher,
+            "--no-python",
+            "gaudi3-train",
+            "fit",
+            *self.settings,
+        ]
         log = self.folder / f"log-{self._starts}"
         return self.client.start("launch", arguments, environment or {}, log)
 
@@ -138,7 +164,7 @@ class KilledJob:
         """Run into the phase, send the signal, and watch the job go; raises if it does not."""
         ranks = ["0"] if case.phase in ("save", "upload", "evaluation") else ["1"]
         if case.target == "all ranks" and ranks != ["0"]:
-            ranks = ["0", "1"]
+            ranks = [str(rank) for rank in range(self.processes)]
         environment = {
             "PAUSE_IN": str(self.folder),
             "PAUSE_PHASE": case.phase,
@@ -150,7 +176,7 @@ class KilledJob:
         due = (PAUSE_STEP[case.phase] - (case.phase == "save")) // EVERY * EVERY
         _wait(lambda: due == 0 or due in self.steps(), 60, started)  # it is written in the background
         alive = workers(started.pid)
-        assert len(alive) == 2
+        assert len(alive) == self.processes
         victims = {"one rank": [alive[int(ranks[-1])]], "all ranks": alive, "launcher": [started.pid]}[case.target]
         before = self.steps()
         began = time.monotonic()
@@ -189,6 +215,7 @@ def row(case: Case, seen: Outcome, resumed: int) -> dict[str, str]:
     """A case that held, for the table."""
     ending = f"exit {seen.code}" if seen.code >= 0 else "killed"
     return {
+        "job": case.kind,
         "phase": case.phase,
         "signal": case.number.name,
         "to": case.target,
@@ -199,9 +226,10 @@ def row(case: Case, seen: Outcome, resumed: int) -> dict[str, str]:
     }
 
 
-COLUMNS = ("phase", "signal", "to", "ending", "before", "resumed", "seconds")
+COLUMNS = ("job", "phase", "signal", "to", "ending", "before", "resumed", "seconds")
 TEXT = f"""
-A job of two processes (gloo, CPU) under `gaudi3_scale.launch` trains {STEPS} steps of two micro-batches, saves every
+A job of two processes (gloo, CPU) under `gaudi3_scale.launch`, or of four where *job* is HSDP (two copies, each split
+over two processes), trains {STEPS} steps of two micro-batches, saves every
 {EVERY} steps and evaluates every {EVALUATE}. One or both processes are held in the named phase, the signal is sent,
 the phase goes on. Then the job is started again and runs to its end.
 
