@@ -35,7 +35,13 @@ class ModelConfig(Section):
     )
     weights: Literal["auto", "random"] = Field("auto", description="auto = those of the folder, if it has any")
     deferred: bool = Field(
-        False, description="draw random weights in parts, under habana_fsdp: for models larger than a node's memory"
+        False,
+        description="read or draw the weights in parts, under habana_fsdp: for models larger than a node's memory",
+    )
+    frozen_dtype: Literal["auto", "float32", "bfloat16"] = Field(
+        "auto",
+        description="type of the weights that LoRA leaves as they are; auto = bfloat16, with train.precision 32-true "
+        "float32",
     )
     config: dict[str, Any] = Field(
         default={}, description="changes to the configuration of a published shape or folder, in its own names"

@@ -63,6 +63,9 @@ class GaudiStrategy:
         check_numbers_once(self.gaudi_device)
         if dist.is_available() and dist.is_initialized():
             check_all_reduce(self.gaudi_device)
+        module = self.lightning_module  # type: ignore[attr-defined]
+        if hasattr(module, "materialise"):  # a deferred model, which is sharded by now if it is to be
+            module.materialise(root)
         super().setup(trainer)  # type: ignore[misc]
 
     def _step_boundary(self) -> None:
@@ -201,8 +204,6 @@ class HabanaFSDP(_Distributed):
                 split_matrices(module, across)
             shard(module, self.sharding_mesh, half, self.reshard_after_forward)
             module.configure_model = _done
-            if hasattr(module, "materialise"):
-                module.materialise(self.root_device)  # type: ignore[attr-defined]
         self._parts = sharded_parts(module)
         super().setup(trainer)
 

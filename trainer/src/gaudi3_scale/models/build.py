@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from gaudi3_scale.config import ModelConfig
+from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.shapes import SHAPES
 
@@ -62,29 +62,57 @@ def is_masked(found: Any) -> bool:
     )
 
 
-def build(config: ModelConfig, device: str | None = None, weights: bool = True) -> nn.Module:
+def build(
+    config: ModelConfig,
+    device: str | None = None,
+    weights: bool = True,
+    adapters: bool = True,
+    frozen: torch.dtype = torch.float32,
+) -> nn.Module:
     """The model in float32, with LoRA's adapters if they are wanted.
 
     Random weights come from torch's global generator, so that every rank that seeded it alike has the same. `device`
     "meta" gives shapes without storage. Without `weights` a folder's are not read: they are about to be overwritten.
+    Those that adapters leave as they are, are read all the same, and are of the type `frozen`. Without `adapters` the
+    model is the one that they would be added to.
     """
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
     found = architecture(config)
     auto: Any = AutoModelForMaskedLM if is_masked(found) else AutoModelForCausalLM
-    local = weights and device is None and config.weights == "auto" and has_weights(config)
-    if local:
-        model = _with_weights(auto, config, found)
-    elif device is None:
-        model = auto.from_config(found, dtype=torch.float32)
-    else:
+    dtype = frozen if config.lora.rank else torch.float32
+    if device is not None:
         with torch.device(device):
-            model = auto.from_config(found, dtype=torch.float32)
-    if config.lora.rank:
-        from gaudi3_scale.models.lora import add_adapters
+            model = auto.from_config(found, dtype=dtype)
+    elif (weights or config.lora.rank) and has_weights(config):
+        model = _with_weights(auto, config, found, dtype)
+    else:
+        model = auto.from_config(found, dtype=torch.float32)
+        for parameter in model.parameters():  # drawn in float32: the same numbers for any type
+            parameter.data = parameter.data.to(dtype)
+    return add_lora(model, config) if adapters else cast("nn.Module", model)
 
-        model = add_adapters(model, config)
-    return cast("nn.Module", model)
+
+def add_lora(model: nn.Module, config: ModelConfig) -> nn.Module:
+    """The model with adapters, if the configuration has any."""
+    if not config.lora.rank:
+        return model
+    from gaudi3_scale.models.lora import add_adapters
+
+    return cast("nn.Module", add_adapters(model, config))
+
+
+def frozen_dtype(config: Config) -> torch.dtype:
+    """Type of the weights that adapters leave as they are."""
+    wanted = config.model.frozen_dtype
+    if wanted == "auto":
+        wanted = "float32" if config.train.precision == "32-true" else "bfloat16"
+    return torch.bfloat16 if wanted == "bfloat16" else torch.float32
+
+
+def has_frozen_folder(config: ModelConfig) -> bool:
+    """Are there weights that stay as a folder has them? Checkpoints leave these out."""
+    return config.lora.rank > 0 and has_weights(config)
 
 
 def has_weights(config: ModelConfig) -> bool:
@@ -102,7 +130,7 @@ def has_weights(config: ModelConfig) -> bool:
     return False
 
 
-def _with_weights(auto: Any, config: ModelConfig, found: Any) -> Any:
+def _with_weights(auto: Any, config: ModelConfig, found: Any, dtype: torch.dtype) -> Any:
     quiet_bars()
     try:
         model, report = auto.from_pretrained(
@@ -110,7 +138,7 @@ def _with_weights(auto: Any, config: ModelConfig, found: Any) -> Any:
             config=found,
             local_files_only=True,
             use_safetensors=True,
-            dtype=torch.float32,
+            dtype=dtype,
             output_loading_info=True,
         )
     except (RuntimeError, OSError, ValueError) as error:

@@ -14,7 +14,7 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.finite import FiniteSteps, gradient_norm
 from gaudi3_scale.models.blocks import compile_blocks
-from gaudi3_scale.models.build import build
+from gaudi3_scale.models.build import build, frozen_dtype
 from gaudi3_scale.models.materialise import build_deferred, materialise
 from gaudi3_scale.models.objectives import losses, training_loss
 from gaudi3_scale.optimizer import build_optimizer, learning_rate_scale
@@ -26,7 +26,11 @@ class LanguageModule(pl.LightningModule):
     def __init__(self, config: Config, device: Device, weights: bool = True) -> None:
         """Build the model; without `weights` a folder's are not read, as a checkpoint's come instead."""
         super().__init__()
-        self.model = build_deferred(config) if config.model.deferred else build(config.model, weights=weights)
+        self._weights: Any = None
+        if config.model.deferred:
+            self.model, self._weights = build_deferred(config, weights)
+        else:
+            self.model = build(config.model, weights=weights, frozen=frozen_dtype(config))
         self.model.train()
         self.loss_chunks = config.memory.loss_chunks
         loss = partial(training_loss, chunks=self.loss_chunks)
@@ -51,7 +55,8 @@ class LanguageModule(pl.LightningModule):
     def materialise(self, device: torch.device) -> None:
         """Once sharded: give a deferred model its weights; nothing for any other."""
         if next(self.model.parameters()).is_meta:
-            materialise(self.model, self._config.seed, device)
+            materialise(self.model, self._config.seed, device, self._weights)
+            self._weights = None
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
         """Loss of one micro-batch."""
