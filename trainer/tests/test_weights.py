@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -13,16 +12,14 @@ import ranks
 import torch
 from conftest import Job, assert_same
 from safetensors.torch import load_file, save_file
-from test_export import job, losses, set_back
+from test_export import job, losses
 
 from gaudi3_scale.config import ModelConfig, load
 from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.fit import fit
 from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build
-from gaudi3_scale.models.export import export
-from gaudi3_scale.models.materialise import build_deferred, clean, materialise
+from gaudi3_scale.models.materialise import build_deferred, materialise
 from gaudi3_scale.models.module import LanguageModule
 
 TIED = {"tie_word_embeddings": True}
@@ -155,7 +152,8 @@ def test_weights_that_do_not_fit_are_refused_in_a_sentence(tmp_path: Path) -> No
     remedy = ": mend the folder, take back what model.config changes, or set model.weights to random."
     tensors = load_file(folder / "model.safetensors")
     assert refusal(folder, "model.config={vocab_size: 512}") == (
-        f"The weights in {str(folder)!r} have 'lm_head.weight' as [256, 64], and the configured shape is [512, 64]{remedy}"
+        f"The weights in {str(folder)!r} have 'lm_head.weight' as [256, 64], and the configured shape is [512, 64]"
+        f"{remedy}"
     )
     assert refusal(folder, "model.config={num_hidden_layers: 3}") == (
         f"The weights in {str(folder)!r} lack 'model.layers.2.input_layernorm.weight' and 8 more in the configured "

@@ -8,12 +8,14 @@ import torch
 
 from gaudi3_scale.callbacks.finite_check import FiniteCheck
 from gaudi3_scale.checkpoint.fetch import load
+from gaudi3_scale.checkpoint.frozen import frozen_identity
 from gaudi3_scale.checkpoint.hyperparameters import advance
 from gaudi3_scale.checkpoint.restore import capture as capture_training
 from gaudi3_scale.checkpoint.saver import Snapshot
 from gaudi3_scale.checkpoint.store import Checkpoint
 from gaudi3_scale.data.shards import Corpus, identity
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.build import has_frozen_folder, is_same_model, with_defaults
 from gaudi3_scale.randomness import capture as capture_random
 from gaudi3_scale.run import Run
 
@@ -58,13 +60,14 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
     Raises ConfigError if it is of another model.
     """
     manifest, progress, say = checkpoint.manifest.about, run.progress, run.console.say
-    if manifest["model"] != about["model"]:
+    if not is_same_model(manifest["model"], about["model"]):
         raise ConfigError(
             f"The checkpoint {checkpoint.path} is of a model with other sizes than the configuration's: "
             "use another output_dir, or the sizes it was written with."
         )
     _say_hyperparameters(run, manifest.get("hyperparameters", {}), about["hyperparameters"])
-    others = [name for name, value in about.items() if name != "hyperparameters" and manifest.get(name) != value]
+    then = {**manifest, "model": with_defaults(manifest["model"])}
+    others = [name for name, value in about.items() if name != "hyperparameters" and then.get(name) != value]
     if others:
         say(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
     state = checkpoint.state()
@@ -107,8 +110,11 @@ class JobState:
         self._finite = finite
         self._about = about
         self._state = state
+        self._frozen: str | None = None
 
     def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> dict[str, Any]:
+        if has_frozen_folder(self._run.config.model):
+            self._frozen = frozen_identity(module.model)
         return self._about
 
     def restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
@@ -131,7 +137,7 @@ class JobState:
 
     def snapshot(self, trainer: pl.Trainer, module: pl.LightningModule, step: int) -> Snapshot:
         progress = self._run.progress
-        tensors, training = capture_training(module.model, trainer.optimizers)
+        tensors, training = capture_training(module.model, trainer.optimizers, self._frozen)
         return Snapshot(
             tensors=tensors,
             training=training,

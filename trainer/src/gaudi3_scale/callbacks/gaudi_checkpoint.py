@@ -54,6 +54,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         adopt: bool = False,
         check_finite: bool = True,
         signing_key_file: str | Path | None = None,
+        save_frozen: bool = True,
     ) -> None:
         """As in the section `checkpoint` of `gaudi3-train config`.
 
@@ -63,6 +64,9 @@ class GaudiCheckpoint(Contributor, pl.Callback):
 
         `check_finite` ends the fit with a NotFiniteError on all ranks, before a checkpoint is begun, if a loss since
         the one before, the weights that are trained or the optimizers' state are NaN or infinite.
+
+        `save_frozen` False leaves out the parameters whose `requires_grad` is False when the fit begins, as those of a
+        base under adapters: the module has to come with them, and with others the checkpoint is refused.
         """
         self._directory = Path(dirpath or (jobs.directory() or Path()) / "checkpoints").absolute()
         self._settings = CheckpointConfig(
@@ -79,6 +83,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         )
         self._resume = resume
         self._check_finite = check_finite
+        self._save_frozen = save_frozen
         self._given: tuple[CheckpointSession, Contents] | None = None
         self._watchdog = Watchdog.off()
         self._state: Contents | None = None
@@ -206,7 +211,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         self._directory.mkdir(parents=True, exist_ok=True)
         session = CheckpointSession(self._directory, self._directory, self._settings, TIMEOUT, say)
         session.find(self._settings.job or "", resume=self._resume is not None and trainer.ckpt_path is None)
-        return session, FitState(self._check_finite, say)
+        return session, FitState(self._check_finite, say, self._save_frozen)
 
     @accounted(CHECKPOINT)
     def _begin(self, trainer: pl.Trainer, step: int, last: bool) -> None:

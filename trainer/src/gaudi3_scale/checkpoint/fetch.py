@@ -13,13 +13,14 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner
 from torch.futures import Future
 
+from gaudi3_scale.checkpoint.frozen import frozen_identity
 from gaudi3_scale.checkpoint.manifest import MANIFEST, DamagedCheckpointError
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.reading import VerifiedReader
-from gaudi3_scale.checkpoint.restore import TrainingState
+from gaudi3_scale.checkpoint.restore import FROZEN, TrainingState
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.tensors import read_tensors
-from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.files import write_atomically
 
 
@@ -108,7 +109,13 @@ def _load(
     saved = {*reader.read_metadata().state_dict_metadata, *plain}
     if not optimizers:
         saved = {name for name in saved if name.startswith("model.")}
-    training = TrainingState(model, optimizers)
+    frozen = state["training"].get(FROZEN)
+    if frozen is not None and frozen != frozen_identity(model):
+        raise ConfigError(
+            f"The checkpoint {checkpoint.path} holds only what was trained beside other frozen weights than this "
+            "model's: give the base that it was trained with, or another output_dir."
+        )
+    training = TrainingState(model, optimizers, with_frozen=frozen is None)
     tensors = training.select(saved, str(checkpoint.path))
     read_tensors({name: tensor for name, tensor in tensors.items() if name not in plain}, reader, peers.group)
     with torch.no_grad():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gaudi3_scale.checkpoint import hyperparameters
 from gaudi3_scale.checkpoint.fetch import load
+from gaudi3_scale.checkpoint.frozen import frozen_identity
 from gaudi3_scale.checkpoint.manifest import STATE
 from gaudi3_scale.checkpoint.restore import capture
 from gaudi3_scale.checkpoint.saver import Snapshot
@@ -51,7 +52,9 @@ class Contents(Protocol):
 class FitState:
     """Model, optimizers, schedules, the loops' counters, the other callbacks, and every rank's random state."""
 
-    def __init__(self, check_finite: bool, say: Callable[[str], None]) -> None:
+    def __init__(self, check_finite: bool, say: Callable[[str], None], save_frozen: bool = True) -> None:
+        self._save_frozen = save_frozen
+        self._frozen: str | None = None
         self._finite = FiniteLosses() if check_finite else None
         self._say = say
         self._configured: dict[str, Any] = {}
@@ -60,6 +63,7 @@ class FitState:
 
     def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> dict[str, Any]:
         self._configured = hyperparameters.configured(trainer.optimizers, _schedulers(trainer))
+        self._frozen = None if self._save_frozen else frozen_identity(module)
         return {"world_size": peers.size, "module": type(module).__name__}
 
     def restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
@@ -105,7 +109,7 @@ class FitState:
             self._finite.require(trainer, peers)
 
     def snapshot(self, trainer: pl.Trainer, module: pl.LightningModule, step: int) -> Snapshot:
-        tensors, training = capture(module, trainer.optimizers)
+        tensors, training = capture(module, trainer.optimizers, self._frozen)
         return Snapshot(
             tensors=tensors,
             training=training,

@@ -9,8 +9,11 @@ import torch
 from torch import nn
 from torch.distributed.checkpoint import state_dict as names
 
+from gaudi3_scale.checkpoint.frozen import frozen_names
 from gaudi3_scale.errors import ConfigError
 
+FROZEN = "frozen"
+"""Where a checkpoint without the frozen parameters has their identity."""
 Tensors = dict[str, torch.Tensor]
 
 
@@ -21,15 +24,20 @@ class TrainingState:
     checkpoint does not depend on them. Reading into `tensors` restores the training; `apply` does the rest.
     """
 
-    def __init__(self, model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]) -> None:
-        """An optimizer that made no step yet gets its state, as zeros."""
+    def __init__(self, model: nn.Module, optimizers: Sequence[torch.optim.Optimizer], with_frozen: bool = True) -> None:
+        """An optimizer that made no step yet gets its state, as zeros.
+
+        Without `with_frozen` the model's parameters that have no gradient are left alone.
+        """
+        left = set() if with_frozen else frozen_names(model)
         self.tensors: Tensors = {}
         self._optimizers = optimizers
         self._groups: list[list[dict[str, Any]]] = []
         values: list[dict[str, dict[str, Any]]] = []
         extra: dict[str, Any] = {}
         for name, value in names.get_model_state_dict(model).items():
-            self._put(extra, name, f"model.{name}", value)
+            if name not in left:
+                self._put(extra, name, f"model.{name}", value)
         for number, optimizer in enumerate(optimizers):
             state: dict[str, Any] = dict(names.get_optimizer_state_dict(model, optimizer))
             mine: dict[str, dict[str, Any]] = {}
@@ -87,7 +95,12 @@ class TrainingState:
                 optimizer.state[by_name[name]].update(parts)
 
 
-def capture(model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]) -> tuple[Tensors, dict[str, Any]]:
-    """What a checkpoint has of them: the live tensors, and what is no tensor."""
-    state = TrainingState(model, optimizers)
-    return state.tensors, state.rest
+def capture(
+    model: nn.Module, optimizers: Sequence[torch.optim.Optimizer], frozen: str | None = None
+) -> tuple[Tensors, dict[str, Any]]:
+    """What a checkpoint has of them: the live tensors, and what is no tensor.
+
+    With `frozen`, the identity of the parameters that are not trained, these are left out.
+    """
+    state = TrainingState(model, optimizers, with_frozen=frozen is None)
+    return state.tensors, state.rest if frozen is None else {**state.rest, FROZEN: frozen}

@@ -55,7 +55,7 @@ def _load(model: nn.Module, plan: WeightsPlan) -> set[str]:
 
 
 def build_deferred(config: Config, weights: bool = True) -> tuple[nn.Module, WeightsPlan | None]:
-    """A job's model as shapes only, and the plan of a folder's weights; ConfigError where it could not be given weights.
+    """A job's model as shapes only, and where its weights come from; ConfigError if they cannot be read in parts.
 
     Without `weights` those of a folder are not read, unless they stay as they are beside adapters.
     """

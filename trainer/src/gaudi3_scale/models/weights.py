@@ -5,8 +5,8 @@
     model.to_empty(device=...)
     read_weights(tensors, plan)             # each process reads its part of each tensor
 
-torch.distributed.checkpoint decides which part of a tensor a process holds, for any mesh, and safetensors reads that part
-from the disk. Where the folder has a tensor in another form than the model (a matrix per expert, for example),
+torch.distributed.checkpoint decides which part of a tensor a process holds, for any mesh, and safetensors reads that
+part from the disk. Where the folder has a tensor in another form than the model (a matrix per expert, for example),
 transformers' own conversion is run on the tensors that it takes, and on no others: that is the buffer of a process.
 """
 
@@ -207,7 +207,7 @@ class FolderReader(StorageReader):
 
 
 def _getter(file: Any, stored: str) -> Callable[[], torch.Tensor]:
-    return lambda: file.get_tensor(stored)  # type: ignore[no-any-return]
+    return lambda: file.get_tensor(stored)
 
 
 def _match(model: Any, files: dict[str, Path]) -> dict[str, Source]:
