@@ -110,11 +110,17 @@ def export(
     merge: Annotated[bool, typer.Option("--merge", help="Add LoRA's adapters to the weights.")] = False,
     bfloat16: Annotated[bool, typer.Option("--bfloat16", help="Halve the weights' width.")] = False,
 ) -> None:
-    """Write a checkpoint's model and tokenizer as transformers reads them: config.json and safetensors."""
+    """Write a checkpoint's model and tokenizer as transformers reads them: config.json and safetensors.
+
+    Where the checkpoint is spread over nodes, run it on all of them under the launcher: the first one writes.
+    """
     settings = load(config, overrides or ())
     from gaudi3_scale.models.export import export as write
 
-    done, tokens = write(settings, to, step, merge, "bfloat16" if bfloat16 else "float32")
+    written = write(settings, to, step, merge, "bfloat16" if bfloat16 else "float32")
+    if written is None:  # the first process says it
+        return
+    done, tokens = written
     typer.echo(f"step {done} in {to}" + ("" if tokens else ", without a tokenizer: its data is not here any more"))
 
 

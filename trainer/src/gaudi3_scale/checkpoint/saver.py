@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import errno
+import socket
 import threading
 import time
 import uuid
@@ -134,8 +135,8 @@ class Saver:
         layout: Layout = "sharded" if is_sharded(snapshot.tensors) else "replicated"
         failure = self._begin(step)
         idle = self.uploader is None or last or self.uploader.idle
-        answers = self.peers.gather((snapshot.rank, failure, idle))
-        failures = [theirs for _, theirs, _ in answers if theirs is not None]
+        answers = self.peers.gather((snapshot.rank, failure, idle, socket.gethostname()))
+        failures = [theirs for _, theirs, _, _ in answers if theirs is not None]
         if failures:
             if self.peers.writer:
                 self.store.abandon(self.store.building(step, self._run))
@@ -154,8 +155,13 @@ class Saver:
                 layout=layout,
                 building=self.store.building(step, self._run),
                 tensors={name: tensor for name, tensor in staged.items() if name not in plain},
-                state={**shared, "plain": plain, "ranks": [rank for rank, _, _ in answers]},
-                upload=all(idle for _, _, idle in answers),
+                state={
+                    **shared,
+                    "plain": plain,
+                    "ranks": [rank for rank, _, _, _ in answers],
+                    "hosts": [host for _, _, _, host in answers],
+                },
+                upload=all(idle for _, _, idle, _ in answers),
                 began=began,
             )
             self._thread = threading.Thread(target=self._work, args=(job,), name=f"checkpoint-{step}", daemon=True)

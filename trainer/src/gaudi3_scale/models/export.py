@@ -4,34 +4,85 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
+from gaudi3_scale.checkpoint.collect import Wanted, collect
 from gaudi3_scale.checkpoint.fetch import load
-from gaudi3_scale.checkpoint.manifest import DamagedCheckpointError
+from gaudi3_scale.checkpoint.job import key_of
 from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.signing import Signer
+from gaudi3_scale.checkpoint.target import open_target
 from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.data.job import directory
 from gaudi3_scale.data.shards import TOKENIZER, Corpus, identity, read_index
+from gaudi3_scale.distributed import Topology, fresh_store
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.build import build, quiet_bars
 
 Precision = Literal["float32", "bfloat16", "float16"]
 
 
-def export(config: Config, to: Path, step: int | None, merge: bool, precision: Precision) -> tuple[int, bool]:
+def export(config: Config, to: Path, step: int | None, merge: bool, precision: Precision) -> tuple[int, bool] | None:
     """Write a checkpoint's model; its step, and whether a tokenizer is with it.
 
     The newest whole checkpoint is taken unless a step is given. The model is the one that the checkpoint was written
     with. Of a model with adapters only they are written, unless they are to be merged.
+
+    Under the launcher the files of all nodes are brought to the first process, which writes the folder; None for the
+    others. Files that no node has come from `checkpoint.target`.
     """
+    quiet_bars()
+    collected = to.with_name(f".{to.name}.{os.getpid()}.checkpoint")
+    try:
+        with _processes(config) as peers:
+            busy = peers.gather(to.exists() and (not to.is_dir() or any(to.iterdir())))[0]
+            if busy:
+                raise ConfigError(f"{to} is there and not empty: give the path of a folder to make.")
+            checkpoint = _checkpoint(config, peers, step, collected)
+        # The other processes have ended by now, however long this takes.
+        return None if checkpoint is None else _write(config, checkpoint, to, merge, precision)
+    finally:
+        shutil.rmtree(collected, ignore_errors=True)
+
+
+@contextmanager
+def _processes(config: Config) -> Iterator[Peers]:
+    """All processes under the launcher, or this one."""
+    import torch.distributed as dist
+
+    topology = Topology.from_environment()
+    if topology.world_size == 1:
+        yield Peers.single()
+        return
+    timeout = timedelta(seconds=config.train.first_timeout)
+    store = fresh_store(topology.rank, topology.world_size, timeout)
+    dist.init_process_group("gloo", store=store, rank=topology.rank, world_size=topology.world_size, timeout=timeout)
+    try:
+        config.output_dir.mkdir(parents=True, exist_ok=True)
+        yield Peers.meet(config.output_dir, config.train.first_timeout).patient
+    finally:
+        dist.destroy_process_group()
+
+
+def _checkpoint(config: Config, peers: Peers, step: int | None, to: Path) -> Checkpoint | None:
+    store = CheckpointStore(config.output_dir / "checkpoints", config.checkpoint.keep, partial(print, file=sys.stderr))
+    settings = config.checkpoint
+    if settings.signing_key_file is not None:
+        store.signer = Signer.load(settings.signing_key_file)
+    target = open_target(settings.target, settings.endpoint_url) if settings.target else None
+    return collect(peers, store, Wanted(step, key_of(config)), target, to)
+
+
+def _write(config: Config, checkpoint: Checkpoint, to: Path, merge: bool, precision: Precision) -> tuple[int, bool]:
     import torch
 
-    if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise ConfigError(f"{to} is there and not empty: give the path of a folder to make.")
-    quiet_bars()
-    checkpoint = _checkpoint(config, step)
     about = checkpoint.manifest.about
     model_config = ModelConfig.model_validate(about["model"])
     model: Any = build(model_config, weights=False)
@@ -55,22 +106,6 @@ def export(config: Config, to: Path, step: int | None, merge: bool, precision: P
     finally:
         shutil.rmtree(building, ignore_errors=True)
     return checkpoint.step, corpus is not None
-
-
-def _checkpoint(config: Config, step: int | None) -> Checkpoint:
-    store = CheckpointStore(config.output_dir / "checkpoints", config.checkpoint.keep)
-    try:
-        found = store.newest() if step is None else store.verify(step)
-    except DamagedCheckpointError as damage:
-        raise ConfigError(
-            f"The checkpoint {store.path(step or 0)} cannot be exported ({damage}): choose one of the steps "
-            f"{', '.join(map(str, store.steps())) or '(there are none)'}."
-        ) from None
-    if found is None:
-        raise ConfigError(
-            f"There is no whole checkpoint in {store.directory}: give the output_dir of a job that has saved one."
-        )
-    return found
 
 
 def _corpus(folder: Path, wanted: dict[str, Any]) -> Corpus | None:
