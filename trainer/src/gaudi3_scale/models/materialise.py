@@ -27,6 +27,7 @@ from gaudi3_scale.internals import CHECKPOINT_WRAPPER, with_tensors
 from gaudi3_scale.models.build import add_lora, build, frozen_dtype, has_weights
 from gaudi3_scale.models.weights import WeightsPlan, plan_weights, read_weights
 
+Shapes = dict[str, tuple[torch.Size, torch.dtype, bool]]
 ADAPTERS = "base_model.model."
 """What peft puts before the names of the model that it wraps."""
 
@@ -39,9 +40,9 @@ def materialise(model: nn.Module, seed: int, device: torch.device, plan: Weights
     tie(model)
     loaded = _load(model, plan) if plan is not None else set()
     for name, module in model.named_modules():
-        left = {key: about for key, about in shapes[name].items() if _joined(name, key) not in loaded}
+        left = [key for key in shapes[name] if _joined(name, key) not in loaded]
         if left:
-            _draw(model, module, left, f"{seed}/{name}")
+            _draw(model, module, shapes[name], left, f"{seed}/{name}")
     tie(model)
 
 
@@ -82,10 +83,10 @@ def tie(model: Any) -> None:
         model.tie_weights()
 
 
-def _draw(model: Any, module: nn.Module, left: dict[str, tuple[torch.Size, torch.dtype, bool]], key: str) -> None:
-    """Initial values of some of a module's own tensors; the whole of one module at a time is on the CPU."""
+def _draw(model: Any, module: nn.Module, own: Shapes, left: list[str], key: str) -> None:
+    """Initial values of what is left of a module's own tensors; the whole of one module at a time is on the CPU."""
     whole = copy.copy(module)
-    kinds = left.items()
+    kinds = own.items()
     parameters = {k: nn.Parameter(torch.empty(shape, dtype=kind)) for k, (shape, kind, learnt) in kinds if learnt}
     buffers = {k: torch.zeros(shape, dtype=kind) for k, (shape, kind, learnt) in kinds if not learnt}
     with_tensors(whole, parameters, buffers)
@@ -114,9 +115,9 @@ def _joined(module: str, key: str) -> str:
     return f"{module}.{key}" if module else key
 
 
-def _own(module: nn.Module) -> dict[str, tuple[torch.Size, torch.dtype, bool]]:
+def _own(module: nn.Module) -> Shapes:
     """Whole shape and type of the parameters (True) and buffers (False) that are the module's own."""
-    own: dict[str, tuple[torch.Size, torch.dtype, bool]] = {}
+    own: Shapes = {}
     for key, parameter in module.named_parameters(recurse=False):
         own[key] = parameter.shape, parameter.dtype, True
     for key, buffer in module.named_buffers(recurse=False):
