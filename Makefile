@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare test lint hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test proof-kill-matrix proof-deploy-kills proof-mutants proof-strictness proof-operators torch-matrix \
+	terraform-test proof-kill-matrix proof-families proof-deploy-kills proof-mutants proof-strictness proof-operators torch-matrix \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build bench clean help
 
 help:
@@ -123,6 +123,10 @@ coverage-raise: $(VENV)/.dev
 # Every signal, to every process, in every phase of a job; about ten minutes.
 proof-kill-matrix: $(VENV)/.dev
 	cd trainer && GAUDI3_PROOF=kill-matrix pytest -v -m "proof or not proof" tests/test_kill_matrix.py
+
+# A tiny model of every family, trained, saved, resumed, exported and read in parts; two minutes.
+proof-families: $(VENV)/.dev
+	cd trainer && GAUDI3_PROOF=families pytest -v -m "proof or not proof" tests/test_families.py
 
 # gaudi3-deploy up, killed at many instants and run again.
 proof-deploy-kills: $(VENV)/.dev

@@ -23,6 +23,8 @@ QWEN_EXPERTS: dict[str, Any] = {
 }
 BERT: dict[str, Any] = {**WIDTH, **NO_IDS, "intermediate_size": 64, "max_position_embeddings": 64}
 
+GPT: dict[str, Any] = {"vocab_size": 264, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+
 DENSE: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("LlamaForCausalLM", {**LLAMA, "tie_word_embeddings": True}),
     "mistral": ("MistralForCausalLM", {**LLAMA, "sliding_window": 16}),
@@ -43,12 +45,12 @@ DENSE: dict[str, tuple[str, dict[str, Any]]] = {
 OLDER: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2": (
         "GPT2LMHeadModel",
-        {"vocab_size": 264, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, **NO_IDS},
+        {**GPT, **NO_IDS},
     ),
     "gpt_neox": ("GPTNeoXForCausalLM", {**BERT}),
     "gptj": (
         "GPTJForCausalLM",
-        {"vocab_size": 264, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "rotary_dim": 4, **NO_IDS},
+        {**GPT, "rotary_dim": 4, **NO_IDS},
     ),
     "falcon": ("FalconForCausalLM", {**WIDTH, **NO_IDS}),
     "bloom": ("BloomForCausalLM", {"vocab_size": 264, "hidden_size": 32, "n_layer": 2, "n_head": 4, **NO_IDS}),

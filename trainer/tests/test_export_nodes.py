@@ -37,8 +37,8 @@ def test_a_node_that_lacks_files_is_told_which_node_has_them(spread: Job, tmp_pa
     with pytest.raises(ConfigError) as error:
         export(load(None, [f"output_dir={spread.node(1)}"]), tmp_path / "model", None, False, "float32")
     assert str(error.value) == (
-        f"The checkpoint in {checkpoints} cannot be exported (1 of its 4 files are not here, as __0_0.distcp, which rank "
-        f"0 wrote on node {socket.gethostname()}): run gaudi3-train export on all nodes of the job under "
+        f"The checkpoint in {checkpoints} cannot be exported (1 of its 4 files are not here, as __0_0.distcp, which "
+        f"rank 0 wrote on node {socket.gethostname()}): run gaudi3-train export on all nodes of the job under "
         "gaudi3_scale.launch, as fit was, or set checkpoint.target to where the job uploads to."
     )
     assert list(tmp_path.iterdir()) == []
