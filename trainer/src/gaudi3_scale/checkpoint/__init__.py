@@ -9,7 +9,8 @@ A checkpoint is built in a directory of another name, made durable, and renamed.
 content its manifest states was damaged afterwards, and is passed over with a word.
 
 The parts: `store` (a node's disk), `peers` (who keeps what, and the copies between nodes), `saver` (the asynchronous
-save), `restore` (the state back into a model), `target` and `upload` (an object store or a shared directory besides).
+save), `restore` (the state back into a model), `frozen` (what is not trained and left out), `collect` (all files of a
+checkpoint in one folder), `target` and `upload` (an object store or a shared directory besides).
 """
 
 from __future__ import annotations
