@@ -81,13 +81,15 @@ def build(folder: Path, length: int, batch: int) -> dict[str, Callable[[], Itera
     from gaudi3_scale.config import DataConfig
     from gaudi3_scale.data import PackedDataset
     from gaudi3_scale.data.prepare import key
-    from gaudi3_scale.data.shards import Corpus, ShardWriter, write_index
+    from gaudi3_scale.data.shards import Corpus, write_index
     from gaudi3_scale.data.tokenizer import load_tokenizer
+    from gaudi3_scale.data.writer import ShardWriter
 
     config = DataConfig(source="benchmark")
     home = folder / key(config, load_tokenizer(config))  # as if it had been prepared
     home.mkdir()
     writer = ShardWriter(home, "uint16", TOKENS, [])
+    writer.begin_document()
     writer.write(np.random.default_rng(0).integers(0, VOCABULARY, TOKENS))
     writer.finish()
     write_index(Corpus(home, "benchmark", "uint16", 1, VOCABULARY, 0, None, "token", tuple(writer.shards)))

@@ -36,13 +36,13 @@ def test_a_permutation_sends_every_index_somewhere_else_and_depends_on_its_key(s
 
 
 def test_the_order_is_the_same_on_every_platform_and_version() -> None:
-    order = SampleOrder(1000, 0.05, seed=1234)
-    assert order.train(0, 6).tolist() == [416, 60, 128, 671, 859, 675]
-    assert order.validation(4).tolist() == [143, 7, 34, 150]
+    order = SampleOrder(950, 50, seed=1234)
+    assert order.train(0, 6).tolist() == [944, 445, 619, 709, 696, 267]
+    assert order.validation(4).tolist() == [950, 951, 952, 953]
 
 
 def test_every_epoch_sees_every_training_block_once_and_no_held_out_one() -> None:
-    order = SampleOrder(203, 0.1, seed=5)
+    order = SampleOrder(183, 20, seed=5)
     held_out = set(order.validation().tolist())
     assert len(held_out) == 20
     two = order.train(0, 2 * 183).tolist()
@@ -52,7 +52,7 @@ def test_every_epoch_sees_every_training_block_once_and_no_held_out_one() -> Non
 
 
 def test_the_held_out_blocks_do_not_depend_on_the_seed() -> None:
-    assert SampleOrder(500, 0.1, 1).validation().tolist() == SampleOrder(500, 0.1, 2).validation().tolist()
+    assert SampleOrder(450, 50, 1).validation().tolist() == SampleOrder(450, 50, 2).validation().tolist()
 
 
 def test_ranks_share_the_order_of_a_single_process(text: Path, tmp_path: Path) -> None:
@@ -101,7 +101,10 @@ def test_the_standard_library_is_the_default_and_is_collected_once(tmp_path: Pat
 def test_the_baseline_is_the_entropy_of_the_bytes(tmp_path: Path) -> None:
     path = tmp_path / "two"
     path.write_bytes(b"ab" * 4000)
-    assert samples(path, tmp_path / "data").baseline() == pytest.approx(math.log(2), abs=1e-12)
+    shares = (200 / 400, 199 / 400, 1 / 400)  # the last of 25 samples of 16 targets ends with the newline
+    assert samples(path, tmp_path / "data").baseline() == pytest.approx(
+        -sum(s * math.log(s) for s in shares), abs=1e-12
+    )
 
 
 def test_missing_and_too_short_texts_are_refused_in_a_sentence(tmp_path: Path) -> None:

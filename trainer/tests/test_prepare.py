@@ -21,7 +21,7 @@ from gaudi3_scale.config import DataConfig, load
 from gaudi3_scale.console import Console
 from gaudi3_scale.data import Corpus, Samples, collect, job
 from gaudi3_scale.data.job import prepare
-from gaudi3_scale.data.prepare import _Preparation
+from gaudi3_scale.data.prepare import _Preparation, collect_all
 from gaudi3_scale.data.progress import PreparationProgress
 from gaudi3_scale.data.shards import width
 from gaudi3_scale.data.sources import START, open_source
@@ -109,9 +109,9 @@ def test_a_preparation_killed_at_any_instant_goes_on(text: Path, bpe: Path, tmp_
     fresh = collect(DataConfig.model_validate(settings), tmp_path / "fresh")
     code = (
         "import sys; from pathlib import Path; from gaudi3_scale.config import DataConfig;"
-        "from gaudi3_scale.data import prepare, shards; finish = shards.ShardWriter.finish;"
-        "prepare.BATCH_PIECES = 10;"  # many batches, so that there are many instants
-        "shards.ShardWriter.finish = lambda self: (finish(self), print(len(self.shards), flush=True));"
+        "from gaudi3_scale.data import part, prepare, writer; finish = writer.ShardWriter.finish;"
+        "part.BATCH_PIECES = 10;"  # many batches, so that there are many instants
+        "writer.ShardWriter.finish = lambda self: (finish(self), print(len(self.shards), flush=True));"
         f"print('done', prepare.collect(DataConfig(**{settings!r}), Path(sys.argv[1]), print))"
     )
     seen, generator = 0, random.Random(7)
@@ -149,7 +149,7 @@ def test_a_job_asks_while_it_prepares_whether_to_give_up(
     monkeypatch.setattr(job, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
     released = threading.Event()
-    monkeypatch.setattr(job, "collect", lambda *a: (released.wait(30), collect(*a))[1])
+    monkeypatch.setattr(job, "collect_all", lambda *a: (released.wait(30), collect_all(*a))[1])
     asked: list[int] = []
 
     def give_up() -> None:
@@ -167,7 +167,7 @@ def test_a_job_asks_while_it_prepares_whether_to_give_up(
 
     assert prepare(config, team, console, release).size == text.stat().st_size + 1
     assert len(asked) >= 10
-    monkeypatch.setattr(job, "collect", collect)
+    monkeypatch.setattr(job, "collect_all", collect_all)
     with pytest.raises(ConfigError, match=r"^data.source is ./nowhere., which does not exist on this node: "):
         prepare(load(None, ["data.source=/nowhere", f"output_dir={tmp_path}"]), team, console, lambda: None)
 
@@ -179,7 +179,7 @@ def test_a_changed_source_starts_a_partial_preparation_anew(
     path.write_bytes(text.read_bytes())
     config = DataConfig(source=str(path), shard_tokens=1024)
 
-    def die(self: _Preparation) -> Corpus:
+    def die(self: _Preparation, *_: object) -> Corpus:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):

@@ -73,14 +73,15 @@ def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
 def prepare(overrides: Overrides = None, config: ConfigFile = None) -> None:
     """Tokenise and pack the job's data, which `fit` does too unless it is there; killed, it goes on where it was."""
     settings = load(config, overrides or ())
-    from gaudi3_scale.data import collect
+    from gaudi3_scale.data import Mixture, collect_all
 
     folder = settings.data.directory or settings.output_dir / "data"
-    corpus = collect(settings.data, folder, typer.echo, sys.stdout.isatty())
-    typer.echo(
-        f"{corpus.size:,} {corpus.unit}s of {corpus.documents:,} documents of {corpus.source} in {corpus.folder}: "
-        f"{len(corpus.shards)} shard(s) of {corpus.dtype}"
-    )
+    found = collect_all(settings.data, folder, typer.echo, sys.stdout.isatty())
+    for corpus in found.parts if isinstance(found, Mixture) else [found]:
+        typer.echo(
+            f"{corpus.size:,} {corpus.unit}s of {corpus.documents:,} documents of {corpus.source} in {corpus.folder}: "
+            f"{len(corpus.shards)} shard(s) of {corpus.dtype}"
+        )
 
 
 @app.command()

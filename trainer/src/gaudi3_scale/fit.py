@@ -130,7 +130,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     progress.baseline_loss = team.gather(baseline)[0]
     say(
         f"{run.world_size} process(es) on {progress.device_label}, {corpus.size:,} {corpus.unit}s of "
-        f"{config.data.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
+        f"{corpus.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
     )
     run.watch = Watch(run.ledger, folder if team.writer else None, progress.step)
     _serve_metrics(run)

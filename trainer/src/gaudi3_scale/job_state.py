@@ -13,6 +13,8 @@ from gaudi3_scale.checkpoint.hyperparameters import advance
 from gaudi3_scale.checkpoint.restore import capture as capture_training
 from gaudi3_scale.checkpoint.saver import Snapshot
 from gaudi3_scale.checkpoint.store import Checkpoint
+from gaudi3_scale.data.job import check_same
+from gaudi3_scale.data.mixture import Mixture
 from gaudi3_scale.data.shards import Corpus, identity
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.build import has_frozen_folder, is_same_model, with_defaults
@@ -38,7 +40,7 @@ HYPERPARAMETERS = (
 """Settings of `train` that may change over a restart, which says so."""
 
 
-def describe(run: Run, corpus: Corpus, batch: dict[str, int]) -> dict[str, Any]:
+def describe(run: Run, corpus: Corpus | Mixture, batch: dict[str, int]) -> dict[str, Any]:
     """What a checkpoint's manifest says of the run; `batch` is what was configured before processes came or went."""
     config = run.config
     return {
@@ -65,6 +67,7 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
             f"The checkpoint {checkpoint.path} is of a model with other sizes than the configuration's: "
             "use another output_dir, or the sizes it was written with."
         )
+    check_same(manifest.get("data"), about["data"], checkpoint.path, run.config.data.replace)
     _say_hyperparameters(run, manifest.get("hyperparameters", {}), about["hyperparameters"])
     then = {**manifest, "model": with_defaults(manifest["model"])}
     others = [name for name, value in about.items() if name != "hyperparameters" and then.get(name) != value]

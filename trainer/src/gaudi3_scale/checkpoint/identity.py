@@ -41,6 +41,8 @@ def key_of(config: Config) -> str:
     values = config.model_dump(mode="json")
     parts = {"model": MODEL, "data": DATA, "train": TRAIN}
     counted = {section: {name: values[section][name] for name in names} for section, names in parts.items()}
+    later = {"mixture": [], "content": "text", "begin_of_text": "", "documents": False}
+    counted["data"] |= {name: values["data"][name] for name, unset in later.items() if values["data"][name] != unset}
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16]
 
 

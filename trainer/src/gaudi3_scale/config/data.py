@@ -9,6 +9,19 @@ from pydantic import Field
 
 from gaudi3_scale.config.section import Section
 
+Format = Literal["auto", "text", "jsonl", "parquet"]
+Content = Literal["text", "chat", "prompt"]
+
+
+class MixtureSource(Section):
+    """One source of a mixture."""
+
+    source: str = Field(min_length=1, description="as data.source")
+    weight: float = Field(gt=0, description="share of the samples, relative to the other weights")
+    format: Format = Field("auto", description="as data.format")
+    field: str = Field("", description="as data.field; empty = the same")
+    content: Content | None = Field(None, description="as data.content; null = the same")
+
 
 class DataConfig(Section):
     """The text to learn."""
@@ -19,24 +32,54 @@ class DataConfig(Section):
         description="stdlib = the sources of Python's standard library; the path of a file or folder of text, .jsonl "
         "or .parquet; hf:NAME[:CONFIG][:SPLIT] = a Hugging Face dataset",
     )
-    format: Literal["auto", "text", "jsonl", "parquet"] = Field(
+    mixture: tuple[MixtureSource, ...] = Field(
+        (), description="several sources instead of one, each with source and weight (also format, field, content)"
+    )
+    format: Format = Field(
         "auto", description="of local files; auto = by each file's suffix, text where it says nothing"
     )
-    field: str = Field("text", min_length=1, description="field or column with the text, in JSONL, Parquet and hf:")
+    content: Content = Field(
+        "text",
+        description="of a record: text; chat = messages with role and content, of which the assistant's are learnt; "
+        "prompt = the fields prompt and completion, of which the completion is learnt",
+    )
+    field: str = Field(
+        "text",
+        min_length=1,
+        description="field or column with the text, in JSONL, Parquet and hf:; for chat, text means messages",
+    )
     tokenizer: str = Field(
         "bytes", min_length=1, description="bytes, or the path of a tokenizer.json or of a transformers folder"
+    )
+    begin_of_text: str = Field(
+        "", description="token put before each document; auto = the tokenizer's own (bos_token); empty = none"
     )
     end_of_text: str = Field(
         "", description="token put after each document; empty = the tokenizer's own (a newline with bytes)"
     )
+    documents: bool = Field(
+        False,
+        description="attention stays within a document and positions restart with each; needs a mask of "
+        "sequence_length squared per sample, which false does without",
+    )
     shard_tokens: int = Field(2**26, ge=1024, description="tokens per file of prepared data; a kill loses at most one")
+    parts: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="parts that nodes, or processes of gaudi3-train prepare, prepare side by side where they share "
+        "data.directory",
+    )
     directory: Path | None = Field(
         None, description="where prepared data is kept, to share it among jobs; null = data/ in output_dir"
     )
+    replace: bool = Field(False, description="resume with other data than the checkpoint was trained on")
     prefetch: int = Field(2, ge=0, le=64, description="batches fetched ahead by a thread; 0 = none")
     validation_fraction: float = Field(
-        0.05, gt=0, lt=0.5, description="share of the samples held out; chosen alike for every seed"
+        0.05, gt=0, lt=0.5, description="largest share of the data held out; chosen alike for every seed"
     )
     validation_samples: int = Field(
-        256, ge=1, description="held-out samples in the loss that is reported when training ends"
+        256,
+        ge=1,
+        description="held-out samples in the loss that is reported when training ends; no more than these are held out",
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from gaudi3_scale.data.job import prepare
+from gaudi3_scale.data.mixture import Mixture
 from gaudi3_scale.data.shards import Corpus, identity
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.run import Run
 
 
-def prepare_same(run: Run) -> Corpus:
+def prepare_same(run: Run) -> Corpus | Mixture:
     """Prepare it on every node, and compare. Raises TrainerError on all ranks if nodes have different data."""
     during = "the preparation of the data"
     corpus = prepare(run.config, run.team, run.console, lambda: run.interruption.check(during, run.progress.step))

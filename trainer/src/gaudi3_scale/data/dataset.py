@@ -11,8 +11,9 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from gaudi3_scale.config import DataConfig
+from gaudi3_scale.data.mixture import Mixture
 from gaudi3_scale.data.prefetch import Prefetched
-from gaudi3_scale.data.prepare import collect
+from gaudi3_scale.data.prepare import collect_all
 from gaudi3_scale.data.samples import RankBatches, Samples
 from gaudi3_scale.data.shards import Corpus, identity
 from gaudi3_scale.errors import ConfigError
@@ -20,6 +21,10 @@ from gaudi3_scale.errors import ConfigError
 
 class PackedDataset(IterableDataset[torch.Tensor]):
     """Micro-batches of packed samples, (batch_size, sequence_length + 1) int64; inputs are [:, :-1], targets [:, 1:].
+
+    With data.content chat or prompt they are (batch_size, 2, sequence_length), inputs and labels; with data.documents
+    (batch_size, 3, sequence_length), positions within the document too, which gaudi3_scale.data.batch turns into what a
+    transformers model wants.
 
         data = PackedDataset("corpus.jsonl", "prepared", sequence_length=1024, batch_size=8, tokenizer="tokenizer.json")
         trainer.fit(module, data)                                        # as it is: it knows its position
@@ -48,7 +53,7 @@ class PackedDataset(IterableDataset[torch.Tensor]):
         """
         super().__init__()
         config = DataConfig(source=str(source), **settings)
-        self.corpus: Corpus = collect(config, Path(directory))
+        self.corpus: Corpus | Mixture = collect_all(config, Path(directory))
         self._samples = Samples(self.corpus, config, sequence_length, seed)
         self._batch_size = batch_size
         self._seed = seed
@@ -83,10 +88,10 @@ class PackedDataset(IterableDataset[torch.Tensor]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state; ConfigError if it is of other data or another order."""
         for name, value in self.state_dict().items():
-            if name not in ("samples", "within") and state[name] != value:
+            if name not in ("samples", "within") and state.get(name) != value:
                 raise ConfigError(
-                    f"The data's state has the {name} {state[name]}, and this data has {value}: go on with the data "
-                    "and the seed it was saved with."
+                    f"The data's state has the {name} {state.get(name)}, and this data has {value}: go on with the "
+                    "data and the seed it was saved with."
                 )
         self._position, self._within = state["samples"], state["within"]
 

@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
 from gaudi3_scale.data.masking import Masking
-from gaudi3_scale.data.prepare import collect
+from gaudi3_scale.data.mixture import Mixture, Turns
+from gaudi3_scale.data.prepare import collect_all
 from gaudi3_scale.data.samples import Samples
 from gaudi3_scale.data.shards import Corpus
 from gaudi3_scale.data.tokenizer import FILE as TOKENIZER_FILE
@@ -33,7 +35,15 @@ def check(config: Config) -> Tokenizer:
     """Can this model learn from this tokenizer? ConfigError before any work is done if not."""
     found, tokenizer = architecture(config.model), load_tokenizer(config.data)
     needed = tokenizer.vocabulary
+    if config.data.mixture:
+        Turns([each.weight for each in config.data.mixture])
     if is_masked(found):
+        contents = {config.data.content, *(each.content for each in config.data.mixture)}
+        if config.data.documents or contents & {"chat", "prompt"}:
+            raise ConfigError(
+                f"{config.model.name!r} learns to guess masked tokens, for which there is neither data.documents nor "
+                "data.content chat or prompt: leave them out, or choose a causal model."
+            )
         if tokenizer.mask is None:
             raise ConfigError(
                 f"{config.model.name!r} learns to guess masked tokens, and data.tokenizer {config.data.tokenizer!r} "
@@ -56,28 +66,29 @@ def check(config: Config) -> Tokenizer:
     return tokenizer
 
 
-def prepare(config: Config, team: Team, console: Console, between: Callable[[], None]) -> Corpus:
+def prepare(config: Config, team: Team, console: Console, between: Callable[[], None]) -> Corpus | Mixture:
     """The prepared data, on every node; an error of any writer is everyone's.
 
     However long it takes, no collective waits for it: the ranks ask each other every second whether all are done, and
     call `between`, which may raise to give up; what was prepared so far stays.
     """
     team.must_all(lambda: check(config) and None)
-    outcome: list[Corpus | BaseException] = []
+    outcome: list[Corpus | Mixture | BaseException] = []
 
     def work() -> None:
         try:
-            outcome.append(collect(config.data, directory(config), console.say, console.draws))
+            outcome.append(collect_all(config.data, directory(config), console.say, console.draws))
         except BaseException as error:
             outcome.append(error)
 
     thread = threading.Thread(target=work, name="prepare", daemon=True)
-    if team.writer:
+    works = team.writer or (team.leader and config.data.parts > 1)  # of nodes that share the folder, each takes parts
+    if works:
         thread.start()
         thread.join(FIRST_SECONDS)
     between()
     while not all(team.gather(not thread.is_alive())):
-        if team.writer:
+        if works:
             thread.join(POLL_SECONDS)
         else:
             time.sleep(POLL_SECONDS)
@@ -88,13 +99,26 @@ def prepare(config: Config, team: Team, console: Console, between: Callable[[], 
             raise outcome[0]
 
     team.must_all(result)
-    return collect(config.data, directory(config))
+    return collect_all(config.data, directory(config))
 
 
-def open_samples(config: Config, corpus: Corpus) -> Samples:
+def open_samples(config: Config, corpus: Corpus | Mixture) -> Samples:
     """Its samples, of the form that the model's objective wants."""
     masking = None
     if is_masked(architecture(config.model)):
         assert corpus.mask is not None  # see check
         masking = Masking(corpus.mask, corpus.vocabulary, config.train.seed)
     return Samples(corpus, config.data, config.model.sequence_length, config.train.seed, masking)
+
+
+def check_same(before: Any, now: dict[str, Any], checkpoint: Path, replace: bool) -> None:
+    """ConfigError if the checkpoint is of other tokens (see `identity`) and data.replace does not say that this is
+    meant.
+    """
+    known = before if isinstance(before, dict) else {}
+    if any(known.get(name) != now[name] for name in ("size", "sha256")) and not replace:
+        raise ConfigError(
+            f"The checkpoint {checkpoint} was trained on other data (SHA-256 {str(known.get('sha256'))[:12]}, and now "
+            f"{now['sha256'][:12]}): use another "
+            "output_dir, the data of then, or data.replace=true to go on with this data at the same sample number."
+        )

@@ -37,27 +37,30 @@ def _network(values: npt.NDArray[np.uint64], half: np.uint64, mask: np.uint64, k
 
 
 class SampleOrder:
-    """Which block of the corpus is the n-th training sample, over endless epochs; and which blocks are held out."""
+    """Which block is the n-th training sample, over endless epochs; the blocks after those are held out."""
 
-    def __init__(self, blocks: int, validation_fraction: float, seed: int) -> None:
-        self.blocks = blocks
-        self.validation_size = max(1, round(blocks * validation_fraction))
-        self.train_size = blocks - self.validation_size
+    def __init__(self, train_size: int, validation_size: int, seed: int) -> None:
+        """Blocks 0 to train_size - 1 are trained on, the next validation_size are held out."""
+        self.train_size = train_size
+        self.validation_size = validation_size
+        self.blocks = train_size + validation_size
         self._seed = seed
 
     def validation(self, count: int | None = None) -> Indices:
         """The first `count` held-out blocks (all of them without it); they do not depend on the seed."""
         count = self.validation_size if count is None else min(count, self.validation_size)
-        return permute(np.arange(count, dtype=np.int64), self.blocks, SPLIT_KEY)
+        return np.arange(self.train_size, self.train_size + count, dtype=np.int64)
 
     def train(self, start: int, count: int) -> Indices:
         """The blocks of training samples start .. start + count - 1; every epoch sees each block once."""
-        positions = np.arange(start, start + count, dtype=np.int64)
+        return self.at(np.arange(start, start + count, dtype=np.int64))
+
+    def at(self, positions: Indices) -> Indices:
+        """The blocks of these training samples."""
         epochs, within = np.divmod(positions, self.train_size)
-        result = np.empty(count, dtype=np.int64)
+        result = np.empty(len(positions), dtype=np.int64)
         for epoch in np.unique(epochs):
             chosen = epochs == epoch
             key = (self._seed << 24) + int(epoch) + 1
-            shuffled = permute(within[chosen], self.train_size, key)
-            result[chosen] = permute(shuffled + self.validation_size, self.blocks, SPLIT_KEY)
+            result[chosen] = permute(within[chosen], self.train_size, key)
         return result

@@ -8,59 +8,80 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from gaudi3_scale.config import DataConfig
-from gaudi3_scale.data.piece import START, Cursor, Piece
-from gaudi3_scale.data.progress import PreparationProgress
-from gaudi3_scale.data.shards import (
-    PARTIAL,
-    TOKENIZER,
-    Corpus,
-    Shard,
-    ShardWriter,
-    read_index,
-    width,
-    write_index,
-)
+from gaudi3_scale.data.encode import Encoder, open_encoder
+from gaudi3_scale.data.mixture import Mixture
+from gaudi3_scale.data.part import Part, State, partial_of
+from gaudi3_scale.data.shards import FORMAT, TOKENIZER, Corpus, format_of, read_index, width, write_index
 from gaudi3_scale.data.sources import Source, open_source
+from gaudi3_scale.data.split import prepare_parts
 from gaudi3_scale.data.tokenizer import Tokenizer, load_tokenizer
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.files import write_atomically
 
-BATCH_CHARACTERS = 2**22
-BATCH_PIECES = 4096
+Say = Callable[[str], None]
 
 
 def silent(text: str) -> None:
-    """Nobody wants to know."""
+    """For callers without a console."""
 
 
-def collect(config: DataConfig, directory: Path, say: Callable[[str], None] = silent, bar: bool = False) -> Corpus:
-    """The prepared data of a configuration, made now if the directory does not have it yet.
+def collect(config: DataConfig, directory: Path, say: Say = silent, bar: bool = False) -> Corpus:
+    """The prepared data of a configuration's one source, made now if the directory does not have it yet.
 
     Once there, it is not compared with its source again: a job goes on with the data it began with.
     """
     tokenizer = load_tokenizer(config)
-    folder = directory / key(config, tokenizer)
+    encoder = open_encoder(config, tokenizer)
+    folder = directory / key(config, tokenizer, encoder)
     known = _known(folder, tokenizer)
     if known:
         return known
     source = open_source(config)
+    if format_of(folder) not in (None, FORMAT):
+        say(f"the data in {folder} was prepared by an earlier version, in another format: it is prepared anew")
+    elif format_of(folder) is not None:
+        say(f"the data in {folder} is not as it was written: it is prepared anew")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if config.parts > 1:
+            parts = [Part(config, source, encoder, folder, number) for number in range(config.parts)]
+            states = prepare_parts(parts, folder, lambda: _known(folder, tokenizer) is not None, say, bar)
+            with _alone(folder):
+                return _known(folder, tokenizer) or _finish(config, tokenizer, folder, states or [])
         with _alone(folder):
             known = _known(folder, tokenizer)  # another process may have made it meanwhile
-            return known or _Preparation(config, tokenizer, source, folder, say, bar).run()
+            return known or _Preparation(config, tokenizer, source, encoder, folder).run(say, bar)
     except OSError as error:
         raise ConfigError(
             f"Preparing data in {folder} failed ({error}): there has to be space, and this user has to be allowed to "
             "read data.source and to write data.directory or output_dir."
         ) from None
+
+
+def collect_all(config: DataConfig, directory: Path, say: Say = silent, bar: bool = False) -> Corpus | Mixture:
+    """The prepared data of a configuration: of its one source, or of all that are in its mixture."""
+    if not config.mixture:
+        return collect(config, directory, say, bar)
+    parts = tuple(collect(each, directory, say, bar) for each in single(config))
+    return Mixture(parts, tuple(each.weight for each in config.mixture))
+
+
+def single(config: DataConfig) -> list[DataConfig]:
+    """A configuration for each source of the mixture."""
+    return [
+        config.model_copy(
+            update={
+                "mixture": (),
+                "source": each.source,
+                "format": each.format,
+                "field": each.field or config.field,
+                "content": each.content or config.content,
+            }
+        )
+        for each in config.mixture
+    ]
 
 
 def _known(folder: Path, tokenizer: Tokenizer) -> Corpus | None:
@@ -69,9 +90,16 @@ def _known(folder: Path, tokenizer: Tokenizer) -> Corpus | None:
     return known if known is not None and known.vocabulary == tokenizer.vocabulary else None
 
 
-def key(config: DataConfig, tokenizer: Tokenizer) -> str:
-    """The folder's name: whatever changes the tokens changes it."""
-    settings = [config.source, config.format, config.field, tokenizer.digest, tokenizer.separator, config.shard_tokens]
+def key(config: DataConfig, tokenizer: Tokenizer, encoder: Encoder | None = None) -> str:
+    """The folder's name: whatever changes the tokens or their files changes it."""
+    digest = tokenizer.digest
+    settings = [config.source, config.format, config.field, digest, tokenizer.separator, config.shard_tokens]
+    more = {
+        "content": encoder.digest if encoder is not None else "",
+        "begin": tokenizer.begin,
+        "parts": config.parts if config.parts > 1 else None,
+    }
+    settings += [[name, value] for name, value in more.items() if value not in (None, "")]
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:12]
 
 
@@ -83,124 +111,45 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-@dataclass
-class _State:
-    """Where to go on: after this cursor, and so many tokens of the piece that begins there."""
-
-    fingerprint: str
-    cursor: Cursor
-    skip: int
-    documents: int
-    shards: list[Shard]
-
-
 class _Preparation:
+    """One process prepares all."""
+
     def __init__(
-        self,
-        config: DataConfig,
-        tokenizer: Tokenizer,
-        source: Source,
-        folder: Path,
-        say: Callable[[str], None],
-        bar: bool,
+        self, config: DataConfig, tokenizer: Tokenizer, source: Source, encoder: Encoder, folder: Path
     ) -> None:
         self._config = config
         self._tokenizer = tokenizer
-        self._source = source
         self._folder = folder
-        self._dtype = width(tokenizer.vocabulary)
-        self._say = say
-        self._state = self._resume()
-        self._writer = ShardWriter(folder, self._dtype, config.shard_tokens, self._state.shards, tokenizer.vocabulary)
-        self._progress = PreparationProgress(source.size, source.done(self._state.cursor), say, bar)
+        self._part = Part(config, source, encoder, folder, None)
 
-    def run(self) -> Corpus:
-        """Prepare what is missing."""
-        if self._state.shards:
-            self._say(f"preparing data goes on after shard {len(self._state.shards)}")
-        try:
-            with self._progress:
-                for batch in _batches(self._source.pieces(self._state.cursor), self._state.cursor):
-                    for (begin, piece), tokens in zip(
-                        batch, self._tokenizer.encode([piece.text for _, piece in batch]), strict=True
-                    ):
-                        self._add(begin, piece, tokens)
-                    self._progress.update(self._source.done(batch[-1][1].after))
-                self._writer.finish()
-        finally:
-            self._writer.abandon()
-        return self._corpus()
+    def run(self, say: Say, bar: bool) -> Corpus:
+        state = self._part.run(say, bar)
+        return self._corpus(state)
 
-    def _add(self, begin: Cursor, piece: Piece, tokens: Any) -> None:
-        """Append a piece's tokens, ending as many shards as they fill."""
-        if piece.ends:
-            tokens = np.append(tokens, np.array(self._tokenizer.separator, dtype=tokens.dtype))
-        written = self._state.skip
-        self._state.skip = 0
-        self._progress.tokens += len(tokens) - written
-        while len(tokens) - written >= self._writer.room:
-            end = written + self._writer.room
-            self._writer.write(tokens[written:end])
-            self._writer.finish()
-            written = end
-            self._save(begin, written)
-        if written < len(tokens):
-            self._writer.write(tokens[written:])
-        self._state.documents += piece.ends
-
-    def _corpus(self) -> Corpus:
-        tokenizer = self._tokenizer
-        if not self._state.shards:
-            raise ConfigError(
-                f"data.source {self._config.source!r} has no text in it: give a file or folder that has some."
-            )
-        shutil.rmtree(self._folder / TOKENIZER, ignore_errors=True)
-        tokenizer.save(self._folder / TOKENIZER)
-        corpus = Corpus(
-            folder=self._folder,
-            source=self._config.source,
-            dtype=self._dtype,
-            documents=self._state.documents,
-            vocabulary=tokenizer.vocabulary,
-            separator=tokenizer.separator,
-            mask=tokenizer.mask,
-            unit=tokenizer.unit,
-            shards=tuple(self._state.shards),
-        )
-        write_index(corpus)
-        return corpus
-
-    def _save(self, cursor: Cursor, skip: int) -> None:
-        state = _State(self._state.fingerprint, cursor, skip, self._state.documents, self._state.shards)
-        write_atomically(self._folder / PARTIAL, json.dumps(asdict(state)))
-
-    def _resume(self) -> _State:
-        """The state that a killed preparation left, if its source and its files are as they were."""
-        for half in self._folder.glob(".*.tmp"):
-            half.unlink()
-        fingerprint = self._source.fingerprint()
-        try:
-            values = json.loads((self._folder / PARTIAL).read_text())
-            state = _State(**{**values, "shards": [Shard(**shard) for shard in values["shards"]]})
-            item = np.dtype(self._dtype).itemsize
-            whole = all((self._folder / s.file).stat().st_size == s.tokens * item for s in state.shards)
-            if whole and state.fingerprint == fingerprint:
-                return state
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-        return _State(fingerprint, list(START), 0, 0, [])
+    def _corpus(self, state: State) -> Corpus:
+        return _finish(self._config, self._tokenizer, self._folder, [state])
 
 
-def _batches(pieces: Iterator[Piece], begin: Cursor) -> Iterator[list[tuple[Cursor, Piece]]]:
-    """Pieces with the cursor before each, enough at a time to keep all cores busy tokenising."""
-    batch: list[tuple[Cursor, Piece]] = []
-    characters = 0
-    for piece in pieces:
-        batch.append((begin, piece))
-        begin = piece.after
-        characters += len(piece.text)
-        if characters >= BATCH_CHARACTERS or len(batch) == BATCH_PIECES:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
+def _finish(config: DataConfig, tokenizer: Tokenizer, folder: Path, states: list[State]) -> Corpus:
+    """Write the index of all parts."""
+    shards = tuple(shard for state in states for shard in state.shards)
+    if not shards:
+        raise ConfigError(f"data.source {config.source!r} has no text in it: give a file or folder that has some.")
+    shutil.rmtree(folder / TOKENIZER, ignore_errors=True)
+    tokenizer.save(folder / TOKENIZER)
+    corpus = Corpus(
+        folder=folder,
+        source=config.source,
+        dtype=width(tokenizer.vocabulary),
+        documents=sum(shard.documents for shard in shards),
+        vocabulary=tokenizer.vocabulary,
+        separator=tokenizer.separator,
+        mask=tokenizer.mask,
+        unit=tokenizer.unit,
+        shards=shards,
+    )
+    write_index(corpus)
+    for partial in folder.glob(partial_of("*")):
+        partial.unlink(missing_ok=True)
+    (folder / partial_of("")).unlink(missing_ok=True)
+    return corpus

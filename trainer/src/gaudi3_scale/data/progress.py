@@ -22,8 +22,10 @@ class PreparationProgress:
         say: Callable[[str], None],
         bar: bool,
         clock: Callable[[], float] = time.monotonic,
+        what: str = "",
     ) -> None:
         """`size` and `done` are in the source's units; work that an earlier run did counts for no rate."""
+        self._what = what
         self.tokens = 0
         self._size = max(1, size)
         self._first = done
@@ -57,8 +59,8 @@ class PreparationProgress:
             self._next = now + BAR_SECONDS
         else:
             self._say(
-                f"preparing data: {100 * done / self._size:.0f} %, {self.tokens:,} tokens, {rate:,.0f} tokens/s, "
-                f"about {_duration(self._remaining(done, now))} left"
+                f"preparing data{self._what}: {100 * done / self._size:.0f} %, {self.tokens:,} tokens, "
+                f"{rate:,.0f} tokens/s, about {_duration(self._remaining(done, now))} left"
             )
             self._next = now + LINE_SECONDS
 
@@ -71,7 +73,7 @@ class PreparationProgress:
 
         if self._bar is None:
             shown = (BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-            self._bar = Progress(TextColumn("preparing data"), *shown, auto_refresh=False)
+            self._bar = Progress(TextColumn(f"preparing data{self._what}"), *shown, auto_refresh=False)
             self._task = self._bar.add_task("", total=self._size, completed=done, rate="")
             self._bar.start()
         self._bar.update(self._task, completed=done, rate=f"{rate:,.0f} tokens/s", refresh=True)

@@ -1,39 +1,55 @@
 """Prepared data on disk: token ids in memory-mapped files, and an index that is written when all of them are there.
 
-KEY/shard-00000.bin   token ids of one width, as many as data.shard_tokens
-KEY/index.json        what the files hold, with the SHA-256 of each; its presence says that preparation ended
-KEY/partial.json      the same for the files so far, and where to go on; gone when the index is there
-KEY/tokenizer/        the tokenizer, as transformers reads it
+KEY/shard-00000.bin     token ids of one width, as many as data.shard_tokens
+KEY/shard-00000.starts  int64: which of them are the first of a document
+KEY/shard-00000.learnt  uint8 per token: 1 if it is learnt, 0 if it is only read; in chat and prompt data
+KEY/index.json          what the files hold, with the SHA-256 of each; its presence says that preparation ended
+KEY/checked.json        size and time of change of each file when its SHA-256 was last compared
+KEY/partial.json        the index of the files so far, and where to go on; gone when the index is there
+KEY/tokenizer/          the tokenizer, as transformers reads it
+
+With data.parts the names of files begin with part-000- and so on.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.files import sync_directory, write_atomically
+from gaudi3_scale.files import write_atomically
 
-FORMAT = 1
+FORMAT = 2
 INDEX = "index.json"
-PARTIAL = "partial.json"
+CHECKED = "checked.json"
 TOKENIZER = "tokenizer"
+DTYPES = ("uint8", "uint16", "uint32")
+STARTS, LEARNT = ".starts", ".learnt"
+START_TYPE = np.dtype(np.int64)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One file."""
+    """One file of tokens and those beside it."""
 
     file: str
     tokens: int
     sha256: str
+    documents: int
+    """Documents that begin in it."""
+    starts_sha256: str
+    learnt_sha256: str = ""
+    """Empty where all tokens are learnt: there is no such file."""
+
+    def beside(self, suffix: str) -> str:
+        """The name of the file with this suffix."""
+        return Path(self.file).stem + suffix
 
 
 @dataclass(frozen=True)
@@ -60,17 +76,51 @@ class Corpus:
     @property
     def sha256(self) -> str:
         """Of the only file, or of the digests of all."""
-        digests = [shard.sha256 for shard in self.shards]
-        return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+        return _digest([shard.sha256 for shard in self.shards])
+
+    @property
+    def partly_learnt(self) -> bool:
+        """Are some tokens only read?"""
+        return bool(self.shards[0].learnt_sha256)
 
     def arrays(self) -> list[npt.NDArray[Any]]:
         """The files, mapped read-only: plain arrays, since a memmap's own indexing is several times slower."""
-        return [np.asarray(np.memmap(self.folder / shard.file, dtype=self.dtype, mode="r")) for shard in self.shards]
+        return [self._map(shard.file, self.dtype) for shard in self.shards]
+
+    def starts(self) -> list[npt.NDArray[np.int64]]:
+        """Per file, where documents begin in it."""
+        empty = np.zeros(0, START_TYPE)
+        return [self._map(shard.beside(STARTS), START_TYPE) if shard.documents else empty for shard in self.shards]
+
+    def learnt(self) -> list[npt.NDArray[np.uint8]]:
+        """Per file, 1 for each token that is learnt, else 0."""
+        return [self._map(shard.beside(LEARNT), "uint8") for shard in self.shards]
+
+    def digests(self) -> dict[str, tuple[int, str]]:
+        """Bytes and SHA-256 of every file."""
+        found: dict[str, tuple[int, str]] = {}
+        for shard in self.shards:
+            found[shard.file] = shard.tokens * np.dtype(self.dtype).itemsize, shard.sha256
+            found[shard.beside(STARTS)] = shard.documents * START_TYPE.itemsize, shard.starts_sha256
+            if shard.learnt_sha256:
+                found[shard.beside(LEARNT)] = shard.tokens, shard.learnt_sha256
+        return found
+
+    def _map(self, name: str, dtype: Any) -> npt.NDArray[Any]:
+        return np.asarray(np.memmap(self.folder / name, dtype=dtype, mode="r"))
 
 
-def identity(corpus: Corpus) -> dict[str, Any]:
-    """What must be equal on all nodes."""
-    return {"size": corpus.size, "sha256": corpus.sha256}
+def _digest(digests: list[str]) -> str:
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def identity(corpus: Any) -> dict[str, Any]:
+    """What must be equal on all nodes, of a Corpus or a Mixture."""
+    if isinstance(corpus, Corpus):
+        sides = [each for shard in corpus.shards for each in (shard.starts_sha256, shard.learnt_sha256)]
+        return {"size": corpus.size, "sha256": corpus.sha256, "documents": _digest(sides)}
+    about: dict[str, Any] = corpus.identity()
+    return about
 
 
 def width(vocabulary: int) -> str:
@@ -78,88 +128,58 @@ def width(vocabulary: int) -> str:
     return next(t for t, bound in (("uint8", 2**8), ("uint16", 2**16), ("uint32", 2**32)) if vocabulary <= bound)
 
 
+def format_of(folder: Path) -> int | None:
+    """The format of the index in a folder; None if there is none."""
+    try:
+        return int(json.loads((folder / INDEX).read_text())["format"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
 def read_index(folder: Path) -> Corpus | None:
-    """What a folder holds, if its preparation ended and every file has its size."""
+    """What a folder holds, if its preparation ended and every file is as it was written."""
     try:
         values = json.loads((folder / INDEX).read_text())
         if values.pop("format") != FORMAT:
             return None
         shards = tuple(Shard(**shard) for shard in values.pop("shards"))
         corpus = Corpus(folder=folder, shards=shards, **values)
-        item = np.dtype(corpus.dtype).itemsize
-        whole = shards and all((folder / s.file).stat().st_size == s.tokens * item for s in shards)
-        return corpus if whole else None
-    except (OSError, ValueError, KeyError, TypeError):
+        if corpus.dtype not in DTYPES or not shards or not all(_is_name(shard.file) for shard in shards):
+            return None
+        return corpus if is_intact(folder, corpus.digests()) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _is_name(name: str) -> bool:
+    return Path(name).name == name and name.endswith(".bin") and not name.startswith(".")
+
+
+def is_intact(folder: Path, digests: dict[str, tuple[int, str]]) -> bool:
+    """Has every file its size and SHA-256? A file is read once, and again when its size or time of change differ."""
+    known: dict[str, Any] = {}
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        known = json.loads((folder / CHECKED).read_text())
+    checked: dict[str, Any] = {}
+    for name, (size, sha256) in digests.items():
+        found = (folder / name).stat()
+        if found.st_size != size:
+            return False
+        checked[name] = [size, found.st_mtime_ns, sha256]
+        if not isinstance(known, dict) or known.get(name) != checked[name]:
+            with (folder / name).open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                    return False
+    if checked != known:
+        with contextlib.suppress(OSError):
+            write_atomically(folder / CHECKED, json.dumps(checked))
+    return True
 
 
 def write_index(corpus: Corpus) -> None:
     """Say that the preparation ended."""
     values = {"format": FORMAT, **asdict(corpus)}
     del values["folder"]
+    stamps = {name: [s, (corpus.folder / name).stat().st_mtime_ns, d] for name, (s, d) in corpus.digests().items()}
+    write_atomically(corpus.folder / CHECKED, json.dumps(stamps))
     write_atomically(corpus.folder / INDEX, json.dumps(values, indent=1))
-    (corpus.folder / PARTIAL).unlink(missing_ok=True)
-
-
-class ShardWriter:
-    """Appends tokens to the file being built; a complete file has its name only once it is durable."""
-
-    def __init__(
-        self, folder: Path, dtype: str, capacity: int, shards: list[Shard], vocabulary: int | None = None
-    ) -> None:
-        """Ids are smaller than `vocabulary`, or than what the type holds."""
-        self.shards = shards
-        self._bound = np.iinfo(dtype).max + 1 if vocabulary is None else vocabulary
-        self._folder = folder
-        self._dtype = np.dtype(dtype)
-        self._capacity = capacity
-        self._file: BinaryIO | None = None
-        self._digest = hashlib.sha256()
-        self._tokens = 0
-
-    @property
-    def room(self) -> int:
-        """Tokens that still fit into the file being built."""
-        return self._capacity - self._tokens
-
-    def write(self, tokens: npt.NDArray[Any]) -> None:
-        """Append; at most `room` of them. An id that would be stored as another is refused."""
-        largest = int(tokens.max(initial=0))
-        if largest >= self._bound:
-            raise TrainerError(
-                f"The tokenizer gave the id {largest}, and its vocabulary ends at {self._bound - 1}: the tokenizer is "
-                "broken; give another one as data.tokenizer."
-            )
-        if self._file is None:
-            self._file = self._building.open("wb")
-        data = tokens.astype(self._dtype, copy=False).tobytes()
-        self._digest.update(data)
-        self._file.write(data)
-        self._tokens += len(tokens)
-
-    def finish(self) -> None:
-        """Close the file being built, if there is anything in it."""
-        if self._file is None:
-            return
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        name = self._name
-        self._building.replace(self._folder / name)
-        sync_directory(self._folder)
-        self.shards.append(Shard(name, self._tokens, self._digest.hexdigest()))
-        self._file, self._digest, self._tokens = None, hashlib.sha256(), 0
-
-    def abandon(self) -> None:
-        """Leave nothing half-written behind."""
-        if self._file is not None:
-            self._file.close()
-            self._building.unlink(missing_ok=True)
-
-    @property
-    def _name(self) -> str:
-        return f"shard-{len(self.shards):05d}.bin"
-
-    @property
-    def _building(self) -> Path:
-        return self._folder / f".{self._name}.tmp"

@@ -14,11 +14,14 @@ from typing import IO, Any, Protocol, cast
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data.piece import START as START
 from gaudi3_scale.data.piece import Cursor, Piece
+from gaudi3_scale.data.records import fields, text_of
 from gaudi3_scale.errors import ConfigError
 
 # Not sources of the library itself, or packaged apart by distributions.
 STDLIB_EXCLUDED = {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idle_test", "idlelib", "lib2to3"}
 PIECE_BYTES = 2**20
+CONTINUATION = 3
+"""Bytes of a character of UTF-8 after its first, at most."""
 SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
 
@@ -38,6 +41,10 @@ class Source(Protocol):
 
     def done(self, cursor: Cursor) -> int:
         """Share of `size` that comes before a position."""
+        ...
+
+    def borders(self, parts: int) -> list[Cursor]:
+        """Where each of so many parts begins, and where the last one ends; between two documents, always."""
         ...
 
 
@@ -75,19 +82,24 @@ class FileSource:
         readers = {"text": self._text, "jsonl": self._jsonl, "parquet": self._parquet}
         first, offset, line = cursor
         for index in range(first, len(self._files)):
-            kind = _kind(self._files[index]) if self._config.format == "auto" else self._config.format
-            yield from readers[kind](index, offset, line)
+            yield from readers[_kind_of(self._files[index], self._config)](index, offset, line)
             offset = line = 0
 
     def _text(self, index: int, offset: int, line: int) -> Iterator[Piece]:
+        if self._config.content != "text":
+            raise ConfigError(
+                f"data.content is {self._config.content}, and {self._files[index]} is plain text: give JSONL, Parquet "
+                "or a Hugging Face dataset, or set data.format."
+            )
         with _open(self._files[index]) as file:
             file.seek(offset)
             while True:
                 data = file.read(PIECE_BYTES)
                 if len(data) == PIECE_BYTES:
                     data += file.readline(PIECE_BYTES)
-                while file.peek(1)[:1] and file.peek(1)[0] & 0xC0 == 0x80:  # never within a character of UTF-8
-                    data += file.read(1)
+                for _ in range(CONTINUATION):  # never within a character of UTF-8
+                    if file.peek(1)[:1] and file.peek(1)[0] & 0xC0 == 0x80:
+                        data += file.read(1)
                 offset += len(data)
                 ends = not file.peek(1)
                 yield Piece(data, ends, [index + 1, 0, 0] if ends else [index, offset, 0])
@@ -96,42 +108,65 @@ class FileSource:
 
     def _jsonl(self, index: int, offset: int, line: int) -> Iterator[Piece]:
         path = self._files[index]
+        since = f" from byte {offset:,} on" if offset and not line else ""  # a part begins within the file
         with _open(path) as file:
             file.seek(offset)
             for raw in iter(file.readline, b""):
                 line += 1
                 offset += len(raw)
                 if raw.strip():
-                    yield Piece(self._value(raw, path, line), True, [index, offset, line])
+                    yield Piece(self._value(raw, f"Line {line}{since} of {path}"), True, [index, offset, line])
 
-    def _value(self, raw: bytes, path: Path, line: int) -> str:
-        where, field = f"Line {line} of {path}", self._config.field
+    def _value(self, raw: bytes, where: str) -> str:
         try:
             record = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ConfigError(f"{where} is not JSON: mend or delete it.") from None
+        names = fields(self._config)
         if not isinstance(record, dict):
-            raise ConfigError(f"{where} is a {type(record).__name__}: it has to be an object with the field {field!r}.")
-        if field not in record:
             raise ConfigError(
-                f"{where} has no field {field!r}, only {', '.join(map(repr, record)) or 'none at all'}: set data.field "
-                "to the one with the text, or delete the line."
+                f"{where} is a {type(record).__name__}: it has to be an object with the field {names[0]!r}."
             )
-        if not isinstance(record[field], str):
-            raise ConfigError(f"{where} has a {type(record[field]).__name__} in {field!r}: it has to be a string.")
-        return cast("str", record[field])
+        for field in names:
+            if field not in record:
+                raise ConfigError(
+                    f"{where} has no field {field!r}, only {', '.join(map(repr, record)) or 'none at all'}: set "
+                    "data.field to the one with the text, or delete the line."
+                )
+        return text_of([record[name] for name in names], where, self._config)
 
     def _parquet(self, index: int, offset: int, line: int) -> Iterator[Piece]:
         from gaudi3_scale.data.tabular import parquet_rows
 
         path = self._files[index]
-        for row, rows, text in parquet_rows(path, self._config.field, line):
+        for row, rows, text in parquet_rows(path, self._config, line):
             yield Piece(text, True, [index, self._sizes[index] * (row + 1) // rows, row + 1])
+
+    def borders(self, parts: int) -> list[Cursor]:
+        """A file is divided only if it is of lines and not compressed: at the first line that begins in the part."""
+        result: list[Cursor] = [list(START)]
+        for part in range(1, parts):
+            goal = self.size * part // parts
+            index = next(number for number, end in enumerate(self._before[1:]) if goal < end or end == self.size)
+            path = self._files[index]
+            if _kind_of(path, self._config) == "jsonl" and path.suffix != ".gz":
+                with path.open("rb") as file:
+                    file.seek(max(0, goal - self._before[index] - 1))
+                    file.readline()
+                    found = [index, file.tell(), 0]
+            else:
+                found = [index + (goal > self._before[index]), 0, 0]
+            result.append(max(found, result[-1]))
+        return [*result, [len(self._files), 0, 0]]
 
 
 def _open(path: Path) -> Any:
     """A buffered file of bytes, decompressed if need be."""
     return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
+def _kind_of(path: Path, config: DataConfig) -> str:
+    return _kind(path) if config.format == "auto" else config.format
 
 
 def _kind(path: Path) -> str:

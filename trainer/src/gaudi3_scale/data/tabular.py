@@ -9,12 +9,13 @@ from typing import Any
 
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data.piece import Cursor, Piece
+from gaudi3_scale.data.records import fields, text_of
 from gaudi3_scale.errors import ConfigError
 
 BATCH_ROWS = 1000
 
 
-def parquet_rows(path: Path, field: str, start: int) -> Iterator[tuple[int, int, str]]:
+def parquet_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int, int, str]]:
     """Row, number of rows of the file and text of each row from `start` on that has a text; row groups before it are
     not read."""
     parquet = _need("pyarrow.parquet", "A Parquet file")
@@ -23,16 +24,18 @@ def parquet_rows(path: Path, field: str, start: int) -> Iterator[tuple[int, int,
     except _need("pyarrow", "A Parquet file").ArrowInvalid:
         raise ConfigError(f"{path} is not a Parquet file: mend or delete it, or set data.format.") from None
     with file:
-        _check_column(str(path), file.schema_arrow.names, field)
+        names = fields(config)
+        _check_columns(str(path), file.schema_arrow.names, names)
         rows, first = file.metadata.num_rows, 0
         for group in range(file.num_row_groups):
             count = file.metadata.row_group(group).num_rows
             if first + count > start:
                 row = first
-                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=[field]):
-                    for text in batch.column(0).to_pylist():
-                        if row >= start and text is not None:
-                            yield row, rows, _string(text, f"Row {row} of {path}", field)
+                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names):
+                    columns = [batch.column(name).to_pylist() for name in names]
+                    for values in zip(*columns, strict=True):
+                        if row >= start and values[0] is not None:
+                            yield row, rows, text_of(values, f"Row {row} of {path}", config)
                         row += 1
             first += count
 
@@ -61,7 +64,7 @@ class HubSource:
             raise ConfigError(
                 f"data.source {config.source!r} cannot be loaded ({reason}): check the name, configuration and split."
             ) from None
-        _check_column(config.source, self._rows.column_names, config.field)
+        _check_columns(config.source, self._rows.column_names, fields(config))
         self._config = config
         self.size = len(self._rows)
 
@@ -75,28 +78,28 @@ class HubSource:
 
     def pieces(self, cursor: Cursor) -> Iterator[Piece]:
         """Rows from the cursor on that have a text."""
-        field, row = self._config.field, cursor[0]
+        names, row = fields(self._config), cursor[0]
         if row == self.size:  # the library skips no further than to the last row
             return
-        for batch in self._rows.select_columns([field]).skip(row).iter(BATCH_ROWS):
-            for text in batch[field]:
+        for batch in self._rows.select_columns(names).skip(row).iter(BATCH_ROWS):
+            for values in zip(*(batch[name] for name in names), strict=True):
                 row += 1
-                if text is not None:
-                    yield Piece(_string(text, f"Row {row - 1} of {self._config.source}", field), True, [row, 0, 0])
+                if values[0] is not None:
+                    text = text_of(values, f"Row {row - 1} of {self._config.source}", self._config)
+                    yield Piece(text, True, [row, 0, 0])
+
+    def borders(self, parts: int) -> list[Cursor]:
+        """Where each of so many parts begins, and where the last one ends."""
+        return [[self.size * part // parts, 0, 0] for part in range(parts + 1)]
 
 
-def _check_column(where: str, names: list[str], field: str) -> None:
-    if field not in names:
-        raise ConfigError(
-            f"{where} has no column {field!r}, only {', '.join(map(repr, names))}: set data.field to the one with the "
-            "text."
-        )
-
-
-def _string(value: Any, where: str, field: str) -> str:
-    if not isinstance(value, str):
-        raise ConfigError(f"{where} has a {type(value).__name__} in {field!r}: it has to be a string.")
-    return value
+def _check_columns(where: str, names: list[str], wanted: list[str]) -> None:
+    for field in wanted:
+        if field not in names:
+            raise ConfigError(
+                f"{where} has no column {field!r}, only {', '.join(map(repr, names))}: set data.field to the one with "
+                "the text."
+            )
 
 
 def _need(module: str, what: str) -> Any:

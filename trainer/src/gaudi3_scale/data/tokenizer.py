@@ -30,6 +30,7 @@ class ByteTokenizer:
     unit = "byte"
     vocabulary = 256
     separator = 10
+    begin: int | None = None
     mask = BYTE_MASK
 
     def encode(self, texts: Sequence[bytes | str]) -> list[Tokens]:
@@ -62,7 +63,8 @@ class FileTokenizer:
 
     unit = "token"
 
-    def __init__(self, path: Path, end_of_text: str) -> None:
+    def __init__(self, path: Path, end_of_text: str, begin_of_text: str = "") -> None:
+        """`end_of_text` and `begin_of_text` as in the configuration's `data`."""
         from tokenizers import Tokenizer
 
         self._path = path
@@ -78,6 +80,7 @@ class FileTokenizer:
             raise ConfigError(f"data.tokenizer {str(file)!r} is no tokenizer ({error}): write it anew.") from None
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        self._tokenizer.encode_special_tokens = True  # one that is written in a text is text
         self.digest = hashlib.sha256(file.read_bytes()).hexdigest()
         # Ids may have gaps, so that their number is no bound on them.
         self.vocabulary: int = 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
@@ -90,11 +93,29 @@ class FileTokenizer:
                 "document."
             )
         self.separator: int = end
+        self.begin = self._begin(begin_of_text)
         mask = self._named("mask_token") or self._first_of(MASK_TOKENS)
         self.mask: int | None = self._tokenizer.token_to_id(mask) if mask else None
 
+    def _begin(self, wanted: str) -> int | None:
+        """Id of the token that goes before each document."""
+        if not wanted:
+            return None
+        token = self._named("bos_token") if wanted == "auto" else wanted
+        found = self._tokenizer.token_to_id(token) if token else None
+        if found is None:
+            what = f"no token {token!r}" if token else "no bos_token in tokenizer_config.json"
+            raise ConfigError(
+                f"data.tokenizer {str(self._path)!r} has {what}: set data.begin_of_text to the token that goes before "
+                "each document, or leave it empty."
+            )
+        return int(found)
+
     def encode(self, texts: Sequence[bytes | str]) -> list[Tokens]:
-        """The ids of each text, without any that a template would add; bytes that are no UTF-8 are replaced."""
+        """The ids of each text, without any that a template would add; bytes that are no UTF-8 are replaced.
+
+        What is written like a special token is text: its ids are those of its characters.
+        """
         decoded = [t if isinstance(t, str) else t.decode("utf-8", errors="replace") for t in texts]
         encoded = self._tokenizer.encode_batch_fast(decoded, add_special_tokens=False)
         return [np.array(each.ids, dtype=np.uint32) for each in encoded]
@@ -138,12 +159,13 @@ Tokenizer = ByteTokenizer | FileTokenizer
 def load_tokenizer(config: DataConfig) -> Tokenizer:
     """The tokenizer of `data.tokenizer`."""
     if config.tokenizer == "bytes":
-        if config.end_of_text:
-            raise ConfigError(
-                "data.end_of_text is set, but bytes have no such token: leave it out, or give a tokenizer."
-            )
+        for name in ("end_of_text", "begin_of_text"):
+            if getattr(config, name):
+                raise ConfigError(
+                    f"data.{name} is set, but bytes have no such token: leave it out, or give a tokenizer."
+                )
         return ByteTokenizer()
-    return FileTokenizer(Path(config.tokenizer), config.end_of_text)
+    return FileTokenizer(Path(config.tokenizer), config.end_of_text, config.begin_of_text)
 
 
 def train_tokenizer(texts: Iterator[bytes | str], vocabulary: int) -> Any:

@@ -73,7 +73,7 @@ def _loss_in_place_of_logits(layer: nn.Module, labels: Tensor, chunks: int) -> I
         rows = hidden.flatten(0, -2)
         for some, wanted in zip(rows.chunk(chunks), labels.chunk(chunks), strict=True):
             total = total + checkpoint(part, some, wanted, use_reentrant=False, preserve_rng_state=False)
-        computed.append((total / (labels != IGNORED).sum()).reshape(1, 1, 1))
+        computed.append((total / (labels != IGNORED).sum().clamp(min=1)).reshape(1, 1, 1))
         return computed[0]
 
     layer.forward = forward  # type: ignore[method-assign]

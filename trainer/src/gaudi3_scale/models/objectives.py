@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gaudi3_scale.config import ModelConfig
+from gaudi3_scale.data.batch import document_arguments
 from gaudi3_scale.data.masking import IGNORED
 from gaudi3_scale.models.build import architecture, is_masked
 from gaudi3_scale.models.chunked import chunks_for, mean_loss
@@ -17,8 +18,8 @@ from gaudi3_scale.models.one_sequence import one_sequence_per_row
 def sample_loss(model: nn.Module, samples: Tensor, chunks: int = 0) -> Tensor:
     """Mean cross-entropy of the predictions.
 
-    Causal: samples (B, T + 1) int64 give B * T predictions. Masked: (B, 2, T), inputs and labels, give as many as
-    there are labels. `chunks` is `memory.loss_chunks`.
+    Causal: samples (B, T + 1) int64 give B * T predictions, (B, 2, T), inputs and labels, and (B, 3, T), positions in
+    the document too, as many as there are labels. Masked: (B, 2, T), likewise. `chunks` is `memory.loss_chunks`.
     """
     return losses(model, samples, chunks)[0]
 
@@ -27,14 +28,16 @@ def losses(model: nn.Module, samples: Tensor, chunks: int = 0) -> tuple[Tensor, 
     """The loss above, and while training what is added to it: for a mixture of experts the load-balancing loss of its
     router times the configuration's `router_aux_loss_coef` (Fedus et al., "Switch Transformers", 2021, equation 4).
     """
-    coefficient = None
+    coefficient: Any = None
+    arguments: dict[str, Any] = {}
     if samples.ndim == 3:
-        inputs, labels = samples.unbind(1)
-        arguments: dict[str, Any] = {}
+        inputs, labels = samples[:, 0], samples[:, 1]
     else:
         inputs, labels = samples[:, :-1], samples[:, 1:]
+    if samples.ndim == 2 or not is_masked(model.config):
         coefficient = getattr(model.config, "router_aux_loss_coef", None) if model.training else None
         arguments = {"use_cache": False} | ({"output_router_logits": True} if coefficient else {})
+        arguments |= document_arguments(samples, getattr(model.config, "_attn_implementation", None))
 
     def forward() -> Any:
         with one_sequence_per_row():
@@ -46,7 +49,11 @@ def losses(model: nn.Module, samples: Tensor, chunks: int = 0) -> tuple[Tensor, 
     else:
         output = forward()
         logits = output.logits.flatten(0, 1).float()
-        loss = nn.functional.cross_entropy(logits, labels.flatten(), ignore_index=IGNORED)
+        if samples.ndim == 3:  # a row may have nothing to learn
+            total = nn.functional.cross_entropy(logits, labels.flatten(), ignore_index=IGNORED, reduction="sum")
+            loss = total / (labels != IGNORED).sum().clamp(min=1)
+        else:
+            loss = nn.functional.cross_entropy(logits, labels.flatten())
     return loss, coefficient * output.aux_loss if coefficient else None
 
 
