@@ -24,7 +24,7 @@ def split(corpus: Corpus, starts: Starts, length: int, fraction: float, samples:
     blocks = (corpus.size - 1) // length
     count = min(samples, max(1, round(blocks * fraction)))
     needed = count * length + 1
-    most = min(2 * needed, max(needed, int(corpus.size * fraction)))
+    most = max(needed, min(2 * needed, corpus.size // 2))
     chosen: list[tuple[int, int]] = []
     total = 0
     tried = min(starts.documents, CANDIDATES)
