@@ -33,7 +33,7 @@ def chunks_for(model: Any, tokens: int, wanted: int = 0) -> int:
         return 1
     if wanted:
         return min(wanted, tokens)
-    vocabulary, chunks = int(layer.weight.shape[0]), 1  # type: ignore[arg-type,index,union-attr]
+    vocabulary, chunks = int(layer.weight.shape[0]), 1
     while -(-tokens // chunks) * vocabulary * 4 > CHUNK_BYTES and chunks < tokens:
         chunks *= 2
     return min(chunks, tokens)
@@ -76,11 +76,11 @@ def _loss_in_place_of_logits(layer: nn.Module, labels: Tensor, chunks: int) -> I
         computed.append((total / (labels != IGNORED).sum().clamp(min=1)).reshape(1, 1, 1))
         return computed[0]
 
-    layer.forward = forward  # type: ignore[method-assign]
+    layer.forward = forward
     try:
         yield computed
     finally:
-        layer.forward = project  # type: ignore[method-assign]
+        layer.forward = project
 
 
 def _output_layer(model: Any) -> nn.Module | None:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.collect import Wanted, collect
 from gaudi3_scale.checkpoint.fetch import load
-from gaudi3_scale.checkpoint.job import key_of
+from gaudi3_scale.checkpoint.identity import key_of
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.target import open_target
