@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gaudi3_scale.device import Device, check_all_reduce
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.exchange import all_gather
 from gaudi3_scale.internals import SET_TIMEOUT
 
 if TYPE_CHECKING:
@@ -175,11 +176,7 @@ class Team:
         """Everyone's value, by rank, known to everyone."""
         if self._control is None:
             return [value]
-        import torch.distributed as dist
-
-        values: list[Any] = [None] * self.topology.world_size
-        dist.all_gather_object(values, value, group=self._control)
-        return values
+        return all_gather(value, self._control)
 
     def barrier(self) -> None:
         """Wait until everyone is here."""

@@ -17,6 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.errors import TrainerError
@@ -234,6 +235,11 @@ DEADLINE = Internal(
 EXIT = Internal(
     _RENDEZVOUS, "_RendezvousExitOp", "Takes a node out of the rendezvous and leaves it open for others.", TORCH
 )
+ROUND, NODE_DESCRIPTION = (
+    Internal(_RENDEZVOUS, name, "Made of checked values, as the state in the store is not to be unpickled.", TORCH)
+    for name in ("_RendezvousState", "_NodeDesc")
+)
+UNPICKLE = Internal(_RENDEZVOUS, "pickle", "The state in the store is unpickled by it, whoever wrote it there.", TORCH)
 
 # Lightning's Trainer.
 CHOOSE_STRATEGY = Internal(
@@ -360,6 +366,13 @@ def have_agent(agent: type) -> None:
     """Have torchrun use this agent."""
     AGENT.get()
     setattr(importlib.import_module(AGENT.module), AGENT.name, agent)
+
+
+def have_state_reader(read: Callable[[bytes], Any]) -> None:
+    """Have the rendezvous read its state with this function, which raises pickle.UnpicklingError."""
+    theirs = UNPICKLE.get()
+    reader = SimpleNamespace(dumps=theirs.dumps, loads=read, PickleError=theirs.PickleError)
+    setattr(importlib.import_module(UNPICKLE.module), UNPICKLE.name, reader)
 
 
 @contextlib.contextmanager

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from gaudi3_scale import rendezvous
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.internals import ON_SIGNAL, OWN_STORE, have_agent, have_wait, watched_agent
 from gaudi3_scale.interruption.notices import EXIT_CODE
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         from torch.distributed import run as torchrun
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.elastic.rendezvous import RendezvousStateError
 
     args, passes_signals = _parse(torchrun, list(sys.argv[1:] if arguments is None else arguments))
     if args.replace or args.nnodes != "1":
@@ -55,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # Only some versions can be told, and none when a worker failed or the nodes meet again: it is 30 s then.
         have_wait(seconds)
         os.environ[SHUTDOWN_TIMEOUT] = str(seconds)
+        rendezvous.install()
         agents = _install(args.replace, () if passes_signals else (signal.SIGUSR1,))
     except TrainerError as error:
         print(f"gaudi3-launch: {error}", file=sys.stderr)
@@ -81,6 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 f"{received.sigval.name} was sent to the launcher, and not all processes ended with {EXIT_CODE} "
                 "(interrupted): give the Trainer an InterruptionCallback to save a checkpoint first"
             )
+        except RendezvousStateError as failed:
+            code, reason = 1, _strange_state(args.rdzv_endpoint, failed)
+            print(f"gaudi3-launch: {reason}", file=sys.stderr)
         except Exception as failed:
             outcome.end(1, f"{type(failed).__name__}: {(str(failed).strip() or 'no message').splitlines()[0]}")
             raise
@@ -120,6 +126,15 @@ def _seconds(option: int | None) -> int:
     if not given.isdecimal():
         raise ConfigError(f"{SHUTDOWN_TIMEOUT} is {given!r}: give a whole number of seconds, or unset it.")
     return int(given)
+
+
+def _strange_state(endpoint: str, failed: BaseException) -> str:
+    """What to do about a store in which somebody else writes."""
+    found = f" ({failed.__cause__})" if failed.__cause__ is not None else ""
+    return (
+        f"the rendezvous at {endpoint} holds something that torchrun did not write there{found}, and nothing of it was "
+        "run: let only the job's nodes reach that port, and start the job again"
+    )
 
 
 def _install(replace: bool, unhandled: Sequence[signal.Signals]) -> list[Any]:

@@ -17,10 +17,12 @@ from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.target import Target
 from gaudi3_scale.checkpoint.upload import committed, download, folder, read_manifest
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.exchange import record
 
 Fingerprint = tuple[int, str, str]
 
 
+@record
 @dataclass(frozen=True)
 class _Found:
     """What a place has of a checkpoint."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.exchange import record
 
 FORMAT = 3
 READABLE = (2, 3)
@@ -28,6 +29,7 @@ class DamagedCheckpointError(Exception):
     """A committed checkpoint is not what its manifest says."""
 
 
+@record
 @dataclass(frozen=True)
 class Entry:
     """One file."""
@@ -48,6 +50,7 @@ class Entry:
             raise DamagedCheckpointError(f"{path.name} cannot be read ({error.strerror})") from None
 
 
+@record
 @dataclass(frozen=True)
 class Job:
     """Whose a checkpoint is; see `gaudi3_scale.checkpoint.identity`."""
@@ -66,6 +69,7 @@ class Job:
         return job
 
 
+@record
 @dataclass(frozen=True)
 class Manifest:
     """Equal on all nodes but for `here`."""

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from gaudi3_scale.checkpoint.manifest import Entry
 from gaudi3_scale.checkpoint.storage import HashingFile
+from gaudi3_scale.exchange import all_gather
 
 T = TypeVar("T")
 CHUNK = 4 * 2**20
@@ -105,11 +106,7 @@ class Peers:
         """Everyone's value, by rank, known to everyone."""
         if self._group is None:
             return [value]
-        import torch.distributed as dist
-
-        values: list[Any] = [None] * self.size
-        dist.all_gather_object(values, value, group=self._group)
-        return values
+        return all_gather(value, self._group)
 
     def copies(self, owners: dict[str, tuple[int, Entry]], copies: int) -> list[Transfer]:
         """The transfers after which each rank's file lies at `copies` places: its own and the next ones."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gaudi3_scale.exchange import all_gather
 from gaudi3_scale.interruption.agreement import Agreement
 from gaudi3_scale.interruption.last_checkpoint import LastCheckpoint, save_last
 from gaudi3_scale.interruption.notices import Interrupted, Notices
@@ -24,7 +25,6 @@ class Interruption:
         """
         self._notices = notices
         self._group = group
-        self._world_size = world_size
         self._record = record
         self.leaving = False
         """Have all ranks agreed to leave?"""
@@ -66,10 +66,4 @@ class Interruption:
         self._gather(None)
 
     def _gather(self, value: Any) -> list[Any]:
-        if self._group is None:
-            return [value]
-        import torch.distributed as dist
-
-        values: list[Any] = [None] * self._world_size
-        dist.all_gather_object(values, value, group=self._group)
-        return values
+        return [value] if self._group is None else all_gather(value, self._group)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from gaudi3_scale.exchange import record
 
+
+@record
 @dataclass(frozen=True)
 class Notice:
     """Word that this process is to leave."""

@@ -1,0 +1,124 @@
+"""Objects from process to process: as data, never as pickles, so that what comes over the network runs nothing.
+
+torch's `all_gather_object` unpickles whatever a peer sends, which runs what the peer likes. Here an object travels as
+JSON and tensors. Besides plain data it may be one of the dataclasses that are marked with `record`, an OSError, or an
+error of this package.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gaudi3_scale.errors import TrainerError
+
+if TYPE_CHECKING:
+    from gaudi3_scale.codec import Makers
+
+T = TypeVar("T")
+LIMIT = 2**30
+"""Bytes of one process's message; a larger one is not asked for."""
+_records: dict[str, type] = {}
+
+
+def record(kind: type[T]) -> type[T]:
+    """A dataclass whose objects processes may send each other."""
+    _records[kind.__name__] = kind
+    return kind
+
+
+def all_gather(value: T, group: Any) -> list[T]:
+    """The value of every rank of a gloo group, by rank. Collective; TrainerError on all ranks if one cannot be sent."""
+    import torch
+    import torch.distributed as dist
+
+    message = bytearray(dumps(value))
+    size = torch.tensor([len(message)])
+    sizes = [torch.zeros_like(size) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(sizes, size, group=group)
+    lengths = [int(each) for each in sizes]
+    if not all(0 < length <= LIMIT for length in lengths):
+        raise TrainerError(_strange(f"a message of {max(lengths, key=abs)} bytes"))
+    message.extend(bytes(max(lengths) - len(message)))
+    sent = torch.frombuffer(message, dtype=torch.uint8)
+    received = [torch.empty_like(sent) for _ in lengths]
+    dist.all_gather(received, sent, group=group)
+    return [loads(each[:length].numpy().tobytes()) for each, length in zip(received, lengths, strict=True)]
+
+
+def dumps(value: Any) -> bytes:
+    """The length of the JSON (8 bytes, big-endian), the JSON, and the tensors in the format of safetensors."""
+    from safetensors.torch import save
+
+    from gaudi3_scale.codec import NotPlainError, Tensors, encode
+
+    tensors: Tensors = {}
+    try:
+        plain = encode(value, tensors, _parts)
+    except NotPlainError as error:
+        tensors.clear()
+        refusal = (
+            f"An object of type {error} was to be sent to other processes, which only plain data are: report this."
+        )
+        plain = encode({"refused": refusal}, tensors)
+    else:
+        plain = {"value": plain}
+    text = json.dumps(plain, separators=(",", ":"), allow_nan=False).encode()
+    return len(text).to_bytes(8, "big") + text + (save(tensors) if tensors else b"")
+
+
+def loads(message: bytes) -> Any:
+    """What `dumps` had been given; TrainerError if it is nothing of the kind, or could not be sent."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    from gaudi3_scale.codec import decode
+
+    try:
+        end = 8 + int.from_bytes(message[:8], "big")
+        told: Any = json.loads(message[8:end])
+        tensors = load(message[end:]) if len(message) > end else {}
+        if "refused" not in told:
+            return decode(told["value"], tensors, _makers())
+        refusal = str(told["refused"])
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError, RuntimeError, OverflowError) as error:
+        raise TrainerError(_strange(f"a message that is no data of this job ({type(error).__name__})")) from None
+    raise TrainerError(refusal)
+
+
+def _strange(what: str) -> str:
+    return (
+        f"A process of the job sent {what}: run the same gaudi3-scale on all nodes, and let nobody else reach the ports "
+        "of the cluster's network."
+    )
+
+
+def _parts(value: Any) -> tuple[str, Any] | None:
+    """The name and the parts of an object that is more than plain data."""
+    kind = type(value)
+    if _records.get(kind.__name__) is kind:
+        return "record", [kind.__name__, [getattr(value, field.name) for field in dataclasses.fields(value)]]
+    if isinstance(value, TrainerError):
+        return "error", [kind.__name__, str(value)]
+    if isinstance(value, OSError):
+        return "os-error", [value.errno, value.strerror or str(value)]
+    return None
+
+
+def _makers() -> Makers:
+    return {"record": _record, "error": _error, "os-error": lambda parts: OSError(*parts)}
+
+
+def _record(parts: Any) -> Any:
+    name, values = parts
+    return _records[name](*values)
+
+
+def _error(parts: Any) -> TrainerError:
+    """Of its own class, as its exit code matters, if this process knows that."""
+    name, words = parts
+    classes = [TrainerError]
+    for kind in classes:
+        classes += kind.__subclasses__()
+    return next((kind for kind in classes if kind.__name__ == name), TrainerError)(str(words))
