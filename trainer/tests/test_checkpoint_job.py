@@ -31,6 +31,7 @@ def folders(target: Path) -> list[str]:
 def test_another_job_does_not_take_a_jobs_checkpoints_nor_delete_them(text: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     under = ("checkpoint.every=2", "checkpoint.keep=1", f"checkpoint.target={target}", "train.log_every=1")
+    under += ("train.warmup_steps=2",)
     first = Job(tmp_path / "a", text)
     first.run(*under, "train.max_steps=2")
     left = folders(target)

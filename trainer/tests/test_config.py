@@ -115,3 +115,24 @@ def test_the_command_line_says_one_sentence_and_exits_with_2(tmp_path: Path) -> 
 def test_reading_a_configuration_does_not_import_torch() -> None:
     code = "import sys, gaudi3_scale.cli, gaudi3_scale.config; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(SOURCE)}).returncode == 0
+
+
+def test_a_peak_of_the_rate_that_is_never_reached_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"warmup_steps is 50 and max_steps is 20, so that the peak .* never be reached"
+    ):
+        load(None, ["train.warmup_steps=50", "train.max_steps=20"])
+    assert load(None, ["train.max_steps=2"]).train.warmup_steps == 20  # the default asks for nothing
+    assert load(None, ["train.warmup_steps=2", "train.max_steps=2"]).train.warmup_steps == 2
+
+
+def test_a_notice_that_no_cloud_gives_is_refused_with_the_reason() -> None:
+    with pytest.raises(
+        ConfigError, match=r"no public page of IBM Cloud names a notice .* newest checkpoint, so take ibm out"
+    ):
+        load(None, ["interruption.sources=[signal,ibm]"])
+
+
+def test_a_precision_that_the_job_does_not_take_names_who_does() -> None:
+    with pytest.raises(ConfigError, match=r"bf16-true .* GaudiTrainer"):
+        load(None, ["train.precision=bf16-true"])

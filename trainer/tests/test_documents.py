@@ -60,9 +60,9 @@ def test_a_document_begins_with_the_token_that_is_asked_for(folder: Path, tmp_pa
     for wanted in ("auto", "<s>"):
         found = tokens(DataConfig.model_validate(settings | {"begin_of_text": wanted}), tmp_path)
         assert found == [BEGIN, *plain[:3], BEGIN, *plain[3:]] and plain[2] == plain[4] == END
-    with pytest.raises(ConfigError, match="has no token '<x>': set data.begin_of_text to the token that goes before"):
+    with pytest.raises(ConfigError, match=r"has no token '<x>': set data.begin_of_text to the token that goes before"):
         tokens(DataConfig.model_validate(settings | {"begin_of_text": "<x>"}), tmp_path)
-    with pytest.raises(ConfigError, match="data.begin_of_text is set, but bytes have no such token"):
+    with pytest.raises(ConfigError, match=r"data.begin_of_text is set, but bytes have no such token"):
         tokens(DataConfig(source=str(source), begin_of_text="auto"), tmp_path)
 
 
@@ -108,5 +108,5 @@ def test_documents_cross_shards(tmp_path: Path) -> None:
 
 
 def test_masked_models_have_no_documents() -> None:
-    with pytest.raises(ConfigError, match="for which there is neither data.documents nor data.content chat or prompt"):
+    with pytest.raises(ConfigError, match=r"for which there is neither data.documents nor data.content chat or prompt"):
         check(load(None, ["model.name=bert-tiny", "data.documents=true"]))

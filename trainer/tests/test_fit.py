@@ -91,7 +91,8 @@ def test_another_model_in_the_same_directory_is_refused(reference: tuple[Job, st
     output = reference[0].run("model.layers=1", "train.max_steps=70", code=2)
     assert output.splitlines()[-1] == (
         f"gaudi3-train: The checkpoint {reference[0].node()}/checkpoints/step-00000060 is of a model with other sizes "
-        "than the configuration's: use another output_dir, or the sizes it was written with."
+        "than the configuration's (model.layers is 1, and was 2): use another output_dir, or the sizes it was written "
+        "with."
     )
     assert reference[0].status()["state"] == "failed"
 

@@ -129,8 +129,8 @@ def test_skipping_has_an_end(warm: Client, text: Path, tmp_path: Path) -> None:
 
 def test_the_gradient_norm_is_published(warm: Client, text: Path, tmp_path: Path) -> None:
     clipped, free = (ForkedJob(warm, tmp_path / name, text) for name in ("clipped", "free"))
-    clipped.fit("train.max_steps=3", "train.log_every=1", "train.gradient_clip=1e9")
-    free.fit("train.max_steps=3", "train.log_every=1", "train.gradient_clip=0")
+    clipped.fit("train.max_steps=3", "train.warmup_steps=3", "train.log_every=1", "train.gradient_clip=1e9")
+    free.fit("train.max_steps=3", "train.warmup_steps=3", "train.log_every=1", "train.gradient_clip=0")
     norms = [line["gradient_norm"] for line in lines(clipped)]
     assert len(norms) == 3 and all(norm > 0 for norm in norms)
     assert norms == pytest.approx([line["gradient_norm"] for line in lines(free)])

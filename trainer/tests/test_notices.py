@@ -303,3 +303,15 @@ def test_what_makes_no_sense_is_no_notice() -> None:
         service.action = {"action": "terminate"}
         with pytest.raises(KeyError):
             Aws(InterruptionConfig(aws_endpoint=service.endpoint)).look()
+
+
+@pytest.mark.parametrize("step", [180.0, -180.0])
+def test_a_clock_that_is_set_changes_nothing_about_the_time_that_is_left(
+    step: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notices = Notices(InterruptionConfig(grace=30), say=lambda text: None)
+    notices.tell(Notice("SIGTERM", "why", time.time() + 30))
+    assert notices.notice is not None
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + step)
+    assert 25 < notices.notice.remaining() <= 30

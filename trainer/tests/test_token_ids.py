@@ -70,6 +70,13 @@ def test_a_model_whose_vocabulary_ends_before_the_largest_id_is_refused(folder: 
 
 def test_a_job_trains_on_them(folder: Path, text: Path, tmp_path: Path) -> None:
     job = Job(tmp_path / "job", text)
-    sizes = ("model.hidden_size=8", "model.layers=1", "model.heads=2", "model.kv_heads=1", "train.micro_batch_size=2")
+    sizes: tuple[str, ...] = (
+        "model.hidden_size=8",
+        "model.layers=1",
+        "model.heads=2",
+        "model.kv_heads=1",
+        "train.micro_batch_size=2",
+    )
+    sizes += ("train.warmup_steps=2",)
     said = job.run(f"data.tokenizer={folder}", f"model.vocab_size={FAR + 1}", "train.max_steps=2", *sizes)
     assert "finished 2 steps" in said

@@ -47,6 +47,11 @@ class Device:
         """Whether its collectives end when a process does not answer; those of HCCL take no timeout."""
         return self.backend != "hccl"
 
+    @property
+    def keeps_memory_history(self) -> bool:
+        """Whether torch can record what is allocated on it, and by whom."""
+        return self.type == "cuda"
+
     def step_boundary(self) -> None:
         """To be called after backward and after the optimizer's step."""
         if self.mark_step is not None:

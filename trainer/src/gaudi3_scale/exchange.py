@@ -58,9 +58,7 @@ def dumps(value: Any) -> bytes:
         plain = encode(value, tensors, _parts)
     except NotPlainError as error:
         tensors.clear()
-        refusal = (
-            f"An object of type {error} was to be sent to other processes, which only plain data are: report this."
-        )
+        refusal = f"An object of type {error} was to be sent to other processes, which take plain data: report it."
         plain = encode({"refused": refusal}, tensors)
     else:
         plain = {"value": plain}
@@ -89,8 +87,8 @@ def loads(message: bytes) -> Any:
 
 def _strange(what: str) -> str:
     return (
-        f"A process of the job sent {what}: run the same gaudi3-scale on all nodes, and let nobody else reach the ports "
-        "of the cluster's network."
+        f"A process of the job sent {what}: run the same gaudi3-scale on all nodes, and let nobody else reach the "
+        "ports of the cluster's network."
     )
 
 
@@ -98,7 +96,10 @@ def _parts(value: Any) -> tuple[str, Any] | None:
     """The name and the parts of an object that is more than plain data."""
     kind = type(value)
     if _records.get(kind.__name__) is kind:
-        return "record", [kind.__name__, [getattr(value, field.name) for field in dataclasses.fields(value)]]
+        return "record", [
+            kind.__name__,
+            [getattr(value, field.name) for field in dataclasses.fields(value) if field.init],
+        ]
     if isinstance(value, TrainerError):
         return "error", [kind.__name__, str(value)]
     if isinstance(value, OSError):

@@ -106,6 +106,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     from gaudi3_scale.job_state import describe, go_on
     from gaudi3_scale.models.module import LanguageModule
     from gaudi3_scale.randomness import seed_all
+    from gaudi3_scale.tracking.callback import observers
     from gaudi3_scale.validation import validate
 
     progress, team, say = run.progress, run.team, run.console.say
@@ -142,6 +143,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     if progress.step < config.train.max_steps:
         _measure(run, module)
         callbacks = callbacks_of(run, samples, about, state)
+        callbacks += observers(config, device, progress, say, run.rank)
         check_order(callbacks)
         quiet()
         with run.watchdog.watch():

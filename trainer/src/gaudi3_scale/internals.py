@@ -159,6 +159,10 @@ TREE_FLATTEN, TREE_FLATTEN_PATH, TREE_LEAVES, TREE_UNFLATTEN = (
         ("tree_unflatten", ("leaves", "treespec")),
     )
 )
+RECORD_MEMORY, DUMP_MEMORY = (
+    Internal("torch.cuda.memory", name, "A history of allocations has no other way out of torch; of CUDA alone.", TORCH)
+    for name in ("_record_memory_history", "_dump_snapshot")
+)
 STORAGE_KEY = Internal(
     "torch", "UntypedStorage._cdata", "Tells storages of fake tensors apart, which have no address.", TORCH
 )

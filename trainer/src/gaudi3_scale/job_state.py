@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gaudi3_scale.callbacks.finite_check import FiniteCheck
+from gaudi3_scale.checkpoint.architecture import require_same
 from gaudi3_scale.checkpoint.fetch import load
 from gaudi3_scale.checkpoint.frozen import frozen_identity
 from gaudi3_scale.checkpoint.hyperparameters import advance
@@ -16,8 +17,7 @@ from gaudi3_scale.checkpoint.store import Checkpoint
 from gaudi3_scale.data.job import check_same
 from gaudi3_scale.data.mixture import Mixture
 from gaudi3_scale.data.shards import Corpus, identity
-from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.build import has_frozen_folder, is_same_model, with_defaults
+from gaudi3_scale.models.build import has_frozen_folder
 from gaudi3_scale.randomness import capture as capture_random
 from gaudi3_scale.run import Run
 
@@ -62,15 +62,11 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
     Raises ConfigError if it is of another model.
     """
     manifest, progress, say = checkpoint.manifest.about, run.progress, run.console.say
-    if not is_same_model(manifest["model"], about["model"]):
-        raise ConfigError(
-            f"The checkpoint {checkpoint.path} is of a model with other sizes than the configuration's: "
-            "use another output_dir, or the sizes it was written with."
-        )
+    others = [f"model.{key}" for key in require_same(str(checkpoint.path), manifest["model"], about["model"])]
     check_same(manifest.get("data"), about["data"], checkpoint.path, run.config.data.replace)
     _say_hyperparameters(run, manifest.get("hyperparameters", {}), about["hyperparameters"])
-    then = {**manifest, "model": with_defaults(manifest["model"])}
-    others = [name for name, value in about.items() if name != "hyperparameters" and then.get(name) != value]
+    apart = ("hyperparameters", "model")
+    others += [name for name, value in about.items() if name not in apart and manifest.get(name) != value]
     if others:
         say(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
     state = checkpoint.state()

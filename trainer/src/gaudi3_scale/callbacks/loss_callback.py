@@ -34,7 +34,7 @@ class LossCallback(pl.Callback):
             pl_module.loss_sum.item()  # waits for the device: what takes long at first is done
             run.watchdog.seen()
         self._finite.count_skipped(pl_module)
-        if step == 1 or step % run.config.train.log_every == 0 or step == run.config.train.max_steps:
+        if run.config.train.is_log_step(step):
             self._read(pl_module)
 
     def _read(self, module: LanguageModule) -> None:

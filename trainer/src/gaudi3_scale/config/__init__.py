@@ -16,7 +16,9 @@ from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.config.memory import MemoryConfig
 from gaudi3_scale.config.metrics import MetricsConfig
 from gaudi3_scale.config.model import ModelConfig
+from gaudi3_scale.config.profile import ProfileConfig
 from gaudi3_scale.config.section import Section
+from gaudi3_scale.config.tracking import TrackingConfig
 from gaudi3_scale.config.train import TrainConfig
 from gaudi3_scale.errors import ConfigError
 
@@ -28,7 +30,9 @@ __all__ = [
     "MemoryConfig",
     "MetricsConfig",
     "ModelConfig",
+    "ProfileConfig",
     "Section",
+    "TrackingConfig",
     "TrainConfig",
     "dump_default",
     "keys",
@@ -52,6 +56,8 @@ class Config(Section):
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="checkpoints")
     interruption: InterruptionConfig = Field(default_factory=InterruptionConfig, description="leaving in order")
     metrics: MetricsConfig = Field(default_factory=MetricsConfig, description="Prometheus metrics")
+    tracking: TrackingConfig = Field(default_factory=TrackingConfig, description="experiment trackers")
+    profile: ProfileConfig = Field(default_factory=ProfileConfig, description="profiling of a few steps")
 
 
 def load(path: Path | None, overrides: Sequence[str] = ()) -> Config:

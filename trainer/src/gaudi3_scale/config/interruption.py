@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from gaudi3_scale.config.section import Section
 
@@ -30,6 +30,17 @@ class InterruptionConfig(Section):
     aws_endpoint: str = Field("http://169.254.169.254", description="instance metadata of AWS (version 2, with tokens)")
     gcp_endpoint: str = Field("http://metadata.google.internal", description="instance metadata of Google Cloud")
     azure_endpoint: str = Field("http://169.254.169.254", description="instance metadata of Azure (Scheduled Events)")
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _no_ibm(cls, sources: Any) -> Any:
+        """See row U32 of docs/hardware-status.md."""
+        if isinstance(sources, list) and "ibm" in sources:
+            raise ValueError(
+                "it names ibm, and no public page of IBM Cloud names a notice that a spot machine gets before it ends: "
+                "such a job goes on from its newest checkpoint, so take ibm out and set checkpoint.every accordingly"
+            )
+        return sources
 
     @model_validator(mode="after")
     def _complete(self) -> InterruptionConfig:

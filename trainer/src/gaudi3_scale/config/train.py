@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from gaudi3_scale.config.section import Section
 
@@ -84,6 +84,16 @@ class TrainConfig(Section):
         120, ge=5, description="the same after the first step; longer than a forward and backward pass takes"
     )
 
+    @field_validator("precision", mode="before")
+    @classmethod
+    def _of_the_job(cls, precision: Any) -> Any:
+        if precision == "bf16-true":
+            raise ValueError(
+                "it is bf16-true (weights and optimizer in bfloat16), which only GaudiTrainer(precision='bf16-true') "
+                "of a script of your own takes: give 32-true or bf16-mixed, or run such a script"
+            )
+        return precision
+
     @model_validator(mode="after")
     def _lazy_does_not_shard(self) -> TrainConfig:
         """docs.habana.ai, "Using DistributedTensor with Intel Gaudi": eager mode and torch.compile only."""
@@ -108,6 +118,19 @@ class TrainConfig(Section):
         if self.compile_backend is not None and self.mode != "compile":
             raise ValueError(f"compile_backend is for mode compile, and mode is {self.mode}")
         return self
+
+    @model_validator(mode="after")
+    def _reaches_the_peak(self) -> TrainConfig:
+        if "warmup_steps" in self.model_fields_set and self.warmup_steps > self.max_steps:
+            raise ValueError(
+                f"warmup_steps is {self.warmup_steps} and max_steps is {self.max_steps}, so that the peak of the "
+                "learning rate would never be reached"
+            )
+        return self
+
+    def is_log_step(self, step: int) -> bool:
+        """Is the loss read after this optimizer step?"""
+        return step == 1 or step % self.log_every == 0 or step == self.max_steps
 
     @property
     def first_timeout(self) -> int:

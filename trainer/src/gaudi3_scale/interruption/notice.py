@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gaudi3_scale.exchange import record
 
@@ -19,7 +19,13 @@ class Notice:
     """For use inside a sentence."""
     deadline: float | None = None
     """When the process will be killed, in seconds since 1970; None = nobody said."""
+    ends: float = field(init=False, repr=False, compare=False)
+    """The same by `time.monotonic()`, from when it was heard: a clock that is set later changes nothing."""
+
+    def __post_init__(self) -> None:
+        left = float("inf") if self.deadline is None else self.deadline - time.time()
+        object.__setattr__(self, "ends", time.monotonic() + left)
 
     def remaining(self) -> float:
         """Seconds left."""
-        return float("inf") if self.deadline is None else self.deadline - time.time()
+        return self.ends - time.monotonic()

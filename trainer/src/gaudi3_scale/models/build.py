@@ -14,9 +14,6 @@ from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.shapes import SHAPES
 
-WAYS = ("deferred", "frozen_dtype")
-"""Settings that change nothing of what a checkpoint holds."""
-
 
 def architecture(config: ModelConfig) -> Any:
     """The transformers configuration of the model; ConfigError if it cannot be, or takes no such long samples."""
@@ -116,18 +113,6 @@ def frozen_dtype(config: Config) -> torch.dtype:
 def has_frozen_folder(config: ModelConfig) -> bool:
     """Are there weights that stay as a folder has them? Checkpoints leave these out."""
     return config.lora.rank > 0 and has_weights(config)
-
-
-def with_defaults(before: dict[str, Any]) -> dict[str, Any]:
-    """What an older version wrote of a model's configuration, with the settings that it did not know."""
-    known = ModelConfig().model_dump()
-    return {**known, **before, "lora": {**known["lora"], **before.get("lora", {})}}
-
-
-def is_same_model(before: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Is a checkpoint's `model` that of the configuration, but for how its weights are read and kept?"""
-    ways = dict.fromkeys(WAYS)
-    return {**with_defaults(before), **ways} == {**now, **ways}
 
 
 def has_weights(config: ModelConfig) -> bool:

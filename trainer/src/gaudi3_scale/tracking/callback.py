@@ -1,0 +1,117 @@
+"""Hands the trackers what a job logs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import lightning.pytorch as pl
+
+from gaudi3_scale.config import Config
+from gaudi3_scale.device import Device
+from gaudi3_scale.interruption.notices import Interrupted
+from gaudi3_scale.status import Progress
+from gaudi3_scale.tracking.queue import TrackerQueue
+from gaudi3_scale.tracking.trackers import KINDS, NAMES, Ending, check, load
+
+if TYPE_CHECKING:
+    from gaudi3_scale.models.module import LanguageModule
+
+HURRIED_SECONDS = 2.0
+"""That all trackers together have when the job has to leave or failed."""
+
+
+class Tracking(pl.Callback):
+    """Tells the trackers of each logged step; after the callback that reads the loss, and on rank 0 alone."""
+
+    def __init__(self, config: Config, progress: Progress, say: Callable[[str], None]) -> None:
+        self._config, self._progress, self._say = config, progress, say
+        self._queues: list[TrackerQueue] = []
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """The trackers are opened in threads, while training begins: a server may take its time."""
+        settings, directory = self._config.tracking, self._config.output_dir
+        values = parameters(self._config, self._progress)
+        for name in settings.trackers:
+            try:
+                load(name)
+            except Exception as error:  # a library that is installed may still be broken
+                self._say(f"{NAMES[name]} cannot be loaded ({error}): training goes on without it")
+                continue
+            tracker = KINDS[name](directory, settings, self._progress.step)
+            self._queues.append(TrackerQueue(NAMES[name], tracker, values, self._say))
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Hand over what was just logged."""
+        train, step = self._config.train, self._progress.step
+        if (batch_idx + 1) % train.accumulation_steps or not train.is_log_step(step):
+            return
+        values = logged(self._progress, float(cast("LanguageModule", pl_module).learning_rate))
+        for queue in self._queues:
+            queue.offer(step, values)
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """All steps are made."""
+        self._end("finished", self._config.tracking.seconds)
+
+    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
+        """An interrupted run is not over: the next process goes on with it."""
+        self._end(
+            "interrupted" if isinstance(exception, Interrupted) else "failed",
+            min(HURRIED_SECONDS, self._config.tracking.seconds),
+        )
+
+    def _end(self, ending: Ending, seconds: float) -> None:
+        queues, self._queues = self._queues, []
+        for queue in queues:
+            queue.end(ending)
+        deadline = time.monotonic() + seconds
+        for queue in queues:
+            queue.wait(deadline)
+
+
+def observers(
+    config: Config, device: Device, progress: Progress, say: Callable[[str], None], rank: int
+) -> list[pl.Callback]:
+    """What the sections `tracking` and `profile` ask for; ConfigError where it cannot be had."""
+    check(config.tracking)
+    found: list[pl.Callback] = []
+    if config.tracking.trackers and rank == 0:
+        found.append(Tracking(config, progress, say))
+    if config.profile.steps or config.profile.memory_steps:
+        from gaudi3_scale.callbacks.profile import Profile
+
+        found.append(Profile(config, device, progress, say, rank))
+    return found
+
+
+def logged(progress: Progress, learning_rate: float) -> dict[str, float]:
+    """The values of a logged step, as far as they are known and finite."""
+    values: dict[str, Any] = {
+        "loss": progress.loss,
+        "gradient_norm": progress.gradient_norm,
+        "learning_rate": learning_rate,
+        "tokens": progress.tokens,
+        "tokens_per_second": progress.tokens_per_second,
+        "mfu": progress.mfu,
+        "goodput": (progress.goodput or {}).get("ratio"),
+    }
+    return {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
+
+
+def parameters(config: Config, progress: Progress) -> dict[str, Any]:
+    """The job's settings by dotted key, and what it runs on; without those of the trackers."""
+    values = _flat(config.model_dump(mode="json", exclude={"tracking"}), "")
+    device = {"world_size": progress.world_size, "hardware": progress.device_label}
+    return {**values, **device, "samples_per_step": progress.samples_per_step}
+
+
+def _flat(values: dict[str, Any], prefix: str) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat
