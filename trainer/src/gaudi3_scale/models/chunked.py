@@ -33,7 +33,8 @@ def chunks_for(model: Any, tokens: int, wanted: int = 0) -> int:
         return 1
     if wanted:
         return min(wanted, tokens)
-    vocabulary, chunks = int(layer.weight.shape[0]), 1
+    weight: Any = layer.weight
+    vocabulary, chunks = int(weight.shape[0]), 1
     while -(-tokens // chunks) * vocabulary * 4 > CHUNK_BYTES and chunks < tokens:
         chunks *= 2
     return min(chunks, tokens)
