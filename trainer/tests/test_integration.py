@@ -170,6 +170,38 @@ def test_fused_adamw_is_torchs_with_habanas_defaults_and_exchanges_state() -> No
     torch.testing.assert_close(one.weight, other.weight)
 
 
+@pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
+def test_a_step_over_shards_takes_as_many_operations_however_many_there_are() -> None:
+    """Of AdamW on a card; before, each of the tensors took about eleven."""
+    program = f"""
+import sys; sys.path.insert(0, {str(HERE)!r})
+import torch, torch.distributed as dist
+from small_llama import Operations
+from gaudi3_scale import GaudiOptimizer
+from gaudi3_scale.device import resolve
+device = resolve("hpu", 0, 1)
+dist.init_process_group(device.backend, store=dist.HashStore(), rank=0, world_size=1)
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+mesh = init_device_mesh("hpu", (1,))
+for depth in (4, 8):
+    model = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(depth))).to("hpu")
+    fully_shard(model, mesh=mesh).set_force_sum_reduction_for_comms(True)
+    optimizer = GaudiOptimizer.FusedAdamW(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model(torch.ones(2, 8, device="hpu")).sum().backward()
+        with Operations() as operations:
+            optimizer.step()
+    ops = {{name: n for name, n in operations.names.items() if name not in ("item", "_local_scalar_dense")}}
+    print(type(next(model.parameters())).__name__, depth, sum(ops.values()), ops)
+"""
+    done = run("-c", program, hpu=True)
+    assert done.returncode == 0, done.stderr
+    few, many = (line.split() for line in done.stdout.splitlines() if line.startswith("DTensor"))
+    assert (few[1], many[1]) == ("4", "8")
+    assert int(many[2]) == int(few[2]) <= 16, done.stdout
+
+
 @pytest.mark.parametrize(
     ("error", "known"),
     [

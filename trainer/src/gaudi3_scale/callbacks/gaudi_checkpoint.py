@@ -18,6 +18,7 @@ from gaudi3_scale import job as jobs
 from gaudi3_scale.callbacks.base import CheckpointListener
 from gaudi3_scale.callbacks.status_callback import Contributor, join
 from gaudi3_scale.checkpoint.fit_state import Contents, FitState
+from gaudi3_scale.checkpoint.pace import Pace
 from gaudi3_scale.checkpoint.saver import Saver
 from gaudi3_scale.checkpoint.session import CheckpointSession
 from gaudi3_scale.config.checkpoint import CheckpointConfig
@@ -55,6 +56,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         check_finite: bool = True,
         signing_key_file: str | Path | None = None,
         save_frozen: bool = True,
+        every_seconds: float | None = None,
     ) -> None:
         """As in the section `checkpoint` of `gaudi3-train config`.
 
@@ -71,6 +73,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         self._directory = Path(dirpath or (jobs.directory() or Path()) / "checkpoints").absolute()
         self._settings = CheckpointConfig(
             every=every_n_steps,
+            every_seconds=every_seconds,
             keep=keep,
             keep_every=keep_every,
             asynchronous=asynchronous,
@@ -91,6 +94,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         self._last = -1
         self._seen = -1
         self._published: tuple[Any, ...] = (None, None, None, 0)
+        self._pace: Pace | None = None
         self.saver: Saver | None = None
         """The saver, while `fit` runs: `last_stall`, `committed`, `uploader`."""
 
@@ -123,6 +127,9 @@ class GaudiCheckpoint(Contributor, pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """The steps that were made before."""
         self._seen = step_of(trainer)
+        assert self._session is not None
+        self._pace = Pace(self._settings.every, self._settings.every_seconds, self._session.peers.gather)
+        self._pace.start(self._seen)
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Go on with the random state of the checkpoint."""
@@ -147,7 +154,8 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         self._state.note(outputs, step if step != self._seen else step + 1)  # or the step is not done yet
         self._seen = step
         last = trainer.global_step == trainer.max_steps
-        if step != self._last and (step % self._settings.every == 0 or last):
+        due = self._pace is not None and self._pace.is_due(step)
+        if step != self._last and (due or last):
             self._begin(trainer, step, last)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

@@ -14,6 +14,9 @@ class CheckpointConfig(Section):
     """What survives a kill."""
 
     every: int = Field(25, ge=1, description="steps between checkpoints; a kill loses at most these")
+    every_seconds: float | None = Field(
+        None, gt=0, description="seconds between checkpoints, in place of every; ranks agree on the step. null = none"
+    )
     keep: int = Field(2, ge=1, description="committed checkpoints kept per node; 2 survive a damaged newest one")
     keep_every: int | None = Field(
         None, ge=1, description="also keep those whose step is a multiple of this, for ever; null = none"
