@@ -117,7 +117,8 @@ def test_what_does_not_repeat_is_compiled_as_a_whole() -> None:
             self.net = nn.Linear(2, 2)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.net(x).relu()
+            out: torch.Tensor = self.net(x).relu()
+            return out
 
     whole, repeated = Whole(), nn.ModuleList([Whole(), Whole()])
     assert (compile_blocks(whole, backend), compile_blocks(repeated, backend)) == (0, 2)

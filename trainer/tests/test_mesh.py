@@ -23,11 +23,11 @@ ACCUMULATED = 4
 KINDS = {"allreduce": "all-reduce", "allgather": "all-gather", "reduce_scatter": "reduce-scatter"}
 
 
-class Collectives(TorchDispatchMode):  # type: ignore[misc]
+class Collectives(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts collectives of more than 64 elements, which are those of parameters and gradients."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.count: Counter[str] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -173,7 +173,7 @@ def test_copies_of_shards_exchange_gradients_once_per_step(tmp_path: Path) -> No
     [(("auto", "auto"), (8, 1)), (("auto", 4), (2, 4)), ((2, "auto"), (2, 4)), ((1, 8), (1, 8))],
 )
 def test_sizes_that_are_left_out_follow_from_the_others(wanted: Any, sizes: tuple[int, int]) -> None:
-    assert mesh_sizes(*wanted, 8) == sizes
+    assert mesh_sizes(wanted[0], wanted[1], 8) == sizes
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_sizes_that_are_left_out_follow_from_the_others(wanted: Any, sizes: tupl
 )
 def test_sizes_that_cannot_be_are_refused(wanted: Any, sentence: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        mesh_sizes(*wanted, 8)
+        mesh_sizes(wanted[0], wanted[1], 8)
     assert str(refused.value) == sentence
 
 

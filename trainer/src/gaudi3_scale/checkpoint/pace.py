@@ -48,7 +48,7 @@ class Pace:
         slowest, longest = (max(values) for values in zip(*self._gather((elapsed, recent)), strict=True))
         duration = longest / max(1, step - (self._step or 0))
         self._step, self._looked = step, now
-        due = slowest + duration / 2 >= self._seconds
+        due: bool = slowest + duration / 2 >= self._seconds
         if due:
             self._saved, slowest = now, 0.0
         left = (self._seconds - slowest) / duration if duration else 1
