@@ -52,7 +52,10 @@ class Chain(Site):
             "ansible_python_interpreter": "/usr/bin/python3",
         }
         # A short one: what a job learns is asserted elsewhere.
-        job = {"trainer_job_name": "chain", "trainer_config": {"model": SMALL, "train": {"max_steps": 40}}}
+        job = {
+            "trainer_job_name": "chain",
+            "trainer_config": {"model": SMALL, "train": {"mode": "eager", "max_steps": 40}},
+        }
         (self.inventory / "group_vars/gaudi.yml").write_text(yaml.safe_dump(job))
         with (self.inventory / "group_vars/all.yml").open("a") as stream:
             stream.write(yaml.safe_dump(self.settings))
@@ -188,7 +191,7 @@ def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: P
         "trainer_processes_per_node": 1,
         "trainer_config": {
             "model": SMALL,
-            "train": {"max_steps": STEPS, "log_every": 50, "threads": 1},
+            "train": {"mode": "eager", "max_steps": STEPS, "log_every": 50, "threads": 1},
             "checkpoint": {"every": 20},
             "data": {"validation_samples": 16},
         },

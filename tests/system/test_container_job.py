@@ -50,7 +50,7 @@ CONFIG = {
     "device": "hpu",
     "model": {"layers": 1, "hidden_size": 32, "heads": 2, "kv_heads": 1, "intermediate_size": 64,
               "sequence_length": 64},
-    "train": {"max_steps": 40, "log_every": 10, "threads": 1},
+    "train": {"mode": "eager", "max_steps": 40, "log_every": 10, "threads": 1},
     "checkpoint": {"every": 20},
 }  # fmt: skip
 SETTINGS = {
@@ -69,7 +69,7 @@ LONG = {
     "trainer_max_restarts": 3,
     "trainer_config": {
         **CONFIG,
-        "train": {"max_steps": STEPS, "log_every": 50, "threads": 1},
+        "train": {"mode": "eager", "max_steps": STEPS, "log_every": 50, "threads": 1},
         "checkpoint": {"every": 50},
     },
 }

@@ -15,7 +15,7 @@ NODES = ("gaudi-1", "gaudi-2")
 JOB = {
     "trainer_job_name": "broken",
     "trainer_processes_per_node": 1,
-    "trainer_config": {"train": {"max_steps": 2, "threads": 1}},
+    "trainer_config": {"train": {"mode": "eager", "max_steps": 2, "threads": 1}},
 }
 
 

@@ -31,7 +31,7 @@ SHORT = {
         "model": {
             "hidden_size": 32, "layers": 1, "heads": 2, "kv_heads": 1, "intermediate_size": 64, "sequence_length": 64,
         },
-        "train": {"max_steps": STEPS, "log_every": 1, "warmup_steps": 1},
+        "train": {"mode": "eager", "max_steps": STEPS, "log_every": 1, "warmup_steps": 1},
         "checkpoint": {"every": 2},
     },
 }  # fmt: skip

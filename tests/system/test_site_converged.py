@@ -48,7 +48,11 @@ def test_the_examination_changes_nothing_and_names_nobody(trained: Site, tmp_pat
 
 
 def test_killed_on_one_node_it_resumes_from_its_checkpoint(trained: Site) -> None:
-    config = {"model": SMALL, "train": {"max_steps": 150, "log_every": 5, "threads": 1}, "checkpoint": {"every": 10}}
+    config = {
+        "model": SMALL,
+        "train": {"mode": "eager", "max_steps": 150, "log_every": 5, "threads": 1},
+        "checkpoint": {"every": 10},
+    }
     job = ("-e", json.dumps({"trainer_job_name": "killed", "trainer_config": config, **trained.pace(0.2)}))
     started = trained.play("--tags", "train", "-e", "trainer_state=started", *job)
     assert started.returncode == 0, started.messages()
@@ -85,7 +89,7 @@ def test_a_job_under_another_specification_has_to_be_stopped_and_then_goes_on(tr
     pace = trained.pace(0.5)
 
     def job(steps: int, state: str) -> tuple[str, ...]:
-        config = {"model": SMALL, "train": {"max_steps": steps, "threads": 1}}
+        config = {"model": SMALL, "train": {"mode": "eager", "max_steps": steps, "threads": 1}}
         given = {"trainer_state": state, "trainer_job_name": "long", "trainer_config": config, **pace}
         return ("--tags", "train", "-e", json.dumps(given))
 

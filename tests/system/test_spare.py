@@ -16,6 +16,7 @@ CONFIG = {
     "device": "hpu",
     "model": SMALL,
     "train": {
+        "mode": "eager",
         "strategy": "habana_fsdp",
         "max_steps": STEPS,
         "log_every": 10,

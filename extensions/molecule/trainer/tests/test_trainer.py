@@ -88,7 +88,7 @@ def test_a_killed_job_resumes_from_its_checkpoint(host: Any) -> None:
                 "intermediate_size": 64,
                 "sequence_length": 64,
             },
-            "train": {"max_steps": 100000, "log_every": 1},
+            "train": {"mode": "eager", "max_steps": 100000, "log_every": 1},
             "checkpoint": {"every": 5},
             "metrics": {"enabled": False},
         },
