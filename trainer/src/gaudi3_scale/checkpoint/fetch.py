@@ -109,7 +109,7 @@ def _load(
     saved = {*reader.read_metadata().state_dict_metadata, *plain}
     if not optimizers:
         saved = {name for name in saved if name.startswith("model.")}
-    frozen = state["training"].get(FROZEN)
+    frozen = state.get("training", {}).get(FROZEN)
     if frozen is not None and frozen != frozen_identity(model):
         raise ConfigError(
             f"The checkpoint {checkpoint.path} holds only what was trained beside other frozen weights than this "
