@@ -86,13 +86,14 @@ def build(folder: Path, length: int, batch: int) -> dict[str, Callable[[], Itera
     from gaudi3_scale.data.writer import ShardWriter
 
     config = DataConfig(source="benchmark")
-    home = folder / key(config, load_tokenizer(config))  # as if it had been prepared
+    tokenizer = load_tokenizer(config)
+    home = folder / key(config, tokenizer)  # as if it had been prepared with it
     home.mkdir()
     writer = ShardWriter(home, "uint16", TOKENS, [])
     writer.begin_document()
     writer.write(np.random.default_rng(0).integers(0, VOCABULARY, TOKENS))
     writer.finish()
-    write_index(Corpus(home, "benchmark", "uint16", 1, VOCABULARY, 0, None, "token", tuple(writer.shards)))
+    write_index(Corpus(home, "benchmark", "uint16", 1, tokenizer.vocabulary, 0, None, "token", tuple(writer.shards)))
 
     class Windows(Dataset[torch.Tensor]):
         """One window at a time, as one would write it."""

@@ -53,11 +53,12 @@ def test_what_several_prepare_is_what_one_prepares(
     config = DataConfig(source=str(source), parts=PARTS, shard_tokens=5000)
     alone = collect(config, tmp_path / "alone")
     meet = threading.Barrier(workers, timeout=30)
-    run, worked = Part.run, []
+    run = Part.run
+    worked: list[tuple[int, int]] = []
 
     def together(self: Part, *rest: Any) -> Any:
         meet.wait()  # so that each takes a part before any takes its next
-        worked.append((threading.get_ident(), self.number))
+        worked.append((threading.get_ident(), self.number or 0))
         return run(self, *rest)
 
     monkeypatch.setattr(Part, "run", together)
