@@ -57,7 +57,7 @@ $(TOOLS)/usr/bin/promtool:
 	cd $(TOOLS) && dpkg -x prometheus_*.deb .
 
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
-prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready hpu
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready hpu
 	gaudi3-simulator prepare
 
 # Every part below, two at a time, and what each one cost; it ends with the sum of what passed and failed.
@@ -108,7 +108,7 @@ device-test: $(VENV)/.dev hpu
 deploy-test: $(VENV)/.dev
 	cd deploy && $(call covered,deploy)
 
-trainer-test: $(VENV)/.dev hpu
+trainer-test: $(VENV)/.dev hpu .cache/mlflow/ready
 	cd trainer && $(call covered,trainer)
 
 # The coverage that the parts above reached, against its floors.
@@ -205,6 +205,13 @@ terraform-test: $(VENV)/.dev .cache/checkov/ready
 	rm -rf .cache/checkov
 	$(PYTHON) -m venv .cache/checkov
 	.cache/checkov/bin/python -m pip install --quiet -r requirements/checkov.txt
+	@touch $@
+
+# MLflow's tracking server, for the trainer's tests; the trainer itself needs mlflow-skinny alone.
+.cache/mlflow/ready: requirements/mlflow.txt
+	rm -rf .cache/mlflow
+	$(PYTHON) -m venv .cache/mlflow
+	.cache/mlflow/bin/python -m pip install --quiet -r requirements/mlflow.txt
 	@touch $@
 
 # Simulated nodes and the whole site.

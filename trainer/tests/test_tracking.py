@@ -119,9 +119,10 @@ def test_a_job_that_is_continued_is_one_run_of_every_tracker(
     assert (run["info"]["status"], run["info"]["run_name"]) == ("FINISHED", "node0")
     for name in NAMES:
         found = ask(server, f"metrics/get-history?run_id={run['info']['run_id']}&metric_key={name}")["metrics"]
-        assert sorted(point["step"] for point in found) == steps, name
+        known = [line for line in lines if line.get(name, 0) is not None]  # the first speeds are not measured
+        assert sorted(point["step"] for point in found) == [line["step"] for line in known], name
         if name in lines[0]:
-            expected = [pytest.approx(line[name]) for line in lines]
+            expected = [pytest.approx(line[name]) for line in known]
             assert [point["value"] for point in sorted(found, key=lambda p: p["step"])] == expected, name
     written = {each["key"]: each["value"] for each in run["data"]["params"]}
     assert written["train.max_steps"] == "4" and written["model.hidden_size"] == "32" and written["world_size"] == "1"
@@ -129,8 +130,9 @@ def test_a_job_that_is_continued_is_one_run_of_every_tracker(
     assert changed == {"changed.train.max_steps": "8", "changed.train.learning_rate": "0.001"}
 
     points = tensorboard_points(folder / "tensorboard")
-    for name in NAMES:
-        assert [step for step, _ in points[name]] == steps, name
+    assert {name: [step for step, _ in points[name]] for name in ("loss", "gradient_norm", "goodput")} == dict.fromkeys(
+        ("loss", "gradient_norm", "goodput"), steps
+    )
     assert [value for _, value in points["loss"]] == [pytest.approx(line["loss"], rel=1e-6) for line in lines]
 
     files = sorted((folder / "wandb").glob("offline-run-*/run-*.wandb"), key=lambda path: path.stat().st_mtime_ns)

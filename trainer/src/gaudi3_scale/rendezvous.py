@@ -13,7 +13,7 @@ from typing import Any
 
 from gaudi3_scale.internals import NODE_DESCRIPTION, ROUND, have_state_reader
 
-PLAIN = {("datetime", kind.__name__): kind for kind in (datetime, timedelta, timezone)}
+PLAIN: dict[tuple[str, str], Any] = {("datetime", kind.__name__): kind for kind in (datetime, timedelta, timezone)}
 PLAIN |= {("builtins", kind.__name__): kind for kind in (set, frozenset)}
 """They cannot be changed, and do nothing but hold values."""
 
@@ -37,7 +37,8 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, data: bytes) -> None:
         super().__init__(io.BytesIO(data))
         # Of this pickle alone, as a pickle may set attributes of a class.
-        self.round, self.node = type("Round", (_Record,), {}), type("Node", (_Record,), {})
+        self.round: type[_Record] = type("Round", (_Record,), {})
+        self.node: type[_Record] = type("Node", (_Record,), {})
 
     def find_class(self, module: str, name: str) -> Any:
         """A record's class, or one that holds plain values; exact names, without dots."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,9 @@ class Profile(pl.Callback):
         first, last = settings.first_step, settings.first_step + settings.steps - 1
         if self._profiler is None and settings.steps and max(1, first - 1) <= step <= last:
             warmup = 1 if step < first else 0
-            self._profiler = GaudiProfiler(settings.activities, 0, warmup, last - step + 1 - warmup)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that there is no step to warm up in
+                self._profiler = GaudiProfiler(settings.activities, 0, warmup, last - step + 1 - warmup)
             self._profiler.__enter__()
         if settings.memory_steps and not self._remembers and self._in_memory_steps(step):
             self._remembers = True
