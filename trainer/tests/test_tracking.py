@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -28,6 +29,8 @@ from gaudi3_scale.tracking.trackers import check
 SERVER = Path(__file__).resolve().parents[2] / ".cache" / "mlflow" / "bin" / "python"
 SMALL = ("model.hidden_size=32", "model.intermediate_size=64", "train.micro_batch_size=2", "train.log_every=2")
 SMALL += ("model.sequence_length=32", "data.validation_samples=4")
+BLOCK = 32768
+"""Bytes of a block in LevelDB's log format."""
 NAMES = ("loss", "gradient_norm", "learning_rate", "tokens", "tokens_per_second", "goodput")
 
 
@@ -88,14 +91,20 @@ def tensorboard_points(folder: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def wandb_records(path: Path) -> list[Any]:
-    """What stands in a file of Weights & Biases."""
+    """What stands in a file of Weights & Biases: LevelDB's log format after a header of 7 bytes."""
     from wandb.proto import wandb_internal_pb2
-    from wandb.sdk.internal.datastore import DataStore
 
-    store, records = DataStore(), []
-    store.open_for_scan(str(path))
-    while (data := store.scan_data()) is not None:
-        records.append(wandb_internal_pb2.Record.FromString(data))
+    data, records, part, at = path.read_bytes(), [], b"", 7
+    while at + 7 <= len(data):
+        if BLOCK - at % BLOCK < 7:  # no room for a header: the block's rest is padding
+            at += BLOCK - at % BLOCK
+            continue
+        _, length, kind = struct.unpack_from("<IHB", data, at)
+        part += data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            records.append(wandb_internal_pb2.Record.FromString(part))
+            part = b""
     return records
 
 

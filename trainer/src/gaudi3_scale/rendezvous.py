@@ -70,7 +70,7 @@ def install() -> None:
     have_state_reader(read_state)
 
 
-def _round(values: Any, node: type) -> Any:
+def _round(values: Any, node: type[_Record]) -> Any:
     made = ROUND.get()()
     if set(values) != set(vars(made)):
         raise ValueError("its fields are not those of this torch")
@@ -79,7 +79,7 @@ def _round(values: Any, node: type) -> Any:
     return made
 
 
-def _like(default: Any, value: Any, node: type) -> Any:
+def _like(default: Any, value: Any, node: type[_Record]) -> Any:
     """A value of the same type as the one that a new state has: torch's own classes have no types to check against."""
     if default is None:
         if value is not None and type(value) is not datetime:
@@ -96,7 +96,7 @@ def _like(default: Any, value: Any, node: type) -> Any:
     return value
 
 
-def _node(record: Any, node: type) -> Any:
+def _node(record: Any, node: type[_Record]) -> Any:
     if type(record) is not node:
         raise ValueError("what it lists is no node")
     state = record.state
