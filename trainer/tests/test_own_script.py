@@ -19,7 +19,7 @@ from conftest import SOURCE, free_port, kill, wait_for, workers
 from zygote import Client, Started
 
 from gaudi3_scale import GaudiAccelerator, job
-from gaudi3_scale.callbacks.status_callback import StatusCallback
+from gaudi3_scale.callbacks import StatusCallback
 from gaudi3_scale.checkpoint import GaudiCheckpoint, Saver
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.integration.strategies import GaudiSingleStrategy, GaudiStrategy, HabanaDDPStrategy

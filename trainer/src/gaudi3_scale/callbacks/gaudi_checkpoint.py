@@ -115,7 +115,8 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         """Model and optimizers are on their devices, sharded if they are to be; the loops have not begun."""
         session, state = self._given or self._open(trainer)
         about = state.begin(trainer, pl_module, session.peers)
-        saver = session.open_saver(about)
+        with self._watchdog.paused():
+            saver = session.open_saver(about)
         saver.bind(lambda step: state.snapshot(trainer, pl_module, step))
         self._session, self._state, self.saver = session, state, saver
         self._published = (None, None, None, 0)
@@ -153,7 +154,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         step = step_of(trainer)
         self._state.note(outputs, step if step != self._seen else step + 1)  # or the step is not done yet
         self._seen = step
-        last = trainer.global_step == trainer.max_steps
+        last = 0 < trainer.max_steps <= trainer.global_step
         due = self._pace is not None and self._pace.is_due(step)
         if step != self._last and (due or last):
             self._begin(trainer, step, last)
