@@ -23,7 +23,7 @@ from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.data.job import directory
 from gaudi3_scale.data.shards import TOKENIZER, Corpus, identity, read_index
 from gaudi3_scale.distributed import Topology, fresh_store
-from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.models.build import build, quiet_bars
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -86,7 +86,11 @@ def _write(config: Config, checkpoint: Checkpoint, to: Path, merge: bool, precis
     about = checkpoint.manifest.about
     model_config = ModelConfig.model_validate(about["model"])
     model: Any = build(model_config, weights=False)
-    load(checkpoint, Peers.single(), model, [], checkpoint.state())
+    try:
+        load(checkpoint, Peers.single(), model, [], checkpoint.state())
+    except TrainerError as error:  # name the folder that stays, not the one where the files were put together
+        known = CheckpointStore(config.output_dir / "checkpoints", config.checkpoint.keep).path(checkpoint.step)
+        raise type(error)(str(error).replace(str(checkpoint.path), str(known))) from None
     if model_config.lora.rank and merge:
         model = model.merge_and_unload()
     model = model.to(getattr(torch, precision)).eval()
