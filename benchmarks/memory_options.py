@@ -70,7 +70,6 @@ def rows() -> dict[str, tuple[Callable[[], Step], dict[str, Callable[[], Step]]]
             lambda: prepared(),
             {"selective": lambda: prepared(level="selective"), "full": lambda: prepared(level="full")},
         ),
-        "rotary formula": (lambda: prepared(), {"fused rotary": lambda: prepared(use_fused_rope=True)}),
         "eager attention": (
             lambda: prepared(attention="eager"),
             {"flash attention": lambda: prepared(attention="eager", use_flash_attention_v2=True)},

@@ -121,13 +121,13 @@ def _evaluation(pause: Pause) -> None:
 def _warm_up(pause: Pause) -> None:
     from gaudi3_scale.callbacks.warm_up_callback import WarmUpCallback
 
-    original = WarmUpCallback._settle_buckets
+    original = WarmUpCallback.on_train_start
 
     def paused(self: WarmUpCallback, *args: Any) -> None:
         pause.here(True)
         original(self, *args)
 
-    WarmUpCallback._settle_buckets = paused  # type: ignore[method-assign]
+    WarmUpCallback.on_train_start = paused  # type: ignore[method-assign]
 
 
 def _save(pause: Pause) -> None:

@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     BertConfig,
     BertForMaskedLM,
+    DeepseekV3Config,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -26,7 +27,7 @@ from transformers import (
 
 from gaudi3_scale import device as devices
 from gaudi3_scale.memory.checkpointing import checkpoint_all
-from gaudi3_scale.throughput.flops import ModelFlops, UncountableError, count, recomputed_share
+from gaudi3_scale.throughput.flops import ModelFlops, UncountableError, _attention, count, recomputed_share
 from gaudi3_scale.throughput.meter import Meter, meter_for
 from gaudi3_scale.throughput.peaks import PEAKS, matmul_dtype, peak_flops
 
@@ -261,3 +262,8 @@ def test_flops_are_of_the_active_experts() -> None:
     rest = sum(p.numel() for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n)
     assert count(model).weights == rest + experts / 2
     assert isinstance(count(model), ModelFlops)
+
+
+def test_latent_attention_is_as_wide_as_its_keys_and_values() -> None:
+    width, window = _attention(DeepseekV3Config())[0]
+    assert (width, window) == (128 * (192 + 128) // 2, None)  # 20,480; rotary parts alone are 64 wide

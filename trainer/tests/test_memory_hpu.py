@@ -121,6 +121,10 @@ for level in ("none", "full"):
 manager = AdvancedMemoryManager()
 data = torch.utils.data.TensorDataset(torch.ones(4, 1))
 (batch,) = next(iter(manager.loader(data, "hpu", batch_size=2)))
+from gaudi3_scale.checkpoint.staging import Staging
+there = torch.arange(3.0, device="hpu")
+staged = Staging().stage({"there": there})["there"]
+locked = [device.pin(torch.ones(2)).is_pinned(), staged.is_pinned(), torch.equal(staged, there.cpu())]
 graphs = MemoryOptimizer(enable_hpu_graphs=True)
 graphs.optimize_model(torch.nn.Linear(2, 2).to("hpu"))
 
@@ -132,6 +136,7 @@ with GaudiProfiler(schedule_wait=0, schedule_warmup=1, schedule_active=1) as pro
 print(json.dumps({
     "calls": calls, "report": mixed.report(), "dtypes": [str(d) for (op, d) in operations.dtypes if op == "mm"],
     "error": ((gradient - expected).norm() / expected.norm()).item(), "peaks": peaks, "pinned": batch.is_pinned(),
+    "locked": locked,
     "pin": manager.report()["pin_memory"], "graphs": graphs.report()["enable_hpu_graphs"],
     "summary": profiler.summary().splitlines()[:3],
 }))
@@ -146,6 +151,7 @@ print(json.dumps({
     assert found["error"] < 0.02
     for predicted, peak in found["peaks"].values():
         assert predicted == pytest.approx(peak, rel=0.01)
+    assert found["locked"] == [True] * 3  # a batch of the job, and what a checkpoint is staged in
     assert found["pinned"] is True and found["pin"] == "batches in page-locked memory, copied unawaited"
     assert found["graphs"].startswith("no effect: HPU graphs exist in lazy mode only")
     assert found["summary"][0] == "1 step(s) recorded on hpu (GAUDI3, simulated)"

@@ -12,7 +12,7 @@ import pytest
 from forked import ForkedJob
 from zygote import Client
 
-from gaudi3_scale.callbacks.profile import Profile
+from gaudi3_scale.callbacks.profile_callback import ProfileCallback
 from gaudi3_scale.config import load
 from gaudi3_scale.errors import ConfigError
 
@@ -36,13 +36,13 @@ def test_a_job_traces_the_chosen_steps_of_every_rank(warm: Client, text: Path, t
         assert (folder / f"summary-{rank}.txt").read_text().startswith("2 step(s) recorded on cpu\n")
 
 
-def profile(*settings: str, device: str = "cpu", step: int = 0) -> tuple[Profile, Any, list[str]]:
+def profile(*settings: str, device: str = "cpu", step: int = 0) -> tuple[ProfileCallback, Any, list[str]]:
     """The callback of a job, its progress, and what it says."""
     config = load(None, list(settings))
     said: list[str] = []
     kind = SimpleNamespace(type=device, keeps_memory_history=device == "cuda")
     progress = SimpleNamespace(step=step)
-    return Profile(config, kind, progress, said.append, 0), progress, said  # type: ignore[arg-type]
+    return ProfileCallback(config, kind, progress, said.append, 0), progress, said  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("resumed", "recorded"), [(0, 3), (2, 3), (3, 2), (4, 1), (5, 0)])

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.acquire import PATIENCE, acquire
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.kernels import locks_memory
 from gaudi3_scale.pci import gaudi_cards
 from gaudi3_scale.selfcheck import check_iommu
 
@@ -65,7 +66,7 @@ class Device:
 
     def pin(self, tensor: Any) -> Any:
         """The tensor in memory that this device copies from without waiting, where it has such."""
-        return tensor.pin_memory() if self.type == "cuda" else tensor
+        return tensor.pin_memory() if locks_memory(self.type) else tensor
 
     def memory_limit(self) -> int | None:
         """Bytes of the device's own memory; None on CPU, whose memory others use too."""

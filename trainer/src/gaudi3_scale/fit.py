@@ -102,11 +102,11 @@ def fit(config: Config, notices: Notices | None = None) -> None:
 def train(run: Run, *more: pl.Callback) -> None:
     """Agree on a checkpoint, prepare the data, make the steps, evaluate. `more` callbacks come after the job's own."""
     from gaudi3_scale.callbacks.step_order import callbacks_of, check_order
+    from gaudi3_scale.callbacks.tracking_callback import observers
     from gaudi3_scale.checkpoint.fetch import load
     from gaudi3_scale.job_state import describe, go_on
     from gaudi3_scale.models.module import LanguageModule
     from gaudi3_scale.randomness import seed_all
-    from gaudi3_scale.tracking.callback import observers
     from gaudi3_scale.validation import validate
 
     progress, team, say = run.progress, run.team, run.console.say

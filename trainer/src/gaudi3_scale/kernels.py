@@ -7,6 +7,7 @@ call or with the reason why there is nothing. Names and argument orders of Haban
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 from collections.abc import Callable
@@ -51,6 +52,20 @@ def pinned_memory(device_type: str) -> Kernel:
     if device_type == "cpu":
         return Kernel(None, "batches are in host memory already")
     return Kernel(lambda tensor: tensor.pin_memory(), "batches in page-locked memory, copied unawaited")
+
+
+@functools.cache
+def locks_memory(device_type: str) -> bool:
+    """Does the device gain from page-locked host memory, and does this torch give any?"""
+    if device_type == "cpu":
+        return False
+    import torch
+
+    try:
+        torch.empty(1).pin_memory()
+    except RuntimeError:
+        return False
+    return True
 
 
 def autocast_overruled(device_type: str, operation: str) -> str | None:
@@ -115,9 +130,7 @@ def _habana_rotary() -> Kernel:
 
 
 def _torch_rotary() -> Kernel:
-    from gaudi3_scale.memory.rotary import rotate
-
-    return Kernel(lambda x, cos, sin, positions: rotate(x, cos, sin), "three torch operations in place of five")
+    return Kernel(None, "only an HPU has a rotary kernel of its own")
 
 
 def _habana_graph() -> Kernel:

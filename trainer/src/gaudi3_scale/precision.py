@@ -40,7 +40,7 @@ class GaudiMixedPrecision(Precision):
         precision: `bf16-mixed` = bfloat16 autocast over float32 weights and optimizer, no loss scaling needed;
             `bf16-true` = all of it bfloat16; `32-true` = all of it float32.
         optimize_bmm: batched matrix products (of eager attention, for example) in bfloat16; False keeps them float32.
-        use_fused_rope: rotary embedding by the device's kernel, elsewhere in three torch operations in place of five.
+        use_fused_rope: rotary embedding by the device's own kernel, where it has one.
         use_flash_attention_v2: attention by the device's fused kernel, elsewhere by torch's; False leaves it as built.
         cache_fp32_weights: cast each float32 weight to bfloat16 once per optimizer step instead of at every use, for
             2 bytes per parameter that stay allocated through all passes of the step.

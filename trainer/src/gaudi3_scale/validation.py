@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.data import Samples
+from gaudi3_scale.data.masking import IGNORED
 from gaudi3_scale.device import Device
 from gaudi3_scale.distributed import Team
 from gaudi3_scale.models.objectives import sample_loss
@@ -44,13 +45,28 @@ def validate(
             between()
         chosen = mine[start : start + config.train.micro_batch_size]
         # A sharded model is whole only while all ranks compute: one that has nothing left repeats its first sample.
-        batch = samples.fetch(chosen if len(chosen) else blocks[:1]).to(target)
+        batch = filled(samples.fetch(chosen if len(chosen) else blocks[:1]), config.train.micro_batch_size).to(target)
         with precision.forward_context():
             loss = sample_loss(model, batch, config.memory.loss_chunks)
         if not len(chosen):
             continue
-        totals += torch.stack([loss * len(batch), torch.full_like(loss, len(batch))])
+        totals += torch.stack([loss * len(chosen), torch.full_like(loss, len(chosen))])
         device.step_boundary()
     model.train(was_training)
     total, count = team.sum(totals).tolist()
     return float(total / count)
+
+
+def filled(batch: Tensor, size: int) -> Tensor:
+    """The batch with `size` rows: each new one repeats the first, and nothing of it counts in the loss.
+
+    Every batch of an evaluation then has one shape, on every rank, for which a device compiles one graph.
+    """
+    missing = size - len(batch)
+    if missing <= 0:
+        return batch
+    if batch.ndim == 2:  # (B, T + 1) as (B, 2, T): inputs, and labels that can be left out
+        batch = torch.stack([batch[:, :-1], batch[:, 1:]], 1)
+    more = batch[:1].repeat(missing, 1, 1)
+    more[:, 1] = IGNORED
+    return torch.cat([batch, more])

@@ -25,7 +25,7 @@ class WarmUpCallback(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Called once everything is on its device."""
         assert isinstance(pl_module, LanguageModule)
-        if self._run.world_size > 1:
+        if self._run.world_size > 1 and self._run.config.train.strategy != "habana_fsdp":  # which has no buckets
             self._settle_buckets(trainer, pl_module)
         pl_module.reset_sums()
         seed_all(self._run.config.train.seed + 1 + self._run.rank)

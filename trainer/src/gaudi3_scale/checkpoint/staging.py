@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from gaudi3_scale.internals import like
+from gaudi3_scale.kernels import locks_memory
 
 PLAIN = 64 * 1024
 
@@ -28,7 +29,7 @@ def plain_tensors(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 class Staging:
-    """Host memory of the size of this rank's state; pinned for CUDA, so that the copies overlap."""
+    """Host memory of the size of this rank's state; page-locked where the device gains from that."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, torch.Tensor] = {}
@@ -43,17 +44,18 @@ class Staging:
         for name, tensor in tensors.items():
             local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
             buffer = self._buffer(name, local)
-            buffer.copy_(local, non_blocking=buffer.is_pinned() if local.is_cuda else False)
-            if local.is_cuda:
+            pinned = buffer.device.type == "cpu" and local.device.type != "cpu" and buffer.is_pinned()
+            buffer.copy_(local, non_blocking=pinned)
+            if pinned:
                 devices.add(local.device)
             staged[name] = like(tensor, buffer) if isinstance(tensor, DTensor) else buffer
         for device in devices:
-            torch.cuda.current_stream(device).synchronize()
+            torch.accelerator.current_stream(device).synchronize()
         return staged
 
     def _buffer(self, name: str, local: torch.Tensor) -> torch.Tensor:
         buffer = self._buffers.get(name)
         if buffer is None or buffer.shape != local.shape or buffer.dtype != local.dtype:
-            buffer = torch.empty(local.shape, dtype=local.dtype, pin_memory=local.is_cuda)
+            buffer = torch.empty(local.shape, dtype=local.dtype, pin_memory=locks_memory(local.device.type))
             self._buffers[name] = buffer
         return buffer

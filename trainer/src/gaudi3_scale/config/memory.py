@@ -15,9 +15,7 @@ class MemoryConfig(Section):
     attention: Literal["auto", "sdpa", "eager", "flash"] = Field(
         "auto", description="flash = the device's fused kernel, auto = that where it has one of its own, else sdpa"
     )
-    fused_rope: bool = Field(
-        False, description="rotary embedding by the device's kernel, elsewhere in fewer operations"
-    )
+    fused_rope: bool = Field(False, description="rotary embedding by the device's own kernel, where it has one")
     loss_chunks: int = Field(
         0,
         ge=0,

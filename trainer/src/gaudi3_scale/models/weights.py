@@ -41,7 +41,7 @@ OPEN_FILES = 2
 
 
 @dataclass
-class Source:
+class WeightSource:
     """The stored tensors of which one or more of a model's are made."""
 
     stored: list[tuple[str, str]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class WeightsPlan:
 
     files: dict[str, Path]
     """File of each stored tensor."""
-    sources: dict[str, Source]
+    sources: dict[str, WeightSource]
     """By name in the model, without the names that adapters or wrappers add."""
     shapes: dict[str, torch.Size]
     model: Any
@@ -210,7 +210,7 @@ def _getter(file: Any, stored: str) -> Callable[[], torch.Tensor]:
     return lambda: file.get_tensor(stored)
 
 
-def _match(model: Any, files: dict[str, Path]) -> dict[str, Source]:
+def _match(model: Any, files: dict[str, Path]) -> dict[str, WeightSource]:
     """Stored tensors by the first of the model's names that they make, as transformers' own loading matches them."""
     from transformers.conversion_mapping import get_model_conversion_mapping
     from transformers.core_model_loading import WeightConverter, WeightRenaming, dot_natural_key, rename_source_key
@@ -220,14 +220,14 @@ def _match(model: Any, files: dict[str, Path]) -> dict[str, Source]:
     converters = [entry for entry in mapping if isinstance(entry, WeightConverter)]
     by_pattern = {pattern: converter for converter in converters for pattern in converter.source_patterns}
     have, prefix = model.state_dict(), model.base_model_prefix
-    found: dict[str, Source] = {}
+    found: dict[str, WeightSource] = {}
     for stored in sorted(files, key=dot_natural_key):
         target, pattern = rename_source_key(stored, renamings, converters, prefix, have)
         if target not in have and stored in have:
             target, pattern = rename_source_key(stored, [], [], prefix, have)
         if target not in have:
             continue
-        source = found.setdefault(target, Source())
+        source = found.setdefault(target, WeightSource())
         if pattern is not None and source.converter is None:
             source.converter = by_pattern[pattern]
         source.stored.append((stored, pattern if pattern is not None else stored))
@@ -244,7 +244,7 @@ def _stored_shapes(files: dict[str, Path]) -> dict[str, torch.Size]:
     return shapes
 
 
-def _made(plan: WeightsPlan, target: str, source: Source, stored: dict[str, torch.Size]) -> dict[str, torch.Size]:
+def _made(plan: WeightsPlan, target: str, source: WeightSource, stored: dict[str, torch.Size]) -> dict[str, torch.Size]:
     """Names and shapes of what comes out of a source, found out with tensors that have no content."""
     if source.converter is None:
         return {target: stored[source.stored[0][0]]}
@@ -260,7 +260,7 @@ def _empty(shape: torch.Size) -> Callable[[], torch.Tensor]:
 
 
 def _convert(
-    model: nn.Module, target: str, source: Source, get: dict[str, Callable[[], torch.Tensor]]
+    model: nn.Module, target: str, source: WeightSource, get: dict[str, Callable[[], torch.Tensor]]
 ) -> dict[str, torch.Tensor]:
     converter = copy.deepcopy(source.converter)
     for stored, pattern in source.stored:

@@ -105,9 +105,19 @@ def _expert_share(config: Any) -> float:
     return visited / experts if experts and visited else 1.0
 
 
+def _head_width(config: Any, heads: int) -> int:
+    """Of one head; of latent attention (DeepSeek-V2, arXiv:2405.04434), whose keys and values differ, the mean of both.
+
+    Scores cost the keys' width and their product with the values the values' width.
+    """
+    if getattr(config, "kv_lora_rank", None):
+        return int(config.qk_nope_head_dim + config.qk_rope_head_dim + config.v_head_dim) // 2
+    return int(getattr(config, "head_dim", None) or config.hidden_size // heads)
+
+
 def _attention(config: Any) -> tuple[tuple[int, int | None], ...]:
     layers, heads = config.num_hidden_layers, config.num_attention_heads
-    width = heads * (getattr(config, "head_dim", None) or config.hidden_size // heads)
+    width = heads * _head_width(config, heads)
     window = getattr(config, "sliding_window", None) if getattr(config, "use_sliding_window", True) else None
     kinds = getattr(config, "layer_types", None) or ["sliding_attention" if window else "full_attention"] * layers
     return tuple((width, window if kind == "sliding_attention" else None) for kind in kinds)

@@ -23,7 +23,7 @@ HURRIED_SECONDS = 2.0
 """That all trackers together have when the job has to leave or failed."""
 
 
-class Tracking(pl.Callback):
+class TrackingCallback(pl.Callback):
     """Tells the trackers of each logged step; after the callback that reads the loss, and on rank 0 alone."""
 
     def __init__(self, config: Config, progress: Progress, say: Callable[[str], None]) -> None:
@@ -81,11 +81,11 @@ def observers(
     check(config.tracking)
     found: list[pl.Callback] = []
     if config.tracking.trackers and rank == 0:
-        found.append(Tracking(config, progress, say))
+        found.append(TrackingCallback(config, progress, say))
     if config.profile.steps or config.profile.memory_steps:
-        from gaudi3_scale.callbacks.profile import Profile
+        from gaudi3_scale.callbacks.profile_callback import ProfileCallback
 
-        found.append(Profile(config, device, progress, say, rank))
+        found.append(ProfileCallback(config, device, progress, say, rank))
     return found
 
 

@@ -21,7 +21,7 @@ from gaudi3_scale.status import Progress
 FOLDER = "profile"
 
 
-class Profile(pl.Callback):
+class ProfileCallback(pl.Callback):
     """Traces, and snapshots of the device's memory, of every rank; nothing is recorded or slowed down otherwise."""
 
     def __init__(
