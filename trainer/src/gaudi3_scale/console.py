@@ -74,6 +74,10 @@ class Console:
         if progress.goodput is not None:
             share, total = 100 * progress.goodput["ratio"], progress.goodput["total_seconds"]
             self.say(f"goodput {share:.1f} % of {total:.0f} s; gaudi3-train goodput shows where the rest went")
+        if progress.cost is not None:
+            tokens = progress.cost["per_million_tokens"]
+            each = f", {tokens:,.4g} per million tokens" if tokens is not None else ""
+            self.say(f"cost {progress.cost['spent']:,.2f} {progress.cost['currency']}{each}")
         first, last = progress.first_loss or 0.0, progress.loss or 0.0
         self.say(
             f"finished {progress.step} steps ({progress.tokens:,} tokens) with {progress.world_size} process(es) on "

@@ -14,6 +14,8 @@ from gaudi3_scale.checkpoint.identity import key_of
 from gaudi3_scale.checkpoint.session import CheckpointSession
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
+from gaudi3_scale.cost import bill
+from gaudi3_scale.cost.budget import require as require_budget
 from gaudi3_scale.data.compare import prepare_same
 from gaudi3_scale.data.job import open_samples
 from gaudi3_scale.distributed import Team, Topology
@@ -133,7 +135,9 @@ def train(run: Run, *more: pl.Callback) -> None:
         f"{run.world_size} process(es) on {progress.device_label}, {corpus.size:,} {corpus.unit}s of "
         f"{corpus.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
     )
+    run.ledger.about = _terms(run, state)
     run.watch = Watch(run.ledger, folder if team.writer else None, progress.step)
+    team.must_all(lambda: require_budget(config.cost, run.watch.spent_before()))
     _serve_metrics(run)
 
     seed_all(config.train.seed)
@@ -162,6 +166,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     run.lines.flush()
     run.ledger.finished(progress.step)
     progress.goodput = run.watch.goodput().status()
+    progress.cost = bill.status_of(run.watch.spent(), config.cost, progress.tokens)
     if team.writer:
         run.status.write("finished", progress)
     run.console.summary(progress)
@@ -250,6 +255,13 @@ def _is_finished(run: Run, step: int) -> bool:
     """Has every node seen the job end? Collective."""
     last = run.config.train.max_steps
     return step >= last and all(run.team.gather(not run.team.writer or run.status.finished(last)))
+
+
+def _terms(run: Run, state: dict[str, Any] | None) -> dict[str, Any]:
+    """What the ledger's lines say of the price; a job goes on with the bill of its checkpoint."""
+    before = state["ranks"][0].get(bill.KEY) if state is not None else None
+    job = run.checkpoints.job
+    return bill.terms(run.config.cost, run.team.topology.nodes, before, job=job.id if job is not None else None)
 
 
 def _serve_metrics(run: Run) -> None:

@@ -153,5 +153,6 @@ class JobState:
                 "random": capture_random(self._run.device),
                 "loss_sum": module.loss_sum.item(),
                 "loss_count": module.loss_count,
+                "cost": progress.cost,
             },
         )

@@ -6,6 +6,7 @@ A finished job's process is gone and its metrics with it; the last numbers stay 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -18,13 +19,76 @@ from prometheus_client import (
 )
 
 from gaudi3_scale import __version__
-from gaudi3_scale.config import MetricsConfig
+from gaudi3_scale.config import CostConfig, MetricsConfig
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.status import Progress
 from gaudi3_scale.throughput.goodput import PARTS, Goodput
 from gaudi3_scale.throughput.meter import Reading
 
 STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class CostMetrics:
+    """The metrics `gaudi_cost_*`: of the whole job, from its first process alone, so that nodes may be summed."""
+
+    def __init__(self, config: CostConfig, registry: CollectorRegistry) -> None:
+        self._currency = config.currency
+        self.info = Info("gaudi_cost", "Who pays for the job, and where its price is from.", registry=registry)
+        self.info.info(
+            {
+                "currency": config.currency,
+                "price_source": config.price_source,
+                "price_date": str(config.price_date),
+                "project": config.project,
+                "team": config.team,
+            }
+        )
+        self.price = Gauge(
+            "gaudi_cost_price_per_hour",
+            "Price of an hour of all nodes that are paid for.",
+            ["currency"],
+            registry=registry,
+        )
+        self.spent = Gauge(
+            "gaudi_cost_spent",
+            "Money that the job has cost since its first process, over all restarts.",
+            ["currency"],
+            registry=registry,
+        )
+        self.part = Gauge(
+            "gaudi_cost_part_spent",
+            "The same by what the time went into; the parts sum to the whole.",
+            ["currency", "part"],
+            registry=registry,
+        )
+        self.per_tokens = Gauge(
+            "gaudi_cost_per_million_tokens",
+            "Money so far per million tokens whose learning was kept.",
+            ["currency"],
+            registry=registry,
+        )
+        self.budget = Gauge(
+            "gaudi_cost_budget", "Budget of the job; absent where there is none.", ["currency"], registry=registry
+        )
+        self.budget_left = Gauge(
+            "gaudi_cost_budget_left",
+            "What is left of the budget, below 0 where it is exceeded; absent where there is none.",
+            ["currency"],
+            registry=registry,
+        )
+
+    def billed(self, cost: dict[str, Any]) -> None:
+        """The bill was read; as in status.json."""
+        currency = self._currency
+        self.price.labels(currency).set(cost["price_per_hour"])
+        self.spent.labels(currency).set(cost["spent"])
+        for part, money in cost["parts"].items():
+            self.part.labels(currency, part).set(money)
+        if cost["per_million_tokens"] is not None:
+            self.per_tokens.labels(currency).set(cost["per_million_tokens"])
+        if cost["budget"] is not None:
+            self.budget.labels(currency).set(cost["budget"])
+            self.budget_left.labels(currency).set(cost["budget_left"])
 
 
 class TrainingMetrics:

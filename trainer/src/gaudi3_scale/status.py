@@ -50,6 +50,8 @@ class Progress:
     tokens_per_second_stepping: float | None = None
     mfu: float | None = None
     goodput: dict[str, Any] | None = None
+    cost: dict[str, Any] | None = None
+    """Money so far; None where no price is given."""
     checkpoint: Path | str | None = None
     checkpoint_step: int | None = None
     checkpoint_error: str | None = None
@@ -122,6 +124,7 @@ class StatusFile:
             "tokens_per_second_stepping": progress.tokens_per_second_stepping,
             "mfu": progress.mfu,
             "goodput": progress.goodput,
+            "cost": progress.cost,
             "tokens": progress.tokens,
             "world_size": progress.world_size,
             "device": progress.device,

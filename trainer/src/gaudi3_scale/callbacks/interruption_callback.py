@@ -21,7 +21,8 @@ from gaudi3_scale.integration.trainer import step_of
 from gaudi3_scale.internals import without_signals
 from gaudi3_scale.interruption.last_checkpoint import LastCheckpoint
 from gaudi3_scale.interruption.leaving import Interruption
-from gaudi3_scale.interruption.notices import EXIT_CODE, Interrupted, Notices
+from gaudi3_scale.interruption.notice import Notice
+from gaudi3_scale.interruption.notices import EXIT_CODE, Notices
 
 FILE = "interrupted.ckpt"
 
@@ -116,6 +117,12 @@ class InterruptionCallback(Contributor, pl.Callback):
         if self._interruption is not None and self._interruption.agreement.now():
             self._leave(trainer)
 
+    def tell(self, notice: Notice) -> bool:
+        """Have the fit leave as at any notice; False where no fit is running."""
+        if self._interruption is not None:
+            self._interruption.tell(notice)
+        return self._interruption is not None
+
     def contribute(self) -> dict[str, Any]:
         """Why the last fit left."""
         return {"interruption": self._reason}
@@ -131,7 +138,7 @@ class InterruptionCallback(Contributor, pl.Callback):
         step = step_of(trainer)
         reason = self._interruption.stop(saver, step)
         if self._given is not None:
-            raise Interrupted(f"Interrupted at step {step}, as {reason}; started again, the job goes on.")
+            raise self._interruption.interrupted(step, reason)
         if trainer.is_global_zero:
             print(f"Interrupted at step {step}, as {reason}.", file=sys.stderr, flush=True)
         raise SystemExit(EXIT_CODE)

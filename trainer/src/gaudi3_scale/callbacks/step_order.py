@@ -13,6 +13,7 @@ from typing import Any
 import lightning.pytorch as pl
 
 from gaudi3_scale.callbacks.console_callback import ConsoleCallback
+from gaudi3_scale.callbacks.cost_callback import CostCallback
 from gaudi3_scale.callbacks.evaluation_callback import EvaluationCallback
 from gaudi3_scale.callbacks.finite_check import FiniteCheck
 from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
@@ -32,6 +33,7 @@ ORDER: tuple[type[pl.Callback], ...] = (
     WarmUpCallback,  # gradient buckets, then the random state, which settling them has drawn from
     LossCallback,  # counts the step and reads its loss: what is not finite is neither reported nor saved
     ThroughputCallback,  # the speed, after the loss has waited for the device
+    CostCallback,  # what the step cost, before it is reported and saved
     MetricsCallback,  # the line of a step is written before its checkpoint, which a resumed job cuts the file back to
     PrometheusCallback,  # the figures of the same step
     ConsoleCallback,  # the line for readers
@@ -51,6 +53,7 @@ def callbacks_of(run: Run, samples: Samples, about: dict[str, Any], state: dict[
         WarmUpCallback(run, of_rank(state, run.rank, run.world_size)),
         LossCallback(run, finite),
         ThroughputCallback.of_job(run),
+        *([CostCallback.of_job(run)] if run.config.cost.node_price_per_hour is not None else []),
         MetricsCallback(run),
         *([PrometheusCallback(run, run.metrics)] if run.metrics is not None else []),
         ConsoleCallback(run),

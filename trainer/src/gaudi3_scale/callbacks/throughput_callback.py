@@ -78,6 +78,11 @@ class ThroughputCallback(Contributor, pl.Callback):
         made._run = run
         return made
 
+    @property
+    def watch(self) -> Watch | None:
+        """What measures the fit that is running."""
+        return self._watch
+
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         """A job is told of its speed."""
         if stage == "fit":
@@ -98,7 +103,9 @@ class ThroughputCallback(Contributor, pl.Callback):
             self._directory.mkdir(parents=True, exist_ok=True)
         self._step = self._logged = trainer.global_step
         self._counted, self._metered = 0, False
-        self._before, ledger = current(), use(Ledger())
+        self._before = current()
+        ledger = use(Ledger())
+        ledger.about = self._before.about
         self._watch = Watch(ledger, self._directory if trainer.is_global_zero else None, self._step)
         ledger.switch(DATA)
 

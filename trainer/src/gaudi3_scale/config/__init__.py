@@ -11,6 +11,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from gaudi3_scale.config.checkpoint import CheckpointConfig
+from gaudi3_scale.config.cost import CostConfig
 from gaudi3_scale.config.data import DataConfig
 from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.config.memory import MemoryConfig
@@ -25,6 +26,7 @@ from gaudi3_scale.errors import ConfigError
 __all__ = [
     "CheckpointConfig",
     "Config",
+    "CostConfig",
     "DataConfig",
     "InterruptionConfig",
     "MemoryConfig",
@@ -58,6 +60,7 @@ class Config(Section):
     metrics: MetricsConfig = Field(default_factory=MetricsConfig, description="Prometheus metrics")
     tracking: TrackingConfig = Field(default_factory=TrackingConfig, description="experiment trackers")
     profile: ProfileConfig = Field(default_factory=ProfileConfig, description="profiling of a few steps")
+    cost: CostConfig = Field(default_factory=CostConfig, description="money")
 
 
 def load(path: Path | None, overrides: Sequence[str] = ()) -> Config:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gaudi3_scale.exchange import all_gather
 from gaudi3_scale.interruption.agreement import Agreement
 from gaudi3_scale.interruption.last_checkpoint import LastCheckpoint, save_last
+from gaudi3_scale.interruption.notice import BUDGET, Notice
 from gaudi3_scale.interruption.notices import Interrupted, Notices
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Interruption:
         self._record = record
         self.leaving = False
         """Have all ranks agreed to leave?"""
+        self._over_budget = False
         self.agreement = Agreement(notices, group, world_size)
         notices.before_leaving = record
 
@@ -49,15 +51,26 @@ class Interruption:
             notices = [n for n in self._gather(self._notices.notice) if n is not None]
             first = min(notices, key=lambda notice: notice.source == "peer")
             reason = f"{first.reason}, during {during}: nothing was there to be saved"
+            self._over_budget = any(notice.source == BUDGET for notice in notices)
             self._leave(reason)
-            raise Interrupted(f"Interrupted at step {step}, as {reason}; started again, the job goes on.")
+            raise self.interrupted(step, reason)
 
     def stop(self, saver: LastCheckpoint, step: int) -> str:
         """Save the step that was just made if there is time; why the training ends. All ranks are there then."""
         self.leaving = True
-        reason = save_last(saver, step, self._gather, self._notices.notice).reason
-        self._leave(reason)
-        return reason
+        last = save_last(saver, step, self._gather, self._notices.notice)
+        self._over_budget = last.notice.source == BUDGET
+        self._leave(last.reason)
+        return last.reason
+
+    def tell(self, notice: Notice) -> None:
+        """Have all ranks leave, as at any notice."""
+        self._notices.tell(notice)
+
+    def interrupted(self, step: int, reason: str) -> Interrupted:
+        """What a job that has left ends with: why, and how it goes on."""
+        then = "raise cost.budget to go on" if self._over_budget else "started again, the job goes on"
+        return Interrupted(f"Interrupted at step {step}, as {reason}; {then}.")
 
     def _leave(self, reason: str) -> None:
         self._record(reason)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from gaudi3_scale.exchange import record
 
+BUDGET = "budget"
+"""The source of the notice on which a job leaves whose budget is spent."""
+
 
 @record
 @dataclass(frozen=True)
@@ -14,7 +17,7 @@ class Notice:
     """Word that this process is to leave."""
 
     source: str
-    """SIGTERM, SIGUSR1, file, aws, gcp, azure or launcher."""
+    """SIGTERM, SIGUSR1, file, aws, gcp, azure, launcher or budget."""
     reason: str
     """For use inside a sentence."""
     deadline: float | None = None

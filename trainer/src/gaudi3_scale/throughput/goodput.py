@@ -65,6 +65,8 @@ class _Span:
     first: int
     last: int
     spent: dict[str, int]
+    line: dict[str, Any]
+    """The later one of the two."""
 
 
 class Account:
@@ -89,12 +91,12 @@ class Account:
             self._runs += 1
             if previous is not None:
                 nothing_ran = max(0, round((line["began"] - previous["time"]) * 1e9))
-                self._totals[OTHER if previous["event"] == "finished" else RESTART] += nothing_ran
+                self._pause(nothing_ran, previous)
                 self._forget(line["step"])
-        span = _Span(first, line["step"], {part: line["nanoseconds"][part] - before[part] for part in MEASURED})
+        span = _Span(first, line["step"], {part: line["nanoseconds"][part] - before[part] for part in MEASURED}, line)
         self._spans.append(span)
         for part, spent in span.spent.items():
-            self._totals[part] += spent
+            self._count(part, spent, line)
 
     def goodput(self, now: dict[str, int] | None = None) -> Goodput:
         """The sum; `now` is what the process that wrote the last line has spent on each part by now."""
@@ -103,6 +105,14 @@ class Account:
             for part, spent in now.items():
                 totals[part] += spent - self._previous["nanoseconds"][part]
         return Goodput(totals, self._runs)
+
+    def _count(self, part: str, nanoseconds: int, line: dict[str, Any]) -> None:
+        """Time of a part; `line` is of the process that spent it, or the last one before nothing ran."""
+        self._totals[part] += nanoseconds
+
+    def _pause(self, nanoseconds: int, line: dict[str, Any]) -> None:
+        """Time in which no process ran, after the one that wrote this line."""
+        self._count(OTHER if line["event"] == "finished" else RESTART, nanoseconds, line)
 
     def _forget(self, step: int) -> None:
         """What was spent after this step was in vain; of a span around it, in proportion to the steps."""
@@ -115,8 +125,8 @@ class Account:
                 if part != STARTUP:
                     lost = span.spent[part] * beyond // steps
                     span.spent[part] -= lost
-                    self._totals[part] -= lost
-                    self._totals[RESTART] += lost
+                    self._count(part, -lost, span.line)
+                    self._count(RESTART, lost, span.line)
             span.first, span.last = min(span.first, step), step
 
 

@@ -48,6 +48,8 @@ class Ledger:
     ) -> None:
         """Begin with `startup`; `age` seconds of it have passed already."""
         self.path = path
+        self.about: dict[str, Any] = {}
+        """What else every line says, such as the price of an hour."""
         self._outage = outage or Outage()
         self._clock, self._wall = clock, wall
         self._nanoseconds = dict.fromkeys(MEASURED, 0)
@@ -102,7 +104,12 @@ class Ledger:
         self._append({"event": "finished", "step": step})
 
     def _append(self, line: dict[str, Any]) -> dict[str, Any]:
-        line |= {"run": self._run, "began": self._began, "time": self._wall(), "nanoseconds": self.nanoseconds()}
+        line |= self.about | {
+            "run": self._run,
+            "began": self._began,
+            "time": self._wall(),
+            "nanoseconds": self.nanoseconds(),
+        }
         if self.path is None:
             return line
         path, text = self.path, json.dumps(line) + "\n"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gaudi3_scale.throughput.goodput import FILE, Account, Goodput, read
+from gaudi3_scale.cost.bill import Bill, Spent
+from gaudi3_scale.throughput.goodput import FILE, Goodput, read
 from gaudi3_scale.throughput.ledger import CHECKPOINT, EVALUATION, Ledger
 from gaudi3_scale.throughput.meter import Meter, Reading
 
@@ -17,7 +18,7 @@ class Watch:
         self.ledger = ledger
         self.meter = Meter()
         ledger.path = directory / FILE if directory else None
-        self._account = Account(read(ledger.path) if ledger.path else ())
+        self._account = Bill(read(ledger.path) if ledger.path else ())
         self._account.add(ledger.resumed(step))
         self._stalled = 0
 
@@ -32,3 +33,7 @@ class Watch:
     def goodput(self) -> Goodput:
         """Of the job since its first process."""
         return self._account.goodput(self.ledger.nanoseconds())
+
+    def spent(self) -> Spent | None:
+        """Money of the job since its first process; None where the ledger has no price."""
+        return self._account.spent(self.ledger.nanoseconds())

@@ -1,0 +1,124 @@
+"""What a training costs on several platforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaudi3_scale.cost.break_even import Point, break_even
+from gaudi3_scale.cost.inputs import Inputs, load
+from gaudi3_scale.cost.model import Estimate, estimate
+from gaudi3_scale.cost.platforms import PLATFORMS, platform
+from gaudi3_scale.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Estimates side by side, with the inputs that they are made from."""
+
+    inputs: Inputs
+    include_energy: bool
+    estimates: tuple[Estimate, ...]
+
+    @property
+    def cheapest(self) -> str | None:
+        """The offer that is cheapest whatever the inputs' ranges turn out to be; None where they overlap."""
+        first, *others = sorted(self.estimates, key=lambda each: each.total.high)
+        return first.offer if all(first.total.high < other.total.low for other in others) else None
+
+    def break_even(self, offer: str, against: str) -> list[Point]:
+        """Below which price per node-hour `offer` is cheaper than `against`, by its MFU."""
+        return break_even(self.inputs, offer, against, include_energy=self.include_energy)
+
+
+class CostAnalyzer:
+    """Compares platforms from inputs that have a source and a date; no price is built in.
+
+    >>> prices = {
+    ...     "gaudi3": {"node_price_per_hour": {"value": [50, 70], "source": "an example", "date": "2026-11-23"},
+    ...                "mfu": {"value": [0.30, 0.40], "source": "an example", "date": "2026-11-23"}},
+    ...     "h100": {"node_price_per_hour": {"value": 80, "source": "an example", "date": "2026-11-23"}},
+    ...     "a100": {"node_price_per_hour": {"value": 40, "source": "an example", "date": "2026-11-23"}},
+    ... }
+    >>> analyzer = CostAnalyzer({"offers": prices})
+    >>> found = analyzer.compare_training_cost(
+    ...     model_size="70B", dataset_tokens="1T", platforms=["gaudi3", "h100", "a100"], include_energy=True
+    ... )
+    >>> [(each.offer, each.total.text()) for each in found.estimates]
+    [('gaudi3', '993,415 to 1,854,375'), ('h100', '2,742,246 to 3,103,068'), ('a100', '3,919,619 to 3,927,853')]
+    >>> found.cheapest
+    'gaudi3'
+
+    Nothing is assumed where an input is missing:
+
+    >>> CostAnalyzer().compare_training_cost(model_size="70B", dataset_tokens="1T", platforms=["h100"])
+    Traceback (most recent call last):
+    gaudi3_scale.errors.ConfigError: No node_price_per_hour of h100 is given and none is built in: add \
+offers.h100.node_price_per_hour to the inputs, with its source and date, as node_price_per_hour: \
+{value: 12.5, source: where it is from, date: 2026-11-23}.
+    """
+
+    def __init__(self, inputs: Inputs | dict[str, Any] | str | Path | None = None) -> None:
+        """`inputs` is a mapping or the path of a YAML file, see docs/cost.md."""
+        self.inputs = load(inputs)
+        self._found: Comparison | None = None
+
+    def compare_training_cost(
+        self,
+        model_size: str | float | None = None,
+        dataset_tokens: str | float | None = None,
+        platforms: Sequence[str] | None = None,
+        include_energy: bool = True,
+    ) -> Comparison:
+        """Estimate each of `platforms`: names of offers in the inputs, or of platforms; all offers without it.
+
+        What is given here goes before the inputs' `job`. With `include_energy`, the power of owned nodes is paid for;
+        that of rented ones is in their price. Raises ConfigError for an input that is missing.
+        """
+        given = {"model_size": model_size, "dataset_tokens": dataset_tokens}
+        job = self.inputs.job.model_copy(update={name: value for name, value in given.items() if value is not None})
+        inputs = self.inputs.model_copy(update={"job": job})
+        names = tuple(platforms) if platforms is not None else tuple(inputs.offers)
+        if not names:
+            raise ConfigError(
+                f"No platform is given: give platforms=, of {', '.join(PLATFORMS)}, or offers in the inputs."
+            )
+        for name in names:
+            platform(inputs.platform(name))
+        self._found = Comparison(
+            inputs, include_energy, tuple(estimate(inputs, name, include_energy) for name in names)
+        )
+        return self._found
+
+    def plot_tco_breakdown(self, path: str | Path | None = None) -> Figure:
+        """Bars of the last comparison's costs by component, with the range of each total; written as PNG to `path`.
+
+        Compares all offers of the inputs if nothing has been compared yet. Needs matplotlib (extra `report`).
+        """
+        from gaudi3_scale.cost.pictures import breakdown, write_png
+
+        figure = breakdown(self._comparison())
+        if path is not None:
+            write_png(figure, Path(path))
+        return figure
+
+    def generate_report(self, path: str | Path) -> Path:
+        """Write the last comparison as the suffix says: .pdf, .html, .csv, .json or .txt; replaced atomically.
+
+        >>> import tempfile
+        >>> price = {"value": 80, "source": "an example", "date": "2026-11-23"}
+        >>> analyzer = CostAnalyzer({"offers": {"h100": {"node_price_per_hour": price}}})
+        >>> analyzer.generate_report(tempfile.mkdtemp() + "/cost_analysis.csv").read_text().splitlines()[0]
+        'offer,quantity,unit,low,high,source,date'
+        """
+        from gaudi3_scale.cost.report import write
+
+        return write(self._comparison(), Path(path))
+
+    def _comparison(self) -> Comparison:
+        return self._found or self.compare_training_cost()
