@@ -13,6 +13,7 @@ import typer
 
 from gaudi3_scale import __version__
 from gaudi3_scale.config import dump_default, load
+from gaudi3_scale.cost import commands
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.interruption import Interrupted, Notices
 
@@ -251,6 +252,10 @@ def goodput(
     show.show(found, title)
     if png is not None:
         show.draw(found, title, png)
+
+
+app.command("cost")(commands.cost)
+app.command("chargeback")(commands.chargeback)
 
 
 def main() -> NoReturn:

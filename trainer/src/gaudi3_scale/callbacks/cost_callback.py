@@ -47,8 +47,8 @@ class CostCallback(Contributor, pl.Callback):
 
         `tokens` gives the token ids of a batch, as in ThroughputCallback.
 
-        With `on_budget="stop"` the first fit over the budget saves and ends: by InterruptionCallback where there is one,
-        else `budget.ckpt` is written into the trainer's `default_root_dir` and the Trainer stops.
+        With `on_budget="stop"` a fit over the budget saves and ends: by InterruptionCallback where there is one, else
+        `budget.ckpt` is written into the trainer's `default_root_dir` and the Trainer stops.
         """
         self._every = every
         self._config = CostConfig(**settings)

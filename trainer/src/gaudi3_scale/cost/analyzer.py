@@ -40,10 +40,10 @@ class CostAnalyzer:
     """Compares platforms from inputs that have a source and a date; no price is built in.
 
     >>> prices = {
-    ...     "gaudi3": {"node_price_per_hour": {"value": [50, 70], "source": "an example", "date": "2026-11-23"},
-    ...                "mfu": {"value": [0.30, 0.40], "source": "an example", "date": "2026-11-23"}},
+    ...     "gaudi3": {"node_price_per_hour": {"value": 80, "source": "an example", "date": "2026-11-23"},
+    ...                "mfu": {"value": [0.20, 0.40], "source": "an example", "date": "2026-11-23"}},
     ...     "h100": {"node_price_per_hour": {"value": 80, "source": "an example", "date": "2026-11-23"}},
-    ...     "a100": {"node_price_per_hour": {"value": 40, "source": "an example", "date": "2026-11-23"}},
+    ...     "a100": {"node_price_per_hour": {"value": 80, "source": "an example", "date": "2026-11-23"}},
     ... }
     >>> analyzer = CostAnalyzer({"offers": prices})
     >>> found = analyzer.compare_training_cost(

@@ -1,8 +1,8 @@
 """The bill of a job: the parts of its goodput, each times the price of the nodes in that hour.
 
 The price stands on every line of the ledger (`goodput.jsonl`), so that the bill survives whatever the ledger does: a
-kill -9 costs it nothing, and each process counts with its own price and number of nodes. Where a job continues on a node
-that has no ledger of it, the amounts of the checkpoint are carried on.
+kill -9 costs it nothing, and each process counts with its own price and number of nodes. Where a job continues on a
+node that has no ledger of it, the amounts of the checkpoint are carried on.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ class Budget:
                 self._stop(f"the budget of {_money(budget, spent)} is spent")
             else:
                 self._say(
-                    f"warning: the budget of {_money(budget, spent)} is spent, and the job goes on, as cost.on_budget is "
-                    "alert"
+                    f"warning: the budget of {_money(budget, spent)} is spent, and the job goes on, as "
+                    "cost.on_budget is alert"
                 )
         elif spent.total >= self._config.alert_at * budget and not self._warned:
             self._warned = True
@@ -43,8 +43,8 @@ def require(config: CostConfig, spent: Spent | None) -> None:
     if spent is None or config.budget is None or config.on_budget != "stop" or spent.total < config.budget:
         return
     raise ConfigError(
-        f"The job has cost {_money(spent.total, spent)} and cost.budget is {config.budget:,.2f}: raise cost.budget, or set "
-        "cost.on_budget to alert, to go on from its newest checkpoint."
+        f"The job has cost {_money(spent.total, spent)} and cost.budget is {config.budget:,.2f}: raise cost.budget, or "
+        "set cost.on_budget to alert, to go on from its newest checkpoint."
     )
 
 

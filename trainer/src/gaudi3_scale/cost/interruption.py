@@ -34,8 +34,8 @@ def daly_interval_seconds(checkpoint_seconds: float, mean_seconds_between_failur
 def optimal_interval_seconds(checkpoint_seconds: float, mean_seconds_between_failures: float) -> float:
     """The interval with the least `expected_seconds`, of which the two above are approximations.
 
-    The least of M e^(R/M) (e^((t+C)/M) - 1) / t is where 1 - t/M = e^(-(t+C)/M), found by halving. Without failures there
-    is no reason to save (infinity), without a stall none to wait (1 s).
+    The least of M e^(R/M) (e^((t+C)/M) - 1) / t is where 1 - t/M = e^(-(t+C)/M), found by halving. Without failures
+    there is no reason to save (infinity), without a stall none to wait (1 s).
     """
     if math.isinf(mean_seconds_between_failures):
         return math.inf

@@ -80,8 +80,8 @@ def needed(given: T | None, offer: str, name: str) -> T:
     """The input; a ConfigError that says how to give it where there is none."""
     if given is None:
         raise ConfigError(
-            f"No {name} of {offer} is given and none is built in: add offers.{offer}.{name} to the inputs, with its source "
-            f"and date, as {name}: {FORM}."
+            f"No {name} of {offer} is given and none is built in: add offers.{offer}.{name} to the inputs, with its "
+            f"source and date, as {name}: {FORM}."
         )
     return given
 
@@ -162,8 +162,8 @@ def other_money(inputs: Inputs, offer: str, taken: Time, pick: Pick, include_ene
     if include_energy and terms.node_purchase_price is not None:
         if inputs.energy is None:
             raise ConfigError(
-                f"The nodes of {offer} are owned and no energy is given: add energy.price_per_kwh and energy.pue to the "
-                f"inputs, each with its source and date as {FORM}, or leave energy out with include_energy=False."
+                f"The nodes of {offer} are owned and no energy is given: add energy.price_per_kwh and energy.pue to "
+                f"the inputs, each with its source and date as {FORM}, or leave energy out with include_energy=False."
             )
         needed(terms.host_watts, offer, "host_watts")
         money["energy"] = energy_kwh(inputs, offer, taken, pick) * pick.more(inputs.energy.price_per_kwh)

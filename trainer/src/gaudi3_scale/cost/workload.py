@@ -1,8 +1,8 @@
 """Floating-point operations of a whole training, from the model's parameters and the tokens it learns from.
 
 Six operations per parameter and token: two forward, four backward (Kaplan et al., arXiv:2001.08361, section 2.1). This
-is the count with which the published totals are made, such as 3.8e25 for Llama 3 405B on 15.6T tokens (arXiv:2407.21783,
-section 3); attention's products with the sequence are left out, so a MFU that counts them (`throughput/flops.py` does)
+is the count with which the published totals are made, such as 3.8e25 for Llama 3 405B on 15.6T tokens
+(arXiv:2407.21783, section 3); attention's products with the sequence are left out, so a MFU that counts them (`throughput/flops.py` does)
 gives a few percent more time than there will be.
 """
 
@@ -40,7 +40,7 @@ def count(text: str | float, what: str) -> float:
 
 
 def parameters(model: str | float) -> float:
-    """Parameters of a model, by size (`70B`) or by name (`llama-3.1-70b`); of experts give those that a token visits."""
+    """Parameters of a model, by size (`70B`) or by name (`llama-3.1-70b`); of experts give those visited."""
     if isinstance(model, str) and model.lower() in MODELS:
         return float(MODELS[model.lower()])
     try:
