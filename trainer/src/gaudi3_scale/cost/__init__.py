@@ -3,7 +3,8 @@
     from gaudi3_scale.cost import CostAnalyzer
 
 compares platforms from inputs that all have a source and a date; docs/cost.md has the formulas. `bill` adds up the
-money of a running job, `chargeback` that of many jobs. Nothing heavy is imported here, since the command line starts with it.
+money of a running job, `chargeback` that of many jobs. Nothing heavy is imported here, since the command line starts
+with it.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Budget:
 
 
 def require(config: CostConfig, spent: Spent | None) -> None:
-    """A job whose budget is spent is not begun again; a ConfigError says how it goes on."""
+    """A job is not begun again whose processes have `spent` its budget; a ConfigError says how it goes on."""
     if spent is None or config.budget is None or config.on_budget != "stop" or spent.total < config.budget:
         return
     raise ConfigError(

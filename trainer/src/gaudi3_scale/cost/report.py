@@ -90,7 +90,7 @@ def as_csv(found: Comparison) -> str:
             ("wall_hours", "h", each.wall_hours),
             ("node_hours", "h", each.node_hours),
             ("mfu", "1", each.mfu),
-            ("energy", "kWh", each.energy_kwh),
+            ("energy_kwh", "kWh", each.energy_kwh),
         ]
         for name, unit, value in results:
             rows.writerow([each.offer, name, unit, repr(value.low), repr(value.high), "computed", ""])

@@ -1,9 +1,9 @@
 """Floating-point operations of a whole training, from the model's parameters and the tokens it learns from.
 
 Six operations per parameter and token: two forward, four backward (Kaplan et al., arXiv:2001.08361, section 2.1). This
-is the count with which the published totals are made, such as 3.8e25 for Llama 3 405B on 15.6T tokens
-(arXiv:2407.21783, section 3); attention's products with the sequence are left out, so a MFU that counts them (`throughput/flops.py` does)
-gives a few percent more time than there will be.
+is the count with which published totals are made, such as 3.8e25 for Llama 3 405B on 15.6T tokens (arXiv:2407.21783,
+section 3). Attention's products with the sequence are left out, so where the MFU counts them, as `throughput/flops.py`
+does, the training takes a few percent more time.
 """
 
 from __future__ import annotations

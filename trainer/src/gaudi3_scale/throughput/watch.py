@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gaudi3_scale.cost.bill import Bill, Spent
 from gaudi3_scale.throughput.goodput import FILE, Goodput, read
-from gaudi3_scale.throughput.ledger import CHECKPOINT, EVALUATION, Ledger
+from gaudi3_scale.throughput.ledger import CHECKPOINT, EVALUATION, MEASURED, Ledger
 from gaudi3_scale.throughput.meter import Meter, Reading
 
 
@@ -33,6 +33,10 @@ class Watch:
     def goodput(self) -> Goodput:
         """Of the job since its first process."""
         return self._account.goodput(self.ledger.nanoseconds())
+
+    def spent_before(self) -> Spent | None:
+        """The same until this process was started."""
+        return self._account.spent(dict.fromkeys(MEASURED, 0))
 
     def spent(self) -> Spent | None:
         """Money of the job since its first process; None where the ledger has no price."""
