@@ -44,6 +44,7 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
         "tokens_per_second_stepping",
         "mfu",
         "goodput",
+        "cost",
         "tokens",
         "world_size",
         "device",

@@ -22,7 +22,7 @@ SPEC.loader.exec_module(check_dashboards)
 
 TEXT = (ROOT / "roles" / "grafana" / "files" / "dashboards" / "gaudi3-training.json").read_text(encoding="utf-8")
 DASHBOARD = json.loads(TEXT)
-LABELS = {"instance": "gaudi-1", "id": "0", "port_type": "internal", "part": "compute"}
+LABELS = {"instance": "gaudi-1", "id": "0", "port_type": "internal", "part": "compute", "currency": "USD"}
 
 
 class Known:
@@ -53,10 +53,18 @@ def test_a_sound_dashboard_has_no_faults() -> None:
     assert check_dashboards.blind_spots(DASHBOARD, prometheus) == []
 
 
+def test_a_job_without_a_price_has_no_cost_and_that_is_no_fault() -> None:
+    prometheus = Known()
+    prometheus.names = {name for name in prometheus.names if not name.startswith("gaudi_cost_")}
+    assert check_dashboards.check(DASHBOARD, prometheus) == []
+    prometheus.names.discard("gaudi_training_step")
+    assert check_dashboards.check(DASHBOARD, prometheus) != []
+
+
 def test_every_query_is_asked_for_all_hosts_and_for_one() -> None:
     prometheus = Known(hosts=("gaudi-1.example.org", "gaudi-2.example.org"))
     check_dashboards.check(DASHBOARD, prometheus)
-    assert len(prometheus.asked) == 2 * len(check_dashboards.queries(DASHBOARD)) == 50
+    assert len(prometheus.asked) == 2 * len(check_dashboards.queries(DASHBOARD)) == 58
     assert prometheus.asked[:2] == [
         'sum(up{job="node", instance=~".+"})',
         'sum(up{job="node", instance=~"gaudi-1\\\\.example\\\\.org"})',
@@ -77,7 +85,7 @@ def test_a_mistake_is_found(old: str, new: str, found: str) -> None:
 
 
 def test_nan_only_is_a_fault() -> None:
-    assert len(check_dashboards.check(DASHBOARD, Known(value=math.nan))) == 50
+    assert len(check_dashboards.check(DASHBOARD, Known(value=math.nan))) == 58
 
 
 def test_a_variable_without_a_value_is_a_fault() -> None:

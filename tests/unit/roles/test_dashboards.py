@@ -172,7 +172,9 @@ def target_names_its_job(dashboard: Dashboard) -> list[str]:
     job = {"habanalabs": "hpu", "gaudi": "hpu", "node": "node", "up": "node"}
     faults = []
     for node, _ in selectors(dashboard):
-        wanted = "training" if node.name.startswith("gaudi_training_") else job[node.name.partition("_")[0]]
+        wanted = (
+            "training" if node.name.startswith(("gaudi_training_", "gaudi_cost_")) else job[node.name.partition("_")[0]]
+        )
         if ("job", wanted) not in [(one.name, one.value) for one in node.matchers.matchers]:
             faults.append(node.name)
     return faults

@@ -115,6 +115,7 @@ def test_it_has_the_alerts(host: Any, address: str, password: str) -> None:
         "gaudi3-nodes": 3,
         "gaudi3-cards": 14,
         "gaudi3-training": 3,
+        "gaudi3-cost": 2,
         "gaudi3-monitoring": 4,
     }
 
