@@ -1,4 +1,4 @@
-"""The bill of a job follows its ledger: through kills, other prices, other nodes and pauses; and chargeback adds bills up."""
+"""The bill of a job follows its ledger, through kills, other prices and nodes, and pauses; chargeback adds up."""
 
 from __future__ import annotations
 
@@ -185,8 +185,8 @@ def test_a_job_whose_budget_is_spent_is_not_begun_again() -> None:
     with pytest.raises(ConfigError) as raised:
         require(config(budget=100, on_budget="stop"), bought(100.5))
     assert str(raised.value) == (
-        "The job has cost 100.50 EUR and cost.budget is 100.00: raise cost.budget, or set cost.on_budget to alert, to go "
-        "on from its newest checkpoint."
+        "The job has cost 100.50 EUR and cost.budget is 100.00: raise cost.budget, or set cost.on_budget to alert, to "
+        "go on from its newest checkpoint."
     )
 
 
@@ -243,7 +243,7 @@ def test_what_chargeback_does_not_add_up(three: list[Path], tmp_path: Path) -> N
     unpriced = Jobs(tmp_path / "unpriced")
     unpriced.run(config(None), 0, 1)
     with pytest.raises(
-        ConfigError, match="unpriced ran without cost.node_price_per_hour, so that its cost is not known"
+        ConfigError, match=r"unpriced ran without cost\.node_price_per_hour, so that its cost is not known"
     ):
         charges([*three, unpriced.path.parent])
     assert len(charges([*three, unpriced.path.parent], skip_unpriced=True)) == 3
@@ -251,7 +251,7 @@ def test_what_chargeback_does_not_add_up(three: list[Path], tmp_path: Path) -> N
         charges([*three, a_job(tmp_path / "node1", "nlp", "llama", "2", {})])
     with pytest.raises(ConfigError, match="is in EUR and that in"):
         charges([*three, a_job(tmp_path / "euro", "nlp", "llama", "4", {}, currency="EUR")])
-    with pytest.raises(TrainerError, match="has no goodput.jsonl with a readable line"):
+    with pytest.raises(TrainerError, match=r"has no goodput\.jsonl with a readable line"):
         charges([tmp_path / "nothing"])
     with pytest.raises(ConfigError, match="None of the folders has a job with a price"):
         charges([unpriced.path.parent], skip_unpriced=True)

@@ -1,4 +1,4 @@
-"""Cost in a running job: the bill through kill -9, the budget that saves first, and the callback in a Trainer of one's own."""
+"""Cost in a running job: the bill through kill -9, the budget that saves first, the callback in a Trainer."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ def test_at_its_break_even_price_an_offer_costs_as_much_as_the_other() -> None:
 def test_the_break_even_curve_needs_no_price_and_no_throughput_of_the_platform_in_question() -> None:
     found = CostAnalyzer({"offers": {"h100": rented()}}).compare_training_cost(platforms=["h100"])
     (at_40,) = [point for point in found.break_even("gaudi3", "h100") if point.mfu == 0.4]
-    assert at_40.cheaper_below == pytest.approx(80 * 1835 / 989.4) == at_40.dearer_above
+    assert at_40.cheaper_below == pytest.approx(80 * 1835 / 989.4) == at_40.more_expensive_above
 
 
 # What is missing or impossible.
@@ -282,9 +282,9 @@ def test_the_break_even_curve_needs_no_price_and_no_throughput_of_the_platform_i
     [
         (
             {"mfu": given(0.4)},
-            "No node_price_per_hour of gaudi3 is given and none is built in: add offers.gaudi3.node_price_per_hour to the "
-            "inputs, with its source and date, as node_price_per_hour: {value: 12.5, source: where it is from, date: "
-            "2026-11-23}.",
+            "No node_price_per_hour of gaudi3 is given and none is built in: add offers.gaudi3.node_price_per_hour to "
+            "the inputs, with its source and date, as node_price_per_hour: {value: 12.5, source: where it is from, "
+            "date: 2026-11-23}.",
         ),
         (
             {"node_price_per_hour": given(80)},
@@ -298,8 +298,8 @@ def test_the_break_even_curve_needs_no_price_and_no_throughput_of_the_platform_i
         ),
         (
             rented(node_price_per_hour=80),
-            "In the inputs, offers.gaudi3.node_price_per_hour is 80: write it as {value: 12.5, source: where it is from, "
-            "date: 2026-11-23}.",
+            "In the inputs, offers.gaudi3.node_price_per_hour is 80: write it as {value: 12.5, source: where it is "
+            "from, date: 2026-11-23}.",
         ),
         (
             rented(node_price_per_hour=given(0)),
@@ -315,8 +315,8 @@ def test_the_break_even_curve_needs_no_price_and_no_throughput_of_the_platform_i
         ),
         (
             rented(interruptions_per_node_day=given(1)),
-            "In the inputs, the whole: offers.gaudi3.interruptions_per_node_day needs the section checkpoints, with the "
-            "seconds that a checkpoint and a restart take.",
+            "In the inputs, the whole: offers.gaudi3.interruptions_per_node_day needs the section checkpoints, with "
+            "the seconds that a checkpoint and a restart take.",
         ),
     ],
 )

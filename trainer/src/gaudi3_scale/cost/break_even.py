@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gaudi3_scale.cost.inputs import Inputs
 from gaudi3_scale.cost.model import estimate, other_money, time
-from gaudi3_scale.cost.values import CHEAP, DEAR, Pick
+from gaudi3_scale.cost.values import CHEAP, EXPENSIVE, Pick
 
 UTILISATIONS = tuple(share / 100 for share in range(10, 71, 5))
 
@@ -22,8 +22,8 @@ class Point:
     mfu: float
     cheaper_below: float
     """Money per node-hour below which the platform is cheaper, whatever the inputs' ranges turn out to be."""
-    dearer_above: float
-    """And above which it is dearer."""
+    more_expensive_above: float
+    """And above which it is more expensive."""
 
 
 def break_even(
@@ -44,4 +44,4 @@ def break_even(
         rest = sum(other_money(inputs, offer, taken, pick, include_energy).values())
         return max(0.0, (budget - rest) / taken.node_hours)
 
-    return [Point(mfu, price(mfu, total.low, DEAR), price(mfu, total.high, CHEAP)) for mfu in mfus]
+    return [Point(mfu, price(mfu, total.low, EXPENSIVE), price(mfu, total.high, CHEAP)) for mfu in mfus]

@@ -109,11 +109,11 @@ def _break_even(found: Comparison) -> Table:
     rows: list[tuple[str, ...]] = [("against", *(f"at MFU {share:.2f}" for share in SHOWN))]
     for other in others:
         points = {round(point.mfu, 2): point for point in found.break_even(first.offer, other.offer)}
-        cells = [f"{points[share].cheaper_below:,.2f} / {points[share].dearer_above:,.2f}" for share in SHOWN]
+        cells = [f"{points[share].cheaper_below:,.2f} / {points[share].more_expensive_above:,.2f}" for share in SHOWN]
         rows.append((other.offer, *cells))
     note = (
-        f"{first.offer} is cheaper below the first price and dearer above the second one; between them it depends on "
-        "the inputs' ranges."
+        f"{first.offer} is cheaper below the first price and more expensive above the second one; between them it "
+        "depends on the inputs' ranges."
     )
     return Table(f"Break-even of {first.offer}, {currency} per node-hour", tuple(rows), note)
 
@@ -123,7 +123,8 @@ def _inputs(found: Comparison) -> Table:
     seen: dict[str, Given] = {}
     for each in found.estimates:
         seen.update(given_of(found.inputs, each.offer))
-    rows += [(name, value_text(given), given.source, str(given.date)) for name, given in seen.items()]
+    ordered = sorted(seen.items(), key=lambda each: not each[0].startswith("offers."))
+    rows += [(name, value_text(given), given.source, str(given.date)) for name, given in ordered]
     for each in found.estimates:
         top, source = peak(each.platform, found.inputs.job.precision)
         rows.append((f"peak of {each.platform}, TFLOP/s", f"{top / 1e12:,.1f}", source, "see source"))

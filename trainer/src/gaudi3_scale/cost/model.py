@@ -7,7 +7,7 @@
     energy                 node-hours x (devices x watts + host watts) x PUE; paid for apart where nodes are owned
     storage                GiB x price per GiB and month x wall hours / 730.5
 
-Both ends of every range come from all inputs at the end that makes the result cheap, or dear: every cost rises, or
+Both ends of every range come from all inputs at the end that makes the result cheap, or expensive: every cost rises, or
 falls, with each input alone, so no combination of inputs lies outside (tests/test_cost_model.py).
 """
 
@@ -20,7 +20,7 @@ from typing import TypeVar
 from gaudi3_scale.cost.inputs import FORM, Inputs
 from gaudi3_scale.cost.interruption import expected_seconds, optimal_interval_seconds
 from gaudi3_scale.cost.platforms import peak, platform
-from gaudi3_scale.cost.values import CHEAP, DEAR, Given, Pick, Range
+from gaudi3_scale.cost.values import CHEAP, EXPENSIVE, Given, Pick, Range
 from gaudi3_scale.cost.workload import count, parameters, training_flops
 from gaudi3_scale.errors import ConfigError
 
@@ -186,7 +186,7 @@ def money(inputs: Inputs, offer: str, pick: Pick, include_energy: bool) -> dict[
 
 def estimate(inputs: Inputs, offer: str, include_energy: bool = True) -> Estimate:
     """Everything of one offer; a ConfigError for an input that is missing, with the way to give it."""
-    ends = (CHEAP, DEAR)
+    ends = (CHEAP, EXPENSIVE)
     times = [time(inputs, offer, pick) for pick in ends]
     parts = [money(inputs, offer, pick, include_energy) for pick in ends]
     hours = [device_hours(inputs, offer, pick) for pick in ends]

@@ -61,7 +61,9 @@ def _summary(found: Comparison) -> Figure:
 
 def _curve(found: Comparison) -> Figure:
     figure = _page()
-    figure.text(LEFT, TOP, "At which price does it turn?", fontsize=16, weight="bold", va="top")
+    figure.text(
+        LEFT, TOP, f"Below which price is {found.estimates[0].offer} cheaper?", fontsize=16, weight="bold", va="top"
+    )
     draw_break_even(figure.add_axes((0.09, 0.12, 0.85, 0.72)), found)
     return figure
 

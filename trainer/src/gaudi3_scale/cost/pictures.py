@@ -86,7 +86,7 @@ def draw_break_even(axes: Axes, found: Comparison) -> None:
         points = found.break_even(first.offer, other.offer)
         shares = [100 * point.mfu for point in points]
         below = [point.cheaper_below for point in points]
-        above = [point.dearer_above for point in points]
+        above = [point.more_expensive_above for point in points]
         axes.fill_between(shares, below, above, color=color, alpha=0.25, linewidth=0)
         axes.plot(shares, below, color=color, label=f"below the band: cheaper than {other.offer}")
         axes.plot(shares, above, color=color, linewidth=0.6)

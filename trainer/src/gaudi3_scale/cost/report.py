@@ -21,7 +21,7 @@ FORMULAS = (
     "wall time = Daly's complete model of checkpoints, lost work and restarts, at its best interval",
     "owned node-hour = (purchase / years + upkeep per year) / (8766 h x utilisation); energy is paid for besides",
     "energy = node-hours x (devices x watts + host) x PUE; of rented nodes it is in the price and for information",
-    "ranges: both ends take all inputs at the end that is cheap, or dear",
+    "ranges: both ends take all inputs at the end that is cheap, or expensive",
 )
 STYLE = (
     "body{font:15px/1.5 sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#222}"

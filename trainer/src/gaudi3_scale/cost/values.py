@@ -65,17 +65,17 @@ class Pick:
     A cost rises or falls with each of its inputs over their whole ranges, so that the two ends of the result are exact.
     """
 
-    def __init__(self, dear: bool) -> None:
-        """`dear` picks the ends that cost more."""
-        self.dear = dear
+    def __init__(self, expensive: bool) -> None:
+        """`expensive` picks the ends that cost more."""
+        self.expensive = expensive
 
     def more(self, given: Given) -> float:
         """Of an input that makes the result larger."""
-        return given.high if self.dear else given.low
+        return given.high if self.expensive else given.low
 
     def less(self, given: Given) -> float:
         """Of an input that makes the result smaller."""
-        return given.low if self.dear else given.high
+        return given.low if self.expensive else given.high
 
 
-CHEAP, DEAR = Pick(dear=False), Pick(dear=True)
+CHEAP, EXPENSIVE = Pick(expensive=False), Pick(expensive=True)

@@ -1,0 +1,43 @@
+"""The examples in the documentation of cost run, and its page names every input and every setting."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from gaudi3_scale.config import CostConfig
+from gaudi3_scale.cost import analyzer, chargeback, energy, interruption, values, workload
+from gaudi3_scale.cost.inputs import Checkpoints, Energy, Inputs, Job, Offer, Storage
+from gaudi3_scale.cost.platforms import PLATFORMS
+from gaudi3_scale.cost.report import WRITERS
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cost.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", [analyzer, chargeback, energy, interruption, values, workload])
+def test_the_examples_of_a_module_run(module: object) -> None:
+    ran = doctest.testmod(module, optionflags=doctest.IGNORE_EXCEPTION_DETAIL, raise_on_error=False)  # type: ignore[arg-type]
+    assert ran.failed == 0
+    assert ran.attempted > 0 or module is chargeback
+
+
+def test_the_example_of_the_callback_runs() -> None:
+    ran = doctest.testmod(importlib.import_module("gaudi3_scale.callbacks.cost"))
+    assert ran.failed == 0 and ran.attempted > 0
+
+
+@pytest.mark.parametrize("section", [Inputs, Job, Offer, Energy, Storage, Checkpoints, CostConfig])
+def test_the_page_names_every_key(section: type[BaseModel]) -> None:
+    missing = [name for name in section.model_fields if f"`{name}`" not in PAGE]
+    assert missing == []
+
+
+def test_the_page_names_every_platform_and_its_published_figures() -> None:
+    for name, platform in PLATFORMS.items():
+        assert f"`{name}`" in PAGE and platform.device_watts.source in PAGE
+        assert platform.mfu is None or platform.mfu.source in PAGE
+    assert all(f"`{suffix}`" in PAGE for suffix in WRITERS)
