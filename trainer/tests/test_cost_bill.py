@@ -135,6 +135,16 @@ def test_a_node_without_a_ledger_carries_on_what_the_checkpoint_has(tmp_path: Pa
     assert spent(jobs.path).parts["data_wait"] == pytest.approx(8 * 0.5)
 
 
+def test_a_node_that_was_away_counts_the_time_once(tmp_path: Path) -> None:
+    for pauses, away in ((True, 5 * 10.0), (False, 3 * 10.0)):
+        jobs = Jobs(tmp_path / str(pauses))
+        jobs.run(config(bill_pauses=pauses), 0, 4)
+        jobs.clocks.pass_(5 * HOUR)  # other nodes worked on in three of these hours
+        checkpoint = {"currency": "USD", "parts": {"compute": 14 + 3 * 10.0}}
+        jobs.run(config(bill_pauses=pauses), 9, 9, before=checkpoint)
+        assert spent(jobs.path).total == pytest.approx(14 + away + 2)
+
+
 def test_without_a_price_there_is_no_bill(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path)
     jobs.run(config(None), 0, 2)

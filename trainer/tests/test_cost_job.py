@@ -17,6 +17,7 @@ from gaudi3_scale.callbacks.cost import FILE, CostCallback
 from gaudi3_scale.cost.bill import Bill
 from gaudi3_scale.cost.chargeback import charge
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.interruption import InterruptionCallback
 from gaudi3_scale.throughput.callback import ThroughputCallback
 from gaudi3_scale.throughput.goodput import read
 from gaudi3_scale.throughput.ledger import current
@@ -84,7 +85,9 @@ def test_two_nodes_save_when_the_budget_is_spent_and_go_on_with_a_larger_one(tex
     assert job.status()["state"] == "finished" and job.status()["cost"]["budget"] == 1000
 
 
-def fit(folder: Path, steps: int, resume: Path | None = None, **settings: Any) -> tuple[CostCallback, pl.Trainer]:
+def fit(
+    folder: Path, steps: int, resume: Path | None = None, more: tuple[pl.Callback, ...] = (), **settings: Any
+) -> tuple[CostCallback, pl.Trainer]:
     terms = {"node_price_per_hour": 3600.0, "price_source": "a test", "price_date": "2026-11-23"}
     cost = CostCallback(every=2, **{**terms, **settings})
     trainer = pl.Trainer(
@@ -95,7 +98,7 @@ def fit(folder: Path, steps: int, resume: Path | None = None, **settings: Any) -
         enable_model_summary=False,
         enable_checkpointing=False,
         default_root_dir=folder,
-        callbacks=[ThroughputCallback(every=2, directory=folder), cost],
+        callbacks=[ThroughputCallback(every=2, directory=folder), cost, *more],
     )
     trainer.fit(Module(), loader(), ckpt_path=resume)
     return cost, trainer
@@ -118,6 +121,13 @@ def test_the_callback_in_a_trainer_of_ones_own(tmp_path: Path, capsys: pytest.Ca
     elsewhere, trainer = fit(tmp_path / "elsewhere", 4, resume=tmp_path / FILE)
     assert elsewhere.spent is not None and elsewhere.spent.total > over.spent.total  # carried by the checkpoint
     assert elsewhere.state_dict()["tokens"] == (2 + 2) * 2 * 16
+
+
+def test_the_callback_leaves_by_the_interruption_where_there_is_one(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as left:
+        fit(tmp_path, 12, more=(InterruptionCallback(),), budget=1e-9, on_budget="stop")
+    assert left.value.code == 75 and (tmp_path / "interrupted.ckpt").exists() and not (tmp_path / FILE).exists()
+    current().about = {}
 
 
 def test_the_callback_says_what_it_lacks(tmp_path: Path) -> None:

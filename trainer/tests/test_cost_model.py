@@ -45,8 +45,8 @@ def rented(**more: Any) -> dict[str, Any]:
     ("model", "tokens", "published", "tolerance"),
     [
         ("llama-3.1-405b", 15.6e12, 3.8e25, 0.002),  # arXiv:2407.21783, section 3
-        ("llama-3.1-70b", 15e12, 6.3e24, 0.02),  # 6 x 70B x 15T, as the model card states the size and the tokens
-        ("llama-3.1-8b", 15e12, 7.2e23, 0.01),  # 6 x 8B x 15T, as in the public data of Epoch AI
+        ("llama-3.1-70b", 15e12, 6.3e24, 0.02),  # no total is published: the size and the tokens of the model card
+        ("llama-3.1-8b", 15e12, 7.2e23, 0.01),  # the same; in public lists of models
     ],
 )
 def test_training_flops_of_llama_3(model: str, tokens: float, published: float, tolerance: float) -> None:

@@ -54,13 +54,18 @@ class Bill(Account):
         super().__init__(lines)
 
     def add(self, line: dict[str, Any]) -> None:
-        """One more line; `carried` amounts of a checkpoint count where they are more than what is known here."""
+        """One more line.
+
+        The amounts of a checkpoint are `carried` where nothing is known here. Where something is, the time since then
+        is counted as a pause, unless pauses are not paid for.
+        """
         terms = terms_of(line)
         if terms is not None:
-            self._terms = terms
+            unknown = self._terms is None or not terms.get("bill_pauses", True)
             carried = terms.get("carried") or {}
-            if line["event"] == "start" and sum(carried.values()) > sum(self._money.values()):
+            if line["event"] == "start" and unknown and sum(carried.values()) > sum(self._money.values()):
                 self._money = {part: float(carried.get(part, 0.0)) for part in PARTS}
+            self._terms = terms
         super().add(line)
 
     def spent(self, now: dict[str, int] | None = None) -> Spent | None:
