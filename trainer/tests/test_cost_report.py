@@ -75,6 +75,7 @@ def test_the_picture_of_the_breakdown(analyzer: CostAnalyzer, tmp_path: Path) ->
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["gaudi3", "gaudi3-owned", "h100"]
     assert axes.get_xlabel() == "million USD"
+    assert axes.get_title(loc="left").endswith("\nThese are example numbers, nobody's offer and nobody's measurement.")
 
 
 def test_a_file_of_another_kind_and_one_that_cannot_be_written(analyzer: CostAnalyzer, tmp_path: Path) -> None:

@@ -34,8 +34,9 @@ def sentences(found: Comparison) -> list[str]:
     inputs, job = found.inputs, found.inputs.job
     size, tokens = parameters(job.model_size), count(job.dataset_tokens, "dataset_tokens")
     said = [
+        *([inputs.note] if inputs.note else []),
         f"The training takes 6 x {size:.4g} parameters x {tokens:.4g} tokens = {6 * size * tokens:.3g} floating-point "
-        f"operations, on {job.devices:,} accelerators in {job.precision}."
+        f"operations, on {job.devices:,} accelerators in {job.precision}.",
     ]
     for each in found.estimates:
         said.append(

@@ -116,6 +116,7 @@ class Inputs(Section):
     """All inputs of a comparison."""
 
     currency: str = Field("USD", pattern="^[A-Z]{3}$", description="of all prices, as ISO 4217 has it")
+    note: str = Field("", description="a sentence that stands above the results and in the pictures")
     job: Job = Field(default_factory=Job, description="what is trained")
     offers: dict[str, Offer] = Field({}, description="by name")
     energy: Energy | None = Field(None, description="power of owned nodes")

@@ -66,7 +66,7 @@ def draw_breakdown(axes: Axes, found: Comparison) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.set_xlabel(f"{unit}{found.inputs.currency}")
-    axes.set_title("Cost by what it is for; the line is the range of the total", loc="left", fontsize=11)
+    _title(axes, "Cost by what it is for; the line is the range of the total", found)
     axes.margins(x=0.28)
     axes.set_xlim(left=0)
     axes.spines[["top", "right"]].set_visible(False)
@@ -100,7 +100,7 @@ def draw_break_even(axes: Axes, found: Comparison) -> None:
             )
         )
     axes.set(xlabel=f"MFU of {first.offer}, percent", ylabel=f"{found.inputs.currency} per node-hour of {first.offer}")
-    axes.set_title(f"Break-even of {first.offer}", loc="left", fontsize=11)
+    _title(axes, f"Break-even of {first.offer}", found)
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=9, loc="upper left")
@@ -128,6 +128,11 @@ def write_bytes(path: Path, content: bytes) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise TrainerError(f"{path} cannot be written ({error.strerror}): give a file in a writable folder.") from None
+
+
+def _title(axes: Axes, text: str, found: Comparison) -> None:
+    note = found.inputs.note
+    axes.set_title(f"{text}\n{note}" if note else text, loc="left", fontsize=11)
 
 
 def _rectangle(corner: tuple[float, float], width: float, height: float, label: str) -> Any:
