@@ -356,6 +356,15 @@ def test_a_precision_without_a_confirmed_peak_needs_a_measured_speed() -> None:
         CostAnalyzer(inputs).compare_training_cost()
 
 
+def test_what_another_precision_costs() -> None:
+    """Of equal MFU, float8 on an H100 takes half of the time; on a Gaudi 3 as long, as its peak is the same."""
+    offers = {"h100-fp8": rented(platform="h100", precision="float8"), "h100": rented(), "gaudi3": rented()}
+    offers["gaudi3-fp8"] = rented(platform="gaudi3", precision="float8")
+    found = {each.offer: each.total.low for each in CostAnalyzer({"offers": offers}).compare_training_cost().estimates}
+    assert found["h100-fp8"] == pytest.approx(found["h100"] * 989.4 / 1978.9)
+    assert found["gaudi3-fp8"] == found["gaudi3"]
+
+
 def test_impossible_readings_of_power_do_not_count() -> None:
     inputs = {
         "offers": {

@@ -36,7 +36,7 @@ def sentences(found: Comparison) -> list[str]:
     said = [
         *([inputs.note] if inputs.note else []),
         f"The training takes 6 x {size:.4g} parameters x {tokens:.4g} tokens = {6 * size * tokens:.3g} floating-point "
-        f"operations, on {job.devices:,} accelerators in {job.precision}.",
+        f"operations, on {job.devices:,} accelerators.",
     ]
     for each in found.estimates:
         said.append(
@@ -127,8 +127,9 @@ def _inputs(found: Comparison) -> Table:
     ordered = sorted(seen.items(), key=lambda each: not each[0].startswith("offers."))
     rows += [(name, value_text(given), given.source, str(given.date)) for name, given in ordered]
     for each in found.estimates:
-        top, source = peak(each.platform, found.inputs.job.precision)
-        rows.append((f"peak of {each.platform}, TFLOP/s", f"{top / 1e12:,.1f}", source, "see source"))
+        precision = found.inputs.precision(each.offer)
+        top, source = peak(each.platform, precision)
+        rows.append((f"peak of {each.platform}, {precision}, TFLOP/s", f"{top / 1e12:,.1f}", source, "see source"))
     return Table("Inputs", tuple(dict.fromkeys(rows)))
 
 

@@ -43,6 +43,7 @@ class Offer(Section):
     """Nodes of one platform on one condition: rented (node_price_per_hour) or owned (node_purchase_price)."""
 
     platform: str = Field("", description="gaudi3, gaudi2, h100, h200 or a100; without it, the offer's name")
+    precision: Literal["bfloat16", "float8"] | None = Field(None, description="without it, the job's")
     node_price_per_hour: Given | None = Field(None, description="rent of a node, power included")
     node_purchase_price: Given | None = Field(None, description="of an own node, with its share of network and racks")
     amortisation_years: Given | None = Field(None, description="over which it is written off")
@@ -136,6 +137,10 @@ class Inputs(Section):
     def offer(self, name: str) -> Offer:
         """The offer of this name; one without any prices where none is given."""
         return self.offers.get(name, Offer())
+
+    def precision(self, name: str) -> str:
+        """In which this offer would train."""
+        return self.offer(name).precision or self.job.precision
 
     def platform(self, name: str) -> str:
         """The name of an offer's platform; a ConfigError where it is not known."""

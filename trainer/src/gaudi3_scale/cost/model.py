@@ -96,7 +96,7 @@ def device_hours(inputs: Inputs, offer: str, pick: Pick, mfu: float | None = Non
     if mfu is None:
         mfu = pick.less(needed(terms.mfu or platform(name).mfu, offer, "mfu"))
     flops = training_flops(parameters(job.model_size), tokens)
-    return flops / (peak(name, job.precision)[0] * mfu) / 3600
+    return flops / (peak(name, inputs.precision(offer))[0] * mfu) / 3600
 
 
 def time(inputs: Inputs, offer: str, pick: Pick, mfu: float | None = None) -> Time:
@@ -192,7 +192,7 @@ def estimate(inputs: Inputs, offer: str, include_energy: bool = True) -> Estimat
     hours = [device_hours(inputs, offer, pick) for pick in ends]
     tokens = count(inputs.job.dataset_tokens, "dataset_tokens")
     flops = training_flops(parameters(inputs.job.model_size), tokens)
-    top = peak(inputs.platform(offer), inputs.job.precision)[0]
+    top = peak(inputs.platform(offer), inputs.precision(offer))[0]
     kwh = [energy_kwh(inputs, offer, taken, pick) for taken, pick in zip(times, ends, strict=True)]
     totals = [sum(part.values()) for part in parts]
     intervals = [taken.interval_minutes for taken in times if taken.interval_minutes is not None]
