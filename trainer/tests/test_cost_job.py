@@ -13,12 +13,12 @@ from conftest import Job, free_port
 from prometheus_client.parser import text_string_to_metric_families as families
 from test_throughput_callback import Module, loader
 
-from gaudi3_scale.callbacks.cost import FILE, CostCallback
+from gaudi3_scale.callbacks.cost_callback import FILE, CostCallback
+from gaudi3_scale.callbacks.throughput_callback import ThroughputCallback
 from gaudi3_scale.cost.bill import Bill
 from gaudi3_scale.cost.chargeback import charge
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.interruption import InterruptionCallback
-from gaudi3_scale.throughput.callback import ThroughputCallback
 from gaudi3_scale.throughput.goodput import read
 from gaudi3_scale.throughput.ledger import current
 

@@ -1,4 +1,4 @@
-"""Estimates of cost: published numbers, the direction of every input, and what is said where one is missing."""
+"""Estimates of cost: the formulas, the direction of every input, and what is said where one is missing."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ import pytest
 from pydantic import BaseModel
 
 from gaudi3_scale.cost import CostAnalyzer
-from gaudi3_scale.cost.energy import screen
-from gaudi3_scale.cost.inputs import Checkpoints, Energy, Inputs, Offer, Storage, load
-from gaudi3_scale.cost.interruption import (
+from gaudi3_scale.cost.checkpoint_interval import (
     daly_interval_seconds,
     expected_seconds,
     optimal_interval_seconds,
     young_interval_seconds,
 )
+from gaudi3_scale.cost.energy import screen
+from gaudi3_scale.cost.inputs import Checkpoints, Energy, Inputs, Offer, Storage, load
 from gaudi3_scale.cost.model import estimate
 from gaudi3_scale.cost.platforms import PLATFORMS
 from gaudi3_scale.cost.values import Given
-from gaudi3_scale.cost.workload import parameters, training_flops
+from gaudi3_scale.cost.workload import MODELS, parameters, training_flops
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.shapes import SHAPES
 
 MINUTE, HOUR = 60.0, 3600.0
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cost" / "inputs.yml"
@@ -38,44 +39,29 @@ def rented(**more: Any) -> dict[str, Any]:
     return {"node_price_per_hour": given(80), "mfu": given(0.4), **more}
 
 
-# Published numbers.
+# Operations and intervals.
 
 
-@pytest.mark.parametrize(
-    ("model", "tokens", "published", "tolerance"),
-    [
-        ("llama-3.1-405b", 15.6e12, 3.8e25, 0.002),  # arXiv:2407.21783, section 3
-        ("llama-3.1-70b", 15e12, 6.3e24, 0.02),  # no total is published: the size and the tokens of the model card
-        ("llama-3.1-8b", 15e12, 7.2e23, 0.01),  # the same; in public lists of models
-    ],
-)
-def test_training_flops_of_llama_3(model: str, tokens: float, published: float, tolerance: float) -> None:
-    assert training_flops(parameters(model), tokens) == pytest.approx(published, rel=tolerance)
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_a_model_by_name_has_the_parameters_of_its_published_shape(model: str) -> None:
+    """Each is used once as a matrix, so that a token takes six operations of it."""
+    shape = SHAPES[model]
+    hidden, inner, layers = shape["hidden_size"], shape["intermediate_size"], shape["num_hidden_layers"]
+    heads = shape["num_key_value_heads"] / shape["num_attention_heads"]
+    layer = 2 * hidden**2 * (1 + heads) + 3 * hidden * inner + 2 * hidden
+    counted = layers * layer + 2 * shape["vocab_size"] * hidden + hidden
+    assert parameters(model) == counted
+    assert training_flops(parameters(model), 1e12) == 6e12 * counted
 
 
-def test_gpu_hours_of_llama_3_405b_are_those_of_the_model_card_within_its_published_utilisation() -> None:
-    """30.84 million H100 hours by the card, restarts included; MFU 0.38 to 0.43 by the paper, restarts not included."""
-    found = estimate(
-        load(
-            {
-                "job": {"model_size": "llama-3.1-405b", "dataset_tokens": "15.6T", "devices": 16384},
-                "offers": {"h100": {"node_price_per_hour": given(1)}},
-            }
-        ),
-        "h100",
-    )
-    assert found.device_hours.low == pytest.approx(24.8e6, rel=0.01)
-    assert found.device_hours.high == pytest.approx(28.06e6, rel=0.01)
-    assert 0.8 < found.device_hours.low / 30.84e6 < found.device_hours.high / 30.84e6 < 1
-
-
-@pytest.mark.parametrize(("mean_hours", "minutes"), [(24, 117), (6, 57), (0.25, 9.1)])
-def test_the_intervals_that_daly_published(mean_hours: float, minutes: float) -> None:
-    """Captions of figures 3 to 5 of the paper: a checkpoint of 5 min, a restart of 10 min."""
-    found = daly_interval_seconds(5 * MINUTE, mean_hours * HOUR) / MINUTE
-    assert found == pytest.approx(minutes, abs=0.5 if minutes > 10 else 0.05)
-    assert optimal_interval_seconds(5 * MINUTE, mean_hours * HOUR) / MINUTE == pytest.approx(found, rel=0.005)
-    assert young_interval_seconds(5 * MINUTE, mean_hours * HOUR) >= found * MINUTE
+@pytest.mark.parametrize("mean_hours", [24, 6, 0.25])
+def test_the_formulas_of_daly_and_young_are_near_the_best_interval(mean_hours: float) -> None:
+    stall, mean = 5 * MINUTE, mean_hours * HOUR
+    found, best = daly_interval_seconds(stall, mean), optimal_interval_seconds(stall, mean)
+    assert best == pytest.approx(found, rel=0.005)
+    assert young_interval_seconds(stall, mean) >= found
+    least = expected_seconds(HOUR, best, stall, 0, mean)
+    assert all(expected_seconds(HOUR, factor * best, stall, 0, mean) > least for factor in (0.9, 1.1))
 
 
 def simulated(work: float, interval: float, stall: float, restart: float, mean: float, seed: int) -> float:
@@ -239,6 +225,7 @@ def test_a_rented_and_an_owned_node() -> None:
     assert found.components["spares"].low == pytest.approx(hours * 80)
     assert found.components["energy"].low == 0  # it is in the rent
     assert found.components["storage"].low == pytest.approx(hours)
+    assert found.energy_kwh is not None
     assert found.energy_kwh.low == pytest.approx(hours * 3 * 7.2 * 1.5)
     assert found.per_million_tokens.low == pytest.approx(hours * (3 * 80 + 1) / 1e6)
     assert found.not_counted == ("interruptions and checkpoints", "host power (in kWh alone)")
@@ -326,13 +313,39 @@ def test_what_is_missing_is_an_error_that_says_how_to_give_it(offer: dict[str, A
     assert str(raised.value) == message
 
 
-def test_no_price_is_built_in_and_what_is_has_a_source_and_a_date() -> None:
-    for name, platform in PLATFORMS.items():
-        for value in (platform.device_watts, platform.mfu):
-            assert value is None or (len(value.source) > 10 and value.date.year >= 2026)
-        with pytest.raises(ConfigError, match=f"No (node_price_per_hour|mfu) of {name} is given"):
-            CostAnalyzer().compare_training_cost(model_size="70B", dataset_tokens="1T", platforms=[name])
-    assert PLATFORMS["gaudi3"].mfu is None and PLATFORMS["gaudi2"].mfu is None
+def test_no_price_and_no_mfu_is_built_in_and_a_limit_of_power_has_a_source_and_a_date() -> None:
+    watts = {name: each.device_watts for name, each in PLATFORMS.items() if each.device_watts is not None}
+    assert {name: value.high for name, value in watts.items()} == {"gaudi3": 900, "gaudi2": 600}
+    assert all("The Register" in value.source for value in watts.values())
+    for name in PLATFORMS:
+        for given_too, missing in (({}, "mfu"), ({"mfu": given(0.4)}, "node_price_per_hour")):
+            with pytest.raises(ConfigError) as raised:
+                CostAnalyzer({"offers": {name: given_too}}).compare_training_cost(platforms=[name])
+            assert str(raised.value) == (
+                f"No {missing} of {name} is given and none is built in: add offers.{name}.{missing} to the inputs, "
+                f"with its source and date, as {missing}: {{value: 12.5, source: where it is from, date: 2026-11-23}}."
+            )
+
+
+def test_power_that_is_not_known_is_asked_for_where_it_is_paid_for_and_left_out_elsewhere() -> None:
+    (rent,) = CostAnalyzer({"offers": {"h100": rented()}}).compare_training_cost().estimates
+    assert rent.energy_kwh is None and "kWh (no device_watts)" in rent.not_counted
+    own = {
+        "mfu": given(0.4),
+        "node_purchase_price": given(300_000),
+        "amortisation_years": given(5),
+        "utilisation": given(0.5),
+        "node_upkeep_per_year": given(10_000),
+        "host_watts": given(1000),
+    }
+    inputs = {"offers": {"h100": own}, "energy": {"price_per_kwh": given(0.2), "pue": given(1.5)}}
+    with pytest.raises(ConfigError, match=r"^No device_watts of h100 is given and none is built in: add offers\.h100"):
+        CostAnalyzer(inputs).compare_training_cost()
+    readings = {"values": [640, 0, 660], "source": "a log", "date": "2026-11-23"}
+    own["device_watts_readings"] = readings
+    (owned,) = CostAnalyzer(inputs).compare_training_cost().estimates
+    assert owned.energy_kwh is not None
+    assert owned.energy_kwh.low == pytest.approx(owned.node_hours.low * (8 * 0.65 + 1) * 1.5)
 
 
 @pytest.mark.parametrize(
@@ -374,6 +387,7 @@ def test_impossible_readings_of_power_do_not_count() -> None:
         }
     }
     power = load(inputs).device_watts("gaudi3")
+    assert power is not None
     assert power.low == power.high == 620
     assert power.source == "a log: mean of 3 readings, 3 impossible ones left out"
     with pytest.raises(ConfigError, match=r"^3 of 4 readings of power are impossible for a card of 900 W"):

@@ -12,17 +12,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gaudi3_scale.cost.analyzer import Comparison, CostAnalyzer
+    from gaudi3_scale.cost.analyzer import CostAnalyzer
+    from gaudi3_scale.cost.comparison import Comparison
     from gaudi3_scale.cost.inputs import Inputs
 
 __all__ = ["Comparison", "CostAnalyzer", "Inputs"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Comparison", "CostAnalyzer"):
-        from gaudi3_scale.cost import analyzer
+    if name == "CostAnalyzer":
+        from gaudi3_scale.cost.analyzer import CostAnalyzer
 
-        return getattr(analyzer, name)
+        return CostAnalyzer
+    if name == "Comparison":
+        from gaudi3_scale.cost.comparison import Comparison
+
+        return Comparison
     if name == "Inputs":
         from gaudi3_scale.cost.inputs import Inputs
 

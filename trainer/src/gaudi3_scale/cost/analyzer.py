@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaudi3_scale.cost.break_even import Point, break_even
+from gaudi3_scale.cost.comparison import Comparison
 from gaudi3_scale.cost.inputs import Inputs, load
-from gaudi3_scale.cost.model import Estimate, estimate
+from gaudi3_scale.cost.model import estimate
 from gaudi3_scale.cost.platforms import PLATFORMS, platform
 from gaudi3_scale.errors import ConfigError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Estimates side by side, with the inputs that they are made from."""
-
-    inputs: Inputs
-    include_energy: bool
-    estimates: tuple[Estimate, ...]
-
-    @property
-    def cheapest(self) -> str | None:
-        """The offer that is cheapest whatever the inputs' ranges turn out to be; None where they overlap."""
-        first, *others = sorted(self.estimates, key=lambda each: each.total.high)
-        return first.offer if all(first.total.high < other.total.low for other in others) else None
-
-    def break_even(self, offer: str, against: str) -> list[Point]:
-        """Below which price per node-hour `offer` is cheaper than `against`, by its MFU."""
-        return break_even(self.inputs, offer, against, include_energy=self.include_energy)
 
 
 class CostAnalyzer:
@@ -42,15 +22,17 @@ class CostAnalyzer:
     >>> prices = {
     ...     "gaudi3": {"node_price_per_hour": {"value": 80, "source": "an example", "date": "2026-11-23"},
     ...                "mfu": {"value": [0.20, 0.40], "source": "an example", "date": "2026-11-23"}},
-    ...     "h100": {"node_price_per_hour": {"value": 80, "source": "an example", "date": "2026-11-23"}},
-    ...     "a100": {"node_price_per_hour": {"value": 80, "source": "an example", "date": "2026-11-23"}},
+    ...     "h100": {"node_price_per_hour": {"value": 80, "source": "an example", "date": "2026-11-23"},
+    ...              "mfu": {"value": [0.30, 0.40], "source": "an example", "date": "2026-11-23"}},
+    ...     "a100": {"node_price_per_hour": {"value": 80, "source": "an example", "date": "2026-11-23"},
+    ...              "mfu": {"value": [0.30, 0.40], "source": "an example", "date": "2026-11-23"}},
     ... }
     >>> analyzer = CostAnalyzer({"offers": prices})
     >>> found = analyzer.compare_training_cost(
     ...     model_size="70B", dataset_tokens="1T", platforms=["gaudi3", "h100", "a100"], include_energy=True
     ... )
     >>> [(each.offer, each.total.text()) for each in found.estimates]
-    [('gaudi3', '1,589,464 to 3,178,928'), ('h100', '2,742,246 to 3,103,068'), ('a100', '7,839,237 to 7,855,706')]
+    [('gaudi3', '1,589,464 to 3,178,928'), ('h100', '2,947,915 to 3,930,553'), ('a100', '9,348,291 to 12,464,387')]
     >>> found.cheapest is None  # the first two ranges overlap
     True
 
@@ -112,7 +94,8 @@ offers.h100.node_price_per_hour to the inputs, with its source and date, as node
 
         >>> import tempfile
         >>> price = {"value": 80, "source": "an example", "date": "2026-11-23"}
-        >>> analyzer = CostAnalyzer({"offers": {"h100": {"node_price_per_hour": price}}})
+        >>> share = {"value": 0.4, "source": "an example", "date": "2026-11-23"}
+        >>> analyzer = CostAnalyzer({"offers": {"h100": {"node_price_per_hour": price, "mfu": share}}})
         >>> analyzer.generate_report(tempfile.mkdtemp() + "/cost_analysis.csv").read_text().splitlines()[0]
         'offer,quantity,unit,low,high,source,date'
         """

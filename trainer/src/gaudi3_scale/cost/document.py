@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gaudi3_scale.cost.analyzer import Comparison
+from gaudi3_scale.cost.comparison import Comparison
 from gaudi3_scale.cost.model import COMPONENTS, given_of
 from gaudi3_scale.cost.platforms import peak
-from gaudi3_scale.cost.values import Given
+from gaudi3_scale.cost.values import Given, Range
 from gaudi3_scale.cost.workload import count, parameters
 
 SHOWN = (0.2, 0.3, 0.4, 0.5)
@@ -86,7 +86,7 @@ def _totals(found: Comparison) -> Table:
                 each.wall_hours.text(),
                 each.node_hours.text(),
                 each.mfu.text(2),
-                _thousandths(each.energy_kwh.low, each.energy_kwh.high),
+                _thousandths(each.energy_kwh),
                 ", ".join(each.not_counted) or "nothing",
             )
         )
@@ -139,8 +139,10 @@ def value_text(given: Given) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _thousandths(low: float, high: float) -> str:
-    first, second = f"{low / 1000:,.1f}", f"{high / 1000:,.1f}"
+def _thousandths(found: Range | None) -> str:
+    if found is None:
+        return "-"
+    first, second = f"{found.low / 1000:,.1f}", f"{found.high / 1000:,.1f}"
     return first if first == second else f"{first} to {second}"
 
 

@@ -23,20 +23,23 @@ class Power:
     """Readings that cannot be true."""
 
 
-def screen(readings_watts: Sequence[float], limit_watts: float) -> Power:
+def screen(readings_watts: Sequence[float], limit_watts: float | None) -> Power:
     """The mean of readings without the impossible ones: not finite, not above 0, or above 1.3 times the card's limit.
 
-    Cards are known to report such values, e.g. 1,900 W of a card of 900 W (paregupt/gaudimon).
+    Cards are known to report such values, as 1,900 W (README of paregupt/gaudimon). With no limit, nothing is
+    too high.
 
     >>> screen([610.0, 1900.0, 0.0, 630.0], limit_watts=900)
     Power(mean_watts=620.0, used=2, dropped=2)
 
     Raises ConfigError where fewer than half of the readings are left.
     """
-    good = [watts for watts in readings_watts if math.isfinite(watts) and 0 < watts <= HIGHEST * limit_watts]
+    highest = math.inf if limit_watts is None else HIGHEST * limit_watts
+    good = [watts for watts in readings_watts if math.isfinite(watts) and 0 < watts <= highest]
     if not good or 2 * len(good) < len(readings_watts):
+        card = "" if limit_watts is None else f" for a card of {limit_watts:g} W"
         raise ConfigError(
-            f"{len(readings_watts) - len(good)} of {len(readings_watts)} readings of power are impossible for a card "
-            f"of {limit_watts:g} W: check the sensor, or give device_watts as a value with its source."
+            f"{len(readings_watts) - len(good)} of {len(readings_watts)} readings of power are impossible{card}: "
+            f"check the sensor, or give device_watts as a value with its source."
         )
     return Power(sum(good) / len(good), len(good), len(readings_watts) - len(good))

@@ -51,7 +51,9 @@ class Offer(Section):
     node_upkeep_per_year: Given | None = Field(None, description="room, staff, support; without power")
     mfu: Given | None = Field(None, description="share of the dense peak that is reached, 0 to 1")
     tokens_per_second_per_device: Given | None = Field(None, description="measured; instead of mfu")
-    device_watts: Given | None = Field(None, description="mean power of an accelerator; without it, its limit")
+    device_watts: Given | None = Field(
+        None, description="mean power of an accelerator; without it, its limit, if that is built in"
+    )
     device_watts_readings: Readings | None = Field(
         None, description="to take the mean of; impossible ones are left out"
     )
@@ -148,14 +150,15 @@ class Inputs(Section):
         platform(found)
         return found
 
-    def device_watts(self, name: str) -> Given:
-        """Power of an accelerator of this offer: stated, measured, or else its limit."""
+    def device_watts(self, name: str) -> Given | None:
+        """Power of an accelerator of this offer: stated, measured, or else its limit; None where that is not known."""
         offer, known = self.offer(name), platform(self.platform(name))
         if offer.device_watts is not None:
             return offer.device_watts
         readings = offer.device_watts_readings
         if readings is not None:
-            power = screen(readings.values, known.device_watts.high)
+            limit = known.device_watts.high if known.device_watts is not None else None
+            power = screen(readings.values, limit)
             source = f"{readings.source}: mean of {power.used} readings, {power.dropped} impossible ones left out"
             return Given(value=(power.mean_watts, power.mean_watts), source=source, date=readings.date)
         return known.device_watts

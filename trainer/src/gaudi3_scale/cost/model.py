@@ -1,7 +1,7 @@
 """The estimate of one offer: hours, energy and money, each as a range.
 
     device-hours of work   6 x parameters x tokens / (peak x MFU), or tokens / measured tokens per second
-    wall hours             of work / devices, with the time for checkpoints and interruptions (`interruption.py`)
+    wall hours             of work / devices, with the time for checkpoints and interruptions (`checkpoint_interval.py`)
     node-hours             wall hours x (nodes + spare nodes)
     money of a node-hour   its rent, or (purchase / years + upkeep per year) / (8766 h x utilisation)
     energy                 node-hours x (devices x watts + host watts) x PUE; paid for apart where nodes are owned
@@ -17,8 +17,8 @@ import math
 from dataclasses import dataclass
 from typing import TypeVar
 
+from gaudi3_scale.cost.checkpoint_interval import expected_seconds, optimal_interval_seconds
 from gaudi3_scale.cost.inputs import FORM, Inputs
-from gaudi3_scale.cost.interruption import expected_seconds, optimal_interval_seconds
 from gaudi3_scale.cost.platforms import peak, platform
 from gaudi3_scale.cost.values import CHEAP, EXPENSIVE, Given, Pick, Range
 from gaudi3_scale.cost.workload import count, parameters, training_flops
@@ -65,8 +65,8 @@ class Estimate:
     wall_hours: Range
     node_hours: Range
     mfu: Range
-    energy_kwh: Range
-    """Of all nodes; what is not given (host, PUE) is not in it."""
+    energy_kwh: Range | None
+    """Of all nodes; what is not given (host, PUE) is not in it. None where the accelerators' power is not known."""
     interval_minutes: Range | None
     components: dict[str, Range]
     """Money by what it is for, as in `COMPONENTS`."""
@@ -94,7 +94,7 @@ def device_hours(inputs: Inputs, offer: str, pick: Pick, mfu: float | None = Non
         return tokens / pick.less(terms.tokens_per_second_per_device) / 3600
     name = inputs.platform(offer)
     if mfu is None:
-        mfu = pick.less(needed(terms.mfu or platform(name).mfu, offer, "mfu"))
+        mfu = pick.less(needed(terms.mfu, offer, "mfu"))
     flops = training_flops(parameters(job.model_size), tokens)
     return flops / (peak(name, inputs.precision(offer))[0] * mfu) / 3600
 
@@ -143,10 +143,10 @@ def node_hour(inputs: Inputs, offer: str, pick: Pick) -> float:
 
 
 def node_watts(inputs: Inputs, offer: str, pick: Pick) -> float:
-    """Power of a node as far as it is known, without the site's own."""
+    """Power of a node without the site's own, and without its host's where that is not given."""
     terms, per_node = inputs.offer(offer), platform(inputs.platform(offer)).devices_per_node
     host = pick.more(terms.host_watts) if terms.host_watts is not None else 0.0
-    return per_node * pick.more(inputs.device_watts(offer)) + host
+    return per_node * pick.more(needed(inputs.device_watts(offer), offer, "device_watts")) + host
 
 
 def energy_kwh(inputs: Inputs, offer: str, taken: Time, pick: Pick) -> float:
@@ -193,7 +193,9 @@ def estimate(inputs: Inputs, offer: str, include_energy: bool = True) -> Estimat
     tokens = count(inputs.job.dataset_tokens, "dataset_tokens")
     flops = training_flops(parameters(inputs.job.model_size), tokens)
     top = peak(inputs.platform(offer), inputs.precision(offer))[0]
-    kwh = [energy_kwh(inputs, offer, taken, pick) for taken, pick in zip(times, ends, strict=True)]
+    kwh = None
+    if inputs.device_watts(offer) is not None:
+        kwh = Range(*(energy_kwh(inputs, offer, taken, pick) for taken, pick in zip(times, ends, strict=True)))
     totals = [sum(part.values()) for part in parts]
     intervals = [taken.interval_minutes for taken in times if taken.interval_minutes is not None]
     return Estimate(
@@ -204,7 +206,7 @@ def estimate(inputs: Inputs, offer: str, include_energy: bool = True) -> Estimat
         wall_hours=Range(*(taken.wall_hours for taken in times)),
         node_hours=Range(*(taken.node_hours for taken in times)),
         mfu=Range(*(flops / (top * used * 3600) for used in reversed(hours))),
-        energy_kwh=Range(*kwh),
+        energy_kwh=kwh,
         interval_minutes=Range(min(intervals), max(intervals)) if intervals else None,
         components={name: Range(parts[0][name], parts[1][name]) for name in COMPONENTS},
         total=Range(*totals),
@@ -220,6 +222,7 @@ def _not_counted(inputs: Inputs, offer: str, include_energy: bool) -> list[str]:
         "interruptions": inputs.checkpoints is not None and terms.interruptions_per_node_day is None,
         "storage": inputs.storage is None,
         "energy": terms.node_purchase_price is not None and not include_energy,
+        "kWh (no device_watts)": inputs.device_watts(offer) is None,
         "host power (in kWh alone)": terms.host_watts is None,
         "PUE (in kWh alone)": inputs.energy is None,
     }
@@ -227,14 +230,12 @@ def _not_counted(inputs: Inputs, offer: str, include_energy: bool) -> list[str]:
 
 
 def given_of(inputs: Inputs, offer: str) -> list[tuple[str, Given]]:
-    """Every input of the estimate by its dotted name: stated ones, and the published ones that stand in for them."""
-    terms, known = inputs.offer(offer), platform(inputs.platform(offer))
+    """Every input of the estimate by its dotted name: stated ones, and the limit of power that stands in for one."""
+    terms, watts = inputs.offer(offer), inputs.device_watts(offer)
     found = [(f"offers.{offer}.{name}", getattr(terms, name)) for name in type(terms).model_fields]
     rows = [(name, value) for name, value in found if isinstance(value, Given)]
-    if terms.mfu is None and terms.tokens_per_second_per_device is None and known.mfu is not None:
-        rows.append((f"offers.{offer}.mfu", known.mfu))
-    if terms.device_watts is None:
-        rows.append((f"offers.{offer}.device_watts", inputs.device_watts(offer)))
+    if terms.device_watts is None and watts is not None:
+        rows.append((f"offers.{offer}.device_watts", watts))
     for section in ("energy", "storage", "checkpoints"):
         values = getattr(inputs, section)
         if values is not None:

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gaudi3_scale.cost.analyzer import Comparison
+from gaudi3_scale.cost.comparison import Comparison
 from gaudi3_scale.cost.document import Table, sentences, tables, title
 from gaudi3_scale.cost.pictures import draw_break_even, draw_breakdown, new_figure
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaudi3_scale.cost.analyzer import Comparison
+from gaudi3_scale.cost.comparison import Comparison
 from gaudi3_scale.cost.model import COMPONENTS
 from gaudi3_scale.errors import TrainerError
 

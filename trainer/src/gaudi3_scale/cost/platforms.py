@@ -1,7 +1,7 @@
-"""What is published of platforms, each figure with its source; no prices, as they change.
+"""What is known of platforms, each figure with its source; no prices and no throughputs.
 
-A throughput stands here only where somebody measured it in a training of a large model and published it. There is none
-for Gaudi 3 and Gaudi 2: give your own measurement, or use the break-even curve, which needs none.
+Prices change. A throughput, or a share of the peak, is one of a model on a number of devices: give your own
+measurement, or use the break-even curve, which needs none. A power limit stands here only where its source was read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.throughput.peaks import PEAKS
 
 SEEN = datetime.date(2026, 11, 23)
+TDP = "Intel Gaudi 3 white paper as cited in The Register"
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,8 @@ class Platform:
     device: str
     """As in `throughput.peaks.PEAKS`."""
     devices_per_node: int
-    device_watts: Given
-    """The limit by design, which an accelerator at work stays below."""
-    mfu: Given | None = None
-    """Measured by others, 0 to 1."""
+    device_watts: Given | None = None
+    """The limit by design, which an accelerator at work stays below; None where no source of it was read."""
 
 
 def _watts(value: float, source: str) -> Given:
@@ -34,29 +33,11 @@ def _watts(value: float, source: str) -> Given:
 
 
 PLATFORMS = {
-    "gaudi3": Platform("GAUDI3", 8, _watts(900, "Intel Gaudi 3 white paper, TDP of HL-325L with air cooling")),
-    "gaudi2": Platform("GAUDI2", 8, _watts(600, "Intel Gaudi 2 documentation, TDP of HL-225")),
-    "h100": Platform(
-        "NVIDIA H100 80GB HBM3",
-        8,
-        _watts(700, "NVIDIA H100 datasheet, SXM"),
-        Given(
-            value=(0.38, 0.43),
-            source="Llama 3 405B on 8,192 to 16,384 H100 (arXiv:2407.21783, table 4)",
-            date=SEEN,
-        ),
-    ),
-    "h200": Platform("NVIDIA H200", 8, _watts(700, "NVIDIA H200 datasheet, SXM")),
-    "a100": Platform(
-        "NVIDIA A100-SXM4-80GB",
-        8,
-        _watts(400, "NVIDIA A100 datasheet, SXM"),
-        Given(
-            value=(0.476, 0.477),
-            source="LLaMA 65B at 380 tokens/s on each of 2,048 A100 (arXiv:2302.13971, section 2.4)",
-            date=SEEN,
-        ),
-    ),
+    "gaudi3": Platform("GAUDI3", 8, _watts(900, f"TDP of HL-325L with air cooling, {TDP}")),
+    "gaudi2": Platform("GAUDI2", 8, _watts(600, f"TDP of HL-225, {TDP}")),
+    "h100": Platform("NVIDIA H100 80GB HBM3", 8),
+    "h200": Platform("NVIDIA H200", 8),
+    "a100": Platform("NVIDIA A100-SXM4-80GB", 8),
 }
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from gaudi3_scale.cost.analyzer import Comparison
+from gaudi3_scale.cost.comparison import Comparison
 from gaudi3_scale.cost.document import Table, sentences, tables, title
 from gaudi3_scale.cost.model import COMPONENTS, given_of
 from gaudi3_scale.cost.values import Range
@@ -90,8 +90,9 @@ def as_csv(found: Comparison) -> str:
             ("wall_hours", "h", each.wall_hours),
             ("node_hours", "h", each.node_hours),
             ("mfu", "1", each.mfu),
-            ("energy_kwh", "kWh", each.energy_kwh),
         ]
+        if each.energy_kwh is not None:
+            results.append(("energy_kwh", "kWh", each.energy_kwh))
         for name, unit, value in results:
             rows.writerow([each.offer, name, unit, repr(value.low), repr(value.high), "computed", ""])
         for name, given in given_of(found.inputs, each.offer):

@@ -28,8 +28,8 @@ class Range:
 class Given(Section):
     """A value with its source and date.
 
-    >>> Given(value=[0.38, 0.43], source="arXiv:2407.21783, table 4", date="2024-07-31").low
-    0.38
+    >>> Given(value=[10, 15], source="our contract 2026-17", date="2026-11-01").low
+    10.0
     """
 
     value: tuple[float, float] = Field(description="a number, or [low, high] where it is not known exactly")

@@ -1,9 +1,8 @@
 """Floating-point operations of a whole training, from the model's parameters and the tokens it learns from.
 
-Six operations per parameter and token: two forward, four backward (Kaplan et al., arXiv:2001.08361, section 2.1). This
-is the count with which published totals are made, such as 3.8e25 for Llama 3 405B on 15.6T tokens (arXiv:2407.21783,
-section 3). Attention's products with the sequence are left out, so where the MFU counts them, as `throughput/flops.py`
-does, the training takes a few percent more time.
+Six operations per parameter and token: a multiplication and an addition forward, and twice as many backward, where both
+the gradient of the input and that of the parameter are computed. Attention's products with the sequence are left out,
+so where the MFU counts them, as `throughput/flops.py` does, the training takes a few percent more time.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ SUFFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 MODELS = {
     "llama-3.1-8b": 8_030_261_248,
     "llama-3.1-70b": 70_553_706_496,
-    "llama-3.1-405b": 405_853_388_800,
 }
 """Parameters of models by name: the sizes in their config.json, see `models/shapes.py`."""
 
@@ -54,7 +52,7 @@ def parameters(model: str | float) -> float:
 def training_flops(model_parameters: float, tokens: float) -> float:
     """Operations of the training: 6 x parameters x tokens.
 
-    >>> f"{training_flops(parameters('llama-3.1-405b'), 15.6e12):.1e}"
-    '3.8e+25'
+    >>> training_flops(70e9, 1e12)
+    4.2e+23
     """
     return 6 * model_parameters * tokens
