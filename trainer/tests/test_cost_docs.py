@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from gaudi3_scale.config import CostConfig
 from gaudi3_scale.cost import analyzer, chargeback, checkpoint_interval, energy, values, workload
-from gaudi3_scale.cost.inputs import Checkpoints, Energy, Inputs, Job, Offer, Storage
+from gaudi3_scale.cost.inputs import Checkpoints, Energy, Inputs, Offer, Storage, Workload
 from gaudi3_scale.cost.platforms import PLATFORMS
 from gaudi3_scale.cost.report import WRITERS
 
@@ -30,7 +30,7 @@ def test_the_example_of_the_callback_runs() -> None:
     assert ran.failed == 0 and ran.attempted > 0
 
 
-@pytest.mark.parametrize("section", [Inputs, Job, Offer, Energy, Storage, Checkpoints, CostConfig])
+@pytest.mark.parametrize("section", [Inputs, Workload, Offer, Energy, Storage, Checkpoints, CostConfig])
 def test_the_page_names_every_key(section: type[BaseModel]) -> None:
     missing = [name for name in section.model_fields if f"`{name}`" not in PAGE]
     assert missing == []

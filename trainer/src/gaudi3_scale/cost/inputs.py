@@ -22,7 +22,7 @@ from gaudi3_scale.errors import ConfigError
 FORM = "{value: 12.5, source: where it is from, date: 2026-11-23}"
 
 
-class Job(Section):
+class Workload(Section):
     """What is trained."""
 
     model_size: str | float = Field("70B", description="parameters, as 70B, or a name, as llama-3.1-70b")
@@ -120,7 +120,7 @@ class Inputs(Section):
 
     currency: str = Field("USD", pattern="^[A-Z]{3}$", description="of all prices, as ISO 4217 has it")
     note: str = Field("", description="a sentence that stands above the results and in the pictures")
-    job: Job = Field(default_factory=Job, description="what is trained")
+    job: Workload = Field(default_factory=Workload, description="what is trained")
     offers: dict[str, Offer] = Field({}, description="by name")
     energy: Energy | None = Field(None, description="power of owned nodes")
     storage: Storage | None = Field(None, description="not counted without it")
