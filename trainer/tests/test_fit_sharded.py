@@ -57,7 +57,8 @@ def test_a_job_of_two_copies_resumes_exactly_and_on_half_the_processes(text: Pat
 
 def test_deferred_weights_go_on_in_one_process(text: Path, tmp_path: Path) -> None:
     job = Job(tmp_path / "job", text, processes=2)
-    settings = ("train.strategy=habana_fsdp", "model.deferred=true", "train.log_every=1", "train.collective_timeout=60")
+    settings = ("train.strategy=habana_fsdp", "model.deferred=true", "train.log_every=1", "train.warmup_steps=1")
+    settings = (*settings, "train.collective_timeout=60")
     job.run(*settings, *TINY, "train.max_steps=2")
     alone = Job(tmp_path / "alone", text)
     alone.run(*settings, *TINY, "train.max_steps=2", "train.micro_batch_size=24")

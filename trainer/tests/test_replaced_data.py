@@ -19,10 +19,10 @@ SMALL = (
 
 def test_other_data_is_refused_unless_it_is_meant(text: Path, tmp_path: Path) -> None:
     job = Job(tmp_path / "job", text)
-    job.run(*SMALL, "train.max_steps=2", "checkpoint.every=2")
+    job.run(*SMALL, "train.max_steps=2", "train.warmup_steps=1", "checkpoint.every=2")
     other = tmp_path / "other.txt"
     other.write_bytes(text.read_bytes().swapcase())
-    changed = (*SMALL, f"data.source={other}", "train.max_steps=3")
+    changed = (*SMALL, f"data.source={other}", "train.max_steps=3", "train.warmup_steps=1")
     refused = job.run(*changed, code=2)
     assert " was trained on other data (SHA-256 " in refused
     assert "data.replace=true to go on with this data at the same sample number." in refused
