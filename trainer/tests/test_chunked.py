@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+import ranks
 import torch
+from test_memory_hpu import on_hpu
+from test_memory_hpu import pytestmark as with_the_device
 from torch import nn
 
 from gaudi3_scale.config import load
@@ -70,6 +75,58 @@ def test_logits_that_are_changed_after_the_output_layer_are_computed_whole(tmp_p
     assert losses(model, example(config, 2), 8)[0].item() == losses(model, example(config, 2), 1)[0].item()
 
 
+@pytest.mark.parametrize("name", ["recurrent_gemma", "mobilebert"])
+def test_a_model_that_computes_logits_in_its_own_way_trains_as_without_chunks(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One caps its logits by a setting of its own, the other has no call of its output layer; dropout is on."""
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
+
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": 300}
+    if name == "mobilebert":
+        narrow = {"embedding_size": 8, "intra_bottleneck_size": 8, "hidden_dropout_prob": 0.5}
+        built = AutoConfig.for_model(name, **sizes, **narrow, num_attention_heads=2)
+        built.architectures = ["MobileBertForMaskedLM"]
+        samples = torch.randint(3, 200, (2, 2, 16))
+    else:
+        built = AutoConfig.for_model(name, **sizes, lru_width=16, num_attention_heads=2, head_dim=8)
+        samples = torch.randint(3, 200, (2, 17))
+    model = (AutoModelForMaskedLM if name == "mobilebert" else AutoModelForCausalLM).from_config(built).train()
+    whole, wanted = learnt(model, samples, 1)
+    for _ in range(2):  # the first pass finds it out, the second knows
+        loss, found = learnt(model, samples, 4)
+        assert loss.equal(whole)
+        assert all(one.equal(other) for one, other in zip(found, wanted, strict=True))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"memory.loss_chunks has no effect: {type(model).__name__} computes its logits with more than its output layer"
+    ]
+
+
+def sharded(rank: int) -> list[tuple[float, list[Any]]]:
+    """Loss and whole gradients, plain and in parts, with the output layer spread over the ranks."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    from gaudi3_scale.integration.sharding import shard
+
+    warnings.simplefilter("error", UserWarning)  # of a view that would lose the hooks of backward
+    found = []
+    for chunks in (1, 5):
+        model, config = made("model.layers=1", "model.hidden_size=32")
+        shard(nn.ModuleList([model]), init_device_mesh("cpu", (2,)))
+        samples = torch.randint(0, 200, example(config, 2).shape, generator=torch.Generator().manual_seed(rank))
+        loss, _ = learnt(model, samples, chunks)
+        gradients: list[Any] = [parameter.grad for parameter in model.parameters()]
+        found.append((loss.item(), [gradient.full_tensor().numpy() for gradient in gradients]))
+    return found
+
+
+def test_a_sharded_output_layer_gives_the_same_gradients(tmp_path: Path) -> None:
+    for (whole, wanted), (chunked, found) in ranks.run(2, tmp_path, sharded):
+        assert chunked == pytest.approx(whole, rel=1e-5)
+        for ours, theirs in zip(found, wanted, strict=True):
+            assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-5 * float(abs(theirs).max()))
+
+
 def test_the_number_of_chunks_follows_from_the_size_of_the_logits() -> None:
     model, _ = made("model.name=llama-tiny")
     vocabulary = model.get_output_embeddings().weight.shape[0]
@@ -90,3 +147,37 @@ def test_a_further_sample_of_llama_8b_at_8k_costs_a_quarter() -> None:
         for batch in (1, 2)
     )
     assert (two.peak - one.peak) / GIB <= 4.0  # 16.05 with the logits of all tokens at once
+
+
+@with_the_device
+def test_chunks_save_on_the_device_what_is_predicted() -> None:
+    """Per further sample, as many logits to a token as the 8B model has for its width: about 32 to 1."""
+    script = """
+from gaudi3_scale.config import load
+from gaudi3_scale.models.build import build
+from gaudi3_scale.models.objectives import example, training_loss
+config = load(None, ["model.layers=2", "model.hidden_size=64", "model.vocab_size=2048",
+                     "model.sequence_length=256"]).model
+
+def measured(chunks, batch):
+    model = build(config).train()
+    checkpoint_all(model, "full")
+    loss = partial(training_loss, chunks=chunks)
+    predicted = predict_step(model, loss, [example(config, batch, "meta")], optimizer=None).peak
+    before = torch.hpu.memory_allocated()
+    model.to("hpu")
+    samples = example(config, batch, "hpu")
+    torch.hpu.reset_peak_memory_stats()
+    loss(model, samples).backward()
+    return predicted, torch.hpu.memory_stats()["MaxInUse"] - before
+
+slopes = {}
+for chunks in (1, 16):
+    one, three = measured(chunks, 1), measured(chunks, 3)
+    slopes[chunks] = [(more - less) / 2 for more, less in zip(three, one)]
+print(json.dumps(slopes))
+"""
+    found = on_hpu(script)
+    (predicted, measured), (predicted_in_parts, measured_in_parts) = found["1"], found["16"]
+    assert measured - measured_in_parts == pytest.approx(predicted - predicted_in_parts, rel=0.05)
+    assert measured > 2 * measured_in_parts

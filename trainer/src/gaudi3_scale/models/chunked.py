@@ -7,9 +7,11 @@ tensor is of (tokens of a chunk, vocabulary) in place of (all tokens, vocabulary
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -17,10 +19,14 @@ from torch.utils.checkpoint import checkpoint
 
 from gaudi3_scale.data.masking import IGNORED
 
+log = logging.getLogger(__name__)
+
 CHUNK_BYTES = 256 * 2**20
 """Float32 logits of a chunk, at most, where the number of chunks is not given."""
 SCALINGS = {"final_logit_softcapping": (None,), "logits_scaling": (None, 1, 1.0), "logit_scale": (None, 1, 1.0)}
 """Settings of transformers' models that change the logits after the output layer, and values that change nothing."""
+_LAST: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
+"""Whether what a model's output layer gives are its logits, as its first pass has shown."""
 
 
 def chunks_for(model: Any, tokens: int, wanted: int = 0) -> int:
@@ -29,7 +35,9 @@ def chunks_for(model: Any, tokens: int, wanted: int = 0) -> int:
     1 where the loss is not computed from what the output layer gives alone.
     """
     layer = _output_layer(model)
-    if layer is None or any(getattr(model.config, name, None) not in SCALINGS[name] for name in SCALINGS):
+    if layer is None or _LAST.get(model) is False:
+        return 1
+    if any(getattr(model.config, name, None) not in SCALINGS[name] for name in SCALINGS):
         return 1
     if wanted:
         return min(wanted, tokens)
@@ -40,8 +48,11 @@ def chunks_for(model: Any, tokens: int, wanted: int = 0) -> int:
     return min(chunks, tokens)
 
 
-def mean_loss(model: nn.Module, labels: Tensor, chunks: int, forward: Callable[[], Any]) -> tuple[Tensor, Any]:
+def mean_loss(model: nn.Module, labels: Tensor, chunks: int, forward: Callable[[], Any]) -> tuple[Tensor, Any] | None:
     """Mean cross-entropy over the labels that are not IGNORED, and the model's output.
+
+    None where the model changes its logits after the output layer, or computes them without it. Its first pass shows
+    that; the random state is then as before, and from now on `chunks_for` gives 1.
 
     Args:
         model: one for which `chunks_for` gives more than 1.
@@ -51,12 +62,32 @@ def mean_loss(model: nn.Module, labels: Tensor, chunks: int, forward: Callable[[
     """
     layer = _output_layer(model)
     assert layer is not None, "chunks_for gives 1 without"
+    before = None if model in _LAST else _random_states(labels.device)
     with _loss_in_place_of_logits(layer, labels.flatten(), chunks) as computed:
         output = forward()
-    (loss,) = computed
-    if output.logits is not loss:
-        raise AssertionError(f"{type(model).__name__} changes the logits after its output layer")
-    return loss.reshape(()), output
+    _LAST[model] = len(computed) == 1 and output.logits is computed[0]
+    if not _LAST[model]:
+        if before is not None:
+            _set_random_states(labels.device, before)
+        log.warning(
+            "memory.loss_chunks has no effect: %s computes its logits with more than its output layer",
+            type(model).__name__,
+        )
+        return None
+    return computed[0].reshape(()), output
+
+
+def _random_states(device: torch.device) -> list[Tensor]:
+    states = [torch.get_rng_state()]
+    if device.type not in ("cpu", "meta"):
+        states.append(torch.get_device_module(device).get_rng_state(device))
+    return states
+
+
+def _set_random_states(device: torch.device, states: list[Tensor]) -> None:
+    torch.set_rng_state(states[0])
+    for state in states[1:]:
+        torch.get_device_module(device).set_rng_state(state, device)
 
 
 @contextmanager
@@ -70,18 +101,22 @@ def _loss_in_place_of_logits(layer: nn.Module, labels: Tensor, chunks: int) -> I
         return nn.functional.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction="sum")
 
     def forward(hidden: Tensor) -> Tensor:
-        total = torch.zeros((), device=hidden.device)
+        total = torch.zeros((1, 1, 1), device=hidden.device)  # not reshaped later: FSDP warns of views
         rows = hidden.flatten(0, -2)
         for some, wanted in zip(rows.chunk(chunks), labels.chunk(chunks), strict=True):
             total = total + checkpoint(part, some, wanted, use_reentrant=False, preserve_rng_state=False)
-        computed.append((total / (labels != IGNORED).sum().clamp(min=1)).reshape(1, 1, 1))
+        computed.append(total / (labels != IGNORED).sum().clamp(min=1))
         return computed[0]
 
+    own = vars(layer).get("forward")  # what something else has set; else the class's is found again below
     layer.forward = forward
     try:
         yield computed
     finally:
-        layer.forward = project
+        if own is None:
+            del layer.forward
+        else:
+            layer.forward = own
 
 
 def _output_layer(model: Any) -> nn.Module | None:

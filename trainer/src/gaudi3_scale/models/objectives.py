@@ -44,8 +44,9 @@ def losses(model: nn.Module, samples: Tensor, chunks: int = 0) -> tuple[Tensor, 
             return model(input_ids=inputs, **arguments)
 
     parts = chunks_for(model, labels.numel(), chunks)
-    if parts > 1:
-        loss, output = mean_loss(model, labels, parts, forward)
+    found = mean_loss(model, labels, parts, forward) if parts > 1 else None
+    if found is not None:
+        loss, output = found
     else:
         output = forward()
         logits = output.logits.flatten(0, 1).float()
