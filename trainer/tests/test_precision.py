@@ -179,17 +179,19 @@ def test_hpu_kernels_are_called_as_habana_has_them(monkeypatch: pytest.MonkeyPat
     from transformers.models.llama import modeling_llama
 
     from gaudi3_scale import kernels as ours
+    from gaudi3_scale.memory import attention
 
     # operations run on the CPU; the table is asked for what an HPU would get
     monkeypatch.setitem(ours._ATTENTION, "cpu", ours._ATTENTION["hpu"])
     monkeypatch.setitem(ours._ROTARY, "cpu", ours._ROTARY["hpu"])
     plugin = GaudiMixedPrecision("32-true", device="hpu")
+    monkeypatch.setattr(attention, "_KERNELS", {})  # those of the tests before this one
     monkeypatch.setattr(modeling_llama, "apply_rotary_pos_emb", modeling_llama.apply_rotary_pos_emb)
     _, found = run(plugin, small_llama("eager"))
     assert calls[0] == ("rope", (2, 4, 64, 16), (1, 1, 64, 16), (1, 64))
-    attention = next(call for call in calls if call[0] == "sdpa")
+    attended = next(call for call in calls if call[0] == "sdpa")
     # no dropout, causal, scale 1/sqrt(16), default softmax, recomputed in backward
-    assert attention == ("sdpa", (2, 4, 64, 16), (2, 2, 64, 16), None, (0.0, True, 0.25, "None", True))
+    assert attended == ("sdpa", (2, 4, 64, 16), (2, 2, 64, 16), None, (0.0, True, 0.25, "None", True))
     expected = gradients(small_llama("eager"), samples(2))
     assert all(torch.allclose(found[name], expected[name], atol=1e-6) for name in expected)
     assert plugin.report()["use_flash_attention_v2"] == "Habana's FusedSDPA with recomputed softmax instead of eager"

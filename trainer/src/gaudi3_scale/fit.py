@@ -104,7 +104,6 @@ def fit(config: Config, notices: Notices | None = None) -> None:
 def train(run: Run, *more: pl.Callback) -> None:
     """Agree on a checkpoint, prepare the data, make the steps, evaluate. `more` callbacks come after the job's own."""
     from gaudi3_scale.callbacks.step_order import callbacks_of, check_order
-    from gaudi3_scale.callbacks.tracking_callback import observers
     from gaudi3_scale.checkpoint.fetch import load
     from gaudi3_scale.job_state import describe, go_on
     from gaudi3_scale.models.module import LanguageModule
@@ -147,7 +146,6 @@ def train(run: Run, *more: pl.Callback) -> None:
     if progress.step < config.train.max_steps:
         _measure(run, module)
         callbacks = callbacks_of(run, samples, about, state)
-        callbacks += observers(config, device, progress, say, run.rank)
         check_order(callbacks)
         quiet()
         with run.watchdog.watch():

@@ -20,9 +20,11 @@ from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
 from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback
 from gaudi3_scale.callbacks.loss_callback import LossCallback
 from gaudi3_scale.callbacks.metrics_callback import MetricsCallback
+from gaudi3_scale.callbacks.profile_callback import ProfileCallback
 from gaudi3_scale.callbacks.prometheus_callback import PrometheusCallback
 from gaudi3_scale.callbacks.status_callback import StatusCallback
 from gaudi3_scale.callbacks.throughput_callback import ThroughputCallback
+from gaudi3_scale.callbacks.tracking_callback import TrackingCallback, observers
 from gaudi3_scale.callbacks.warm_up_callback import WarmUpCallback
 from gaudi3_scale.data.samples import Samples
 from gaudi3_scale.errors import TrainerError
@@ -38,6 +40,8 @@ ORDER: tuple[type[pl.Callback], ...] = (
     PrometheusCallback,  # the figures of the same step
     ConsoleCallback,  # the line for readers
     StatusCallback,  # status.json, with what all before have found
+    TrackingCallback,  # what was logged, before the job leaves at this step
+    ProfileCallback,  # likewise the trace
     GaudiCheckpoint,  # the state after the step that was counted and reported
     InterruptionCallback,  # leaves after the save, which need not be repeated then
     EvaluationCallback,  # last, as a job that leaves begins no evaluation
@@ -58,6 +62,7 @@ def callbacks_of(run: Run, samples: Samples, about: dict[str, Any], state: dict[
         *([PrometheusCallback(run, run.metrics)] if run.metrics is not None else []),
         ConsoleCallback(run),
         StatusCallback.of_job(run),
+        *observers(run.config, run.device, run.progress, run.console.say, run.rank),
         checkpoint,
         interruption,
         EvaluationCallback(run, samples, interruption),
