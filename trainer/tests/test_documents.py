@@ -110,3 +110,12 @@ def test_documents_cross_shards(tmp_path: Path) -> None:
 def test_masked_models_have_no_documents() -> None:
     with pytest.raises(ConfigError, match=r"for which there is neither data.documents nor data.content chat or prompt"):
         check(load(None, ["model.name=bert-tiny", "data.documents=true"]))
+
+
+def test_a_sliding_window_and_documents_do_not_go_together() -> None:
+    settings = ["model.name=mixtral-tiny", "model.config.sliding_window=32", "data.documents=true"]
+    check(load(None, [*settings, "model.sequence_length=32"]))
+    with pytest.raises(
+        ConfigError, match=r"attends within a window of 32 tokens, which the mask of documents would take"
+    ):
+        check(load(None, [*settings, "model.sequence_length=64"]))

@@ -37,6 +37,13 @@ def check(config: Config) -> Tokenizer:
     needed = tokenizer.vocabulary
     if config.data.mixture:
         Turns([each.weight for each in config.data.mixture])
+    slides = getattr(found, "use_sliding_window", True)
+    window = getattr(found, "sliding_window", None) if slides else None
+    if config.data.documents and window and window < config.model.sequence_length:
+        raise ConfigError(
+            f"data.documents is true, and {config.model.name!r} attends within a window of {window} tokens, which the "
+            f"mask of documents would take away: set model.sequence_length to {window} or less, or data.documents to false."
+        )
     if is_masked(found):
         contents = {config.data.content, *(each.content for each in config.data.mixture)}
         if config.data.documents or contents & {"chat", "prompt"}:
