@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.memory import AdvancedMemoryManager, MemoryOptimizer, MicroBatches, apply, predict_step
 from gaudi3_scale.memory.checkpointing import levels_of
+from gaudi3_scale.models.build import build
 
 CPU = Device("cpu", 0, "gloo")
 
@@ -161,6 +163,22 @@ def test_the_job_applies_its_memory_section() -> None:
     untouched = small_llama("eager")
     assert apply(untouched, loss, configuration.load(None, SMALL), CPU) == {}
     assert set(levels_of(untouched).values()) == {"none"}
+
+
+def test_experts_on_an_hpu_are_computed_without_grouped_products() -> None:
+    config = configuration.load(None, ("model.name=mixtral-tiny", "model.sequence_length=16"))
+    for device, way, said in (
+        (CPU, "grouped_mm", {}),
+        (
+            Device("hpu", 0, "hccl"),
+            "eager",
+            {"experts": "one after the other, as no public list of the bridge's operations has grouped products"},
+        ),
+    ):
+        model: Any = build(config.model)
+        done = apply(model, loss, config, device)
+        done.pop("attention", None)  # there is no kernel of Habana's here
+        assert (done, model.config._experts_implementation) == (said, way)
 
 
 def test_the_job_plans_by_its_budget() -> None:

@@ -42,6 +42,15 @@ def fused_rotary(device_type: str) -> Kernel:
     return _ROTARY.get(device_type, _torch_rotary)()
 
 
+def lacks_grouped_products(device_type: str) -> str | None:
+    """Why the products of all experts of a layer are not left to one call; None where they may be.
+
+    transformers leaves them to `torch._grouped_mm` on every device. No public list of Intel's bridge has it, and what
+    the bridge lacks runs on the host, or fails.
+    """
+    return "no public list of the bridge's operations has grouped products" if device_type == "hpu" else None
+
+
 def inference_graph(device_type: str) -> Kernel:
     """Capture of a module's forward pass, to be replayed; called with the module."""
     return _GRAPHS.get(device_type, _no_graphs)()

@@ -14,6 +14,7 @@ from torch import nn
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.kernels import lacks_grouped_products
 from gaudi3_scale.memory.attention import use_attention
 from gaudi3_scale.memory.checkpointing import checkpoint_all
 from gaudi3_scale.memory.recompute import GIB, plan_recompute
@@ -40,12 +41,24 @@ def apply(model: nn.Module, loss: Loss, config: Config, device: Device) -> dict[
         done["attention"] = attention
     if wanted.fused_rope:
         done["fused_rope"] = use_fused_rotary(model, device.type)
+    if (experts := _experts(model, device.type)) is not None:
+        done["experts"] = experts
     if wanted.activation_checkpointing == "budget":
         done["activation_checkpointing"] = _by_budget(model, loss, config, device)
     elif wanted.activation_checkpointing != "none":
         count = len(checkpoint_all(model, wanted.activation_checkpointing))
         done["activation_checkpointing"] = f"{wanted.activation_checkpointing} on {count} blocks"
     return done
+
+
+def _experts(model: nn.Module, device_type: str) -> str | None:
+    """Have experts computed in a way that the device is known to have; one sentence if that is not the model's."""
+    why, config = lacks_grouped_products(device_type), getattr(model, "config", None)
+    if why is None or getattr(config, "_experts_implementation", None) != "grouped_mm":
+        return None
+    named: Any = model
+    named.set_experts_implementation("eager")
+    return f"one after the other, as {why}"
 
 
 def _by_budget(model: nn.Module, loss: Loss, config: Config, device: Device) -> str:
