@@ -44,7 +44,7 @@ def parts() -> set[str]:
         *(product.name for product in pci.PRODUCTS.values() if product.name),
         *(get_args(fields["strategy"].annotation)[1:]),
         *get_args(fields["precision"].annotation),
-        *get_args(fields["mode"].annotation),
+        *(get_args(fields["mode"].annotation)[1:]),
     }
 
 

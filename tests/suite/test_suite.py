@@ -149,7 +149,8 @@ def test_a_library_is_imported_untraced_and_what_imports_it_is_measured_whole(tm
         "import sys\nimport library\n\n\ndef both():\n    return sys.gettrace(), library.TRACE\n\n\nprint(*both())\n"
     )
     (tmp_path / "rc").write_text(f"[run]\nplugins = untraced_libraries\nsource = {source}\n")
-    environment = {**os.environ, "PYTHONPATH": f"{installed}:{ROOT}/tests/suite/coverage_plugins"}
+    environment = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}
+    environment |= {"PYTHONPATH": f"{installed}:{ROOT}/tests/suite/coverage_plugins"}
 
     def coverage(*arguments: str) -> str:
         return subprocess.run(

@@ -42,7 +42,8 @@ def check(config: Config) -> Tokenizer:
     if config.data.documents and window and window < config.model.sequence_length:
         raise ConfigError(
             f"data.documents is true, and {config.model.name!r} attends within a window of {window} tokens, which the "
-            f"mask of documents would take away: set model.sequence_length to {window} or less, or data.documents to false."
+            f"mask of documents would take away: set model.sequence_length to {window} or less, or data.documents to "
+            "false."
         )
     if is_masked(found):
         contents = {config.data.content, *(each.content for each in config.data.mixture)}
