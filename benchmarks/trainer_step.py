@@ -4,12 +4,16 @@
     python benchmarks/trainer_step.py --model 10m          # ten million parameters: aim, a ratio of at most 1.02
     python benchmarks/trainer_step.py --model tiny         # costs almost nothing: at most 1.0 ms of CPU per step
     torchrun --nproc-per-node=2 benchmarks/trainer_step.py --model tiny       # the same against a plain DDP loop
+    python benchmarks/trainer_step.py --model 10m --batch 4 --features        # both with what a long job switches on
 
 Both loops run the same model, data order, optimizer, clipping and schedule in one process, in alternating rounds (the
 order within a round alternates too); both read the loss from the device every `log_every` steps. Ours is the job with
 all it does between two checkpoints: it reads batches ahead, watches for interruptions, measures the wait for data,
 keeps Prometheus metrics and the ledger of goodput, writes status.json and metrics.jsonl. The loops must end with the
 same loss, or the comparison is refused.
+
+With `--features` both recompute all blocks in backward, compute the loss in four parts, write TensorBoard's events at
+each logged step and save every 20 steps in the background: the plain loop with DCP's `async_save`.
 
 How to read it: `wall` is time per step, `cpu` the CPU time of all processes per step, which a busy machine disturbs
 less. Each figure is the lower quartile over the rounds (what else the machine does only adds), with the distance to the
@@ -34,6 +38,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "trainer" / "src"))
 
 SKIPPED = 5  # steps before the clock starts
+EVERY = 20  # steps between two checkpoints, with --features
 MODELS = {
     "tiny": ["hidden_size=16", "layers=1", "intermediate_size=32", "sequence_length=16"],
     "default": [],
@@ -50,10 +55,14 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60, help="timed steps per round")
     parser.add_argument("--model", choices=MODELS, default="default", help="size of the model")
     parser.add_argument("--batch", type=int, default=8, help="samples per process and step")
+    parser.add_argument("--features", action="store_true", help="recompute, chunked loss, TensorBoard, checkpoints")
     parser.add_argument("--json", action="store_true", help="print one JSON object only")
     arguments = parser.parse_args()
     overrides = [f"model.{setting}" for setting in MODELS[arguments.model]]
     overrides.append(f"train.micro_batch_size={arguments.batch}")
+    if arguments.features:
+        overrides += ["memory.activation_checkpointing=full", "memory.loss_chunks=4", f"checkpoint.every={EVERY}"]
+        overrides.append("tracking.trackers=[tensorboard]")
     runs: dict[str, list[Times]] = {"plain": [], "ours": []}
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), arguments.steps, overrides)
@@ -145,9 +154,10 @@ class Bench:
         train = self.config.train
         seed_all(train.seed)
         model = build(self.config.model).train()
+        step_loss: Callable[[Any], Any] = functools.partial(sample_loss, model, chunks=self.config.memory.loss_chunks)
+        after = self.features(model) if self.config.tracking.trackers else None
         self.parameters = sum(parameter.numel() for parameter in model.parameters())
         optimizer = build_optimizer(model, train)
-        step_loss: Callable[[Any], Any] = functools.partial(sample_loss, model)
         if self.topology.world_size > 1:
 
             class Whole(torch.nn.Module):
@@ -173,12 +183,38 @@ class Bench:
             schedule.step()
             if step % train.log_every == 0:
                 loss.item()
+            if after is not None:
+                after(step, loss, optimizer)
             if step == SKIPPED:
                 began = now()
             if step == SKIPPED + self.steps:
                 break
         self.losses["plain"] = loss.item()
         return per_step(began, now(), self.steps)
+
+    def features(self, model: Any) -> Callable[[int, Any, Any], None]:
+        """What a long job switches on, by hand; what it returns is called after each step."""
+        from torch.distributed.checkpoint.state_dict_saver import async_save
+        from torch.utils.tensorboard import SummaryWriter
+
+        from gaudi3_scale.memory.checkpointing import checkpoint_all
+
+        checkpoint_all(model, "full")
+        writer = SummaryWriter(self.folder / "events")
+        saved: list[Any] = []
+
+        def after(step: int, loss: Any, optimizer: Any) -> None:
+            if step == 1 or step % self.config.train.log_every == 0:
+                writer.add_scalar("loss", loss.item(), step)
+            if step % EVERY == 0:
+                if saved:
+                    saved.pop().result()
+                state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+                folder = self.folder / "saved"
+                shutil.rmtree(folder, ignore_errors=True)
+                saved.append(async_save(state, checkpoint_id=folder, no_dist=True))
+
+        return after
 
     def ours(self) -> Times:
         """What `gaudi3-train fit` runs, with a clock behind its callbacks."""
