@@ -78,6 +78,7 @@ def test_a_job_on_the_simulated_card_says_so_from_its_first_line_to_its_last(tmp
         "train.max_steps": 8,
         "train.log_every": 2,
         "train.threads": 1,
+        "train.mode": "eager",
         "metrics.enabled": "false",
     }
     command = [sys.executable, "-m", "gaudi3_scale", "fit", *(f"{key}={value}" for key, value in settings.items())]

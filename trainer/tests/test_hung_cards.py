@@ -22,7 +22,7 @@ def job(folder: Path, text: Path, stop: int, slow: int, *settings: str) -> subpr
     arguments = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--rdzv-backend=c10d", "--monitor-interval=0.1"]
     arguments += ["--rdzv-id=hung", f"--rdzv-endpoint=127.0.0.1:{free_port()}", str(HERE / "hung_job.py"), "fit"]
     arguments += [*SMALL, "device=hpu", f"data.source={text}", f"output_dir={folder / 'out'}", "train.log_every=1"]
-    arguments += ["train.micro_batch_size=2", "model.hidden_size=32", "model.intermediate_size=64"]
+    arguments += ["train.micro_batch_size=2", "model.hidden_size=32", "model.intermediate_size=64", "train.mode=eager"]
     arguments += [f"train.collective_timeout={BOUND}", "train.start_timeout=90", "train.max_steps=20", *settings]
     environment = {
         **os.environ,

@@ -23,7 +23,7 @@ from gaudi3_scale.callbacks import StatusCallback
 from gaudi3_scale.checkpoint import GaudiCheckpoint, Saver
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.integration.strategies import GaudiSingleStrategy, GaudiStrategy, HabanaDDPStrategy
-from gaudi3_scale.interruption import InterruptionCallback, Notice
+from gaudi3_scale.interruption import InterruptionCallback, Notice, Notices
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = ROOT / ".cache" / "hpu"
@@ -232,8 +232,12 @@ def test_a_script_leaves_and_ends_with_the_checkpoints_that_the_job_would_have(
     monkeypatch.setattr(Saver, "estimate", lambda self: 60.0)
     checkpoint = GaudiCheckpoint(every_n_steps=2)
     interruption = InterruptionCallback(save=checkpoint.save)
+    listening: list[Notices] = []
+    start = Notices.start
+    monkeypatch.setattr(Notices, "start", lambda self: listening.append(self) or start(self))
     with pytest.raises(SystemExit) as left:
         fit(Line(), checkpoint, interruption, Notify(interruption, seconds), steps=7)
+    listening[0].stop()  # this process does not end, and the deadline would end it
     found = status(folder)
     assert (left.value.code, found["state"], found["step"], found["checkpoint_step"]) == (75, "interrupted", 5, kept)
     assert words in found["interruption"]
