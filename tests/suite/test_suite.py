@@ -145,8 +145,10 @@ def test_a_library_is_imported_untraced_and_what_imports_it_is_measured_whole(tm
     installed.mkdir()
     source.mkdir()
     (installed / "library.py").write_text("import sys\n\n\nTRACE = sys.gettrace()\n")
+    (installed / "library_to_run.py").write_text("print('as python -m does')\n")
     (source / "own.py").write_text(
-        "import sys\nimport library\n\n\ndef both():\n    return sys.gettrace(), library.TRACE\n\n\nprint(*both())\n"
+        "import runpy\nimport sys\nimport library\n\n\ndef both():\n    return sys.gettrace(), library.TRACE\n\n\n"
+        "runpy.run_module('library_to_run')\nprint(*both())\n"
     )
     (tmp_path / "rc").write_text(f"[run]\nplugins = untraced_libraries\nsource = {source}\n")
     environment = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}
@@ -163,7 +165,8 @@ def test_a_library_is_imported_untraced_and_what_imports_it_is_measured_whole(tm
         ).stdout
 
     of_source, of_library = coverage("run", "--rcfile=rc", str(source / "own.py")).rsplit(maxsplit=1)
+    assert of_source.startswith("as python -m does\n")
     assert "CTracer" in of_source and of_library == "None"
     coverage("json", "--rcfile=rc", "-o", "report.json")
     (measured,) = json.loads((tmp_path / "report.json").read_text())["files"].values()
-    assert (measured["executed_lines"], measured["missing_lines"]) == ([1, 2, 5, 6, 9], [])
+    assert (measured["executed_lines"], measured["missing_lines"]) == ([1, 2, 3, 6, 7, 10, 11], [])

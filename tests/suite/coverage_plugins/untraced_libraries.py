@@ -22,6 +22,10 @@ class UntracedLoader(Loader):
     def __init__(self, loader: Any) -> None:
         self.loader = loader
 
+    def __getattr__(self, name: str) -> Any:
+        """What else is asked of a loader, as `python -m` asks for the code."""
+        return getattr(self.loader, name)
+
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """As the module's own loader does."""
         created: ModuleType | None = self.loader.create_module(spec)
