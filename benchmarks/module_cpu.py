@@ -125,7 +125,7 @@ def main() -> int:
     facts = {"executable": arguments.executable, "gather_subset": subset}
     modules = {"ping": packed("ansible.builtin.ping", {}), "hl_smi_facts": packed("gaudi3.scale.hl_smi_facts", facts)}
 
-    from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import QUERY_FIELDS
+    from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import QUERY_FIELDS
 
     calls = [[arguments.executable, "-Q", ",".join(QUERY_FIELDS), "-f", "csv,noheader,nounits"]]
     if {"firmware", "all"} & set(subset):

@@ -49,6 +49,20 @@ SMALL = (
 )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[None]:
+    """Commands that are called in this process choose the plugins of its torch; the next test's processes do not."""
+    names = ("TORCH_DEVICE_BACKEND_AUTOLOAD", "PT_HPU_LAZY_MODE")
+    before = {name: os.environ.get(name) for name in names}
+    try:
+        return (yield)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """A folder that stands for a node with two cards."""

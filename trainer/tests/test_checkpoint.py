@@ -113,6 +113,30 @@ def committed(store: CheckpointStore, *steps: int) -> CheckpointStore:
     return store
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"format": 3, "files": {"a\\u0000b": {"size": 0, "sha256": ""}}, "here": ["a\\u0000b"]',
+        '{"format": 3, "files": {"a\\ud800": {"size": 0, "sha256": ""}}, "here": ["a\\ud800"]',
+        '{"format": 3, "files": {"a\\u001b[2J": {"size": 0, "sha256": ""}}, "here": ["a\\u001b[2J"]',
+        '{"format": 3, "files": {"a": {"size": 1e999, "sha256": ""}}, "here": ["a"]',
+        '{"format": 3, "files": {"a": {"size": ' + "9" * 5000 + ', "sha256": ""}}, "here": ["a"]',
+        '{"format": 3, "files": {"a": {"size": 0, "sha256": ""}}, "here": ["a"], "x": ' + "[" * 100_000,
+        '{"format": 3, "files": {".": {"size": 0, "sha256": ""}}, "here": ["."]',
+        "[]",
+    ],
+    ids=["nul", "surrogate", "escape", "infinite", "long", "deep", "dot", "list"],
+)
+def test_a_malformed_manifest_is_passed_over(text: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    store = committed(CheckpointStore(tmp_path, 2, said.append), 10, 20)
+    end = "" if text == "[]" else ', "step": 20, "run": "abc", "layout": "replicated"}'
+    (store.path(20) / "manifest.json").write_text(text + end)
+    assert (found := store.newest()) is not None and found.step == 10
+    assert (found := agree(Peers.single(), store, say=said.append)) is not None and found.step == 10
+    assert len(said) == 2 and all(word.isprintable() and " is damaged (its manifest " in word for word in said)
+
+
 def test_the_newest_and_the_milestones_are_kept(tmp_path: Path) -> None:
     assert committed(CheckpointStore(tmp_path / "a", 2), 5, 10, 15, 20).steps() == [15, 20]
     store = CheckpointStore(tmp_path / "b", 2, keep_every=10)

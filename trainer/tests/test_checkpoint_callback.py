@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 from gaudi3_scale.checkpoint import GaudiCheckpoint
+from gaudi3_scale.checkpoint.fetch import read_all
+from gaudi3_scale.checkpoint.target import DirectoryTarget
 from gaudi3_scale.errors import TrainerError
 
 
@@ -61,17 +65,25 @@ class Stop(pl.Callback):
             raise KeyboardInterrupt
 
 
-def fit(folder: Path, stop: int = 0, steps: int = 20, loader: Any = StatefulDataLoader, **options: Any) -> Module:
-    """Train on 7 batches per epoch, shuffled; accumulate two."""
+def fit(
+    folder: Path,
+    stop: int = 0,
+    steps: int = 20,
+    loader: Any = StatefulDataLoader,
+    module: Module | None = None,
+    accumulate: int = 2,
+    **options: Any,
+) -> Module:
+    """Train on 7 batches per epoch, shuffled, until a kill if there is one; `options` are those of GaudiCheckpoint."""
     torch.manual_seed(1)
     data = TensorDataset(torch.randn(28, 4, generator=torch.Generator().manual_seed(2)))
-    module = Module()
+    module = module or Module()
     checkpoint = GaudiCheckpoint(folder, every_n_steps=2, **options)
     trainer = pl.Trainer(
         accelerator="cpu",
         max_steps=steps,
         max_epochs=-1,
-        accumulate_grad_batches=2,
+        accumulate_grad_batches=accumulate,
         callbacks=[checkpoint, *([Stop(stop)] if stop else [])],
         logger=False,
         enable_checkpointing=False,
@@ -99,6 +111,24 @@ def test_a_fit_that_is_cut_off_in_mid_epoch_goes_on_as_if_it_were_not(tmp_path: 
             assert torch.equal(mine, theirs), f"cut off after {stop} batches"
     assert fit(folder).losses == [], "nothing is left to do"
     assert fit(folder, resume=None, steps=2).losses == whole.losses[:4], "anew"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_target_that_hangs_does_not_keep_a_training_from_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = threading.Event()
+    monkeypatch.setattr(DirectoryTarget, "put", lambda *_: answers.wait(30))
+    began = time.monotonic()
+    module = fit(tmp_path / "here", steps=2, target=str(tmp_path / "there"), upload_timeout=0.3)
+    took = time.monotonic() - began
+    answers.set()
+    assert len(module.losses) == 4 and took < 20
+    assert (
+        f"{tmp_path / 'there'} has not taken all checkpoints within 0.3 s (checkpoint.upload_timeout), step 2 is "
+        "missing: the nodes' disks have what they keep, and the job ends\n"
+    ) in capsys.readouterr().err
+    assert read_all(tmp_path / "here" / "step-00000002")["step"] == 2
 
 
 class Odd(DataLoader[Any]):

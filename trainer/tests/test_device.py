@@ -109,6 +109,7 @@ def test_a_process_has_index_0_on_a_gaudi_whatever_its_local_rank(
     states: list[Any] = []
     stand_in = SimpleNamespace(
         mem_get_info=lambda device: (only_index_0(device), 2**30),
+        max_memory_allocated=lambda device: (only_index_0(device), 2**20)[1],
         get_rng_state=lambda device: torch.full((1,), only_index_0(device)),
         set_rng_state=lambda state, device: states.append((state, only_index_0(device))),
         # It would set HLS_MODULE_ID, and with it choose a card, where the launcher left that to the driver.
@@ -117,7 +118,7 @@ def test_a_process_has_index_0_on_a_gaudi_whatever_its_local_rank(
     monkeypatch.setattr(torch, "hpu", stand_in, raising=False)
     monkeypatch.setattr(torch, "get_device_module", lambda device: stand_in)
     device = resolve("hpu", local_rank, 8)
-    assert device.memory_limit() == 2**30
+    assert device.memory_limit() == 2**30 and device.peak_memory() == 2**20
     device.set_random_state(device.random_state())
     accelerator = GaudiAccelerator("hpu")
     root = accelerator.get_parallel_devices(accelerator.parse_devices(8))[local_rank]

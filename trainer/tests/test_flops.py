@@ -267,3 +267,34 @@ def test_flops_are_of_the_active_experts() -> None:
 def test_latent_attention_is_as_wide_as_its_keys_and_values() -> None:
     width, window = _attention(DeepseekV3Config())[0]
     assert (width, window) == (128 * (192 + 128) // 2, None)  # 20,480; rotary parts alone are 64 wide
+
+
+@pytest.mark.parametrize(
+    ("shape", "tokens", "published"),
+    [
+        # 405B: "The Llama 3 Herd of Models" (arXiv:2407.21783, July 2024), section 1. 8B and 70B: Meta published GPU
+        # hours and "over 15T" tokens; the operations are Epoch AI's arithmetic, read 2026-11-23.
+        ((4096, 14336, 32, 32), 15e12, 7.2e23),
+        ((8192, 28672, 80, 64), 15e12, 6.3e24),
+        ((16384, 53248, 126, 128), 15.6e12, 3.8e25),
+    ],
+    ids=["8B", "70B", "405B"],
+)
+def test_published_operations_of_whole_trainings(
+    shape: tuple[int, int, int, int], tokens: float, published: float
+) -> None:
+    """They count 6 for each parameter: no attention, and embeddings as if they were multiplied."""
+    width, inner, layers, heads = shape
+    with torch.device("meta"):
+        model = LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=128256,
+                hidden_size=width,
+                intermediate_size=inner,
+                num_hidden_layers=layers,
+                num_attention_heads=heads,
+                num_key_value_heads=8,
+            )
+        )
+    embedding = 6 * model.get_input_embeddings().weight.numel()
+    assert (count(model).per_token(0) + embedding) * tokens == pytest.approx(published, rel=0.01)

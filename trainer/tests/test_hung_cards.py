@@ -39,7 +39,9 @@ def job(folder: Path, text: Path, stop: int, slow: int, *settings: str) -> subpr
 
 
 @pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
-@pytest.mark.parametrize(("strategy", "slow", "stop"), [("habana_ddp", 1, 4), ("habana_fsdp", 0, 2)])
+@pytest.mark.parametrize(
+    ("strategy", "slow", "stop"), [pytest.param("habana_ddp", 1, 4, marks=pytest.mark.proof), ("habana_fsdp", 0, 2)]
+)
 def test_a_stopped_process_ends_the_job_within_the_bound_and_a_slow_first_step_does_not(
     strategy: str, slow: int, stop: int, text: Path, tmp_path: Path
 ) -> None:

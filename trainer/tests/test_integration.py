@@ -71,7 +71,9 @@ def test_the_names_are_registered() -> None:
     import gaudi3_scale.integration  # noqa: F401
 
     assert {"gaudi", "hpu"} <= set(AcceleratorRegistry.available_accelerators())
-    assert {"habana_ddp", "habana_fsdp", "gaudi_single"} <= set(StrategyRegistry.available_strategies())
+    assert {"habana_ddp", "habana_fsdp", "gaudi_single", "optimized_ddp"} <= set(
+        StrategyRegistry.available_strategies()
+    )
 
 
 class Line(pl.LightningModule):
@@ -112,7 +114,10 @@ def test_auto_is_the_cpu_where_there_is_nothing_else_and_says_so(caplog: pytest.
             'device, as in GaudiAccelerator("cpu").',
         ),
         ({"accelerator": "tpu"}, "accelerator is 'tpu': give auto, hpu, cuda, cpu or a GaudiAccelerator."),
-        ({"strategy": "ddp"}, "strategy is 'ddp': give auto or one of gaudi_single, habana_ddp, habana_fsdp."),
+        (
+            {"strategy": "ddp"},
+            "strategy is 'ddp': give auto or one of gaudi_single, habana_ddp, habana_fsdp, optimized_ddp.",
+        ),
         ({"precision": "16-mixed"}, "precision is '16-mixed': give one of 32-true, bf16-mixed, bf16-true."),
         (
             {"strategy": "gaudi_single", "devices": 2},

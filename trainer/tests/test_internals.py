@@ -25,6 +25,8 @@ OTHERS = {
     "_exit": "os._exit, which Python documents",
     "_run_exitfuncs": "Python's atexit",
     "_fingerprint": "of datasets",
+    "_apply_gate": "of transformers",
+    "_asdict": "of Python's named tuples",
     "_attn_implementation": "of transformers",
     "_can_set_attn_implementation": "of transformers",
     "_init_weights": "of transformers",

@@ -9,6 +9,9 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +167,7 @@ def test_a_touched_file_is_a_notice_unless_it_was_touched_before(tmp_path: Path)
         time.sleep(0.4)
         assert notices.notice is None
         path.write_text("maintenance of rack 7\n")
+        os.utime(path, (2, 2))  # by a node whose clock is slow
         wait_for(lambda: notices.notice is not None, "notice")
     finally:
         notices.stop()
@@ -315,3 +319,20 @@ def test_a_clock_that_is_set_changes_nothing_about_the_time_that_is_left(
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + step)
     assert 25 < notices.notice.remaining() <= 30
+
+
+@pytest.mark.parametrize("fast", [180, -180])
+def test_what_a_cloud_announces_is_by_its_clock_not_by_this_nodes(fast: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This node's clock is 180 s fast or slow."""
+    monkeypatch.setattr(
+        BaseHTTPRequestHandler, "date_time_string", lambda *_: formatdate(time.time() - fast, usegmt=True)
+    )
+    announced = time.time() - fast + 120
+    with servers.serving(servers.Aws()) as service:
+        service.action = {"action": "terminate", "time": datetime.fromtimestamp(announced, UTC).isoformat()}
+        found = Aws(InterruptionConfig(aws_endpoint=service.endpoint)).look()
+    assert found is not None and 117 < found.remaining() < 122
+    with servers.serving(servers.Azure()) as service:
+        service.events = [event("Preempt", "node-1", formatdate(announced, usegmt=True))]
+        found = Azure(InterruptionConfig(azure_endpoint=service.endpoint)).look()
+    assert found is not None and 117 < found.remaining() < 122

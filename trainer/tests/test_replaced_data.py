@@ -20,6 +20,8 @@ SMALL = (
 def test_other_data_is_refused_unless_it_is_meant(text: Path, tmp_path: Path) -> None:
     job = Job(tmp_path / "job", text)
     job.run(*SMALL, "train.max_steps=2", "train.warmup_steps=1", "checkpoint.every=2")
+    refused = job.run(*SMALL, "train.max_steps=3", "train.warmup_steps=1", "data.validation_samples=8", code=2)
+    assert "with another part of the data held out, and now there is data.validation_samples 8 instead of 4" in refused
     other = tmp_path / "other.txt"
     other.write_bytes(text.read_bytes().swapcase())
     changed = (*SMALL, f"data.source={other}", "train.max_steps=3", "train.warmup_steps=1")

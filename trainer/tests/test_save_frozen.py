@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import lightning.pytorch as pl
 import pytest
 import torch
-from test_checkpoint_callback import Module, Stop
-from torch.utils.data import TensorDataset
-from torchdata.stateful_dataloader import StatefulDataLoader
+from test_checkpoint_callback import Module, fit
 
-from gaudi3_scale.checkpoint import GaudiCheckpoint
 from gaudi3_scale.checkpoint.fetch import read_all
 from gaudi3_scale.errors import ConfigError
 
@@ -30,32 +26,15 @@ class Beside(Module):
         return torch.optim.AdamW(self.layers[2].parameters(), lr=0.01)
 
 
-def fit(folder: Path, module: Module, stop: int = 0, save_frozen: bool = False) -> list[float]:
-    """Train six steps, or until a kill."""
-    torch.manual_seed(1)
-    data = TensorDataset(torch.randn(28, 4, generator=torch.Generator().manual_seed(2)))
-    checkpoint = GaudiCheckpoint(folder, every_n_steps=2, save_frozen=save_frozen)
-    trainer = pl.Trainer(
-        accelerator="cpu",
-        max_steps=6,
-        callbacks=[checkpoint, *([Stop(stop)] if stop else [])],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        default_root_dir=folder,
-    )
-    try:
-        trainer.fit(module, StatefulDataLoader(data, batch_size=4))
-    except (KeyboardInterrupt, SystemExit):
-        assert checkpoint.saver is not None and checkpoint.saver.wait()
-    return module.losses
+def train(folder: Path, module: Module, stop: int = 0, save_frozen: bool = False) -> list[float]:
+    """The losses of six steps, or until a kill."""
+    return fit(folder, stop, 6, module=module, accumulate=1, save_frozen=save_frozen).losses
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_not_trained_can_stay_out_of_checkpoints(tmp_path: Path) -> None:
-    whole = fit(tmp_path / "whole", Beside(), save_frozen=True)
-    assert len(whole) == 6 and fit(tmp_path / "less", Beside(), stop=4) == whole[:4]
+    whole = train(tmp_path / "whole", Beside(), save_frozen=True)
+    assert len(whole) == 6 and train(tmp_path / "less", Beside(), stop=4) == whole[:4]
 
     def model(folder: str, step: int) -> list[str]:
         tensors = read_all(tmp_path / folder / f"step-{step:08d}")["tensors"]
@@ -65,10 +44,10 @@ def test_what_is_not_trained_can_stay_out_of_checkpoints(tmp_path: Path) -> None
     assert model("less", 4) == head
     assert model("whole", 4) == ["model.layers.0.bias", "model.layers.0.weight", *head]
     with pytest.raises(ConfigError) as error:
-        fit(tmp_path / "less", Beside(0.25))
+        train(tmp_path / "less", Beside(0.25))
     assert str(error.value) == (
         f"The checkpoint {tmp_path / 'less' / 'step-00000004'} holds only what was trained beside other frozen weights "
         "than this model's: give the base that it was trained with, or another output_dir."
     )
-    assert fit(tmp_path / "less", Beside()) == whole[4:]
-    assert fit(tmp_path / "whole", Beside(0.25)) == [], "a whole checkpoint brings its own base"
+    assert train(tmp_path / "less", Beside()) == whole[4:]
+    assert train(tmp_path / "whole", Beside(0.25)) == [], "a whole checkpoint brings its own base"

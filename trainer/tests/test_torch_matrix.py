@@ -55,6 +55,7 @@ PROOF = Proof(
     sources=[
         "trainer/src/gaudi3_scale",
         "trainer/pyproject.toml",
+        "requirements/torch.txt",
         "requirements/trainer.txt",
         *(f"trainer/tests/{name}" for name in (*TESTS, "old_launchers.py", "wheels.py", "definitions.py")),
         "trainer/tests/test_torch_matrix.py",
@@ -180,7 +181,7 @@ def test_the_declared_range_is_that_of_the_dependencies_and_of_the_role() -> Non
         allowed = SpecifierSet(metadata.metadata(name).get("Requires-Python") or "")
         assert [v for v in PYTHONS if f"{v}.8" not in allowed] == [], f"{name} is for Python {allowed}"
     assert "3.10.99" not in SpecifierSet(metadata.metadata("transformers")["Requires-Python"])
-    role = (ROOT / "plugins" / "module_utils" / "pytorch_release.py").read_text()
+    role = (ROOT / "plugins" / "module_utils" / "_pytorch" / "release.py").read_text()
     assert f'TRAINER_PYTHON = "{PYTHONS[0]}"' in role
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert tools["tool"]["ruff"]["target-version"] == f"py{PYTHONS[0].replace('.', '')}"

@@ -5,8 +5,9 @@ Importing this package is light: torch, Lightning and transformers come with the
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
     from gaudi3_scale.integration.accelerator import GaudiAccelerator
@@ -16,15 +17,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["GaudiAccelerator", "GaudiOptimizer", "GaudiTrainer", "__version__"]
 
-_HOMES = {
-    "GaudiAccelerator": "gaudi3_scale.integration.accelerator",
-    "GaudiOptimizer": "gaudi3_scale.optimizer",
-    "GaudiTrainer": "gaudi3_scale.integration.trainer",
-}
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "GaudiAccelerator": "integration.accelerator",
+        "GaudiOptimizer": "optimizer",
+        "GaudiTrainer": "integration.trainer",
+    },
+)

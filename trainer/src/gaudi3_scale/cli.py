@@ -12,10 +12,13 @@ from typing import Annotated, NoReturn
 import typer
 
 from gaudi3_scale import __version__
+from gaudi3_scale.batch_warmup.command import batch_warmup
 from gaudi3_scale.config import dump_default, load
 from gaudi3_scale.cost import commands
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.interruption import Interrupted, Notices
+from gaudi3_scale.planning import plan_command as planning
+from gaudi3_scale.tuning import tune_command
 
 app = typer.Typer(
     add_completion=False,
@@ -62,9 +65,9 @@ def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
             typer.echo(f"environment: {finding.words}", err=True)
     notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
     notices.start()  # before the imports, which take seconds
-    from gaudi3_scale.torch_import import import_torch
+    from gaudi3_scale.torch_import import import_torch_for
 
-    import_torch(settings)  # only once the configuration is known to be good
+    import_torch_for(settings)  # only once the configuration is known to be good
     from gaudi3_scale.fit import fit as run
 
     run(settings, notices)
@@ -254,8 +257,11 @@ def goodput(
         show.draw(found, title, png)
 
 
+app.command("batch-warmup")(batch_warmup)
 app.command("cost")(commands.cost)
 app.command("chargeback")(commands.chargeback)
+app.command("plan")(planning.plan)
+app.command("tune")(tune_command.tune)
 
 
 def main() -> NoReturn:
@@ -271,7 +277,7 @@ def main() -> NoReturn:
         code = error.exit_code
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
-    except Exception:
+    except Exception:  # the process must end below, not in the interpreter's own way
         with contextlib.suppress(OSError):
             traceback.print_exc()
         code = 1

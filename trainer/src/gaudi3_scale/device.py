@@ -72,6 +72,28 @@ class Device:
         """Bytes of the device's own memory; None on CPU, whose memory others use too."""
         return None if self.type == "cpu" else int(self._module().mem_get_info(self.index)[1])
 
+    def peak_memory(self) -> int | None:
+        """Bytes that tensors of this process took at most since it started or `reset_peak_memory`; None on CPU."""
+        return None if self.type == "cpu" else int(self._module().max_memory_allocated(self.index))
+
+    def free_memory(self) -> int | None:
+        """Bytes of the device's own memory that nobody has taken; None on CPU."""
+        return None if self.type == "cpu" else int(self._module().mem_get_info(self.index)[0])
+
+    def allocated(self) -> int:
+        """Bytes that this process's tensors take on the device; 0 on CPU, where nobody counts them."""
+        return 0 if self.type == "cpu" else int(self._module().memory_allocated(self.index))
+
+    def reset_peak_memory(self) -> None:
+        """Have `peak_memory` count from now on."""
+        if self.type != "cpu":
+            self._module().reset_peak_memory_stats(self.index)
+
+    def release_memory(self) -> None:
+        """Give back what the allocator keeps for later and nobody uses."""
+        if self.type != "cpu" and hasattr(self._module(), "empty_cache"):
+            self._module().empty_cache()
+
     def compile_backend(self, mode: str) -> str | None:
         """Backend of torch.compile for `train.mode`; None where nothing is compiled. ConfigError for lazy off HPU.
 
@@ -200,6 +222,66 @@ def identity(device: torch.device) -> dict[str, Any]:
     return {"device": device.type, "hardware_name": name, "simulated": simulated, "software": software}
 
 
+def driver_version(kind: str) -> str | None:
+    """The kernel driver's own version; None on CPU and where no such driver is loaded."""
+    path = {"hpu": "/sys/module/habanalabs/version", "cuda": "/sys/module/nvidia/version"}.get(kind)
+    try:
+        return Path(path).read_text(encoding="utf-8").strip() if path else None
+    except OSError:
+        return None
+
+
+def memory_in_use(device: torch.device) -> int:
+    """Bytes of tensors on the device, which its allocator knows without asking it; on CPU the process's own memory.
+
+    Of a process that is without what it maps from files or shares, whose pages come and go as they are read.
+    """
+    if device.type != "cpu":
+        import torch
+
+        return int(torch.get_device_module(device).memory_allocated(device))
+    try:
+        _, resident, shared, *_ = Path("/proc/self/statm").read_text().split()
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_size(device: torch.device) -> int | None:
+    """Bytes of the device's own memory; None on CPU, whose memory others use too."""
+    import torch
+
+    return None if device.type == "cpu" else int(torch.get_device_module(device).mem_get_info(device)[1])
+
+
+def empty_cache(device: torch.device) -> None:
+    """Give back what the device's allocator holds and nobody uses."""
+    if device.type != "cpu":
+        import torch
+
+        torch.get_device_module(device).empty_cache()
+
+
+def timer(device: torch.device) -> Any:
+    """A mark in the device's work that knows its time, without waiting for it; None where no such is documented.
+
+    `record()` sets it; `begin.elapsed_time(end)` gives milliseconds once both are reached.
+    """
+    if device.type != "cuda":
+        return None
+    import torch
+
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def compiles_shapes(device: torch.device) -> bool:
+    """Whether each new shape of inputs is taken to cost a compilation.
+
+    The bridge does not refine dynamic shapes by default (`PT_HPU_ENABLE_REFINE_DYNAMIC_SHAPES`).
+    """
+    return device.type == "hpu"
+
+
 def threads(wanted: int, local_world_size: int) -> int:
     """CPU threads for each of a node's processes: what was asked for, or an equal share of the usable cores."""
     return wanted or max(1, len(os.sched_getaffinity(0)) // local_world_size)
@@ -297,10 +379,18 @@ def is_out_of_memory(error: BaseException) -> bool:
 
     text = str(error)
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError)
-        and (
-            ("MODULE:PT_DEVMEM" in text and "Allocation failed for size" in text)
-            or "DefaultCPUAllocator: can't allocate memory" in text
-            or "CUBLAS_STATUS_ALLOC_FAILED" in text
-        )
+        isinstance(error, RuntimeError) and _of_memory(text)
+    )
+
+
+def tells_out_of_memory(log: str) -> bool:
+    """Does the output of a process that failed say that memory did not suffice?"""
+    return "OutOfMemoryError" in log or "MemoryError" in log or _of_memory(log)
+
+
+def _of_memory(text: str) -> bool:
+    return (
+        ("MODULE:PT_DEVMEM" in text and "Allocation failed for size" in text)
+        or "DefaultCPUAllocator: can't allocate memory" in text
+        or "CUBLAS_STATUS_ALLOC_FAILED" in text
     )

@@ -21,12 +21,18 @@ from gaudi3_scale.device import Device, check_all_reduce
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.exchange import all_gather
 from gaudi3_scale.internals import SET_TIMEOUT
+from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
     import torch
 
+    from gaudi3_scale.ddp.strategy import OptimizedDDP as OptimizedDDP
+
 T = TypeVar("T")
-CHUNK = 16 * 2**20
+
+
+# `from gaudi3_scale.distributed import OptimizedDDP` brings torch and Lightning with it.
+__getattr__ = lazily(__name__, {"OptimizedDDP": "ddp.strategy"})
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,6 @@ class Team:
         self.topology = topology
         self.writer = True
         self._control: Any = None
-        self._writers: Any = None
         if topology.world_size == 1:
             return
         import torch.distributed as dist
@@ -145,7 +150,7 @@ class Team:
             return
         import torch.distributed as dist
 
-        for group in (dist.group.WORLD, self._control, self._writers):
+        for group in (dist.group.WORLD, self._control):
             lower_timeout(group, seconds)
 
     @property
@@ -158,8 +163,6 @@ class Team:
         self.writer = self.leader
         if self.topology.world_size == 1:
             return
-        import torch.distributed as dist
-
         mark = f".here-{uuid.uuid4().hex}" if self.leader else ""
         if mark:
             (output_dir / mark).touch()
@@ -169,8 +172,6 @@ class Team:
         self.barrier()
         if mark:
             (output_dir / mark).unlink()
-        writers = [rank for rank, writes in enumerate(self.gather(self.writer)) if writes]
-        self._writers = dist.new_group(writers, backend="gloo", timeout=self._timeout)
 
     def gather(self, value: T) -> list[T]:
         """Everyone's value, by rank, known to everyone."""
@@ -203,22 +204,6 @@ class Team:
             if theirs is not None:
                 raise theirs
         return [cast("T", value) for value, _ in outcomes]
-
-    def share_file(self, source: int, path: Path, size: int) -> None:
-        """Copy a file from the writer of rank `source` to the other writers; all writers must call this."""
-        import torch
-        import torch.distributed as dist
-
-        sending = self.topology.rank == source
-        with path.open("rb" if sending else "xb") as file:
-            for offset in range(0, size, CHUNK):
-                length = min(CHUNK, size - offset)
-                data = bytearray(file.read(length)) if sending else bytearray(length)
-                if len(data) != length:
-                    raise OSError(f"{path} became shorter while it was sent")
-                dist.broadcast(torch.frombuffer(data, dtype=torch.uint8), source, group=self._writers)
-                if not sending:
-                    file.write(data)
 
     def close(self) -> None:
         """Leave in order; only after a success, since a failed peer would be waited for.

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 def batch(config: Config) -> dict[str, int]:
     """What of the samples per step is configured, for a checkpoint's manifest."""
-    return {
-        "micro_batch_size": config.train.micro_batch_size,
-        "accumulation_steps": config.train.accumulation_steps,
-    }
+    train = config.train
+    found = {"micro_batch_size": train.micro_batch_size, "accumulation_steps": train.accumulation_steps}
+    return found | ({"stages": len(train.batch_warmup)} if train.batch_warmup else {})
 
 
 def same_batch(config: Config, about: Mapping[str, Any], world_size: int) -> Config:
@@ -47,6 +46,8 @@ def same_batch(config: Config, about: Mapping[str, Any], world_size: int) -> Con
 
 def keep_batch(run: Run, checkpoint: Checkpoint) -> None:
     """Have the run take as many samples per step as the checkpoint's did, however many processes there are now."""
+    if run.config.train.batch_warmup:  # which says it for every step
+        return
     progress, before, about = run.progress, run.config.train.accumulation_steps, checkpoint.manifest.about
     run.config = same_batch(run.config, about, run.world_size)
     now = run.config.train.accumulation_steps

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from gaudi3_scale import device as devices
+from gaudi3_scale.batch.auto_batch import resolve as resolve_batch
+from gaudi3_scale.batch_schedule import BatchSchedule, check_stages, learning_rate_of, words
 from gaudi3_scale.checkpoint.identity import key_of
 from gaudi3_scale.checkpoint.session import CheckpointSession
 from gaudi3_scale.config import Config
@@ -18,6 +18,7 @@ from gaudi3_scale.cost import bill
 from gaudi3_scale.cost.budget import require as require_budget
 from gaudi3_scale.data.compare import prepare_same
 from gaudi3_scale.data.job import open_samples
+from gaudi3_scale.ddp.configured import share_out
 from gaudi3_scale.distributed import Team, Topology
 from gaudi3_scale.elastic import batch, check_replicas, keep_batch
 from gaudi3_scale.errors import ConfigError, TrainerError
@@ -26,6 +27,7 @@ from gaudi3_scale.files import Outage
 from gaudi3_scale.finite import NotFiniteError
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.leaving import Interruption
+from gaudi3_scale.job_trainer import build_trainer, quiet
 from gaudi3_scale.run import Run
 from gaudi3_scale.selfcheck import check_numbers_once
 from gaudi3_scale.status import Progress, StatusFile
@@ -44,6 +46,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     """
     topology = Topology.from_environment()
     check_replicas(config.train.replicas, topology.world_size, name="train.replicas")
+    check_stages(config.train, topology.world_size)
     leader = topology.local_rank == 0
     listening = notices
     if listening is None:
@@ -87,7 +90,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
             team.close()
     except Interrupted:
         raise
-    except Exception as error:
+    except Exception as error:  # of whatever it is, status.json says it in one sentence
         failure = explain(error, topology, progress, config)
         if interruption is not None and interruption.leaving and is_lost_contact(error):
             # Another process was quicker to leave: all had agreed to.
@@ -103,6 +106,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
 
 def train(run: Run, *more: pl.Callback) -> None:
     """Agree on a checkpoint, prepare the data, make the steps, evaluate. `more` callbacks come after the job's own."""
+    from gaudi3_scale.callbacks.batch_callback import enter_stage
     from gaudi3_scale.callbacks.step_order import callbacks_of, check_order
     from gaudi3_scale.checkpoint.fetch import load
     from gaudi3_scale.job_state import describe, go_on
@@ -117,9 +121,11 @@ def train(run: Run, *more: pl.Callback) -> None:
     if checkpoint is not None and _is_finished(run, checkpoint.step):
         say(f"already finished at step {checkpoint.step}: nothing to do")
         return
+    resolve_batch(run, checkpoint)
     configured = batch(run.config)
     if checkpoint is not None:
         keep_batch(run, checkpoint)
+    share_out(run)
     config, device = run.config, run.device
 
     corpus = prepare_same(run)
@@ -139,11 +145,16 @@ def train(run: Run, *more: pl.Callback) -> None:
     team.must_all(lambda: require_budget(config.cost, run.watch.spent_before()))
     _serve_metrics(run)
 
+    run.batches = BatchSchedule.of(config, run.world_size, progress.step, progress.samples)
+    if config.train.batch_warmup:
+        say(words(config.train))
     seed_all(config.train.seed)
-    module = LanguageModule(config, device, weights=checkpoint is None)
+    rate = learning_rate_of(config.train, config.model.sequence_length, run.batches)
+    module = LanguageModule(config, device, checkpoint is None, rate)
     for option, effect in module.memory.items():
         say(f"{option}: {effect}")
     if progress.step < config.train.max_steps:
+        enter_stage(run)
         _measure(run, module)
         callbacks = callbacks_of(run, samples, about, state)
         check_order(callbacks)
@@ -163,6 +174,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     _require_finite_losses(progress)
     run.lines.flush()
     run.ledger.finished(progress.step)
+    progress.peak_memory_bytes = run.device.peak_memory()
     progress.goodput = run.watch.goodput().status()
     progress.cost = bill.status_of(run.watch.spent(), config.cost, progress.tokens)
     if team.writer:
@@ -170,73 +182,11 @@ def train(run: Run, *more: pl.Callback) -> None:
     run.console.summary(progress)
 
 
-def build_trainer(run: Run, callbacks: list[pl.Callback]) -> pl.Trainer:
-    """A trainer that makes the steps that are left and nothing besides: what else happens is in the callbacks."""
-    from lightning.fabric.plugins.environments import TorchElasticEnvironment
-
-    from gaudi3_scale.integration.accelerator import GaudiAccelerator
-    from gaudi3_scale.integration.trainer import GaudiTrainer
-    from gaudi3_scale.precision import build_precision
-
-    settings, topology = run.config.train, run.team.topology
-    return GaudiTrainer(
-        accelerator=GaudiAccelerator(run.device.type),
-        strategy=_strategy(run),
-        devices=topology.local_world_size,
-        num_nodes=topology.nodes,
-        plugins=[
-            build_precision(settings.precision, run.device),
-            *([TorchElasticEnvironment()] if topology.world_size > 1 else []),
-        ],
-        steps_before=run.progress.step,
-        quick=True,
-        callbacks=callbacks,
-        max_epochs=-1,
-        max_steps=settings.max_steps - run.progress.step,
-        accumulate_grad_batches=settings.accumulation_steps,
-        gradient_clip_val=settings.gradient_clip or None,
-        default_root_dir=run.config.output_dir,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        limit_val_batches=0,
-        num_sanity_val_steps=0,
-        use_distributed_sampler=False,
-    )
-
-
-def _strategy(run: Run) -> Any:
-    from datetime import timedelta
-
-    from gaudi3_scale.integration import strategies
-
-    if run.world_size == 1:
-        return strategies.GaudiSingleStrategy()
-    group: dict[str, Any] = {
-        "process_group_backend": run.device.backend,
-        "timeout": timedelta(seconds=run.config.train.collective_timeout),
-    }
-    if run.config.train.strategy == "habana_fsdp":
-        settings = run.config.train
-        return strategies.HabanaFSDPStrategy(
-            **group,
-            replicas=settings.replicas,
-            reshard_after_forward=settings.reshard_after_forward,
-            reduce_each_micro_batch=settings.reduce_each_micro_batch,
-        )
-    # Buffers are constants.
-    return strategies.HabanaDDPStrategy(**group, broadcast_buffers=False, gradient_as_bucket_view=True)
-
-
 def _loader(run: Run, samples: Any) -> Any:
     """This rank's micro-batches from the next step on, read ahead."""
-    from gaudi3_scale.data import RankBatches
-    from gaudi3_scale.data.prefetch import Prefetched
+    from gaudi3_scale.callbacks.batch_callback import StageBatches
 
-    size = run.config.train.micro_batch_size
-    batches = RankBatches(samples, run.progress.samples, size, run.rank, run.world_size)
-    return run.ledger.waits(Prefetched(batches, run.config.data.prefetch, run.device.pin))
+    return run.ledger.waits(StageBatches(run, samples))
 
 
 def _progress(config: Config, topology: Topology) -> Progress:
@@ -245,7 +195,7 @@ def _progress(config: Config, topology: Topology) -> Progress:
         world_size=topology.world_size,
         device=config.device,
         sequence_length=config.model.sequence_length,
-        samples_per_step=config.train.micro_batch_size * config.train.accumulation_steps * topology.world_size,
+        samples_per_step=config.train.first_batch(topology.world_size),
     )
 
 
@@ -290,9 +240,3 @@ def _require_finite_losses(progress: Progress) -> None:
                 "output_dir, with a lower train.learning_rate, a longer train.warmup_steps or a tighter "
                 "train.gradient_clip."
             )
-
-
-def quiet() -> None:
-    """Lightning's advice is for people who set its trainer up themselves."""
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", module="lightning")

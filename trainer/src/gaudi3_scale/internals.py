@@ -173,6 +173,10 @@ CPU_ATTENTION = Internal(
     "torch", "ops.aten._scaled_dot_product_flash_attention_for_cpu",
     "The attention of processors, whose FLOPs torch does not count.", TORCH,
 )  # fmt: skip
+FAKE_STORE = Internal(
+    "torch.testing._internal.distributed.fake_pg", "FakeStore",
+    "A sharded step is predicted in one process, in a group of any size that exchanges nothing.", TORCH,
+)  # fmt: skip
 CHECKPOINT_WRAPPER = Internal(
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper", "CheckpointWrapper._checkpoint_wrapped_module",
     "A block that torch's wrapper recomputes counts as recomputed.", TORCH, attribute=True,

@@ -17,6 +17,7 @@ from gaudi3_scale.checkpoint.store import Checkpoint
 from gaudi3_scale.data.job import check_same
 from gaudi3_scale.data.mixture import Mixture
 from gaudi3_scale.data.shards import Corpus, identity
+from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.build import has_frozen_folder
 from gaudi3_scale.randomness import capture as capture_random
 from gaudi3_scale.run import Run
@@ -32,6 +33,7 @@ HYPERPARAMETERS = (
     "warmup_steps",
     "final_learning_rate",
     "decay_fraction",
+    "batch_learning_rate",
     "betas",
     "epsilon",
     "weight_decay",
@@ -40,12 +42,21 @@ HYPERPARAMETERS = (
 """Settings of `train` that may change over a restart, which says so."""
 
 
+HELD_OUT = ("validation_fraction", "validation_samples")
+"""Settings of `data` that choose what is held out, and with it what is trained on."""
+
+STAGES = "batch_warmup"
+"""Key of the manifest; left out where the batch does not grow."""
+
+
 def describe(run: Run, corpus: Corpus | Mixture, batch: dict[str, int]) -> dict[str, Any]:
     """What a checkpoint's manifest says of the run; `batch` is what was configured before processes came or went."""
     config = run.config
-    return {
+    stages = [stage.model_dump() for stage in config.train.batch_warmup]
+    return ({STAGES: stages} if stages else {}) | {
         "model": config.model.model_dump(),
         "data": identity(corpus),
+        "held_out": {name: getattr(config.data, name) for name in HELD_OUT},
         "seed": config.train.seed,
         "world_size": run.world_size,
         "samples_per_step": run.progress.samples_per_step,
@@ -64,9 +75,11 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
     manifest, progress, say = checkpoint.manifest.about, run.progress, run.console.say
     others = [f"model.{key}" for key in require_same(str(checkpoint.path), manifest["model"], about["model"])]
     check_same(manifest.get("data"), about["data"], checkpoint.path, run.config.data.replace)
+    _same_held_out(run, checkpoint, manifest.get("held_out"), about["held_out"])
     _say_hyperparameters(run, manifest.get("hyperparameters", {}), about["hyperparameters"])
-    apart = ("hyperparameters", "model")
-    others += [name for name, value in about.items() if name not in apart and manifest.get(name) != value]
+    apart = ("held_out", "hyperparameters", "model")
+    names = [*about, *({STAGES} & manifest.keys() - about.keys())]
+    others += [name for name in names if name not in apart and manifest.get(name) != about.get(name)]
     if others:
         say(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
     state = checkpoint.state()
@@ -77,6 +90,25 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
     progress.resumed_from_step = checkpoint.step
     say(f"resuming from step {checkpoint.step}")
     return state
+
+
+def _same_held_out(run: Run, checkpoint: Checkpoint, before: Any, now: dict[str, Any]) -> None:
+    """ConfigError if another part of the data is held out and data.replace does not say that this is meant.
+
+    Checkpoints of earlier versions do not tell.
+    """
+    known = before if isinstance(before, dict) else now
+    changed = [
+        f"data.{name} {value} instead of {known.get(name)}" for name, value in now.items() if known.get(name) != value
+    ]
+    if changed and not run.config.data.replace:
+        raise ConfigError(
+            f"The checkpoint {checkpoint.path} was trained with another part of the data held out, and now there is "
+            f"{', '.join(changed)}: use the values of then, another output_dir, or data.replace=true to train on what "
+            "is not held out now, whose evaluations cannot be compared with those before."
+        )
+    if changed:
+        run.console.say(f"resuming with {', '.join(changed)}")
 
 
 def _say_hyperparameters(run: Run, before: dict[str, Any], now: dict[str, Any]) -> None:
@@ -123,7 +155,7 @@ class JobState:
         advance(trainer.lr_scheduler_configs[0].scheduler, self._state["scheduler"]["last_epoch"])
 
     def epoch_starts(self, module: pl.LightningModule) -> None:
-        """A job has one epoch without end."""
+        """The epochs of a job are stages of its batch, and draw nothing."""
 
     def batch_starts(self, module: pl.LightningModule) -> None:
         """Nothing is drawn from the generators between the start of the training and its first batch."""

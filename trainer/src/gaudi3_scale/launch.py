@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         except RendezvousStateError as failed:
             code, reason = 1, _strange_state(args.rdzv_endpoint, failed)
             print(f"gaudi3-launch: {reason}", file=sys.stderr)
-        except Exception as failed:
+        except Exception as failed:  # of whatever it is, the status says it before the traceback
             outcome.end(1, f"{type(failed).__name__}: {(str(failed).strip() or 'no message').splitlines()[0]}")
             raise
         if code == 0 and agents and not agents[-1].worked:

@@ -63,6 +63,7 @@ class CollectGarbage(pl.Callback):
     def __init__(self, every: int = COLLECT_EVERY) -> None:
         self._every = every
         self._was_enabled = False
+        self._steps = 0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """From now on only on schedule."""
@@ -73,9 +74,11 @@ class CollectGarbage(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Collect, if it is time to."""
-        if (batch_idx + 1) % (self._every * trainer.accumulate_grad_batches) == 0:
-            gc.collect()
+        """Collect, if it is time to; batches are counted anew in each epoch, steps are not."""
+        if (batch_idx + 1) % trainer.accumulate_grad_batches == 0:
+            self._steps += 1
+            if self._steps % self._every == 0:
+                gc.collect()
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if self._was_enabled:

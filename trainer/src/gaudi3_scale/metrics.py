@@ -5,6 +5,7 @@ A finished job's process is gone and its metrics with it; the last numbers stay 
 
 from __future__ import annotations
 
+import ssl
 import time
 from typing import Any
 
@@ -21,11 +22,25 @@ from prometheus_client import (
 from gaudi3_scale import __version__
 from gaudi3_scale.config import CostConfig, MetricsConfig
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.monitoring.anomaly import KINDS
 from gaudi3_scale.status import Progress
 from gaudi3_scale.throughput.goodput import PARTS, Goodput
 from gaudi3_scale.throughput.meter import Reading
 
 STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+def _tls(config: MetricsConfig) -> dict[str, Any]:
+    """What the server is told of TLS."""
+    if not config.certificate:
+        return {}
+    return {
+        "certfile": config.certificate,
+        "keyfile": config.key,
+        "client_cafile": config.client_authority or None,
+        "client_auth_required": bool(config.client_authority),
+        "tls_min_version": ssl.TLSVersion.TLSv1_2,
+    }
 
 
 class CostMetrics:
@@ -95,9 +110,8 @@ class TrainingMetrics:
     """The metrics `gaudi_training_*`."""
 
     def __init__(self, progress: Progress, local_world_size: int) -> None:
-        self._tokens_per_step = (
-            progress.samples_per_step * progress.sequence_length * local_world_size / progress.world_size
-        )
+        self._progress = progress
+        self._tokens_per_sample = progress.sequence_length * local_world_size / progress.world_size
         self._upload_failures = self._report_failures = 0
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
@@ -175,6 +189,14 @@ class TrainingMetrics:
             registry=registry,
         )
 
+        self.anomalies = Counter(
+            "gaudi_training_anomalies",
+            "Anomalies of the whole job's speed and memory since its first process was started, by kind.",
+            ["kind"],
+            registry=registry,
+        )
+        for kind in KINDS:
+            self.anomalies.labels(kind)
         self.tokens_per_second = Gauge(
             "gaudi_training_tokens_per_second",
             "Tokens per second of the whole job over the last logged steps; window is wall (all time) or stepping "
@@ -199,20 +221,25 @@ class TrainingMetrics:
     def serve(self, config: MetricsConfig) -> str:
         """Listen, and return the URL."""
         try:
-            server, _ = start_http_server(config.port, config.address, registry=self.registry)
+            server, _ = start_http_server(config.port, config.address, registry=self.registry, **_tls(config))
+        except (FileNotFoundError, PermissionError, ssl.SSLError) as error:
+            raise TrainerError(
+                f"Metrics cannot be served over TLS ({error}): let metrics.certificate, metrics.key "
+                "and metrics.client_authority be files that the job's user can read, or leave all three out."
+            ) from None
         except OSError as error:
             raise TrainerError(
                 f"Metrics cannot be served at {config.address}:{config.port} ({error.strerror}): set metrics.address "
                 "and metrics.port to a free address of this node, or metrics.enabled to false."
             ) from None
         host = f"[{config.address}]" if ":" in config.address else config.address
-        return f"http://{host}:{server.server_port}/metrics"
+        return f"{'https' if config.certificate else 'http'}://{host}:{server.server_port}/metrics"
 
     def stepped(self, step: int, seconds: float) -> None:
         """One optimizer step was done."""
         self.step.set(step)
         self.step_seconds.observe(seconds)
-        self.tokens.inc(self._tokens_per_step)
+        self.tokens.inc(self._progress.samples_per_step * self._tokens_per_sample)
 
     def logged(self, progress: Progress, learning_rate: float) -> None:
         """The loss was read."""

@@ -121,7 +121,7 @@ def _newest(
 ) -> tuple[Manifest, _Found | None] | None:
     """The newest checkpoint that is whole if all nodes' files are put together, and what this place has of it."""
     for fingerprint in _candidates(peers.gather(list(mine))):
-        found = _look(store, mine.get(fingerprint))
+        found = _look(peers, store, fingerprint, mine.get(fingerprint))
         everyone = peers.gather(found)
         manifest = next(f.manifest for f in everyone if f is not None)
         have = {rank: set(f.good) for rank, f in enumerate(everyone) if f is not None}
@@ -231,13 +231,32 @@ def _candidates(offers: list[list[Fingerprint]]) -> list[Fingerprint]:
     return sorted(ranks, key=lambda fingerprint: (-fingerprint[0], ranks[fingerprint]))
 
 
-def _look(store: CheckpointStore, manifest: Manifest | None) -> _Found | None:
-    """Read this place's files of a checkpoint, and tell the good ones from the others."""
+def _look(peers: Peers, store: CheckpointStore, fingerprint: Fingerprint, manifest: Manifest | None) -> _Found | None:
+    """Read this place's files of a checkpoint, and tell the good ones from the others; what its writer has. Collective.
+
+    All processes of the place read, each its share, since one would hold the others up for minutes. The writer reads
+    what nobody found good: another node may see a shared directory as it was a moment ago.
+    """
+    told = peers.gather(_good_of_share(peers, store, fingerprint))
     if manifest is None:
         return None
-    checked = store.check(manifest)
+    good = {name for rank, names in enumerate(told) if peers.places[rank] == peers.rank for name in names}
+    good &= set(manifest.here)
+    checked = store.check(manifest, [name for name in manifest.here if name not in good])
     reasons = {name: reason for name, reason in checked.items() if reason is not None}
-    return _Found(manifest, frozenset(checked) - frozenset(reasons), reasons)
+    return _Found(manifest, frozenset(manifest.here) - frozenset(reasons), reasons)
+
+
+def _good_of_share(peers: Peers, store: CheckpointStore, fingerprint: Fingerprint) -> list[str]:
+    """The files of this process's share that are as they were written."""
+    try:
+        manifest = store.read(fingerprint[0])
+    except (DamagedCheckpointError, TrainerError):  # the place's writer has said it
+        return []
+    if manifest.fingerprint != fingerprint:
+        return []
+    mine = peers.share({name: manifest.files[name] for name in manifest.here})
+    return [name for name, reason in store.check(manifest, mine).items() if reason is None]
 
 
 def _explain(

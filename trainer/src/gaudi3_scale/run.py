@@ -15,6 +15,7 @@ from gaudi3_scale.throughput.ledger import Ledger
 from gaudi3_scale.watchdog import Watchdog
 
 if TYPE_CHECKING:
+    from gaudi3_scale.batch_schedule import BatchSchedule
     from gaudi3_scale.checkpoint.session import CheckpointSession
     from gaudi3_scale.config import Config
     from gaudi3_scale.metrics import TrainingMetrics
@@ -28,7 +29,7 @@ class Run:
     """One process's view of its job."""
 
     config: Config
-    """What is trained with: a resumed job with another number of processes accumulates otherwise than configured."""
+    """What is trained with: accumulation follows the batch, if that grows or the number of processes has changed."""
     device: Device
     team: Team
     progress: Progress
@@ -38,6 +39,8 @@ class Run:
     ledger: Ledger
     outage: Outage = field(default_factory=Outage)
     watchdog: Watchdog = field(default_factory=Watchdog.off)
+    batches: BatchSchedule = field(init=False)
+    """Samples of every step; set once it is known where the job is."""
     lines: MetricsFile = field(init=False)
     """metrics.jsonl."""
     evaluations: MetricsFile = field(init=False)
@@ -46,6 +49,8 @@ class Run:
     watch: Watch = field(init=False)
     measured: tuple[Reading, Goodput] | None = None
     """Speed and goodput when the loss was read last."""
+    read_seconds: float = 0.0
+    """For which reading the loss last waited for the device."""
     metrics: TrainingMetrics | None = None
     """What Prometheus reads; of a node's first process, if it is wanted."""
 

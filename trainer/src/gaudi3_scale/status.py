@@ -52,6 +52,12 @@ class Progress:
     goodput: dict[str, Any] | None = None
     cost: dict[str, Any] | None = None
     """Money so far; None where no price is given."""
+    anomaly: dict[str, Any] | None = None
+    """The last one since this process was started."""
+    peak_memory_bytes: int | None = None
+    """Of this process's device, once training has ended; None on CPU."""
+    batch: dict[str, Any] | None = None
+    """How micro_batch_size auto was resolved; None where it was given."""
     checkpoint: Path | str | None = None
     checkpoint_step: int | None = None
     checkpoint_error: str | None = None
@@ -125,6 +131,9 @@ class StatusFile:
             "mfu": progress.mfu,
             "goodput": progress.goodput,
             "cost": progress.cost,
+            "anomaly": progress.anomaly,
+            "peak_memory_bytes": progress.peak_memory_bytes,
+            "batch": progress.batch,
             "tokens": progress.tokens,
             "world_size": progress.world_size,
             "device": progress.device,

@@ -28,34 +28,41 @@ def without_plugins() -> Iterator[None]:
             os.environ[AUTOLOAD] = before
 
 
-def import_torch(config: Config) -> None:
-    """Import it for a job, with the plugins unless the job trains on processors.
+def import_torch(device: str, otherwise: str) -> None:
+    """Import it with the plugins, unless it is for processors alone (`device` is cpu).
 
-    Raises ConfigError where a plugin cannot be loaded, and leaves a status.json that says so.
+    Raises ConfigError where a plugin cannot be loaded, whose last words are `otherwise`: what to do without one.
     """
-    if config.device == "cpu":
+    if device == "cpu":
         os.environ.setdefault(AUTOLOAD, "0")
     try:
-        import torch  # noqa: F401
+        import torch  # noqa: F401  (for its effect)
     except RuntimeError as error:
         if "backend extension" not in str(error) or error.__cause__ is None:
             raise
         cause = error.__cause__
         reason = (str(cause).strip() or "no message").splitlines()[0]
-        failure = ConfigError(
+        raise ConfigError(
             f"torch cannot load the plugin of this node's cards ({type(cause).__name__}: {reason}): repair the "
-            "installation of habana-torch-plugin, or set device to cpu to train on the node's processors."
-        )
+            f"installation of habana-torch-plugin, or {otherwise}."
+        ) from None
+
+
+def import_torch_for(config: Config) -> None:
+    """Import it for a job; where that fails, leave a status.json that says so."""
+    try:
+        import_torch(config.device, "set device to cpu to train on the node's processors")
+    except ConfigError as failure:
         if os.environ.get("LOCAL_RANK", "0") == "0":
             _say_failed(config, str(failure))
-        raise failure from None
+        raise
 
 
 def _say_failed(config: Config, error: str) -> None:
     from gaudi3_scale.status import Progress, StatusFile
 
     size = int(os.environ.get("WORLD_SIZE", "1"))
-    samples = config.train.micro_batch_size * config.train.accumulation_steps * size
+    samples = config.train.first_batch(size)
     progress = Progress(config.train.max_steps, size, config.device, config.model.sequence_length, samples)
     with contextlib.suppress(OSError):  # what cannot be written is said on stderr all the same
         config.output_dir.mkdir(parents=True, exist_ok=True)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
     from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
     from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback
+    from gaudi3_scale.callbacks.monitoring_callback import MonitoringCallback
     from gaudi3_scale.callbacks.status_callback import StatusCallback
     from gaudi3_scale.callbacks.throughput_callback import ThroughputCallback
 
-_HOMES = {
-    "GaudiCheckpoint": "gaudi3_scale.callbacks.gaudi_checkpoint",
-    "InterruptionCallback": "gaudi3_scale.callbacks.interruption_callback",
-    "StatusCallback": "gaudi3_scale.callbacks.status_callback",
-    "ThroughputCallback": "gaudi3_scale.callbacks.throughput_callback",
-}
+__all__ = ["GaudiCheckpoint", "InterruptionCallback", "MonitoringCallback", "StatusCallback", "ThroughputCallback"]
 
-__all__ = ["GaudiCheckpoint", "InterruptionCallback", "StatusCallback", "ThroughputCallback"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "GaudiCheckpoint": "callbacks.gaudi_checkpoint",
+        "InterruptionCallback": "callbacks.interruption_callback",
+        "MonitoringCallback": "callbacks.monitoring_callback",
+        "StatusCallback": "callbacks.status_callback",
+        "ThroughputCallback": "callbacks.throughput_callback",
+    },
+)

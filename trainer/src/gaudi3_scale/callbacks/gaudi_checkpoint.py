@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +31,8 @@ from gaudi3_scale.watchdog import Watchdog
 
 TIMEOUT = 300.0
 """Seconds to wait for another rank where no files are involved."""
+TOGETHER = 5.0
+"""Seconds after which ranks that wait for uploads ask each other whether all are done."""
 
 
 class GaudiCheckpoint(Contributor, pl.Callback):
@@ -57,6 +60,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         signing_key_file: str | Path | None = None,
         save_frozen: bool = True,
         every_seconds: float | None = None,
+        upload_timeout: float = 1800,
     ) -> None:
         """As in the section `checkpoint` of `gaudi3-train config`.
 
@@ -80,6 +84,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
             copies=copies,
             target=target,
             endpoint_url=endpoint_url,
+            upload_timeout=upload_timeout,
             job=job or None,
             adopt=adopt,
             signing_key_file=Path(signing_key_file) if signing_key_file is not None else None,
@@ -93,6 +98,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         self._session: CheckpointSession | None = None
         self._last = -1
         self._seen = -1
+        self._asked = False
         self._published: tuple[Any, ...] = (None, None, None, 0)
         self._pace: Pace | None = None
         self.saver: Saver | None = None
@@ -152,21 +158,21 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         self.saver.poll()
         self._publish(trainer)
         step = step_of(trainer)
-        self._state.note(outputs, step if step != self._seen else step + 1)  # or the step is not done yet
-        self._seen = step
+        made, self._seen = step != self._seen, step
+        self._state.note(outputs, step if made else step + 1)  # or the step is not done yet
         last = 0 < trainer.max_steps <= trainer.global_step
-        due = self._pace is not None and self._pace.is_due(step)
-        if step != self._last and (due or last):
+        due = made and self._pace is not None and self._pace.is_due(step)
+        if step != self._last and (due or last or (made and self._asked)):
             self._begin(trainer, step, last)
+        self._asked = self._asked and not made
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """What was begun is finished, uploads too."""
         if self.saver is None:
             return
         assert self._state is not None
-        last = self.at(trainer)
-        last.wait(None)
-        last.close(None)
+        self.at(trainer).wait(None)
+        self._finish_uploads(trainer, together=True)
         if self.saver.last_step != step_of(trainer):
             self._state.require_finite(trainer, pl_module, self.saver.peers)
 
@@ -175,13 +181,35 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         super().on_exception(trainer, pl_module, exception)
         if isinstance(exception, NotFiniteError) and self.saver is not None:
             with contextlib.suppress(TrainerError):
-                self.at(trainer).close(None)
+                self.at(trainer).wait(None)
+                self._finish_uploads(trainer)
+
+    def _finish_uploads(self, trainer: pl.Trainer, together: bool = False) -> None:
+        """A target that hangs must not keep a training from ending.
+
+        All ranks wait `together`: one that went on would give up on the others in its next collective.
+        """
+        assert self.saver is not None
+        seconds = self._settings.upload_timeout
+        until, over, last = time.monotonic() + seconds, False, self.at(trainer)
+        while not over:
+            done = last.close(min(until, time.monotonic() + TOGETHER))
+            over = done or time.monotonic() >= until
+            if together:
+                over = all(self.saver.peers.gather(over))
+        if not done and self.saver.uploader is not None:
+            self.saver.uploader.give_up(seconds)
+            self._publish(trainer)
 
     def save(self, trainer: pl.Trainer) -> None:
         """Save now, and wait until it is durable. Collective."""
         last = self.at(trainer)
         last.save(step_of(trainer), last=True)
         last.wait(None)
+
+    def request(self) -> None:
+        """Save after the step that is being made, too. To be asked for by all ranks in the same step."""
+        self._asked = True
 
     def at(self, trainer: pl.Trainer) -> LastOfFit:
         """What saves the last state of this trainer's fit; see `interruption.last_checkpoint`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import lightning.pytorch as pl
@@ -39,7 +40,9 @@ class LossCallback(pl.Callback):
 
     def _read(self, module: LanguageModule) -> None:
         progress = self._run.progress
+        began = time.perf_counter()
         loss = self._finite.read(module)
+        self._run.read_seconds = time.perf_counter() - began
         self._run.watchdog.seen()
         if loss is not None:
             progress.loss = loss

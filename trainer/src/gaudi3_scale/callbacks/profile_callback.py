@@ -33,6 +33,7 @@ class ProfileCallback(pl.Callback):
         self._device, self._progress, self._say = device, progress, say
         self._profiler: GaudiProfiler | None = None
         self._remembers = False
+        self._seen = progress.step
         if self._settings.memory_steps and not device.keeps_memory_history:
             raise ConfigError(
                 f"profile.memory_steps is {self._settings.memory_steps}, but torch keeps a history of allocations on "
@@ -42,14 +43,16 @@ class ProfileCallback(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """A job that resumed after the first of these steps records from where it is."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._seen = self._progress.step
         self._begin(self._progress.step + 1)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Count the step, if the optimizer made one; it is the end of it."""
-        if (batch_idx + 1) % self._train.accumulation_steps:
+        if self._progress.step == self._seen:
             return
+        self._seen = self._progress.step
         if self._profiler is not None:
             self._profiler.step()
         step = self._progress.step

@@ -12,6 +12,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 
+from gaudi3_scale.callbacks.batch_callback import BatchCallback
 from gaudi3_scale.callbacks.console_callback import ConsoleCallback
 from gaudi3_scale.callbacks.cost_callback import CostCallback
 from gaudi3_scale.callbacks.evaluation_callback import EvaluationCallback
@@ -20,6 +21,7 @@ from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
 from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback
 from gaudi3_scale.callbacks.loss_callback import LossCallback
 from gaudi3_scale.callbacks.metrics_callback import MetricsCallback
+from gaudi3_scale.callbacks.monitoring_callback import MonitoringCallback
 from gaudi3_scale.callbacks.profile_callback import ProfileCallback
 from gaudi3_scale.callbacks.prometheus_callback import PrometheusCallback
 from gaudi3_scale.callbacks.status_callback import StatusCallback
@@ -32,10 +34,12 @@ from gaudi3_scale.job_state import JobState, of_rank
 from gaudi3_scale.run import Run
 
 ORDER: tuple[type[pl.Callback], ...] = (
+    BatchCallback,  # how many micro-batches the steps of this stage have, which all others count by
     WarmUpCallback,  # gradient buckets, then the random state, which settling them has drawn from
     LossCallback,  # counts the step and reads its loss: what is not finite is neither reported nor saved
     ThroughputCallback,  # the speed, after the loss has waited for the device
     CostCallback,  # what the step cost, before it is reported and saved
+    MonitoringCallback,  # what is odd about the step, likewise; a checkpoint it asks for is of this step
     MetricsCallback,  # the line of a step is written before its checkpoint, which a resumed job cuts the file back to
     PrometheusCallback,  # the figures of the same step
     ConsoleCallback,  # the line for readers
@@ -54,10 +58,12 @@ def callbacks_of(run: Run, samples: Samples, about: dict[str, Any], state: dict[
     checkpoint = GaudiCheckpoint.of_session(run.checkpoints, JobState(run, finite, about, state), run.watchdog)
     interruption = InterruptionCallback.of_job(checkpoint, run.interruption)
     return [
+        BatchCallback(run),
         WarmUpCallback(run, of_rank(state, run.rank, run.world_size)),
         LossCallback(run, finite),
         ThroughputCallback.of_job(run),
         *([CostCallback.of_job(run)] if run.config.cost.node_price_per_hour is not None else []),
+        *([MonitoringCallback.of_job(run)] if run.config.monitoring.enabled else []),
         MetricsCallback(run),
         *([PrometheusCallback(run, run.metrics)] if run.metrics is not None else []),
         ConsoleCallback(run),

@@ -29,10 +29,12 @@ class TrackingCallback(pl.Callback):
     def __init__(self, config: Config, progress: Progress, say: Callable[[str], None]) -> None:
         self._config, self._progress, self._say = config, progress, say
         self._queues: list[TrackerQueue] = []
+        self._seen = progress.step
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """The trackers are opened in threads, while training begins: a server may take its time."""
         settings, directory = self._config.tracking, self._config.output_dir
+        self._seen = self._progress.step
         values = parameters(self._config, self._progress)
         for name in settings.trackers:
             try:
@@ -48,7 +50,10 @@ class TrackingCallback(pl.Callback):
     ) -> None:
         """Hand over what was just logged."""
         train, step = self._config.train, self._progress.step
-        if (batch_idx + 1) % train.accumulation_steps or not train.is_log_step(step):
+        if step == self._seen:  # the optimizer has made none
+            return
+        self._seen = step
+        if not train.is_log_step(step):
             return
         values = logged(self._progress, float(cast("LanguageModule", pl_module).learning_rate))
         for queue in self._queues:

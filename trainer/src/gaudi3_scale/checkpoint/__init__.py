@@ -15,11 +15,11 @@ checkpoint in one folder), `target` and `upload` (an object store or a shared di
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gaudi3_scale.checkpoint.manifest import MANIFEST, DamagedCheckpointError, Entry, Manifest
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
+from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
     from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
@@ -36,15 +36,10 @@ __all__ = [
     "Saver",
 ]
 
-
-_HOMES = {
-    "GaudiCheckpoint": "gaudi3_scale.callbacks.gaudi_checkpoint",
-    "Saver": "gaudi3_scale.checkpoint.saver",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """What needs torch or Lightning is imported when it is asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "GaudiCheckpoint": "callbacks.gaudi_checkpoint",
+        "Saver": "checkpoint.saver",
+    },
+)

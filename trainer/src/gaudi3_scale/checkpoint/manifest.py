@@ -22,6 +22,8 @@ OLD_STATE = "state.pt"
 METADATA = ".metadata"
 
 JOB = re.compile(r"[0-9a-f]{16}")
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+"""Of a file: no separators, and nothing that a file system or a terminal takes for something else."""
 Layout = Literal["replicated", "sharded"]
 
 
@@ -138,7 +140,7 @@ class Manifest:
             if signature is not None and not signature.isascii():
                 raise DamagedCheckpointError("its signature is none")
             # A name is joined to a path: it must not lead out of the directory.
-            plain = all(Path(name).name == name and name not in ("..", MANIFEST) for name in files)
+            plain = all(NAME.fullmatch(name) and name not in (".", "..", MANIFEST) for name in files)
             sound = plain and layout in ("replicated", "sharded") and bool(files) and set(here) <= set(files)
             if found != step or not sound:
                 raise DamagedCheckpointError("its manifest describes something else")

@@ -108,6 +108,17 @@ class Peers:
             return [value]
         return all_gather(value, self._group)
 
+    def share(self, files: dict[str, Entry]) -> list[str]:
+        """Which of the files of this place are this process's to read, if all that share it read about as much."""
+        load = {rank: 0 for rank, place in enumerate(self.places) if place == self.place}
+        mine = []
+        for name, entry in sorted(files.items(), key=lambda item: (-item[1].size, item[0])):
+            idle = min(load, key=lambda rank: (load[rank], rank))
+            load[idle] += entry.size
+            if idle == self.rank:
+                mine.append(name)
+        return mine
+
     def copies(self, owners: dict[str, tuple[int, Entry]], copies: int) -> list[Transfer]:
         """The transfers after which each rank's file lies at `copies` places: its own and the next ones."""
         members: dict[int, list[int]] = defaultdict(list)

@@ -232,7 +232,7 @@ class Saver:
             self._proven, self.error = True, None
             self.last_duration = time.perf_counter() - job.began
             self._durations.append(self.last_duration)
-        except BaseException as error:
+        except BaseException as error:  # raised by `_raise`, in the thread that trains
             if self.peers.writer:
                 self.store.abandon(job.building)
             if isinstance(error, TrainerError | RuntimeError):  # RuntimeError: another process is gone, says gloo

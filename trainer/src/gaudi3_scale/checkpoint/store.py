@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,10 +112,10 @@ class CheckpointStore:
             raise DamagedCheckpointError(f"its manifest cannot be read ({type(error).__name__})") from None
         return Manifest.load(text, step, str(path))
 
-    def check(self, manifest: Manifest) -> dict[str, str | None]:
-        """Each file that should be here, read whole: None, or what is wrong with it."""
+    def check(self, manifest: Manifest, names: Iterable[str] | None = None) -> dict[str, str | None]:
+        """Each file that should be here (or of these only), read whole: None, or what is wrong with it."""
         found: dict[str, str | None] = {}
-        for name in manifest.here:
+        for name in manifest.here if names is None else names:
             try:
                 manifest.files[name].check(self.path(manifest.step) / name)
                 found[name] = None

@@ -54,21 +54,21 @@ class Uploader:
         self._patience = patience
         self._job = job
         self._queue: SimpleQueue[tuple[Checkpoint, set[str], ExitStack]] = SimpleQueue()
-        self._pending = 0
+        self._pending: list[int] = []
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
     @property
     def idle(self) -> bool:
         """Is nothing being uploaded?"""
-        return self._pending == 0
+        return not self._pending
 
     def offer(self, checkpoint: Checkpoint, names: Iterable[str]) -> None:
         """Upload these files of a committed checkpoint, which stays on the disk until then."""
         hold = ExitStack()
         hold.enter_context(self._store.held(checkpoint.step))
         with self._changed:
-            self._pending += 1
+            self._pending.append(checkpoint.step)
         self._queue.put((checkpoint, set(names), hold))
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="checkpoint-upload", daemon=True)
@@ -96,7 +96,17 @@ class Uploader:
         """Wait until nothing is being uploaded, or until a `time.monotonic()`; is it so?"""
         with self._changed:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            return self._changed.wait_for(lambda: self._pending == 0, left)
+            return self._changed.wait_for(lambda: not self._pending, left)
+
+    def give_up(self, seconds: float) -> None:
+        """Say what did not reach the target in the time that there was for it."""
+        steps = " and ".join(str(step) for step in self._pending)
+        self.failures += 1
+        self.error = f"step {steps} was not copied within {seconds:g} s"
+        self._say(
+            f"{self.target.url} has not taken all checkpoints within {seconds:g} s (checkpoint.upload_timeout), step "
+            f"{steps} is missing: the nodes' disks have what they keep, and the job ends"
+        )
 
     def _work(self) -> None:
         while True:
@@ -113,7 +123,7 @@ class Uploader:
                         f"({self.error}): it is safe on the nodes' disks, and training goes on"
                     )
             with self._changed:
-                self._pending -= 1
+                self._pending.remove(checkpoint.step)
                 self._changed.notify_all()
 
     def _upload(self, checkpoint: Checkpoint, names: set[str]) -> None:

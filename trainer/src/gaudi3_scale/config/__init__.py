@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from gaudi3_scale.config.checkpoint import CheckpointConfig
 from gaudi3_scale.config.cost import CostConfig
 from gaudi3_scale.config.data import DataConfig
+from gaudi3_scale.config.ddp import DdpConfig
 from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.config.memory import MemoryConfig
 from gaudi3_scale.config.metrics import MetricsConfig
 from gaudi3_scale.config.model import ModelConfig
+from gaudi3_scale.config.monitoring import MonitoringConfig
 from gaudi3_scale.config.profile import ProfileConfig
 from gaudi3_scale.config.section import Section
 from gaudi3_scale.config.tracking import TrackingConfig
@@ -28,10 +30,12 @@ __all__ = [
     "Config",
     "CostConfig",
     "DataConfig",
+    "DdpConfig",
     "InterruptionConfig",
     "MemoryConfig",
     "MetricsConfig",
     "ModelConfig",
+    "MonitoringConfig",
     "ProfileConfig",
     "Section",
     "TrackingConfig",
@@ -54,13 +58,28 @@ class Config(Section):
     model: ModelConfig = Field(default_factory=ModelConfig, description="the model")
     data: DataConfig = Field(default_factory=DataConfig, description="the data")
     train: TrainConfig = Field(default_factory=TrainConfig, description="the training")
+    ddp: DdpConfig = Field(default_factory=DdpConfig, description="gradients, under strategy optimized_ddp")
     memory: MemoryConfig = Field(default_factory=MemoryConfig, description="memory and kernels")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="checkpoints")
     interruption: InterruptionConfig = Field(default_factory=InterruptionConfig, description="leaving in order")
     metrics: MetricsConfig = Field(default_factory=MetricsConfig, description="Prometheus metrics")
+    monitoring: MonitoringConfig = Field(default_factory=MonitoringConfig, description="anomalies")
     tracking: TrackingConfig = Field(default_factory=TrackingConfig, description="experiment trackers")
     profile: ProfileConfig = Field(default_factory=ProfileConfig, description="profiling of a few steps")
     cost: CostConfig = Field(default_factory=CostConfig, description="money")
+
+    @model_validator(mode="after")
+    def _only_optimized_ddp_optimizes(self) -> Config:
+        """None of these is ignored."""
+        if self.ddp.changed and self.train.strategy != "optimized_ddp":
+            raise ValueError(
+                f"ddp.{self.ddp.changed[0]} is for train.strategy optimized_ddp, and that is {self.train.strategy}"
+            )
+        if self.ddp.balance != "none" and self.train.batch_warmup:
+            raise ValueError(
+                "ddp.balance is for steps of one size, and train.batch_warmup has several: set one of them alone"
+            )
+        return self
 
 
 def load(path: Path | None, overrides: Sequence[str] = ()) -> Config:
@@ -139,7 +158,7 @@ def _sentence(error: ValidationError, where: str) -> str:
     if problem["type"] == "extra_forbidden":
         return _unknown(key, where)
     if problem["type"] == "value_error":
-        return f"In {where}, {key}: {problem['ctx']['error']}; change one of them."
+        return f"In {where}{', ' + key if key else ''}: {problem['ctx']['error']}; change one of them."
     if problem["type"] in ("model_type", "dict_type"):
         return f"In {where}, {key or 'the whole'} is {problem['input']!r}: it must be a mapping of keys to values."
     reason = problem["msg"].removeprefix("Input ").removeprefix("Value ")

@@ -32,6 +32,12 @@ class CheckpointConfig(Section):
         description="where committed checkpoints are copied to besides: s3://bucket/prefix, or an absolute directory "
         "that outlives the nodes; null = nowhere",
     )
+    upload_timeout: float = Field(
+        1800,
+        gt=0,
+        description="seconds that a finished training waits for its last checkpoints to reach target; then the job "
+        "ends without them, and says so",
+    )
     endpoint_url: str | None = Field(
         None, description="https://host of an S3-compatible store; null = AWS. Credentials come from boto3's chain only"
     )

@@ -9,7 +9,9 @@ with it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
     from gaudi3_scale.cost.analyzer import CostAnalyzer
@@ -18,18 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "CostAnalyzer", "Inputs"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "CostAnalyzer":
-        from gaudi3_scale.cost.analyzer import CostAnalyzer
-
-        return CostAnalyzer
-    if name == "Comparison":
-        from gaudi3_scale.cost.comparison import Comparison
-
-        return Comparison
-    if name == "Inputs":
-        from gaudi3_scale.cost.inputs import Inputs
-
-        return Inputs
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(
+    __name__,
+    {"Comparison": "cost.comparison", "CostAnalyzer": "cost.analyzer", "Inputs": "cost.inputs"},
+)

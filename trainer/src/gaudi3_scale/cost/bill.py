@@ -133,6 +133,8 @@ def status(spent: Spent, config: CostConfig, tokens: int) -> dict[str, Any]:
         "spent": spent.total,
         "currency": spent.currency,
         "price_per_hour": spent.price_per_hour,
+        "price_source": config.price_source,
+        "price_date": str(config.price_date),
         "per_million_tokens": spent.per_million_tokens(tokens),
         "compute_share": spent.parts[COMPUTE] / spent.total if spent.total else 0.0,
         "parts": spent.parts,

@@ -15,8 +15,9 @@ The names below are imported when they are first used: preparing data does not n
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
     from gaudi3_scale.data.dataset import PackedDataset
@@ -25,21 +26,18 @@ if TYPE_CHECKING:
     from gaudi3_scale.data.samples import RankBatches, Samples
     from gaudi3_scale.data.shards import Corpus, identity
 
-_HOMES = {
-    "Corpus": "shards",
-    "Mixture": "mixture",
-    "PackedDataset": "dataset",
-    "RankBatches": "samples",
-    "Samples": "samples",
-    "collect": "prepare",
-    "collect_all": "prepare",
-    "identity": "shards",
-}
-
 __all__ = ["Corpus", "Mixture", "PackedDataset", "RankBatches", "Samples", "collect", "collect_all", "identity"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "Corpus": "data.shards",
+        "Mixture": "data.mixture",
+        "PackedDataset": "data.dataset",
+        "RankBatches": "data.samples",
+        "Samples": "data.samples",
+        "collect": "data.prepare",
+        "collect_all": "data.prepare",
+        "identity": "data.shards",
+    },
+)

@@ -23,8 +23,8 @@ class PackedDataset(IterableDataset[torch.Tensor]):
     """Micro-batches of packed samples, (batch_size, sequence_length + 1) int64; inputs are [:, :-1], targets [:, 1:].
 
     With data.content chat or prompt they are (batch_size, 2, sequence_length), inputs and labels; with data.documents
-    (batch_size, 3, sequence_length), positions within the document too, which gaudi3_scale.data.batch turns into what a
-    transformers model wants.
+    (batch_size, 3, sequence_length), positions within the document too, which gaudi3_scale.data.sample_batch turns into
+    what a transformers model wants.
 
         data = PackedDataset("corpus.jsonl", "prepared", sequence_length=1024, batch_size=8, tokenizer="tokenizer.json")
         trainer.fit(module, data)                                        # as it is: it knows its position

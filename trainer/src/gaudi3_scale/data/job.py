@@ -86,7 +86,7 @@ def prepare(config: Config, team: Team, console: Console, between: Callable[[], 
     def work() -> None:
         try:
             outcome.append(collect_all(config.data, directory(config), console.say, console.draws))
-        except BaseException as error:
+        except BaseException as error:  # raised by `result`, in the thread that waits
             outcome.append(error)
 
     thread = threading.Thread(target=work, name="prepare", daemon=True)

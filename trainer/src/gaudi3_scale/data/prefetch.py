@@ -28,6 +28,23 @@ class Prefetched(Generic[T]):
         self._items = items
         self._ahead = ahead
         self._prepare = prepare
+        self._made: queue.Queue[T | _End] | None = None
+
+    @property
+    def ahead(self) -> int:
+        """Items that may be made before they are asked for."""
+        return self._ahead
+
+    def resize(self, ahead: int) -> None:
+        """From now on so many, 1 at least, also while items are taken; nothing changes where there is no thread."""
+        if not self._ahead:
+            return
+        self._ahead = max(1, ahead)
+        made = self._made
+        if made is not None:
+            with made.mutex:
+                made.maxsize = self._ahead
+                made.not_full.notify_all()
 
     def __iter__(self) -> Iterator[T]:
         if not self._ahead:
@@ -35,6 +52,7 @@ class Prefetched(Generic[T]):
                 yield item if self._prepare is None else self._prepare(item)
             return
         made: queue.Queue[T | _End] = queue.Queue(self._ahead)
+        self._made = made
         stop = threading.Event()
         thread = threading.Thread(target=self._make, args=(made, stop), name="prefetch", daemon=True)
         thread.start()
@@ -60,5 +78,5 @@ class Prefetched(Generic[T]):
                 if stop.is_set():
                     return
             made.put(_End())
-        except BaseException as error:
+        except BaseException as error:  # raised in the thread that takes the items
             made.put(_End(error))

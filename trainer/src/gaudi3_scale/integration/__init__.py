@@ -1,4 +1,4 @@
-"""What Lightning needs to know of Gaudi: accelerator `hpu`; strategies habana_ddp, habana_fsdp and gaudi_single.
+"""What Lightning needs to know of Gaudi: an accelerator and four strategies.
 
 Importing this package, which all names of `gaudi3_scale` for a Trainer do, registers them with Lightning.
 """
@@ -6,3 +6,4 @@ Importing this package, which all names of `gaudi3_scale` for a Trainer do, regi
 from gaudi3_scale.integration.twins import register
 
 register()
+import gaudi3_scale.ddp.strategy  # noqa: E402, F401 (offers optimized_ddp, once the rest is registered)

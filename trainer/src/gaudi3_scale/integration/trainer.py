@@ -18,7 +18,7 @@ from gaudi3_scale.integration.twins import check_module
 from gaudi3_scale.lean import quicken
 from gaudi3_scale.precision import PRECISIONS, refusal
 
-STRATEGIES = ("gaudi_single", "habana_ddp", "habana_fsdp")
+STRATEGIES = ("gaudi_single", "habana_ddp", "habana_fsdp", "optimized_ddp")
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +28,8 @@ class GaudiTrainer(pl.Trainer):
 
     Args:
         accelerator: auto, hpu (also: gaudi), cuda, cpu, or a GaudiAccelerator.
-        strategy: auto (gaudi_single for one process, else habana_ddp), gaudi_single, habana_ddp, habana_fsdp, or one
-            of these strategies as an object.
+        strategy: auto (gaudi_single for one process, else habana_ddp), gaudi_single, habana_ddp, habana_fsdp,
+            optimized_ddp, or one of these strategies as an object.
         devices: processes on this node, one per device; auto = what torchrun started, else all that there are (1 on
             CPU).
         num_nodes: nodes.

@@ -18,6 +18,8 @@ TWIN = "pytorch_lightning"
 NAMES = ("hpu", "gaudi")
 """Of the accelerator; Lightning 2.6 has none of either."""
 _adopted: list[str] = []
+OFFERED: list[Any] = []
+"""Mixins over DDPStrategy that `offer` was given."""
 
 
 def register() -> None:
@@ -69,13 +71,32 @@ def adopt() -> None:
         accelerators.AcceleratorRegistry.register(name, GaudiAccelerator, description="Intel Gaudi", override=True)
     bases: dict[Any, Any] = {
         HabanaDDP: strategies.DDPStrategy,
+        **dict.fromkeys(OFFERED, strategies.DDPStrategy),
         HabanaFSDP: strategies.ModelParallelStrategy,
         GaudiSingle: strategies.SingleDeviceStrategy,
     }
     for ours, theirs in bases.items():
-        made: Any = type(f"{ours.__name__}Strategy", (ours, theirs), {"__doc__": ours.__doc__})
-        strategies.StrategyRegistry.register(ours.strategy_name, made, description=ours.__doc__ or "", override=True)
+        _register_twin(strategies, ours, theirs)
     _choose(TWIN)
+
+
+def offer(strategy: Any, ours: Any) -> None:
+    """Make a strategy over DDPStrategy known to both, by the mixin that it has in common with its twin.
+
+    For one that is defined elsewhere, in a module that is imported by `gaudi3_scale.integration`, or imports it.
+    """
+    from lightning.pytorch.strategies import StrategyRegistry
+
+    StrategyRegistry.register(strategy.strategy_name, strategy, description=ours.__doc__ or "", override=True)
+    OFFERED.append(ours)
+    if TWIN in _adopted:
+        strategies = importlib.import_module(f"{TWIN}.strategies")
+        _register_twin(strategies, ours, strategies.DDPStrategy)
+
+
+def _register_twin(strategies: Any, ours: Any, theirs: Any) -> None:
+    made: Any = type(f"{ours.__name__}Strategy", (ours, theirs), {"__doc__": ours.__doc__})
+    strategies.StrategyRegistry.register(ours.strategy_name, made, description=ours.__doc__ or "", override=True)
 
 
 def check_module(module: Any) -> None:

@@ -13,11 +13,11 @@ Nothing here imports torch before it is needed: notices are heard from the proce
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gaudi3_scale.interruption.notice import Notice
 from gaudi3_scale.interruption.notices import EXIT_CODE, Interrupted, Notices
+from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
     from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback
@@ -25,15 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["EXIT_CODE", "Agreement", "Interrupted", "InterruptionCallback", "Notice", "Notices"]
 
-
-_HOMES = {
-    "Agreement": "gaudi3_scale.interruption.agreement",
-    "InterruptionCallback": "gaudi3_scale.callbacks.interruption_callback",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """What needs torch or Lightning is imported when it is asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "Agreement": "interruption.agreement",
+        "InterruptionCallback": "callbacks.interruption_callback",
+    },
+)

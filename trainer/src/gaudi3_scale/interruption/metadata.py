@@ -32,6 +32,8 @@ GCP_PREEMPTED = 30.0
 """Seconds between a preemption and the forced stop, at best."""
 GCP_MAINTENANCE = 60.0
 """Seconds between the change of `maintenance-event` and the maintenance."""
+CLOCKS_APART = 2.0
+"""Seconds from which on a node's clock counts as wrong."""
 AZURE_FATAL = ("Preempt", "Terminate", "Reboot", "Redeploy")
 """Events that end the machine or its memory; a Freeze does neither."""
 
@@ -68,23 +70,23 @@ class Aws(Metadata):
         """The spot action, else (if it counts) the rebalance recommendation; 404 means neither."""
         action = self._get("/latest/meta-data/spot/instance-action")
         if action is not None:
-            said = _object(action)
-            deadline = datetime.fromisoformat(str(said["time"])).timestamp()
+            said = _object(action[0])
+            deadline = _by_own_clock(datetime.fromisoformat(str(said["time"])).timestamp(), action[1])
             return Notice("aws", f"AWS will {said['action']} this spot instance at {said['time']}", deadline)
         if self._config.rebalance:
             advice = self._get("/latest/meta-data/events/recommendations/rebalance")
             if advice is not None:
                 return Notice(
-                    "aws", f"AWS recommends since {_object(advice)['noticeTime']} to leave this spot instance"
+                    "aws", f"AWS recommends since {_object(advice[0])['noticeTime']} to leave this spot instance"
                 )
         return None
 
-    def _get(self, path: str) -> str | None:
+    def _get(self, path: str) -> tuple[str, Mapping[str, str]] | None:
         for attempt in (1, 2):
             if attempt == 2 or time.monotonic() >= self._token_until:
                 self._fetch_token()
             try:
-                return _ask(self._root + path, {"X-aws-ec2-metadata-token": self._token})[0]
+                return _ask(self._root + path, {"X-aws-ec2-metadata-token": self._token})
             except urllib.error.HTTPError as error:
                 if error.code == 404:
                     return None
@@ -146,9 +148,9 @@ class Azure(Metadata):
         if not self._machine:
             query = "instance/compute/name?api-version=2021-02-01&format=text"
             self._machine = _ask(self._root + query, {"Metadata": "true"})[0]
-        answer, _ = _ask(self._root + "scheduledevents?api-version=2020-07-01", {"Metadata": "true"})
+        answer, headers = _ask(self._root + "scheduledevents?api-version=2020-07-01", {"Metadata": "true"})
         notices = [
-            Notice("azure", f"Azure announces {event['EventType']} of {self._machine}", _not_before(event))
+            Notice("azure", f"Azure announces {event['EventType']} of {self._machine}", _not_before(event, headers))
             for event in _object(answer).get("Events", ())
             if event["EventType"] in AZURE_FATAL and self._machine in event.get("Resources", ())
         ]
@@ -204,7 +206,17 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-def _not_before(event: Mapping[str, Any]) -> float | None:
+def _by_own_clock(announced: float, headers: Mapping[str, str]) -> float:
+    """A time that a service announced, as this node's clock will show it; both in seconds since 1970.
+
+    The Date of the answer tells how far the clocks are apart. It has whole seconds: less than two are no difference.
+    """
+    date = headers.get("Date")
+    apart = time.time() - parsedate_to_datetime(date).timestamp() if date else 0.0
+    return announced + apart if abs(apart) >= CLOCKS_APART else announced
+
+
+def _not_before(event: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
     """When an event may begin; empty once it has, and nobody says how long it takes."""
     text = str(event.get("NotBefore") or "")
-    return parsedate_to_datetime(text).timestamp() if text else None
+    return _by_own_clock(parsedate_to_datetime(text).timestamp(), headers) if text else None

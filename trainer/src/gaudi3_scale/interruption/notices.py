@@ -26,6 +26,9 @@ MARGIN = 3.0
 """Seconds before the sender's own patience ends in which the process is gone by itself."""
 TICK = 0.5
 
+PATIENCE = 0.2
+"""Seconds from the making of a file to its words."""
+
 
 class Interrupted(TrainerError):
     """The job left because it was asked to; started again, it goes on."""
@@ -46,7 +49,7 @@ class Notices:
         self._say = say or _to_stderr
         self._lock = threading.Lock()
         self._first_signal = 0.0
-        self._began = time.time()
+        self._touched_before = _touched(config.file)
         # Under torchrun the launcher's end is a notice too: nobody would restart or stop what it leaves behind.
         self._launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
         self._last_file_look = 0.0
@@ -116,13 +119,29 @@ class Notices:
     def _look_at(self, path: Path) -> None:
         """One that was there before the process began is what an earlier job was told."""
         try:
-            if path.stat().st_mtime < self._began:
+            if _touched(path) in (None, self._touched_before):
                 return
-            with path.open(encoding="utf-8", errors="replace") as file:
-                words = file.readline(200).strip()
+            words = _first_line(path)
+            if not words:
+                # A shell makes the file before it writes the words.
+                time.sleep(PATIENCE)
+                words = _first_line(path)
         except OSError:
             return
         self.tell(Notice("file", f"{path} was touched" + (f" ({words})" if words else ""), time.time() + self.grace()))
+
+
+def _first_line(path: Path) -> str:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.readline(200).strip()
+
+
+def _touched(path: Path | None) -> int | None:
+    """When a file was changed, to be compared with itself only: clocks differ, and are set. None if there is none."""
+    try:
+        return path.stat().st_mtime_ns if path is not None else None
+    except OSError:
+        return None
 
 
 def _to_stderr(text: str) -> None:

@@ -43,12 +43,30 @@ def apply(model: nn.Module, loss: Loss, config: Config, device: Device) -> dict[
         done["fused_rope"] = use_fused_rotary(model, device.type)
     if (experts := _experts(model, device.type)) is not None:
         done["experts"] = experts
-    if wanted.activation_checkpointing == "budget":
-        done["activation_checkpointing"] = _by_budget(model, loss, config, device)
-    elif wanted.activation_checkpointing != "none":
-        count = len(checkpoint_all(model, wanted.activation_checkpointing))
-        done["activation_checkpointing"] = f"{wanted.activation_checkpointing} on {count} blocks"
+    if (recomputed := apply_recomputation(model, loss, config, device)) is not None:
+        done["activation_checkpointing"] = recomputed
     return done
+
+
+def apply_recomputation(
+    model: nn.Module, loss: Loss, config: Config, device: Device | None, gradient_buckets: bool | None = None
+) -> str | None:
+    """Set the level of each block; one sentence on it, or None where nothing is recomputed.
+
+    Args:
+        model: changed in place.
+        loss: as for `apply`.
+        config: of the job.
+        device: where it will train, whose memory is the budget where none is given; None = it is not here.
+        gradient_buckets: as for `predict_step`; None = as the process group that there is.
+    """
+    wanted = config.memory.activation_checkpointing
+    if wanted == "none":
+        return None
+    if wanted == "budget":
+        buckets = dist.is_initialized() and dist.get_world_size() > 1
+        return _by_budget(model, loss, config, device, buckets if gradient_buckets is None else gradient_buckets)
+    return f"{wanted} on {len(checkpoint_all(model, wanted))} blocks"
 
 
 def _experts(model: nn.Module, device_type: str) -> str | None:
@@ -61,18 +79,19 @@ def _experts(model: nn.Module, device_type: str) -> str | None:
     return f"one after the other, as {why}"
 
 
-def _by_budget(model: nn.Module, loss: Loss, config: Config, device: Device) -> str:
+def _by_budget(model: nn.Module, loss: Loss, config: Config, device: Device | None, buckets: bool) -> str:
     train, wanted = config.train, config.memory
     if getattr(train, "strategy", "auto") == "habana_fsdp":
         raise ConfigError(
             "memory.activation_checkpointing is budget, which predicts a step of an unsharded model, and "
             "train.strategy is habana_fsdp: set the former to full or selective, or the latter to habana_ddp."
         )
-    budget = int(wanted.budget_gib * GIB) or device.memory_limit()
+    budget = int(wanted.budget_gib * GIB) or (device.memory_limit() if device is not None else None)
     if budget is None:
+        where = f"device {device.type}" if device is not None else "the device"
         raise ConfigError(
-            f"memory.activation_checkpointing is budget, and device {device.type} has no memory of its own to take as "
-            "the budget: set memory.budget_gib."
+            f"memory.activation_checkpointing is budget, and {where} has no memory of its own to take as the budget: "
+            "set memory.budget_gib."
         )
     plan = plan_recompute(
         model,
@@ -84,7 +103,7 @@ def _by_budget(model: nn.Module, loss: Loss, config: Config, device: Device) -> 
         selective=wanted.selective,
         precision=_precision(train.precision),
         accumulation=train.accumulation_steps,
-        gradient_buckets=dist.is_initialized() and dist.get_world_size() > 1,
+        gradient_buckets=buckets,
     )
     plan.apply(model)
     return str(plan)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.kernels import fused_attention
+from gaudi3_scale.kernels import Kernel, fused_attention
 
 Attention = Literal["auto", "sdpa", "eager", "flash"]
 ATTENTIONS: tuple[Attention, ...] = ("auto", "sdpa", "eager", "flash")
@@ -18,10 +18,11 @@ _KERNELS: dict[str, Callable[..., Any]] = {}
 """By type of device."""
 
 
-def use_attention(model: nn.Module, wanted: Attention, device_type: str) -> str:
+def use_attention(model: nn.Module, wanted: Attention, device_type: str, kernel: Kernel | None = None) -> str:
     """Set the attention of every transformers model in `model`; one sentence on what that does.
 
     `flash` is the device's fused kernel, `auto` that kernel where the device has one of its own, else as built.
+    `kernel` stands for the device's where a step of another device is predicted.
     """
     if wanted not in ATTENTIONS:
         raise ConfigError(f"attention is {wanted!r}: give one of {', '.join(ATTENTIONS)}.")
@@ -29,7 +30,7 @@ def use_attention(model: nn.Module, wanted: Attention, device_type: str) -> str:
     if not models:
         return f"{type(model).__name__} is no transformers model, so its attention stays as it is written"
     before = {str(each.config._attn_implementation) for each in models}
-    kernel = fused_attention(device_type)
+    kernel = kernel or fused_attention(device_type)
     if wanted == "auto":
         wanted = "flash" if kernel.own else "auto"
     if wanted == "auto":

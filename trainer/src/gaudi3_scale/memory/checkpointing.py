@@ -12,10 +12,11 @@ from typing import Any, Literal
 
 import torch
 from torch import nn
-from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.internals import GROUPED_PRODUCT
+from gaudi3_scale.models.again import checkpoint
 from gaudi3_scale.models.blocks import repeated_blocks
 
 Level = Literal["none", "selective", "full"]

@@ -15,9 +15,9 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from gaudi3_scale.data.masking import IGNORED
+from gaudi3_scale.models.again import checkpoint
 
 log = logging.getLogger(__name__)
 

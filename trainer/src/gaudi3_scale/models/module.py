@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,8 +24,13 @@ from gaudi3_scale.optimizer import build_optimizer, learning_rate_scale
 class LanguageModule(pl.LightningModule):
     """The training step. The loss is summed on the device; whoever logs reads it every few steps."""
 
-    def __init__(self, config: Config, device: Device, weights: bool = True) -> None:
-        """Build the model; without `weights` a folder's are not read, as a checkpoint's come instead."""
+    def __init__(
+        self, config: Config, device: Device, weights: bool = True, rate: Callable[[int], float] | None = None
+    ) -> None:
+        """Build the model; without `weights` a folder's are not read, as a checkpoint's come instead.
+
+        `rate` is the share of the learning rate by optimizer step; without it, that of a batch that never changes.
+        """
         super().__init__()
         self._weights: Any = None
         if config.model.deferred:
@@ -39,6 +45,7 @@ class LanguageModule(pl.LightningModule):
         if backend is not None:
             compile_blocks(self.model, config.train.compile_backend or backend)
         self._config = config.train
+        self._rate = rate or partial(learning_rate_scale, config=config.train)
         self._gaudi_device = device
         self.loss_sum = torch.zeros((), device=device.torch_device())
         self.loss_count = 0
@@ -111,5 +118,5 @@ class LanguageModule(pl.LightningModule):
     def configure_optimizers(self) -> Any:
         """Optimizer and schedule."""
         optimizer = build_optimizer(self.model, self._config)
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate_scale(step, self._config))
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self._rate(step))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from gaudi3_scale.config import ModelConfig
-from gaudi3_scale.data.batch import document_arguments
 from gaudi3_scale.data.masking import IGNORED
+from gaudi3_scale.data.sample_batch import document_arguments
 from gaudi3_scale.models.build import architecture, is_masked
 from gaudi3_scale.models.chunked import chunks_for, mean_loss
 from gaudi3_scale.models.one_sequence import one_sequence_per_row

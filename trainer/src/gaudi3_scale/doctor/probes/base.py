@@ -45,7 +45,7 @@ def tried(lines: Lines, name: str, function: Callable[[], Any]) -> Any:
     started = time.monotonic()
     try:
         found = function()
-    except BaseException as error:
+    except BaseException as error:  # a driver that nobody has tried; the next probe still has to run
         if isinstance(error, KeyboardInterrupt):
             raise
         trace = traceback.format_exception(type(error), error, error.__traceback__)
@@ -210,12 +210,12 @@ def attempt(function: Callable[[], Any]) -> Any:
     """A value, or in its place the words of what went wrong."""
     try:
         return function()
-    except Exception as error:
+    except Exception as error:  # whatever a machine that nobody has seen makes of it
         return {"error": f"{type(error).__name__}: {error}"[:600]}
 
 
 def _said(function: Callable[[], Any]) -> Any:
     try:
         return function()
-    except Exception:
+    except Exception:  # as above
         return None

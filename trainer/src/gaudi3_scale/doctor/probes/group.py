@@ -91,7 +91,7 @@ def _without_peer(card: Card, leave: Any) -> dict[str, Any]:
         dist.all_reduce(values)
         card.wait()
         said = f"no error, sum {float(values[0].cpu()):g}"
-    except Exception as error:
+    except Exception as error:  # what a collective without its peer says is what this probe is for
         said = f"{type(error).__name__}: {error}"
     return {"said": said[:3000], "after_seconds": round(time.monotonic() - started, 2)}
 

@@ -39,6 +39,6 @@ def acquire(started: dict[str, Any]) -> dict[str, Any]:
     try:
         value = float((torch.ones(8, device="hpu") + 1).sum().cpu())
         said = "" if value == 16.0 else f"a sum of 16 was {value:g}"
-    except Exception as error:
+    except Exception as error:  # what a card says that is held is what this probe is for
         said = f"{type(error).__name__}: {error}"[:1500]
     return {"began": round(began, 3), "ended": round(time.time() - killed, 3), "failure": said, **which_card()}

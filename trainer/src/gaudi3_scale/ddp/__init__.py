@@ -1,0 +1,1 @@
+"""Data parallelism that measures its link: what `gaudi3_scale.distributed.OptimizedDDP` is made of."""

@@ -1,0 +1,75 @@
+"""The GaudiTrainer of a job, as it is configured."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from datetime import timedelta
+from typing import Any
+
+import lightning.pytorch as pl
+from lightning.fabric.plugins.environments import TorchElasticEnvironment
+
+from gaudi3_scale.ddp.configured import optimized_ddp
+from gaudi3_scale.integration import strategies
+from gaudi3_scale.integration.accelerator import GaudiAccelerator
+from gaudi3_scale.integration.trainer import GaudiTrainer
+from gaudi3_scale.precision import build_precision
+from gaudi3_scale.run import Run
+
+
+def build_trainer(run: Run, callbacks: list[pl.Callback]) -> pl.Trainer:
+    """A trainer that makes the steps that are left and nothing besides: what else happens is in the callbacks."""
+    settings, topology = run.config.train, run.team.topology
+    return GaudiTrainer(
+        accelerator=GaudiAccelerator(run.device.type),
+        strategy=_strategy(run),
+        devices=topology.local_world_size,
+        num_nodes=topology.nodes,
+        plugins=[
+            build_precision(settings.precision, run.device),
+            *([TorchElasticEnvironment()] if topology.world_size > 1 else []),
+        ],
+        steps_before=run.progress.step,
+        quick=True,
+        callbacks=callbacks,
+        max_epochs=-1,
+        max_steps=settings.max_steps - run.progress.step,
+        accumulate_grad_batches=settings.accumulation_steps,
+        gradient_clip_val=settings.gradient_clip or None,
+        default_root_dir=run.config.output_dir,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        limit_val_batches=0,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+    )
+
+
+def _strategy(run: Run) -> Any:
+    if run.world_size == 1:
+        return strategies.GaudiSingleStrategy()
+    group: dict[str, Any] = {
+        "process_group_backend": run.device.backend,
+        "timeout": timedelta(seconds=run.config.train.collective_timeout),
+    }
+    if run.config.train.strategy == "habana_fsdp":
+        settings = run.config.train
+        return strategies.HabanaFSDPStrategy(
+            **group,
+            replicas=settings.replicas,
+            reshard_after_forward=settings.reshard_after_forward,
+            reduce_each_micro_batch=settings.reduce_each_micro_batch,
+        )
+    group |= {"broadcast_buffers": False, "gradient_as_bucket_view": True}  # buffers are constants
+    if run.config.train.strategy == "optimized_ddp":
+        return optimized_ddp(run, **group)
+    return strategies.HabanaDDPStrategy(**group)
+
+
+def quiet() -> None:
+    """Lightning's advice is for people who set its trainer up themselves."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning")

@@ -1,0 +1,136 @@
+"""Plans: what follows from a few predictions is what a prediction says, and what is written is taken by `fit`."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gaudi3_scale.cli import app
+from gaudi3_scale.config import load
+from gaudi3_scale.cost.inputs import Inputs
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.planning import layers, predict_peak
+from gaudi3_scale.planning.accelerators import accelerator
+from gaudi3_scale.planning.estimate import Planner
+from gaudi3_scale.planning.options import Need, Option
+from gaudi3_scale.planning.peak import _sections, largest
+from gaudi3_scale.planning.speed import with_mfu, with_result
+
+TINY = ("model.hidden_size=64", "model.heads=4", "model.intermediate_size=128", "model.sequence_length=64")
+WIDE = ("model.hidden_size=512", "model.kv_heads=4", "model.intermediate_size=512", "model.vocab_size=512")
+
+
+def test_many_blocks_follow_from_few_to_the_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    seven = load(None, [*TINY, "model.layers=7", "train.strategy=habana_fsdp"])
+    few = predict_peak(seven, 4, world_size=4)
+    monkeypatch.setattr(layers, "WHOLE", 7)
+    _sections.cache_clear()
+    assert predict_peak(seven, 4, world_size=4) == few
+
+
+def test_every_batch_and_number_of_devices_follows_from_three_predictions() -> None:
+    option = Option("FSDP", "none", "bf16-mixed")
+    two = load(None, [*WIDE, "model.layers=2", "model.sequence_length=512"])
+    found = Need(two, option, "hpu")
+    exact = predict_peak(option.config(two, 64, 8), 3, world_size=64).bytes
+    assert found.bytes(3, 64) == pytest.approx(exact, rel=0.01)
+
+
+def test_the_largest_batch_is_found_on_any_convex_curve_in_few_looks() -> None:
+    looks: list[int] = []
+    for floor, rest in ((1000, 0), (40, 7), (990, 13)):
+
+        def curve(batch: int, floor: int = floor, rest: int = rest) -> int:
+            looks.append(batch)
+            return max(floor, rest + 9 * batch, 17 * batch - 900)
+
+        for limit in (39, 40, 500, 999, 1000, 2000, 100_000):
+            truth = max((batch for batch in range(1, 7000) if curve(batch) <= limit), default=0)
+            looks.clear()
+            assert largest(curve, limit) == truth
+            assert len(looks) <= 24
+    assert largest(lambda batch: 5, 10, most=100) == 100
+
+
+PRICES: dict[str, Any] = {"offers": {}}
+for _name, _price in (("gaudi3", 80), ("h100", 60)):
+    PRICES["offers"][_name] = {
+        "node_price_per_hour": {"value": _price, "source": "an example", "date": "2026-11-23"},
+        "mfu": {"value": [0.3, 0.4], "source": "an example", "date": "2026-11-23"},
+    }
+
+
+def test_a_row_says_why_nothing_fits() -> None:
+    job = load(None, ["model.name=llama-3.1-70b", "train.precision=bf16-mixed", "model.lora.rank=0"])
+    planner = Planner(job, Inputs.model_validate(PRICES), 1e12)
+    row = planner.row(accelerator("h100"), 8, "bf16-mixed")
+    assert not row.fits and row.why == "needs 141.1 GB at least, and 72.0 of 80 GB may be used"
+    assert not planner._needs  # weights, gradients and moments alone are too many: nothing had to be predicted
+
+
+def test_the_command_writes_a_configuration_that_fit_takes(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yml"
+    prices.write_text(json.dumps(PRICES))
+    arguments = ["plan", *TINY, "model.layers=2", "train.precision=bf16-mixed", "--devices=8,16", f"--inputs={prices}"]
+    arguments += [
+        "--platform=gaudi3",
+        "--platform=h100",
+        "--tokens=1B",
+        "--margin=0.999",
+        f"--json={tmp_path / 'plan.json'}",
+    ]
+    done = CliRunner().invoke(app, [*arguments, f"--write={tmp_path / 'job.yml'}", f"--html={tmp_path / 'plan.html'}"])
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "plan.json").read_text())
+    assert [(row["platform"], row["devices"], row["fits"]) for row in found["rows"]] == [
+        ("gaudi3", 8, True), ("gaudi3", 16, True), ("h100", 8, True), ("h100", 16, True),
+    ]  # fmt: skip
+    best = found["recommended"]
+    assert (best["platform"], best["option"]["strategy"], best["option"]["recompute"]) == ("gaudi3", "DDP", "none")
+    assert best["needed_bytes"] == found["peak"]["bytes"] <= 128e6
+    written = load(tmp_path / "job.yml")
+    assert written.train.micro_batch_size == best["micro_batch"] > 100
+    assert predict_peak(written, best["micro_batch"] + 1, world_size=best["devices"]).bytes > 128e6
+    assert "recommended" in done.output.lower() and "an example" in done.output
+    page = (tmp_path / "plan.html").read_text()
+    assert re.findall(r'<img alt="(.*?)" src="data:image/png;base64,iVBORw0KGgo', page) == [
+        "Memory of a device at the peak, by what it is for", "Largest batch of a device, by kind and number of devices",
+    ]  # fmt: skip
+    assert page.partition("</table>")[0].count("<tr>") == 1 + len(found["rows"]) and "an example" in page
+
+
+def test_the_examples_hold() -> None:
+    ran = doctest.testmod(importlib.import_module("gaudi3_scale.planning.peak"))
+    assert (ran.failed, ran.attempted) == (0, 5)
+
+
+def test_throughput_is_stated_and_never_that_of_a_simulator(tmp_path: Path) -> None:
+    job = load(None, ["model.name=llama-3.1-8b", "model.sequence_length=4096", "train.precision=bf16-mixed"])
+    stated = with_mfu(Inputs(), "0.3,0.4", ["gaudi3"]).offer("gaudi3").mfu
+    assert stated is not None and stated.value == (0.3, 0.4) and "no measurement" in stated.source
+    for wrong in ("0", "40", "a", "0.4,0.3"):
+        with pytest.raises(ConfigError, match="--mfu is"):
+            with_mfu(Inputs(), wrong, ["gaudi3"])
+    case = {"shape": "llama-3.1-8b", "size": 4096, "batch_size": 2, "precision": "bf16-mixed", "config": {}}
+    rounds = [{"seconds": [2.0, 2.0, 2.5]}, {"seconds": [1.6]}]
+    row = {"case": case, "outcome": "measured", "units_per_step": 8192, "rounds": rounds}
+    result = {
+        "environment": {"hardware_name": "GAUDI3", "simulated": False},
+        "rows": [row],
+        "began": "2026-11-20T10:00",
+    }
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(result))
+    rate = with_result(Inputs(), path, job).offer("gaudi3").tokens_per_second_per_device
+    assert rate is not None and rate.value == (4096, 5120) and rate.date.isoformat() == "2026-11-20"
+    result["environment"] = {"hardware_name": None, "simulated": True}
+    path.write_text(json.dumps(result))
+    with pytest.raises(ConfigError, match="was measured on the simulated hpu"):
+        with_result(Inputs(), path, job)
