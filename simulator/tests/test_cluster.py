@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from gaudi3_simulator import SimulatorError, cli, cluster, network
-from gaudi3_simulator.home import Cluster, Node
+from gaudi3_simulator.home import Cluster, Node, read_cluster
 from gaudi3_simulator.image import hpu, image_name, mounts_below, requirements_file
+from gaudi3_simulator.podman import Podman
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +30,25 @@ def test_growing_keeps_the_nodes_that_are_there() -> None:
     assert three.nodes[1] == Node("gaudi-2", "10.89.80.12", 8)
     assert three.nodes[2] == Node("gaudi-3", "10.89.80.13", 4)
     assert len(cluster._wanted(three, 1, 8, monitor=True).nodes) == 3
+
+
+def test_leases_of_a_killed_cluster_do_not_matter() -> None:
+    """They are kept by the network's name, outside the folder of the clusters: no two networks have the same one."""
+    made: list[str] = []
+
+    class Recorder:
+        def ok(self, *arguments: str) -> bool:
+            return arguments[-1] in made
+
+        def run(self, *arguments: str) -> None:
+            made.append(arguments[-1])
+
+    killed, again = Cluster("c", "10.89.80.0/24"), Cluster("c", "10.89.80.0/24")
+    for each in (killed, killed, again):
+        cluster.ensure_network(cast(Podman, Recorder()), each)
+    assert made == [killed.network, again.network]
+    assert killed.network != again.network
+    assert read_cluster(again.folder / "cluster.json").network == again.network
 
 
 def test_each_cluster_has_a_network_of_its_own() -> None:
@@ -54,6 +75,19 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster.os, "geteuid", lambda: 0)
     with pytest.raises(SimulatorError, match=r"^Simulated nodes need podman mmdebstrap: apt-get install"):
         cluster.preflight()
+
+
+def test_what_podman_notes_of_an_earlier_boot_is_forgotten(tmp_path: Path) -> None:
+    Podman()
+    notes = [tmp_path / "podman" / name / "alive" for name in ("run", "tmp", "storage")]
+    for note in notes:
+        note.parent.mkdir()
+        note.touch()
+    Podman()
+    assert all(note.exists() for note in notes), "the machine did not boot"
+    (tmp_path / "podman/boot").write_text("an earlier one\n")
+    Podman()
+    assert [note.exists() for note in notes] == [False, False, True]
 
 
 def test_root_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +118,7 @@ def test_only_the_image_with_torch_follows_what_torch_and_its_device_are_made_of
     assert image_name(torch=True) == before[0] != bare
     other = tmp_path / "trainer.txt"
     other.write_text(requirements_file().read_text() + "one-more==1.0\n")
-    monkeypatch.setattr("gaudi3_simulator.image.requirements_file", lambda: other)
+    monkeypatch.setattr("gaudi3_simulator.image.requirements_files", lambda: [other, requirements_file("torch")])
     before.append(image_name(torch=True))
     names = {path.name for path in hpu.source_files()}
     assert {"setup.py", "pyproject.toml", "allocator.cpp", "allocator.h", "load.py"} <= names

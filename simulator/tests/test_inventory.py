@@ -23,6 +23,8 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def test_record_survives_a_round_trip(cluster: Cluster) -> None:
+    cluster.network = "gaudi3-rehearsal-1f2e3d4c"
+    cluster.save()
     assert load_cluster("rehearsal") == cluster
     assert clusters() == [cluster]
     assert load_cluster("other") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from gaudi3_simulator import cli, cluster, shelves
 from gaudi3_simulator.home import home
+from gaudi3_simulator.image import pins, requirements_file
 from gaudi3_simulator.vendor import FAULTS, NOT_IN_MATRIX, RELEASES, container_image, pytorch
 
 Built = list[tuple[Any, ...]]
@@ -84,7 +86,7 @@ def downloads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(shelves, "wheel_arguments", lambda system: ["--python-version", system.python])
+    monkeypatch.setattr(pins, "torch_index_arguments", lambda: ["--index-url", "https://torch.example/cpu"])
     monkeypatch.setattr(shelves, "ensure_device", lambda say: Path("device.whl"))
     monkeypatch.setattr(shelves, "_compile", lambda folder, say: None)
     return commands
@@ -111,10 +113,14 @@ def test_pytorch_is_built_of_the_pinned_torch_when_asked_for(
     shelves.arrange(releases, None, ("pytorch",), lambda _: None)
     # Not the three default releases: a tarball has 200 MB.
     assert asked == [(home() / "vendor", releases or ("1.23.0-695",), "3.11", Path("device.whl"))]
-    (command,) = downloads
-    assert command[1:4] == ["-m", "pip", "download"]
-    assert command[-2:] == ["torch", "numpy"], "torch warns without numpy"
-    assert command[command.index("--constraint") + 1].endswith("trainer.txt")
+    torch, beside = downloads
+    assert torch[1:4] == beside[1:4] == ["-m", "pip", "download"]
+    assert [torch.count("--require-hashes"), beside.count("--require-hashes")] == [1, 1]
+    assert torch[torch.index("--index-url") + 1 :] == [
+        "https://torch.example/cpu", "--no-deps", "-r", str(requirements_file("torch")),
+    ]  # fmt: skip
+    assert "--index-url" not in beside
+    assert beside[-1].endswith("/beside-torch.txt")
 
 
 def test_clusters_have_pytorch_of_the_default_release_and_of_those_that_were_asked_for(
@@ -128,10 +134,11 @@ def test_clusters_have_pytorch_of_the_default_release_and_of_those_that_were_ask
     assert asked == [("1.23.0-695", "1.24.1-482")] * 2
     # And, once, an index of what the trainer needs beside it: as it is pinned, and no torch.
     (command,) = downloads
-    assert "--no-deps" in command
-    pins = command[command.index("--no-deps") + 1 :]
-    assert "lightning==2.6.6" in pins
-    assert not [pin for pin in pins if pin.startswith("torch==")]
+    assert command.count("--require-hashes") == 1
+    assert command[-3:] == ["--no-deps", "-r", str(requirements_file())]
+    pinned = re.findall(r"^(\S+==\S+)", requirements_file().read_text(), re.MULTILINE)
+    assert "lightning==2.6.6" in pinned
+    assert not [pin for pin in pinned if pin.startswith("torch==")]
     page = home() / "vendor/pypi/simple/rich/index.html"
     assert page.read_text().startswith('<a href="../../files/rich-15.0.0-py3-none-any.whl#sha256=')
     assert (page.parent / "../../files/rich-15.0.0-py3-none-any.whl").exists()
@@ -163,3 +170,34 @@ def test_the_image_is_made_of_the_image_with_torch_once(
     assert command[-1] == "localhost/gaudi3-node-torch:True"
     wanted = releases or ("1.23.0-695",)
     assert shelved == [(release, system) for release in wanted for system in container_image.systems(release)]
+
+
+@pytest.mark.parametrize(
+    ("index", "found", "file", "asked"),
+    [
+        (["--index-url", "https://torch.example/cpu"], False, "torch", 0),
+        ([], True, "torch", 1),
+        ([], False, "torch-cuda", 1),
+    ],
+)
+def test_torch_is_the_cpu_build_from_one_index_and_pypis_where_nobody_has_that(
+    monkeypatch: pytest.MonkeyPatch, index: list[str], found: bool, file: str, asked: int
+) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0 if found else 1, "", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(pins, "torch_index_arguments", lambda: index)
+    assert pins.torch_arguments() == [*index, "--no-deps", "-r", str(requirements_file(file))]
+    assert len(commands) == asked
+    assert all("--dry-run" in command and "--require-hashes" in command for command in commands)
+
+
+def test_of_the_pinned_ones_those_that_torch_asks_for_come_with_their_hashes(tmp_path: Path) -> None:
+    numpy = "numpy==2.4.6 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n"
+    assert pins.selection(f"# Pins.\n{numpy}rich==15.0.0 \\\n    --hash=sha256:cc\n", ["numpy"]) == numpy
+    chosen = pins.selection(requirements_file().read_text(), pins.BESIDE_TORCH)
+    assert re.findall(r"^(\S+)==", chosen, re.MULTILINE) == list(pins.BESIDE_TORCH)

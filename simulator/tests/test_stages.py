@@ -23,6 +23,7 @@ def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     cluster = Cluster(
         "first", "10.89.77.0/24", [Node("gaudi-1", "10.89.77.11", 8), Node("gaudi-2", "10.89.77.12", 8)],
         Node("monitor-1", "10.89.77.3"), images={"gaudi-1": "localhost/gaudi3-stage/drivers:gaudi-1"},
+        network="gaudi3-first-1",
     )  # fmt: skip
     cluster.folder.mkdir(parents=True)
     cluster.key.write_text("a key")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -162,11 +163,8 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
         if not cluster.key.exists():
             command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"gaudi3-simulator {name}"]
             subprocess.run([*command, "-f", cluster.key], check=True)
-        cluster.save()
+        ensure_network(podman, cluster)
         _raise_inotify(sum(len(other.all_nodes()) for other in clusters()))
-        network = f"gaudi3-{name}"
-        if not podman.ok("network", "exists", network):
-            podman.run("network", "create", "--disable-dns", "--subnet", cluster.subnet, network)
         running = set(podman.names(label(name), running=True))
         if container(cluster, "vault") not in running:
             start_vault(podman, cluster, image)
@@ -182,6 +180,17 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
         let_in(podman, cluster, node)
     record_host_keys(podman, cluster)
     return cluster
+
+
+def ensure_network(podman: Podman, cluster: Cluster) -> None:
+    """The network of ``cluster``, on record before it is made."""
+    if cluster.network and podman.ok("network", "exists", cluster.network):
+        cluster.save()
+        return
+    cluster.network = f"gaudi3-{cluster.name}-{secrets.token_hex(4)}"
+    cluster.save()
+    given = ["--disable-dns", "--label", label(cluster.name), "--subnet", cluster.subnet]
+    podman.run("network", "create", *given, cluster.network)
 
 
 def _replaced(known: Cluster, wanted: Cluster) -> list[str]:
@@ -209,8 +218,10 @@ def down(name: str) -> bool:
         podman = Podman()
         names = podman.names(label(name))
         podman.remove(names)
-        if podman.ok("network", "exists", f"gaudi3-{name}"):
-            podman.run("network", "rm", "--force", f"gaudi3-{name}")
+        networks = podman.run("network", "ls", "--quiet", "--filter", f"label={label(name)}").stdout.split()
+        for network in {*networks, *([cluster.network] if cluster else [])}:
+            if podman.ok("network", "exists", network):
+                podman.run("network", "rm", "--force", network)
         if cluster:
             shutil.rmtree(cluster.folder, ignore_errors=True)
     return bool(names or cluster)

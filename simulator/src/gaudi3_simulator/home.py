@@ -62,6 +62,8 @@ class Cluster:
     ``images`` names the image of each node that started from a saved stage; the others start from the node image.
     ``system`` is their Debian, ``present_as`` the supported system whose name they bear; empty: the default, none.
     ``board`` is what kind of cards they have, ``profile`` where these stand (``node.board``); empty: the defaults.
+    ``network`` is podman's name for its network, another each time that one is made: the record of leases is the
+    machine's, and under a known name it would hold those of a cluster that was killed.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Cluster:
     present_as: str = ""
     board: str = ""
     profile: str = ""
+    network: str = ""
 
     @property
     def folder(self) -> Path:
@@ -120,6 +123,7 @@ def read_cluster(path: Path) -> Cluster:
         present_as=record.get("present_as", ""),
         board=record.get("board", ""),
         profile=record.get("profile", ""),
+        network=record.get("network") or f"gaudi3-{record['name']}",
     )
 
 

@@ -72,7 +72,7 @@ def storage_arguments() -> list[str]:
 def start_vault(podman: Podman, cluster: Cluster, image: str) -> None:
     podman.run(
         "run", "-d", "--replace", "--restart=always", "--name", container(cluster, "vault"), "--hostname", "vault",
-        "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", _vault_address(cluster),
+        "--label", label(cluster.name), "--network", cluster.network, "--ip", _vault_address(cluster),
         "--read-only", "-v", f"{home() / 'vendor'}:/srv:ro", "-v", f"{_VAULT}:/usr/local/lib/vault.py:ro", image,
         "/usr/bin/python3", "/usr/local/lib/vault.py", "80", "/srv", *storage_arguments(),
     )  # fmt: skip
@@ -83,7 +83,7 @@ def start_node(podman: Podman, cluster: Cluster, node: Node, image: str) -> None
     saved = cluster.images.get(node.name)
     podman.run(
         "create", "--replace", "--restart=always", "--name", name, "--hostname", node.name, "--systemd=always",
-        "--label", label(cluster.name), "--network", f"gaudi3-{cluster.name}", "--ip", node.address,
+        "--label", label(cluster.name), "--network", cluster.network, "--ip", node.address,
         "--cap-add", _CAPABILITIES, "--security-opt", "unmask=/proc/sys",
         "--mac-address", _mac_address(node),
         "-v", f"{cluster.folder / f'hosts-{node.name}'}:/etc/hosts", saved or image,

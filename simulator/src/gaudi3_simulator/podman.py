@@ -7,6 +7,7 @@ low hard limits: runc (crun refuses hybrid cgroups), cgroupfs, and limits under 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import shutil
@@ -68,6 +69,24 @@ def missing_packages() -> list[str]:
     return missing
 
 
+def _forget_the_last_boot(root: Path) -> None:
+    """Remove what podman notes for as long as the machine is up.
+
+    It expects these folders to be empty after a boot, as its own are. Ours outlive one: podman would look for network
+    namespaces and mounts that went with it, and fail in each command.
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    mark = root / "boot"
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / "boot.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = mark.read_text().strip() if mark.exists() else boot
+        for name in ("run", "tmp") if known != boot else ():
+            shutil.rmtree(root / name, ignore_errors=True)
+        if known != boot or not mark.exists():
+            write_atomically(mark, f"{boot}\n")
+
+
 class Podman:
     """Runs podman with the simulator's own configuration; errors carry podman's last line."""
 
@@ -75,6 +94,7 @@ class Podman:
         root = home() / "podman"
         nofile = min(20000, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
         nproc = min(32768, int(Path("/proc/sys/kernel/pid_max").read_text()))
+        _forget_the_last_boot(root)
         write_atomically(root / "containers.conf", _CONTAINERS.format(root=root, nofile=nofile, nproc=nproc))
         write_atomically(root / "storage.conf", _STORAGE.format(root=root))
         self.environment = {

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from . import SimulatorError
 from .home import home, write_atomically
-from .image import FOR_TORCH, ensure_device, ensure_image, requirements_file, wheel_arguments
+from .image import BESIDE_TORCH, ensure_device, ensure_image, pip_runs, requirements_files
 from .podman import Podman
 from .systems import DEFAULT, SYSTEMS
 from .vendor import (
@@ -98,12 +98,9 @@ def ensure_pytorch(say: Say) -> None:
     _index(say)
 
 
-def _download(folder: Path, what: str, *wanted: str) -> None:
-    command = [
-        sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", str(folder),
-        *wheel_arguments(SYSTEMS[DEFAULT]), *wanted,
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _download(folder: Path, what: str, arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", str(folder)]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise SimulatorError(f"pip could not download {what}: {last}")
@@ -120,13 +117,15 @@ def _compile(folder: Path, say: Say) -> None:
 
 
 def _inputs() -> str:
-    return hashlib.sha256(requirements_file().read_bytes()).hexdigest()
+    return hashlib.sha256(b"".join(path.read_bytes() for path in requirements_files())).hexdigest()
 
 
 def _pytorch(releases: tuple[str, ...], say: Say) -> list[Path]:
     def gather(folder: Path) -> None:
         say(f"building PyTorch's tarball of {', '.join(releases)}")
-        _download(folder, "torch for the PyTorch shelf", "--constraint", str(requirements_file()), *FOR_TORCH)
+        with tempfile.TemporaryDirectory() as work:
+            for arguments in pip_runs(SYSTEMS[DEFAULT], Path(work), BESIDE_TORCH):
+                _download(folder, "torch for the PyTorch shelf", arguments)
 
     device = ensure_device(say)
     python = SYSTEMS[DEFAULT].python
@@ -138,9 +137,8 @@ def _pytorch(releases: tuple[str, ...], say: Say) -> list[Path]:
 def _index(say: Say) -> None:
     def gather(folder: Path) -> None:
         say("building the index of what the trainer needs beside PyTorch")
-        lines = requirements_file().read_text().splitlines()
-        pins = [line for line in lines if line and not line.startswith(("#", "torch=="))]
-        _download(folder, "the trainer's requirements", "--no-deps", *pins)
+        _torch, beside = pip_runs(SYSTEMS[DEFAULT], folder)
+        _download(folder, "the trainer's requirements", beside)
         _compile(folder, say)
 
     pip_index.build_index(home() / "vendor", gather, _inputs())

@@ -8,16 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hlml_program import (
-    AIP_IS_LOST,
-    CRITICAL,
-    ECC_DOUBLE,
-    INVALID_ARGUMENT,
-    SUCCESS,
-    TIMEOUT,
-    Library,
-    LibraryMaker,
-)
+from hlml_program import AIP_IS_LOST, CRITICAL, ECC_DOUBLE, INVALID_ARGUMENT, SUCCESS, TIMEOUT, Library, LibraryMaker
 from simulated_machine import Machine
 
 from gaudi3_simulator.node import faults

@@ -64,7 +64,7 @@ def test_rows_are_not_sorted_by_index(bare: Callable[..., Machine], name: str, c
 
 
 def test_the_collection_reads_odd_cells(machine: Machine) -> None:
-    parser = of_the_product("plugins/module_utils/hl_smi.py")
+    parser = of_the_product("plugins/module_utils/_hl_smi/hl_smi.py")
     fields = parser.QUERY_FIELDS
     output = machine.ok("hl-smi", "-Q", ",".join(fields), "-f", "csv,noheader,nounits").out
     assert "Gen5" in output

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from simulated_machine import Machine, of_the_product
 
-READER = of_the_product("plugins/module_utils/hl_smi.py")
+READER = of_the_product("plugins/module_utils/_hl_smi/hl_smi.py")
 of_the_product("roles/hpu_exporter/files/gaudi_hpu_page.py")
 EXPORTER = of_the_product("roles/hpu_exporter/files/gaudi_hpu_exporter.py")
 

@@ -73,7 +73,7 @@ def test_a_broken_set_is_mended_by_building_it_without_the_fault(tmp_path: Path,
 
 def test_one_release_is_in_no_support_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "collections"))
-    matrix = import_module("ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix")
+    matrix = import_module("ansible_collections.gaudi3.scale.plugins.module_utils._release.support_matrix")
     assert not {*RELEASES, OLD, NEW} - set(matrix.known_releases())
     sentence = matrix.release_problem(NOT_IN_MATRIX, "Ubuntu 22.04")
     assert sentence.startswith(f"SynapseAI release '{NOT_IN_MATRIX}' is not known to this collection; ")

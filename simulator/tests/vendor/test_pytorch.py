@@ -40,7 +40,7 @@ def wheel(folder: Path, name: str, version: str, extra: dict[str, str] | None = 
     path = folder / f"{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for where, each in (files | {record: "".join(rows) + f"{record},,\n"}).items():
-            archive.writestr(where, each)
+            archive.writestr(zipfile.ZipInfo(where), each)  # of one moment, whenever it is made
     return path
 
 
@@ -117,7 +117,7 @@ def test_names_and_folders_are_the_vendors(shelf: Shelf, release: str, name: str
 
 def test_a_release_is_there_for_the_systems_of_its_support_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "collections"))
-    matrix = import_module("ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix")
+    matrix = import_module("ansible_collections.gaudi3.scale.plugins.module_utils._release.support_matrix")
     compared = [release for release in matrix.known_releases() if release in pytorch.offered()]
     assert len(compared) > 10
     for release in compared:

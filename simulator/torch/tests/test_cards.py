@@ -314,8 +314,8 @@ def test_jobs_of_the_role_have_the_kernels_that_operations_need(
     for folder in ("simulator/src", "collections"):
         monkeypatch.syspath_prepend(str(ROOT / folder))
     catalogue = pytest.importorskip("gaudi3_simulator.vendor.catalogue")
-    job_text = importlib.import_module("ansible_collections.gaudi3.scale.plugins.module_utils.job_text")
-    runtime = importlib.import_module("ansible_collections.gaudi3.scale.plugins.module_utils.runtime_environment")
+    job_text = importlib.import_module("ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text")
+    runtime = importlib.import_module("ansible_collections.gaudi3.scale.plugins.module_utils._jobs.runtime_environment")
     brought = {path: file for package in catalogue.packages("1.23.0-695") for path, file in package.files.items()}
     profiles = []
     for path, file in brought.items():

@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import TextIO
 
@@ -29,44 +25,21 @@ from ..home import home
 from ..podman import Podman
 from ..systems import DEFAULT, SYSTEMS, System
 from . import hpu
+from .pins import BESIDE_TORCH, pip_runs, requirements_file, requirements_files, torch_arguments, torch_index_arguments
 
 _HERE = Path(__file__).resolve().parent
 _DEBIAN = (
     "systemd,systemd-sysv,dbus,libpam-systemd,python3,python3-apt,openssh-server,iproute2,procps,iputils-ping,kmod,"
-    "sudo,ca-certificates,curl,gpgv,gpg,ethtool,pciutils,python3-venv"
+    "sudo,ca-certificates,curl,gpgv,gpg,ethtool,pciutils,python3-venv,nftables"
 )
 _DNF = "dnf,python3-dnf,dnf-plugins-core,rpm,createrepo-c,gnupg,file"
-_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-# Torch warns without numpy.
-FOR_TORCH = ("torch", "numpy")
+
+__all__ = [
+    "BESIDE_TORCH", "device_wheel", "ensure_device", "ensure_image", "image_name", "mounts_below", "pip_runs",
+    "requirements_file", "requirements_files", "torch_arguments", "torch_index_arguments",
+]  # fmt: skip
 
 Say = Callable[[str], None]
-
-
-def requirements_file() -> Path:
-    """Pinned Python packages of the image: from the checkout, or beside this package when it is installed."""
-    checkout = Path(__file__).resolve().parents[4] / "requirements" / "trainer.txt"
-    return checkout if checkout.exists() else _HERE / "trainer.txt"
-
-
-@cache
-def torch_index_arguments() -> list[str]:
-    """pip options for a CPU-only torch: PyTorch's CPU index where it answers, else the configured indexes."""
-    try:
-        with urllib.request.urlopen(f"{_CPU_INDEX}/torch/", timeout=3):
-            return ["--extra-index-url", _CPU_INDEX]
-    except (urllib.error.URLError, TimeoutError, OSError):
-        return []
-
-
-def wheel_arguments(system: System) -> list[str]:
-    """pip options for wheels that are for the node's Python, whatever runs this program, with a CPU-only torch."""
-    foreign: list[str] = []
-    if f"{sys.version_info[0]}.{sys.version_info[1]}" != system.python:
-        foreign = ["--python-version", system.python, "--implementation", "cp", "--only-binary=:all:"]
-        for tag in ("manylinux_2_28", "manylinux_2_17", "manylinux2014"):
-            foreign += ["--platform", f"{tag}_{platform.machine()}"]
-    return [*foreign, *torch_index_arguments()]
 
 
 def image_name(system: System = SYSTEMS[DEFAULT], *, dnf: bool = False, torch: bool = False) -> str:
@@ -74,7 +47,7 @@ def image_name(system: System = SYSTEMS[DEFAULT], *, dnf: bool = False, torch: b
     digest = hashlib.sha256()
     inputs = sorted(path for path in _HERE.iterdir() if path.is_file())
     if torch:
-        inputs += [requirements_file(), *hpu.source_files()]
+        inputs += [*requirements_files(), *hpu.source_files()]
     for path in inputs:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     for path in sorted(Path("/usr/local/share/ca-certificates").glob("*.crt")):
@@ -101,7 +74,7 @@ def ensure_image(
             _debian(work / "root", system, _DEBIAN + (f",{_DNF}" if dnf else ""), output, say)
             if torch:
                 folder = work / "root" / system.packages_folder
-                _python(folder, system, ["-r", str(requirements_file())], output, say)
+                _python(folder, pip_runs(system, work), output, say)
                 with zipfile.ZipFile(_device(lambda: folder, system, work, output, say)) as wheel:
                     wheel.extractall(folder)
             # Empty, and old: Ansible's apt module then knows that it has to update first.
@@ -116,7 +89,7 @@ def ensure_image(
 
 def device_wheel() -> Path:
     """Where the simulated device is kept, built of the sources as they are."""
-    return hpu.kept_wheel(requirements_file(), SYSTEMS[DEFAULT].python)
+    return hpu.kept_wheel(requirements_file("torch"), SYSTEMS[DEFAULT].python)
 
 
 def ensure_device(say: Say) -> Path:
@@ -130,7 +103,7 @@ def ensure_device(say: Say) -> Path:
     work = Path(tempfile.mkdtemp(dir=home(), prefix="device-"))
 
     def packages() -> Path:
-        _python(work / "packages", system, ["--constraint", str(requirements_file()), *FOR_TORCH], output, say)
+        _python(work / "packages", pip_runs(system, work, BESIDE_TORCH), output, say)
         return work / "packages"
 
     try:
@@ -213,14 +186,13 @@ def mounts_below(folder: Path, table: str) -> list[Path]:
     return [place for place in reversed(places) if folder in place.parents]
 
 
-def _python(target: Path, system: System, wanted: list[str], output: TextIO, say: Say) -> None:
+def _python(target: Path, runs: list[list[str]], output: TextIO, say: Say) -> None:
     say("  torch for CPU, and what comes with it")
-    command = [
-        sys.executable, "-m", "pip", "install", "--quiet", "--no-warn-script-location", "--target", str(target),
-        *wheel_arguments(system), *wanted,
-    ]  # fmt: skip
-    _run(command, output, "Installing torch with pip")
-    shutil.rmtree(target / "bin", ignore_errors=True)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-warn-script-location", "--target", str(target)]
+    for arguments in runs:
+        _run([*command, *arguments], output, "Installing torch with pip")
+        # Not into the image; and pip leaves out what the second run has in a folder of the first.
+        shutil.rmtree(target / "bin", ignore_errors=True)
 
 
 def _device(packages: Callable[[], Path], system: System, work: Path, output: TextIO, say: Say) -> Path:
@@ -230,7 +202,7 @@ def _device(packages: Callable[[], Path], system: System, work: Path, output: Te
     return hpu.ensure_wheel(
         packages,
         work,
-        requirements_file(),
+        requirements_file("torch"),
         system.python,
         lambda root, wanted: _bootstrap(root, system, wanted, [], output),
         lambda command, what: _run(command, output, what),

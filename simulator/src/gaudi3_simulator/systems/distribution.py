@@ -53,6 +53,7 @@ def base_spec(presented: Presentation, kernel: str) -> str:
         "gcc",
         "make",
         "kmod",
+        "nftables",
         "systemd = 252",
         f"kernel-devel-{kernel}",
         f"kernel-headers-{kernel}",
