@@ -204,7 +204,7 @@ def everything() -> dict[Path, str]:
         files[readme] = with_tables(readme, tables(HERE / "modules" / cloud))
     catalogue = json.loads((HERE / "catalogue" / "instances.json").read_text())
     files[HERE.parent / "docs" / "instances.md"] = instances(catalogue)
-    files[HERE.parent / "plugins" / "module_utils" / "instance_data.py"] = python_data(catalogue)
+    files[HERE.parent / "plugins" / "module_utils" / "_cloud" / "instance_data.py"] = python_data(catalogue)
     return files
 
 
