@@ -13,9 +13,9 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status prepare test lint hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test proof-kill-matrix proof-families proof-deploy-kills proof-mutants proof-strictness proof-operators torch-matrix \
-	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build bench clean help
+.PHONY: demo up down status prepare test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
+	terraform-test proof-kill-matrix proof-families proof-batch-warmup proof-deploy-kills proof-mutants proof-hsdp proof-anomalies proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
+	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -37,14 +37,15 @@ $(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml deploy
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is %d.%d: set PYTHON=" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -c 'import venv, ensurepip' || { echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -r requirements/controller.txt
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/controller.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator -e deploy
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/trainer.txt requirements/extras.txt tests/suite/coveragerc
-	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') -r requirements/trainer.txt
-	$(BIN)/python -m pip install --quiet -r requirements/extras.txt
+$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/torch.txt requirements/trainer.txt requirements/extras.txt tests/suite/coveragerc
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_arguments; print(*torch_arguments())')
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/trainer.txt
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/extras.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e trainer
 	@# Coverage starts in every process of the tests, and its plugin has to be found there.
 	@echo $(CURDIR)/tests/suite/coverage_plugins > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/a0_coverage_plugins.pth
@@ -57,20 +58,25 @@ $(TOOLS)/usr/bin/promtool:
 	cd $(TOOLS) && dpkg -x prometheus_*.deb .
 
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
-prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready hpu
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready hpu
 	gaudi3-simulator prepare
 
 # Every part below, two at a time, and what each one cost; it ends with the sum of what passed and failed.
 test: prepare
 	$(BIN)/python tests/suite/run.py --make "$(MAKE)"
 
-lint: $(VENV)/.dev
+# Writes what each file is for into CONTRIBUTING.md.
+tree: $(VENV)/.dev
+	$(BIN)/python tests/suite/tree.py
+
+lint: $(VENV)/.dev .cache/docs/ready
 	ruff check .
 	ruff format --check .
 	mypy
 	yamllint --strict .
 	ansible-lint
 	antsibull-changelog lint
+	.cache/docs/bin/antsibull-docs lint-collection-docs --plugin-docs .
 
 # The simulated hpu device in a folder for PYTHONPATH; it is never installed where it would change every `import torch`.
 HPU := .cache/hpu
@@ -122,11 +128,39 @@ coverage-raise: $(VENV)/.dev
 # was; once whole, it writes its table into docs/proofs/.
 # Every signal, to every process, in every phase of a job; about ten minutes.
 proof-kill-matrix: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=kill-matrix pytest -v -m "proof or not proof" tests/test_kill_matrix.py
+	cd trainer && GAUDI3_PROOF=kill-matrix pytest -v -m "proof or not proof" tests/test_kill_matrix.py tests/test_hung_cards.py
 
 # A tiny model of every family, trained, saved, resumed, exported and read in parts; two minutes.
 proof-families: $(VENV)/.dev
 	cd trainer && GAUDI3_PROOF=families pytest -v -m "proof or not proof" tests/test_families.py
+
+# A job whose copies are each split over processes (HSDP), resumed exactly and on half as many; a minute.
+proof-hsdp: $(VENV)/.dev
+	cd trainer && GAUDI3_PROOF=hsdp pytest -v -m proof tests/test_fit_sharded.py
+
+# Critical batches of a tiny model, measured, and what a batch-size warm-up gains over three seeds; ten minutes.
+proof-batch-warmup: $(VENV)/.dev
+	cd trainer && GAUDI3_PROOF=batch-warmup pytest -v -m "proof or not proof" tests/test_batch_warmup.py
+
+# Seeded traces with anomalies of every kind, and healthy ones; a minute.
+proof-anomalies: $(VENV)/.dev
+	cd trainer && GAUDI3_PROOF=anomalies pytest -v -m "proof or not proof" tests/test_anomalies.py
+
+# Predicted memory against the allocator of the simulated device, over models, precisions and strategies; five minutes.
+proof-memory: $(VENV)/.dev hpu
+	cd trainer && GAUDI3_PROOF=memory pytest -v -m "proof or not proof" tests/test_memory_proof.py
+
+# The batch that is found, against the largest that fits and other finders; fifteen minutes.
+proof-batch: $(VENV)/.dev hpu
+	cd trainer && GAUDI3_PROOF=batch pytest -v -m "proof or not proof" tests/test_batch_proof.py tests/test_batch_job.py
+
+# Jobs with compressed gradients and without, over several seeds; two minutes.
+proof-compression: $(VENV)/.dev
+	cd trainer && GAUDI3_PROOF=compression pytest -v -m "proof or not proof" tests/test_compression.py
+
+# The search of a job's settings: a known optimum, kills, and the demo's model on this machine; ten minutes.
+proof-tuner: $(VENV)/.dev
+	cd trainer && GAUDI3_PROOF=tuner pytest -v -m "proof or not proof" tests/test_tuner_proof.py
 
 # gaudi3-deploy up, killed at many instants and run again.
 proof-deploy-kills: $(VENV)/.dev
@@ -135,6 +169,24 @@ proof-deploy-kills: $(VENV)/.dev
 # One line changed at a time, each of which a test must notice.
 proof-mutants: $(VENV)/.dev
 	GAUDI3_PROOF=mutants pytest -v -m "proof or not proof" tests/suite/test_mutants.py
+
+# The collection on every ansible-core that it accepts, each installed into an environment of its own; twelve minutes.
+CORES := 2.17 2.18 2.20 2.21
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+proof-core-matrix: $(VENV)/.dev $(CORES:%=.cache/core-matrix/%/.ready)
+	GAUDI3_PROOF=core-matrix pytest -v -m "proof or not proof" tests/suite/test_core_matrix.py
+
+# By the first Python that can have it; what the tests need besides is taken from the tests' own environment.
+.cache/core-matrix/%/.ready: | $(VENV)/.dev
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	for python in $(PYTHONS); do \
+		command -v $$python >/dev/null && $$python -m venv $(@D) 2>/dev/null && \
+		$(@D)/bin/python -m pip install --quiet 'ansible-core==$*.*' 2>/dev/null && \
+		$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > $$(echo $(@D)/lib/python3*/site-packages)/tests.pth && break; \
+		rm -rf $(@D)/bin $(@D)/lib; \
+	done
+	touch $@
 
 # One rule of simulator/strictness.yml turned round at a time, each of which a test must notice.
 proof-strictness: $(VENV)/.dev hpu
@@ -163,9 +215,9 @@ torch-matrix: $(VENV)/.dev .cache/torch-matrix/$(OLDEST_TORCH)/.ready
 	rm -rf $(@D)
 	mkdir -p $(@D)
 	$(BIN)/python -m venv $(@D)/venv
-	if $(@D)/venv/bin/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') 'torch==$*+cpu'; then \
-		grep -v '^torch==' requirements/trainer.txt > $(@D)/rest.txt && \
-		$(@D)/venv/bin/python -m pip install --quiet -r $(@D)/rest.txt pytest && touch $@; \
+	if $(@D)/venv/bin/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') --no-deps 'torch==$*+cpu'; then \
+		$(@D)/venv/bin/python -m pip install --quiet --require-hashes -r requirements/trainer.txt && \
+		$(@D)/venv/bin/python -m pip install --quiet pytest && touch $@; \
 	else rm -rf $(@D)/venv; fi
 
 # site.yml on every operating system, place and card that nodes are simulated with: as root, one cluster after another.
@@ -189,7 +241,7 @@ contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/opt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text("import site; site.addsitedir(\"" + "$(CURDIR)/$(VENV)/lib/" + pathlib.Path(sysconfig.get_path("purelib")).parent.name + "/site-packages\")\n")'
 	$(@D)/bin/python -m pip install --quiet wheel
-	DS_BUILD_OPS=0 $(@D)/bin/python -m pip install --quiet --no-deps --no-build-isolation -r $(filter requirements/%,$^)
+	DS_BUILD_OPS=0 $(@D)/bin/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation -r $(filter requirements/%,$^)
 	@touch $@
 
 # Hand the rules of simulator/strictness.yml to the simulated node and the simulated device.
@@ -204,14 +256,36 @@ terraform-test: $(VENV)/.dev .cache/checkov/ready
 .cache/checkov/ready: requirements/checkov.txt
 	rm -rf .cache/checkov
 	$(PYTHON) -m venv .cache/checkov
-	.cache/checkov/bin/python -m pip install --quiet -r requirements/checkov.txt
+	.cache/checkov/bin/python -m pip install --quiet --require-hashes -r requirements/checkov.txt
+	@touch $@
+
+# The linter of documentation, whose Sphinx does not go with the tests' docutils.
+.cache/docs/ready: requirements/docs.txt
+	rm -rf .cache/docs
+	$(PYTHON) -m venv .cache/docs
+	.cache/docs/bin/python -m pip install --quiet --require-hashes -r requirements/docs.txt
+	@touch $@
+
+# Pinned packages that an advisory is known for. It asks a service over the network, so that no test does. Advisories that do
+# not concern this project are in requirements/advisories; torch is asked for as torch-cuda.txt names it, as the service knows
+# no local versions.
+audit: .cache/audit/ready
+	failed=; for list in $(filter-out requirements/torch.txt,$(wildcard requirements/*.txt)); do \
+		.cache/audit/bin/pip-audit --disable-pip --require-hashes --strict -r $$list \
+			$$(sed -n 's/^\([A-Z][A-Za-z0-9-]*\).*/--ignore-vuln \1/p' requirements/advisories) || failed=1; \
+	done; test -z "$$failed"
+
+.cache/audit/ready: requirements/audit.txt
+	rm -rf .cache/audit
+	$(PYTHON) -m venv .cache/audit
+	.cache/audit/bin/python -m pip install --quiet --require-hashes -r requirements/audit.txt
 	@touch $@
 
 # MLflow's tracking server, for the trainer's tests; the trainer itself needs mlflow-skinny alone.
 .cache/mlflow/ready: requirements/mlflow.txt
 	rm -rf .cache/mlflow
 	$(PYTHON) -m venv .cache/mlflow
-	.cache/mlflow/bin/python -m pip install --quiet -r requirements/mlflow.txt
+	.cache/mlflow/bin/python -m pip install --quiet --require-hashes -r requirements/mlflow.txt
 	@touch $@
 
 # Simulated nodes and the whole site.
@@ -234,8 +308,18 @@ sanity: $(VENV)/.dev
 artifact: $(VENV)/.dev
 	pytest tests/system/test_artifact.py
 
+# The collection, and beside it what is in it and what it is tested with.
+ARTIFACT = gaudi3-scale-$(shell sed -n 's/^version: //p' galaxy.yml).tar.gz
 build: $(VENV)/.controller
 	ansible-galaxy collection build --force --output-path .
+	$(BIN)/python requirements/sbom.py $(ARTIFACT)
+
+# A detached signature of the built collection, for `ansible-galaxy collection verify`: SECURITY.md. It signs the list of files with
+# their hashes. KEY= is a name or fingerprint that gpg knows.
+sign:
+	@test -n "$(KEY)" || { echo "KEY is not set: give the fingerprint of the key to sign with, as in make sign KEY=0123ABCD"; exit 1; }
+	@test -f "$(ARTIFACT)" || { echo "$(ARTIFACT) is not there: run make build first"; exit 1; }
+	tar -xOf "$(ARTIFACT)" MANIFEST.json | gpg --batch --yes --armor --detach-sign --local-user "$(KEY)" --output "$(ARTIFACT).asc" -
 
 bench: $(VENV)/.dev hpu
 	gaudi3-simulator prepare
@@ -249,6 +333,6 @@ bench: $(VENV)/.dev hpu
 
 clean:
 	@if [ -x $(BIN)/gaudi3-simulator ]; then $(BIN)/gaudi3-simulator clean; fi
-	rm -rf simulator/torch/build $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist gaudi3-scale-*.tar.gz
+	rm -rf simulator/torch/build $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist gaudi3-scale-*.tar.gz* gaudi3-scale-*.cdx.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find trainer simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +

@@ -10,15 +10,17 @@ from typing import Any, Optional
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.secrets_dir import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._given_secrets import Given
+from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import (
     advice,
     default_folder,
     enclosing_source,
+    named_folder,
 )
 
 
 class ActionModule(ActionBase):
-    """Look where the folder lies, then run the module."""
+    """Say where the folder lies, if one is needed, then run the module."""
 
     _supports_check_mode = True
     _supports_async = False
@@ -26,15 +28,41 @@ class ActionModule(ActionBase):
     def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
         """Entry point of the task."""
         super().run(tmp, task_vars)
-        # Elsewhere than on the controller there is no inventory.
-        if self._connection.transport == "local":
-            sources = [str(source) for source in (task_vars or {}).get("ansible_inventory_sources") or []]
-            directory = os.path.expanduser(str(self._task.args.get("directory") or ""))
-            source = enclosing_source(directory, sources) if directory else None
-            if source is not None:
-                raise AnsibleActionFail(
-                    f"{directory} lies in the inventory {source}, where Ansible takes passwords for names of hosts: "
-                    f"{advice(directory, default_folder(sources, os.environ))}."
-                )
+        try:
+            self._settle(task_vars or {})
+        except AnsibleActionFail as error:
+            # Not raised: the task hides its output, and whoever registers it has to be able to say why.
+            return {"failed": True, "msg": str(error)}
         result: dict[str, Any] = self._execute_module(task_vars=task_vars)
         return result
+
+    def _settle(self, task_vars: dict[str, Any]) -> None:
+        """Refuse what would show secrets, and settle in which folder missing ones are kept."""
+        arguments = self._task.args
+        given = arguments.get("given") or {}
+        if given and not self._task.no_log:
+            raise AnsibleActionFail("Secrets are handed over in given: set no_log=true on the task, or they are shown.")
+        # Elsewhere than on the controller there is no inventory.
+        if self._connection.transport == "local" and isinstance(given, dict):
+            missing = Given(given).missing(arguments.get("passwords") or [], bool(arguments.get("certificate")))
+            sources = [str(source) for source in task_vars.get("ansible_inventory_sources") or []]
+            if missing:
+                arguments["directory"] = self._folder(str(arguments.get("directory") or ""), sources, missing)
+            else:
+                arguments.pop("directory", None)
+
+    @staticmethod
+    def _folder(directory: str, sources: list[str], missing: list[str]) -> str:
+        """Where what is missing is kept: outside of the inventory."""
+        if not directory:
+            directory, fault = named_folder(sources, os.environ)
+            if fault:
+                raise AnsibleActionFail(f"{fault}, or hand {', '.join(missing)} over in gaudi_secrets.")
+        directory = os.path.expanduser(directory)
+        source = enclosing_source(directory, sources)
+        if source is not None:
+            raise AnsibleActionFail(
+                f"{directory} lies in the inventory {source}, where Ansible takes passwords for names of hosts: "
+                f"{advice(directory, default_folder(sources, os.environ))}."
+            )
+        return directory

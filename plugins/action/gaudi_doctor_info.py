@@ -10,7 +10,8 @@ from typing import Any, Optional
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.doctor import SOURCES, DoctorError, pack
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.doctor import SOURCES, pack
 
 MODULE = "gaudi3.scale.gaudi_doctor_info"
 
@@ -27,7 +28,7 @@ class ActionModule(ActionBase):
         collection = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
         try:
             package = pack(os.path.join(collection, SOURCES))
-        except (DoctorError, OSError) as error:
+        except (Refusal, OSError) as error:
             raise AnsibleActionFail(str(error)) from error
         result: dict[str, Any] = self._execute_module(
             module_name=MODULE, module_args={**self._task.args, "package": package}, task_vars=task_vars

@@ -8,83 +8,34 @@ controller costs the job nothing.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Optional
 
-from ansible import constants as C
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import progress_line
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import progress_line
 
 display = Display()
 
-#: Seconds which a node's share of a job gets to end by itself once the job failed on another node.
-PEER_PATIENCE = 30.0
+#: Seconds that a node's share of a job gets to end by itself, once the job has ended on another node.
+GRACE = 30.0
 
 
-class Peers:
-    """How the processes which watch the nodes of one job tell each other that it failed somewhere.
-
-    They are children of one ansible-playbook and share its temporary folder, and nothing else.
-    """
-
-    def __init__(self, job: str, folder: str) -> None:
-        self._note = Path(folder) / f"gaudi_train-{hashlib.sha256(job.encode()).hexdigest()[:16]}.failed"
-
-    def forget(self) -> None:
-        """The job is started anew: what was said of an earlier run does not hold."""
-        self._note.unlink(missing_ok=True)
-
-    def tell(self, host: str) -> None:
-        """Say that the job failed on a host, unless another said so before."""
-        try:
-            with self._note.open("x", encoding="utf-8") as handle:
-                handle.write(host)
-        except OSError:
-            return
-
-    def failed_on(self) -> Optional[str]:
-        """The host on which the job failed first."""
-        try:
-            return self._note.read_text(encoding="utf-8") or None
-        except OSError:
-            return None
-
-
-class Patience:
-    """When to stop waiting for a job that runs: after a time, or when it failed on another node."""
-
-    def __init__(self, peers: Peers, host: str, timeout: float, replaces: bool = False) -> None:
-        """A job that replaces lost nodes may go on without the one on which it failed."""
-        self._replaces = replaces
-        self._peers = peers
-        self._host = host
-        self._timeout = timeout
-        self._begun = time.monotonic()
-        self._bereft: Optional[float] = None
-
-    def over(self, job: Mapping[str, Any]) -> Optional[str]:
-        """Why to stop waiting now; None to go on."""
-        now = time.monotonic()
-        culprit = self._peers.failed_on()
-        if culprit is not None and culprit != self._host and not self._replaces:
-            if self._bereft is None:
-                self._bereft = now
-            if now - self._bereft >= PEER_PATIENCE:
-                return (
-                    f"Job {job['name']} failed on {culprit}, without which it cannot go on, but its unit still "
-                    f"runs here: put {culprit} right and run the task again, or stop the job with state=stopped."
-                )
-        if self._timeout and now - self._begun >= self._timeout:
-            return (
-                f"Job {job['name']} still runs{far(job)} after {self._timeout:.0f} seconds of waiting, and was "
-                "left running: run the task again to wait on, or raise 'timeout'."
-            )
-        return None
+def why_stop(job: Mapping[str, Any], waited: float, timeout: float, ended_on: Optional[str]) -> Optional[str]:
+    """Why to stop waiting for a job that still runs; None to go on."""
+    if ended_on is not None and waited >= GRACE:
+        return (
+            f"Job {job['name']} ended on {ended_on}, without which it cannot go on, but its unit still runs here: look "
+            f"at {ended_on} and run the task again, or stop the job with state=stopped."
+        )
+    if timeout and waited >= timeout:
+        return (
+            f"Job {job['name']} still runs{far(job)} after {timeout:.0f} seconds of waiting, and was left running: run "
+            "the task again to wait on, or raise 'timeout'."
+        )
+    return None
 
 
 def far(job: Mapping[str, Any]) -> str:
@@ -108,6 +59,8 @@ def verdict(job: Mapping[str, Any]) -> Optional[str]:
             f"Job {name} failed on this node{far(job)}: {str(reason).rstrip('.')}; the last lines of its "
             "log are in 'log'."
         )
+    if state == "absent":
+        return f"There is no job {name} on this node to wait for: start it with state=started."
     why = (job.get("status") or {}).get("interruption") if state == "interrupted" else None
     return (
         f"Job {name} is {state} on this node{far(job)}, but not finished{f' ({why})' if why else ''}: run the task "
@@ -120,7 +73,7 @@ def _without_log(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ActionModule(ActionBase):
-    """Run the module, and with state=finished wait for the job."""
+    """Run the module, and with state=finished or ended wait for the job."""
 
     _supports_check_mode = True
     _supports_async = False
@@ -133,37 +86,27 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = self._execute_module(
             module_name="gaudi3.scale.gaudi_train", module_args=arguments, task_vars=task_vars
         )
-        if arguments.get("state") != "finished" or self._task.check_mode:
+        if arguments.get("state") not in ("finished", "ended") or self._task.check_mode:
             return result
-        host = str(task_vars.get("inventory_hostname", "node"))
-        peers = Peers(str(arguments.get("name")), C.DEFAULT_LOCAL_TMP)
         if result.get("failed") or result.get("unreachable") or "job" not in result:
-            peers.tell(host)
             return result
-        if result.get("changed"):
-            peers.forget()
-        return self._wait(result, arguments, host, peers, task_vars)
+        return self._wait(result, arguments, str(task_vars.get("inventory_hostname", "node")), task_vars)
 
     def _wait(
-        self,
-        result: dict[str, Any],
-        arguments: Mapping[str, Any],
-        host: str,
-        peers: Peers,
-        task_vars: dict[str, Any],
+        self, result: dict[str, Any], arguments: Mapping[str, Any], host: str, task_vars: dict[str, Any]
     ) -> dict[str, Any]:
         interval = max(0.1, float(arguments.get("poll_interval", 5.0)))
-        replaces = bool(int(arguments.get("spares") or 0) or arguments.get("min_nodes"))
-        patience = Patience(peers, host, float(arguments.get("timeout", 3600)), replaces)
+        timeout, ended_on = float(arguments.get("timeout", 3600)), arguments.get("ended_on")
+        begun = time.monotonic()
         shown: Optional[str] = None
         while result["job"]["state"] == "running":
             line = progress_line(host, result["job"]["status"])
             if line is not None and line != shown:
                 display.display(line)
                 shown = line
-            over = patience.over(result["job"])
-            if over is not None:
-                return {**result, "failed": True, "msg": over}
+            reason = why_stop(result["job"], time.monotonic() - begun, timeout, ended_on)
+            if reason is not None:
+                return {**result, "failed": True, "msg": reason}
             time.sleep(interval)
             look = self._look(arguments, task_vars, lines=0)
             if look.get("failed") or look.get("unreachable"):
@@ -174,7 +117,6 @@ class ActionModule(ActionBase):
             display.display(line)
         reason = verdict(result["job"])
         if reason is not None:
-            peers.tell(host)
             look = self._look(arguments, task_vars, lines=int(arguments.get("lines", 20)))
             log = look["jobs"][0]["log"] if "jobs" in look else []
             return {**result, "failed": True, "msg": reason, "log": log}

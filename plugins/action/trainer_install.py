@@ -11,7 +11,8 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import WheelError, read_wheel, sha256_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import read_wheel, sha256_of
 
 MODULE = "gaudi3.scale.trainer_install"
 
@@ -32,7 +33,7 @@ class ActionModule(ActionBase):
         try:
             about = read_wheel(wheel)
             arguments.setdefault("sha256", sha256_of(wheel))
-        except WheelError as error:
+        except Refusal as error:
             raise AnsibleActionFail(str(error)) from error
         arguments.setdefault("requirements", list(about.requirements))
         arguments.setdefault("requires_python", about.requires_python)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Options of every module which calls hl-smi; the argument spec is in module_utils/hl_smi_command.py."""
+    """Options of every module which calls hl-smi; the argument spec is in module_utils/_hl_smi/command.py."""
 
     DOCUMENTATION = r"""
 options:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import container_image as images
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import image as images
 
 DOCUMENTATION = r"""
 name: container_image

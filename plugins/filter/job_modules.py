@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.module_sets import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards.module_sets import (
     PARTIAL,
     PROCESSES,
     SETS,
-    ModuleSetError,
     module_sets_of_nodes,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 DOCUMENTATION = r"""
 name: job_modules
@@ -27,8 +27,7 @@ description:
 options:
   _input:
     description:
-      - What each node of the job brings, by its name - C(processes), C(cards) (null where the cards do not count), and
-        C(modules) and C(held) as M(gaudi3.scale.gaudi_train_node_info) tells them.
+      - What each node of the job brings, by its name, as RV(gaudi3.scale.gaudi_train_node_info#module:offer) has it.
     type: dict
     required: true
   allow_partial:
@@ -64,11 +63,11 @@ def job_modules(offers: Mapping[str, Mapping[str, Any]], allow_partial: bool = F
         return {"modules": [], "problem": ""}
     try:
         return {"modules": _modules(nodes, allow_partial), "problem": ""}
-    except ModuleSetError as error:
+    except Refusal as error:
         sentence = str(error)
         # A name stays as it is.
         begins = sentence if sentence.split()[0] in (PROCESSES, *nodes) else sentence[0].upper() + sentence[1:]
-        return {"modules": [], "problem": f"{begins}."}
+        return {"modules": [], "problem": begins}
 
 
 def _modules(nodes: Mapping[str, Mapping[str, Any]], allow_partial: bool) -> list[int]:
@@ -76,7 +75,7 @@ def _modules(nodes: Mapping[str, Mapping[str, Any]], allow_partial: bool) -> lis
     cards = {name: int(offer["cards"]) for name, offer in nodes.items()}
     if len(processes) > 1 or (len(set(cards.values())) > 1 and not allow_partial):
         told = ", ".join(f"{name} {count}" for name, count in cards.items())
-        raise ModuleSetError(
+        raise Refusal(
             f"the nodes of the job have different numbers of cards ({told}) and every node runs as many processes: "
             f"repair the node that lost cards, take it out of the job, or set {PROCESSES} to a number that all have "
             f"and {PARTIAL} to true"
@@ -85,7 +84,7 @@ def _modules(nodes: Mapping[str, Mapping[str, Any]], allow_partial: bool) -> lis
     known = {name: offer["modules"] for name, offer in nodes.items() if offer.get("modules") is not None}
     if len(known) < len(nodes):  # before the driver is loaded nothing tells the modules apart
         if count not in SETS and not allow_partial:
-            raise ModuleSetError(
+            raise Refusal(
                 f"{PROCESSES} is {count}, where 1, 2, 4 or 8 are supported: set it to one of them, or {PARTIAL} to "
                 "true to try what is not supported"
             )
@@ -95,7 +94,7 @@ def _modules(nodes: Mapping[str, Mapping[str, Any]], allow_partial: bool) -> lis
     }
     try:
         choice = module_sets_of_nodes(free, count, allow_partial)
-    except ModuleSetError:
+    except Refusal:
         choice = module_sets_of_nodes(known, count, allow_partial)
     # One process on one node takes any card that is free when it starts.
     return [] if count == len(nodes) == 1 else list(choice.modules)

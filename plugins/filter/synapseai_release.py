@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._release.support_matrix import (
     release_cautions,
     release_problem,
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: terraform
 short_description: The clusters that the collection's Terraform modules made
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
@@ -95,15 +95,16 @@ groups:
 """
 
 import os
+import re
 from typing import Any, NoReturn
 
-from ansible.errors import AnsibleParserError, ExitCode
+from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_command import Terraform
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_state import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.command import Terraform
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import (
     Cluster,
-    TerraformStateError,
     build_inventory,
     check_state,
     cluster_from_outputs,
@@ -111,6 +112,9 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_state impor
     read_json,
 )
 
+PLUGIN_LINE = re.compile(r"""^["']?plugin["']?\s*:\s*["']?gaudi3\.scale\.terraform\b""", re.MULTILINE)
+#: As ansible.errors.ExitCode has it from 2.19 on.
+PARSER_ERROR = 4
 PLACES = ("project_path", "state_file", "output_file")
 
 
@@ -129,20 +133,27 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         try:
             self._read_config_data(path)
             self._fill(path)
-        except (AnsibleParserError, TerraformStateError) as error:
+        except (AnsibleParserError, Refusal) as error:
+            if not self._names_this_plugin(path):
+                raise
             self._stop(path, error)
+
+    def _names_this_plugin(self, path: str) -> bool:
+        # Other plugins' sources end in terraform.yml too, and are theirs to read.
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return PLUGIN_LINE.search(file.read()) is not None
 
     def _stop(self, path: str, error: Exception) -> NoReturn:
         # Ansible goes on with an empty inventory after a source that fails, unless its configuration says otherwise:
         # a playbook would then do nothing, with success. A cluster that cannot be told is no reason to do nothing.
         self.display.error(f"{path}: {error}")
-        raise SystemExit(int(ExitCode.PARSER_ERROR)) from error
+        raise SystemExit(PARSER_ERROR) from error
 
     def _fill(self, path: str) -> None:
         own = {place: self.get_option(place) for place in (*PLACES, "workspace")}
         sources = self.get_option("sources") or []
         if sources and any(own.values()):
-            raise TerraformStateError("sources is given beside another place: put every cluster under sources.")
+            raise Refusal("sources is given beside another place: put every cluster under sources.")
         if not sources:
             sources = [own]
         clusters = [self._cluster(path, source) for source in sources]
@@ -169,7 +180,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
     def _cluster(self, path: str, source: dict[str, Any]) -> Cluster:
         given = [place for place in PLACES if source.get(place)]
         if len(given) != 1:
-            raise TerraformStateError(
+            raise Refusal(
                 f"{' and '.join(given) or 'No place'} is given, and one is needed: give project_path, state_file or "
                 "output_file."
             )
@@ -185,7 +196,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         if self.get_option("check_state"):
             state = terraform.state()
             if state is None:
-                raise TerraformStateError(f"{folder} has no state: make the machines first, with {again}.")
+                raise Refusal(f"{folder} has no state: make the machines first, with {again}.")
             check_state(state, folder, again)
         return cluster_from_outputs(terraform.outputs(), folder, again)
 
@@ -195,7 +206,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
             with open(file, encoding="utf-8") as handle:
                 read = read_json(handle.read(), file)
         except (OSError, UnicodeDecodeError):
-            raise TerraformStateError(
+            raise Refusal(
                 f"{file} cannot be read: give a state file, or what 'terraform output -json' printed."
             ) from None
         if is_state(read):

@@ -41,7 +41,7 @@ from typing import Any, Optional
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.secrets_dir import advice, default_folder, earlier_folder
+from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import named_folder
 
 
 class LookupModule(LookupBase):
@@ -50,16 +50,7 @@ class LookupModule(LookupBase):
     def run(self, terms: list[Any], variables: Optional[dict[str, Any]] = None, **kwargs: Any) -> list[str]:
         """Entry point of the lookup."""
         sources = [str(source) for source in (variables or {}).get("ansible_inventory_sources") or []]
-        folder = default_folder(sources, os.environ)
-        if folder is None:
-            raise AnsibleLookupError(
-                f"The inventory ({' '.join(sources) or 'none'}) has no folder after which one for its passwords and "
-                "certificates could be named: set gaudi_secrets_dir to a folder on the controller."
-            )
-        earlier = earlier_folder(sources)
-        if earlier is not None:
-            raise AnsibleLookupError(
-                f"{earlier} holds passwords and lies in the inventory, where Ansible takes them for names of hosts: "
-                f"{advice(earlier, folder)}."
-            )
+        folder, fault = named_folder(sources, os.environ)
+        if fault:
+            raise AnsibleLookupError(f"{fault}.")
         return [folder]

@@ -81,10 +81,10 @@ from collections.abc import Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import container_image
-from ansible_collections.gaudi3.scale.plugins.module_utils.container_env import image_id
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_container import ENGINES, Container
-from ansible_collections.gaudi3.scale.plugins.module_utils.reach import Answer, Unreachable
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.reach import Answer, Unreachable
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import image as container_image
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.container import ENGINES, Container
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.container_env import image_id
 
 
 def ask_with(timeout: int) -> container_image.AskWith:

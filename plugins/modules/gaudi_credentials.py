@@ -14,13 +14,15 @@ author:
 description:
   - Keeps a folder of generated passwords, their bcrypt hashes, one certificate authority and the certificates
     it signs, and returns what was asked for.
+  - What is handed over in O(given), from a vault for instance, is checked, returned and written nowhere. Where all
+    of it is, no folder is needed and none is made.
   - What is there stays as it is, so that a second run changes nothing. A certificate is made anew when it is
     about to expire, does not name all O(hosts) or is not signed by the folder's authority.
   - The folder has mode 0700 and each file 0600; wider permissions are taken away.
 notes:
   - Meant for C(delegate_to=localhost), with C(no_log=true) on the task since it returns secrets.
   - To use an own password, write it into C(NAME_password). To use an own authority, put C(ca.crt) and each
-    service's C(NAME.crt) and C(NAME.key) there, and no C(ca.key).
+    service's C(NAME.crt) and C(NAME.key) there, and no C(ca.key). Or hand them over in O(given).
 requirements:
   - cryptography >= 42 (comes with ansible-core), only with O(certificate)
   - bcrypt, only with O(passwords)
@@ -29,8 +31,9 @@ options:
     description:
       - The folder. On the controller one below an inventory source is refused, since Ansible reads every file there as
         an inventory, and would take the passwords for names of hosts.
+      - The default on the controller is the folder that P(gaudi3.scale.secrets_dir#lookup) names. Not used where
+        O(given) has everything.
     type: path
-    required: true
   passwords:
     description:
       - Names of the passwords to return, each kept as C(NAME_password).
@@ -45,6 +48,28 @@ options:
     description:
       - Host names and addresses that the certificate is for.
       - Needed with O(certificate).
+    type: list
+    elements: str
+    default: []
+  given:
+    description:
+      - Secrets that come from elsewhere, by name. C(SERVICE_password); C(SERVICE_password_hash), a bcrypt hash of it;
+        C(ca_certificate) and C(ca_key), the authority; C(SERVICE_certificate) and C(SERVICE_key), a server's.
+        Certificates and keys are PEM text.
+      - A certificate without its key and the like are refused. What is omitted is taken from O(directory), and made
+        where it is not there. With C(ca_certificate) and C(ca_key) alone the server's certificate is signed with
+        them, and with C(SERVICE_password) alone it is hashed, unless O(present) has one that serves.
+      - On the controller it is refused without C(no_log=true) on the task.
+    type: dict
+    default: {}
+  service:
+    description:
+      - The service whose C(SERVICE_certificate) in O(given) is the one that O(certificate) names.
+    type: str
+  present:
+    description:
+      - Texts of the host's files, in which a certificate with its key and hashes of passwords are looked for. One
+        that serves is returned instead of a new one. Used with O(given) only.
     type: list
     elements: str
     default: []
@@ -84,6 +109,21 @@ EXAMPLES = r"""
   delegate_to: localhost
   register: _credentials
   no_log: true
+
+- name: Take the password and the authority from a vault, and write no folder
+  gaudi3.scale.gaudi_credentials:
+    given:
+      prometheus_password: "{{ vault_prometheus_password }}"
+      ca_certificate: "{{ vault_ca_certificate }}"
+      ca_key: "{{ vault_ca_key }}"
+    passwords: [prometheus]
+    certificate: "prometheus-{{ inventory_hostname }}"
+    service: prometheus
+    hosts: ["{{ ansible_host }}", "{{ inventory_hostname }}"]
+    present: "{{ _files_of_the_host }}"
+  delegate_to: localhost
+  register: _credentials
+  no_log: true
 """
 
 RETURN = r"""
@@ -112,6 +152,11 @@ expires:
   returned: with O(certificate)
   type: str
   sample: "2027-12-22T21:09:31+00:00"
+authority_expires:
+  description: When the authority ends.
+  returned: with O(certificate)
+  type: str
+  sample: "2036-12-19T21:09:31+00:00"
 files:
   description: What was written or had its permissions narrowed.
   returned: success
@@ -126,13 +171,14 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.credentials import (
-    CredentialError,
+from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import (
     Folder,
     Lifetimes,
     keep_certificate,
     keep_password,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._given_secrets import Given
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -141,10 +187,14 @@ def main() -> None:
     """Module entry point."""
     module = AnsibleModule(
         argument_spec={
-            "directory": {"type": "path", "required": True},
+            "directory": {"type": "path"},
             "passwords": {"type": "list", "elements": "str", "default": [], "no_log": False},
             "certificate": {"type": "str"},
             "hosts": {"type": "list", "elements": "str", "default": []},
+            # Masked values would be masked in the result, too; the action plugin demands no_log of the task.
+            "given": {"type": "dict", "default": {}, "no_log": False},
+            "service": {"type": "str"},
+            "present": {"type": "list", "elements": "str", "default": []},
             "certificate_days": {"type": "int", "default": 397},
             "authority_days": {"type": "int", "default": 3650},
             "renew_before_days": {"type": "int", "default": 30},
@@ -162,21 +212,31 @@ def main() -> None:
                 __import__(library)
             except ImportError:
                 module.fail_json(msg=missing_required_lib(library, reason="on the controller"))
-    folder = Folder(options["directory"], dry_run=module.check_mode)
-    result: dict[str, Any] = {}
+    folder = Folder(options["directory"] or "", dry_run=module.check_mode)
     try:
-        with folder.opened():
-            result["passwords"] = {name: vars(keep_password(folder, name)) for name in options["passwords"]}
-            if options["certificate"]:
-                lifetimes = Lifetimes(
-                    options["certificate_days"], options["authority_days"], options["renew_before_days"]
-                )
-                now = datetime.datetime.now(datetime.timezone.utc)
-                kept = keep_certificate(folder, options["certificate"], options["hosts"], lifetimes, now)
-                result.update(vars(kept))
-    except (CredentialError, OSError) as error:
+        result = _credentials(options, folder)
+    except (Refusal, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=bool(folder.changed), files=folder.changed, **result)
+
+
+def _credentials(options: dict[str, Any], folder: Folder) -> dict[str, Any]:
+    """What was asked for: handed over, or else out of the folder, which is opened for nothing else."""
+    given = Given(options["given"], options["present"])
+    name, hosts = options["certificate"], options["hosts"]
+    lifetimes = Lifetimes(options["certificate_days"], options["authority_days"], options["renew_before_days"])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    passwords = {each: given.password(each) for each in options["passwords"]}
+    certificate = given.certificate(options["service"] or name, hosts, lifetimes, now) if name else None
+    if given.missing(options["passwords"], bool(name)):
+        with folder.opened():
+            passwords = {each: known or keep_password(folder, each) for each, known in passwords.items()}
+            if name:
+                certificate = certificate or keep_certificate(folder, name, hosts, lifetimes, now)
+    return {
+        "passwords": {each: vars(known) for each, known in passwords.items()},
+        **(vars(certificate) if certificate else {}),
+    }
 
 
 def _fault(options: dict[str, Any]) -> str:
@@ -193,7 +253,12 @@ def _fault(options: dict[str, Any]) -> str:
             f"{options['certificate_days']} and authority_days {options['authority_days']} must grow in this "
             "order; correct them."
         )
-    return ""
+    given = Given(options["given"])
+    fault = given.fault([*options["passwords"], *([options["service"]] if options["service"] else [])])
+    missing = given.missing(options["passwords"], bool(options["certificate"]))
+    if not fault and missing and not options["directory"]:
+        return f"There is no directory to keep {', '.join(missing)} in; give one, or hand all over in given."
+    return fault
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ options:
     type: bool
     default: false
   user:
-    description: Who runs jobs. What touches the cards is tried as this user. Left out, as the user of the task.
+    description: Who runs jobs. What touches the cards is tried as this user. If omitted, as the user of the task.
     type: str
     default: ""
   pythons:
@@ -128,7 +128,8 @@ text:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.doctor import CONSENTS, DoctorError, unpack
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.doctor import CONSENTS, unpack
 
 
 def main() -> None:
@@ -156,7 +157,7 @@ def main() -> None:
         module.fail_json(msg="The examination was not sent along: call this as gaudi3.scale.gaudi_doctor_info.")
     try:
         doctor = unpack(package, module.tmpdir)
-    except DoctorError as error:
+    except Refusal as error:
         module.fail_json(msg=str(error))
     options = doctor.Options(
         **{key: tuple(value) if isinstance(value, list) else value for key, value in asked.items()}

@@ -181,10 +181,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.driver import Driver
-from ansible_collections.gaudi3.scale.plugins.module_utils.exporters import Exporters
-from ansible_collections.gaudi3.scale.plugins.module_utils.kernel_modules import Plan
-from ansible_collections.gaudi3.scale.plugins.module_utils.versions import version_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._driver.driver import Driver
+from ansible_collections.gaudi3.scale.plugins.module_utils._driver.exporters import Exporters
+from ansible_collections.gaudi3.scale.plugins.module_utils._driver.kernel_modules import Plan
+from ansible_collections.gaudi3.scale.plugins.module_utils._release.versions import version_of
 
 
 def main() -> None:

@@ -12,16 +12,21 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Writes C(gaudinet.json) for a layer-3 fabric, or removes it for layer 2, and writes the environment file
-    that training
-    units read.
-  - Everything is checked before anything is written, and each file is replaced as a whole. An empty
-    C(gaudinet.json),
+  - Writes C(gaudinet.json) for a layer-3 fabric, or removes it for layer 2, and writes the environment file that
+    training units read.
+  - A C(gaudinet.json) that this module did not write is never lost. It is not removed, and what replaces it leaves a
+    backup beside it. What the module wrote is known by a digest beside the environment file.
+  - Everything is checked before anything is written, and each file is replaced as a whole. An empty C(gaudinet.json),
     which the library stumbles over, never exists.
-  - Only environment variables which the library really reads are accepted. An unknown name is an error which
-    names the
-    nearest known one.
+  - Only environment variables which the library really reads are accepted. An unknown name is an error which names
+    the nearest known one.
 options:
+  state:
+    description:
+      - V(absent) removes the environment file, and the C(gaudinet.json) that this module wrote.
+    type: str
+    choices: [present, absent]
+    default: present
   kind:
     description:
       - The fabric that carries collectives out of this host, as M(gaudi3.scale.gaudi_fabric_facts) tells it.
@@ -33,9 +38,10 @@ options:
   mode:
     description:
       - Whether Gaudi's own ports talk Ethernet in one segment (V(l2)) or have addresses of their own (V(l3)).
-      - Applies to O(kind=gaudi).
+      - V(unmanaged) leaves C(gaudinet.json) as it is, for a site that writes it by other means.
+      - Applies to O(kind=gaudi). On other kinds the file is left as it is.
     type: str
-    choices: [l2, l3]
+    choices: [l2, l3, unmanaged]
     default: l2
   nics:
     description:
@@ -115,6 +121,11 @@ environment:
   returned: success
   type: dict
   sample: {HCCL_SOCKET_IFNAME: eth0}
+backup:
+  description: Where the C(gaudinet.json) that somebody else wrote was kept.
+  returned: when one was replaced
+  type: str
+  sample: /etc/habanalabs/gaudinet.json.4711.2026-11-23@06:10:00~
 without_effect:
   description: Variables which do nothing on this kind of fabric.
   returned: success
@@ -123,10 +134,15 @@ without_effect:
   sample: []
 """
 
+import os
+from typing import Any
+
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import accel, fabric, gaudinet, hccl_environment, pci
-from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, pci
+from ansible_collections.gaudi3.scale.plugins.module_utils._fabric import fabric, gaudinet, hccl_environment
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
 def argument(value: object) -> str:
@@ -134,12 +150,51 @@ def argument(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
+def variables(options: dict[str, Any], given: dict[str, str]) -> dict[str, str]:
+    """The environment file's variables: those of the kind, the place of gaudinet.json, and those given."""
+    environment = dict(hccl_environment.DEFAULTS.get(options["kind"], {}))
+    path = options["gaudinet_path"]
+    used = options["mode"] == "l3" or (options["mode"] == "unmanaged" and os.path.exists(path))
+    if options["kind"] == "gaudi" and used and path != gaudinet.DEFAULT_PATH:
+        environment["HCL_GAUDINET_CONFIG_FILE"] = path
+    environment.update(given)
+    hccl_environment.check(environment)
+    return environment
+
+
+def plan(options: dict[str, Any], environment: str) -> tuple[dict[str, str | None], bool]:
+    """The text of each file by its path (None: it does not exist), and whether somebody else's file is replaced."""
+    path, beside = options["gaudinet_path"], {options["environment_path"]: environment}
+    record = os.path.join(os.path.dirname(options["environment_path"]), "gaudinet.json.sha256")
+    present = gaudinet.look(path, record)
+    if options["state"] == "absent":
+        ours = {} if present.foreign else {path: None}
+        return {**ours, record: None, options["environment_path"]: None}, False
+    if options["kind"] == "gaudi" and options["mode"] == "l3":
+        sysfs = options["sysfs_root"]
+        ports = accel.external_ports([card.bus_id for card in pci.cards(sysfs)], sysfs)
+        text = gaudinet.file_text(gaudinet.checked(options["nics"], {port.mac for port in ports if port.mac}))
+        replaced = present.foreign and present.text != text
+        return {path: text, record: gaudinet.digest_text(text), **beside}, replaced
+    if options["kind"] == "gaudi" and options["mode"] == "unmanaged":
+        return {**beside}, False
+    if present.foreign:
+        if options["kind"] == "gaudi":
+            raise Refusal(
+                f"{path} holds port addresses that this module did not write, and mode=l2 would remove them: keep them "
+                "with mode=unmanaged, give them as nics with mode=l3, or move the file away"
+            )
+        return {**beside}, False
+    return {path: None, record: None, **beside}, False
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "kind": {"type": "str", "choices": list(fabric.KINDS), "default": "gaudi"},
-            "mode": {"type": "str", "choices": ["l2", "l3"], "default": "l2"},
+            "mode": {"type": "str", "choices": ["l2", "l3", "unmanaged"], "default": "l2"},
             "nics": {
                 "type": "list",
                 "elements": "dict",
@@ -154,41 +209,28 @@ def main() -> None:
         supports_check_mode=True,
     )
     options = module.params
-    routed = options["kind"] == "gaudi" and options["mode"] == "l3"
     given = {name: argument(value) for name, value in options["environment"].items()}
-    environment = dict(hccl_environment.DEFAULTS.get(options["kind"], {}))
-    if routed and options["gaudinet_path"] != gaudinet.DEFAULT_PATH:
-        environment["HCL_GAUDINET_CONFIG_FILE"] = options["gaudinet_path"]
-    environment.update(given)
-    config = None
     try:
-        hccl_environment.check(environment)
-        if routed:
-            sysfs = options["sysfs_root"]
-            ports = accel.external_ports([card.bus_id for card in pci.cards(sysfs)], sysfs)
-            known = {port.mac for port in ports if port.mac}
-            config = gaudinet.file_text(gaudinet.checked(options["nics"], known))
-    except (hccl_environment.EnvironmentVariableError, gaudinet.GaudinetError) as error:
-        module.fail_json(msg=f"{error}.")
+        environment = variables(options, given)
+        files, replaced = plan(options, hccl_environment.file_text(environment))
+    except Refusal as error:
+        module.fail_json(msg=str(error))
     idle = hccl_environment.without_effect(given, options["kind"])
     if idle:
         module.warn(
             f"{', '.join(idle)} only acts on scale-out over host NICs; this host's fabric is {options['kind']!r}."
         )
-    diffs = []
-    for path, content in (
-        (options["gaudinet_path"], config),
-        (options["environment_path"], hccl_environment.file_text(environment)),
-    ):
-        difference = ensure_file(module, path, content)
-        if difference:
-            diffs.append(difference)
+    kept = {"backup": module.backup_local(options["gaudinet_path"])} if replaced and not module.check_mode else {}
+    diffs = [
+        difference for path, content in files.items() if (difference := ensure_file(module, path, content)) is not None
+    ]
     module.exit_json(
         changed=bool(diffs),
         diff=diffs,
         files=[difference["after_header"] for difference in diffs],
         environment=environment,
         without_effect=idle,
+        **kept,
     )
 
 

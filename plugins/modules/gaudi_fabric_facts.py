@@ -121,7 +121,8 @@ from dataclasses import asdict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import accel, fabric, pci
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, pci
+from ansible_collections.gaudi3.scale.plugins.module_utils._fabric import fabric
 
 
 def main() -> None:

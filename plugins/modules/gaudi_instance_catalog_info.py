@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: gaudi_instance_catalog_info
 short_description: Find the types of machines that have Gaudi
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
@@ -160,28 +160,28 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.aws_questions import AwsError, explain, offered_zones
-from ansible_collections.gaudi3.scale.plugins.module_utils.instance_catalog import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.aws import explain, offered_zones
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.catalogue import (
     CLOUDS,
-    CatalogueError,
     InstanceType,
     Question,
     read_catalogue,
     read_types,
     select,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
 def load(path: Any) -> dict[str, InstanceType]:
     """The catalogue that was given, or the collection's."""
     if path is None:
-        from ansible_collections.gaudi3.scale.plugins.module_utils.instance_data import CATALOGUE
+        from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.instance_data import CATALOGUE
 
         return read_types(CATALOGUE)
     try:
         return read_catalogue(Path(path).read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError):
-        raise CatalogueError(f"catalogue is {path}, which cannot be read: give a file, or leave it out.") from None
+        raise Refusal(f"catalogue is {path}, which cannot be read: give a file, or leave it out.") from None
 
 
 def zones(module: AnsibleModule, each: InstanceType) -> dict[str, list[str]]:
@@ -224,10 +224,10 @@ def main() -> None:
         found = select(load(module.params["catalogue"]), Question(**{**asked, "names": tuple(asked["names"])}))
         types = [each.as_dict() for each in found]
         if module.params["verify"]:
-            for each, told in zip(found, types):  # noqa: B905
+            for each, told in zip(found, types):
                 if each.cloud == "aws":
                     told["zones"] = zones(module, each)
-    except (CatalogueError, AwsError) as error:
+    except Refusal as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, types=types, count=len(types))
 

@@ -83,9 +83,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import ofi_wrapper
-from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_file
-from ansible_collections.gaudi3.scale.plugins.module_utils.pci import read
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards.pci import read
+from ansible_collections.gaudi3.scale.plugins.module_utils._fabric import ofi_wrapper
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
 def last_line(*texts: str) -> str:
@@ -134,8 +135,8 @@ def main() -> None:
     try:
         if os.path.isdir(source) or not module.check_mode:
             digest = ofi_wrapper.checked(source, module.params["sha256"])
-    except ofi_wrapper.OfiWrapperError as error:
-        module.fail_json(msg=f"{error}.")
+    except Refusal as error:
+        module.fail_json(msg=str(error))
     stamp = path + ".source"
     before = read(stamp) if os.path.exists(path) else None
     built = before != digest

@@ -134,7 +134,7 @@ from dataclasses import asdict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import accel, iommu, pci
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, iommu, pci
 
 
 def main() -> None:

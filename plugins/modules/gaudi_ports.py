@@ -88,9 +88,8 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import ports
-from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import HlSmiError, quote
-from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi_command import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi import ports
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
     ARGUMENT_SPEC,
     DriverDown,
     HlSmi,
@@ -99,6 +98,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi_command import
     from_module,
     run_with_timeout,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import HlSmiError, quote
 
 
 def bring_up(module: AnsibleModule, tool: HlSmi, cards: list[ports.CardPorts]) -> list[str]:

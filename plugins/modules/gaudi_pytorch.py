@@ -45,7 +45,7 @@ options:
     type: str
     default: ""
   version:
-    description: Version of PyTorch in the tarball's name. Left out where it is known of the release.
+    description: Version of PyTorch in the tarball's name. May be omitted where it is known of the release.
     type: str
     default: ""
   kind:
@@ -168,9 +168,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.pytorch_install import Installer
-from ansible_collections.gaudi3.scale.plugins.module_utils.pytorch_release import PytorchError
-from ansible_collections.gaudi3.scale.plugins.module_utils.reach import Unreachable
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.reach import Unreachable
+from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch.install import Installer
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 SPEC: dict[str, dict[str, Any]] = {
     "state": {"type": "str", "choices": ["present", "preinstalled"], "default": "present"},
@@ -201,7 +201,7 @@ def main() -> None:
     try:
         installer = Installer(module)
         result = installer.preinstalled() if module.params["state"] == "preinstalled" else installer.present()
-    except (PytorchError, Unreachable) as error:
+    except (Refusal, Unreachable) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
 

@@ -73,8 +73,9 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import runtime_environment as runtime
-from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import runtime_environment as runtime
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
 def main() -> None:
@@ -92,8 +93,8 @@ def main() -> None:
     files = runtime.profile_files(module.params["profiles"])
     try:
         environment = runtime.read(files)
-    except runtime.ProfileError as error:
-        module.fail_json(msg=f"{error}.")
+    except Refusal as error:
+        module.fail_json(msg=str(error))
     complaint = runtime.complaint(environment, files, os.path.isfile(environment.get(runtime.KERNELS, "")))
     if complaint and module.params["required"]:
         if not module.check_mode:

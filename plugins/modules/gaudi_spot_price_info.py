@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: gaudi_spot_price_info
 short_description: Ask AWS for spot prices and what they save
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
@@ -130,22 +130,17 @@ from typing import Any, Optional
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.aws_questions import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.aws import (
     PRICE_LIST_REGION,
-    AwsError,
     check_regions,
     explain,
     on_demand_usd,
     price_changes,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils.instance_catalog import (
-    CatalogueError,
-    InstanceType,
-    read_types,
-    refuse,
-)
-from ansible_collections.gaudi3.scale.plugins.module_utils.instance_data import CATALOGUE
-from ansible_collections.gaudi3.scale.plugins.module_utils.spot_price import savings_percent, summarise
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.catalogue import InstanceType, read_types, refuse
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.instance_data import CATALOGUE
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.spot_price import savings_percent, summarise
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 #: AWS keeps the history of 90 days.
 MAX_HOURS = 90 * 24
@@ -154,14 +149,14 @@ MAX_HOURS = 90 * 24
 def places(given: dict[str, Any], types: dict[str, InstanceType]) -> list[tuple[str, str]]:
     """(type, region) of all that is asked for."""
     if not 1 <= given["hours"] <= MAX_HOURS:
-        raise AwsError(f"hours is {given['hours']}: give 1 to {MAX_HOURS}, as AWS keeps 90 days.")
+        raise Refusal(f"hours is {given['hours']}: give 1 to {MAX_HOURS}, as AWS keeps 90 days.")
     check_regions(given["regions"])
     refuse(types, given["instance_types"], "aws")
     found = []
     for name in given["instance_types"]:
         regions = given["regions"] or (list(types[name].regions) if name in types else [])
         if not regions:
-            raise AwsError(f"regions is empty, and the catalogue knows none of {name}: give regions such as us-west-2.")
+            raise Refusal(f"regions is empty, and the catalogue knows none of {name}: give regions such as us-west-2.")
         found += [(name, region) for region in regions]
     return found
 
@@ -228,7 +223,7 @@ def main() -> None:
                     "savings_percent": saved,
                 }
             )
-    except (AwsError, CatalogueError) as error:
+    except Refusal as error:
         module.fail_json(msg=str(error))
     offers = [
         {"instance_type": each["instance_type"], "region": each["region"], **zone}

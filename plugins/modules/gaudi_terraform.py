@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: gaudi_terraform
 short_description: Make, change and remove machines with Terraform
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
@@ -61,6 +61,12 @@ options:
       - How long to wait for somebody else's lock of the state, in seconds.
     type: int
     default: 300
+  timeout:
+    description:
+      - How long one command of Terraform may take, in seconds. It is then interrupted as if by Ctrl-C, so that it
+        writes its state and gives its lock back.
+    type: int
+    default: 7200
 attributes:
   check_mode:
     description: Changes nothing, and tells exactly what would be changed.
@@ -149,10 +155,11 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import Plan
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_project import Project
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_state import TerraformStateError, managed
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_storage import block_of, bucket, storage
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.plan import Plan
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.project import Project
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import managed
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.storage import block_of, bucket, storage
 
 
 def run(module: AnsibleModule) -> None:
@@ -160,22 +167,22 @@ def run(module: AnsibleModule) -> None:
     given = module.params
     folder, absent = os.path.realpath(given["project_path"]), given["state"] == "absent"
     if not os.path.isdir(folder) or not any(name.endswith(".tf") for name in os.listdir(folder)):
-        raise TerraformStateError(
+        raise Refusal(
             f"project_path is {given['project_path']}, where no Terraform configuration is: give the folder of a root "
             "module, such as terraform/aws."
         )
     if f"{os.sep}ansible_collections{os.sep}" in folder:
-        raise TerraformStateError(
+        raise Refusal(
             f"project_path is {folder}, in an installed collection, whose next installation would delete the state: "
             f"copy {os.path.dirname(folder)} to a folder of yours, and give its {os.path.basename(folder)}."
         )
     executable = shutil.which(given["executable"])
     if executable is None:
-        raise TerraformStateError(
+        raise Refusal(
             f"executable is {given['executable']}, which is not on this machine: install Terraform 1.9 or newer, or "
             "name it here."
         )
-    project = Project(folder, given["workspace"], executable, given["lock_timeout"])
+    project = Project(folder, given["workspace"], executable, given["lock_timeout"], given["timeout"])
     project.init()
     kept: list[str] = []
     if absent:
@@ -185,21 +192,22 @@ def run(module: AnsibleModule) -> None:
             project.keep_half_made()
         plan, planned = project.plan(given["variables"], module.tmpdir, False)
         if plan.storage_lost:
-            raise TerraformStateError(
+            raise Refusal(
                 f"The plan destroys or replaces what checkpoints lie in or are encrypted with "
                 f"({', '.join(plan.storage_lost)}): change what is asked for."
             )
     for sentence in [] if absent else plan.warnings:
         module.warn(sentence)
     if plan.machines_lost and not absent and not given["allow_replace"]:
-        raise TerraformStateError(
+        raise Refusal(
             f"The plan destroys or replaces {len(plan.machines_lost)} running machines "
             f"({', '.join(plan.machines_lost[:4])}): change what is asked for, or accept it with allow_replace."
         )
     if plan.changed and not module.check_mode:
         project.apply(planned)
     outputs = project.outputs()
-    if absent and not module.check_mode and plan.changed and not kept:
+    # Also where there was nothing to destroy: a run that was interrupted before this leaves an empty workspace.
+    if absent and not module.check_mode and not kept and not list(managed(project.state())):
         project.forget()
     module.exit_json(changed=plan.changed, plan=plan.as_dict(), outputs=outputs, diff=plan.diff(), kept=kept)
 
@@ -251,12 +259,13 @@ def main() -> None:
             "allow_replace": {"type": "bool", "default": False},
             "executable": {"type": "str", "default": "terraform"},
             "lock_timeout": {"type": "int", "default": 300},
+            "timeout": {"type": "int", "default": 7200},
         },
         supports_check_mode=True,
     )
     try:
         run(module)
-    except TerraformStateError as error:
+    except Refusal as error:
         module.fail_json(msg=str(error))
 
 

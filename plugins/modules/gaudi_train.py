@@ -36,17 +36,18 @@ options:
   state:
     description:
       - V(started) has the job running, or finished already.
-      - V(finished) waits until the job is finished, showing its progress, and fails if it fails.
+      - V(finished) has the job running, waits until it is finished, showing its progress, and fails if it fails.
+      - V(ended) waits in the same way for a job that was started, and never starts it. It needs O(name) alone.
       - V(stopped) asks a running job to stop and waits until it is down. It saves a checkpoint and is
         interrupted; a later start continues.
       - V(absent) stops the job and removes its unit and its configuration. What it wrote stays, unless
         O(purge=true).
     type: str
-    choices: [started, finished, stopped, absent]
+    choices: [started, finished, ended, stopped, absent]
     default: started
   config:
     description:
-      - Configuration of the trainer, as C(gaudi3-train config) prints it; what is left out has the trainer's
+      - Configuration of the trainer, as C(gaudi3-train config) prints it; what is omitted has the trainer's
         default.
       - RV(job.directory) is always its C(output_dir).
     type: dict
@@ -64,7 +65,7 @@ options:
     type: list
     elements: str
   chdir:
-    description: Folder on the node that O(command) runs in. Left out, that of the job.
+    description: Folder on the node that O(command) runs in. If omitted, that of the job.
     type: path
   node_config:
     description:
@@ -83,11 +84,11 @@ options:
         and O(state=finished).
     type: str
   is_head:
-    description: Whether this node is the one at O(head_address). Left out, torchrun finds out by resolving
+    description: Whether this node is the one at O(head_address). If omitted, torchrun finds out by resolving
       names.
     type: bool
   address:
-    description: This node's own address on the cluster's network. Left out, torchrun finds out by resolving
+    description: This node's own address on the cluster's network. If omitted, torchrun finds out by resolving
       the node's name.
     type: str
   interface:
@@ -95,8 +96,8 @@ options:
       - Network interface on which this node meets the others, as M(gaudi3.scale.gaudi_train_node_info) finds it. It
         becomes E(GLOO_SOCKET_IFNAME) and E(HCCL_SOCKET_IFNAME) of the job, unless O(environment) or one of
         O(environment_files) has them.
-      - Left out, both libraries take the interface of the address under which the node finds its own name, which is the
-        loopback one on many systems.
+      - If omitted, both libraries take the interface of the address under which the node finds its own name, which is
+        the loopback one on many systems.
     type: str
   groups:
     description: Groups of this node which the job's user gets beside its own, to open the device files of the cards.
@@ -106,7 +107,7 @@ options:
   modules:
     description:
       - Module ids of the cards for the processes of this node, in their order, as E(HABANA_VISIBLE_MODULES) names them.
-      - Left out, process N of a node takes the card with module id N.
+      - If omitted, process N of a node takes the card with module id N.
     type: list
     elements: int
     default: []
@@ -135,12 +136,12 @@ options:
     default: 0
   min_nodes:
     description:
-      - With how many nodes the job goes on when others are lost and there is no spare. Left out, all that are
+      - With how many nodes the job goes on when others are lost and there is no spare. If omitted, all that are
         no spares are needed. Each step then takes as many samples as before, with more accumulation.
       - Needs O(max_restarts) of at least 1.
     type: int
   threads:
-    description: Value of E(OMP_NUM_THREADS) for each process. Left out, torchrun chooses 1 where there are
+    description: Value of E(OMP_NUM_THREADS) for each process. If omitted, torchrun chooses 1 where there are
       several processes.
     type: int
   environment:
@@ -168,7 +169,7 @@ options:
     default: /opt/gaudi3-scale/venv
   container:
     description:
-      - Run the job in a container, whose engine's client is the unit's process. Left out, it runs on the node itself.
+      - Run the job in a container, whose engine's client is the unit's process. If omitted, it runs on the node itself.
       - The job's folder is the only one that the job may write to. Its user is O(user), with one capability
         (C(SYS_NICE)); network, IPC and limits are the node's. C(/etc/gaudi3-scale/runtime.env) is not read, as the
         vendor's variables are in the image.
@@ -203,18 +204,42 @@ options:
         do.
     type: bool
     default: false
+  resume_stopped:
+    description:
+      - Start a job again that was stopped with O(state=stopped), and continue from its newest checkpoint. V(false)
+        leaves it stopped.
+    type: bool
+    default: true
+  ended_on:
+    description:
+      - With O(state=finished) and O(state=ended), the node on which the job has ended already. A node whose unit then
+        still runs gets 30 seconds to end by itself, after which the task fails.
+    type: str
   purge:
     description: With O(state=absent), also remove all that the job wrote, checkpoints included. Folders that
       were moved aside stay.
     type: bool
     default: false
+  start_at_boot:
+    description:
+      - Whether a boot of the node starts the job again, from its newest checkpoint, unless it was finished or was
+        stopped with O(state=stopped). Nodes that still run need O(max_restarts) of at least 1, to wait for the one that
+        comes back.
+      - Takes effect when the job is started the next time.
+    type: bool
+    default: false
+  keep_archives:
+    description: How many folders of this job that were moved aside for another specification are kept, checkpoints
+      included. When one more is moved aside, the longest moved are removed once the job has started. If omitted, all
+      are kept.
+    type: int
   poll_interval:
-    description: Seconds between two looks at the job with O(state=finished).
+    description: Seconds between two looks at the job with O(state=finished) and O(state=ended).
     type: float
     default: 5.0
   timeout:
-    description: Seconds to wait with O(state=finished). After that the task fails and the job is left
-      running. V(0) waits without end.
+    description: Seconds to wait with O(state=finished) and O(state=ended). After that the task fails and the job is
+      left running. V(0) waits without end.
     type: int
     default: 3600
   lines:
@@ -240,12 +265,10 @@ attributes:
     platforms: linux
     support: full
 notes:
-  - The nodes of a job wait for each other, so with O(state=finished) all of them must be worked on at the
-    same time. Where there are more
-    nodes than C(forks), run the module with O(state=started) first and wait in a second task, as the role
-    P(gaudi3.scale.trainer#role) does.
-  - The waiting of O(state=finished) happens on the controller. Breaking it off leaves the job running, and
-    the same task waits on.
+  - The nodes of a job wait for each other, and each node that is waited for takes one of C(forks). Run the module with
+    O(state=started) on all nodes first, then with O(state=ended) on the head alone, and then on the others with
+    O(ended_on), as the role P(gaudi3.scale.trainer#role) does.
+  - The waiting happens on the controller. Breaking it off leaves the job running, and the same task waits on.
 seealso:
   - module: gaudi3.scale.gaudi_train_info
 """
@@ -261,6 +284,12 @@ EXAMPLES = r"""
     config:
       model: {hidden_size: 1024, layers: 12}
       train: {max_steps: 2000}
+
+- name: Wait for a job that was started, on its head
+  gaudi3.scale.gaudi_train:
+    name: demo
+    state: ended
+    timeout: 86400
 
 - name: Run a script of your own in the same way
   gaudi3.scale.gaudi_train:
@@ -393,6 +422,12 @@ archived:
   returned: success
   type: str
   sample: /var/lib/gaudi3-scale/jobs/demo.5d1c7a8e
+removed_archives:
+  description: Folders that were removed (in check mode, would be removed) because of O(keep_archives).
+  returned: success
+  type: list
+  elements: str
+  sample: [/var/lib/gaudi3-scale/jobs/demo.0c3f61aa]
 log:
   description: The last lines of the job's log.
   returned: when the job failed
@@ -401,15 +436,18 @@ log:
   sample: ["ValueError: the dataset is empty"]
 """
 
+import contextlib
 import os
 from dataclasses import replace
 from typing import Any, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import job_container
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_files import JobError
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import archives as job_archives
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import container as job_container
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import neighbours as job_neighbours
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import (
     PLACES,
     JobNode,
     Observed,
@@ -417,16 +455,17 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import (
     check_venv,
     owner_of,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import NodeShare, config_text, unit_text
-from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
-    JobSpec,
-    check_name,
-    decide,
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import Decision, JobSpec, check_name, decide
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import (
+    NodeShare,
+    boot_unit_text,
+    config_text,
+    unit_text,
 )
 
 SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "required": True},
-    "state": {"type": "str", "choices": ["started", "finished", "stopped", "absent"], "default": "started"},
+    "state": {"type": "str", "choices": ["started", "finished", "ended", "stopped", "absent"], "default": "started"},
     "config": {"type": "dict"},
     "command": {"type": "list", "elements": "str"},
     "chdir": {"type": "path"},
@@ -459,9 +498,13 @@ SPEC: dict[str, dict[str, Any]] = {
         },
     },
     "stop_timeout": {"type": "int", "default": 120},
+    "start_at_boot": {"type": "bool", "default": False},
     "trainer_version": {"type": "str"},
     "rejoin": {"type": "bool", "default": False},
+    "resume_stopped": {"type": "bool", "default": True},
+    "ended_on": {"type": "str"},
     "purge": {"type": "bool", "default": False},
+    "keep_archives": {"type": "int"},
     "poll_interval": {"type": "float", "default": 5.0},
     "timeout": {"type": "int", "default": 3600},
     "lines": {"type": "int", "default": 20},
@@ -483,9 +526,12 @@ def main() -> None:
     name, wanted = params["name"], params["state"]
     found: Optional[Observed] = None
     node = JobNode.of(module)
-    result: dict[str, Any] = {"changed": False, "archived": None}
+    result: dict[str, Any] = {"changed": False, "archived": None, "removed_archives": []}
+    kept = params["keep_archives"]
     try:
-        spec, texts = None, {}
+        if kept is not None and kept < 0:
+            raise ValueError(f"keep_archives is {kept}: give 0 or more, or leave it out to keep all.")
+        spec, share, texts = None, NodeShare(node.directory(name)), {}
         if wanted in ("started", "finished"):
             spec = JobSpec.from_params(params)
             spec.check_cards(params["cards"])
@@ -501,6 +547,8 @@ def main() -> None:
             if spec.container is not None:
                 share = replace(share, **_contained(spec))
             texts = {node.unit_path(name): unit_text(spec, share)}
+            if params["start_at_boot"]:
+                texts[node.boot_unit_path(name)] = boot_unit_text(spec, node.directory(name), node.systemctl)
             if share.file_variables:
                 texts[node.environment_path(name)] = job_container.file_text(share.file_variables)
             if not spec.command:
@@ -508,30 +556,40 @@ def main() -> None:
         else:
             check_name(name)
         found = node.settled(name)
-        decision = decide(wanted, name, found.situation, spec, params["purge"], params["rejoin"])
-        if decision.action == "refuse":
-            raise JobError(decision.reason)
+        decision = _decide(params, found, spec)
         owner = (0, 0)
         if spec is not None and decision.action == "start" and not module.check_mode:
             owner = owner_of(spec.user)
             check_venv(spec.venv, spec.container is not None)
             if spec.script is not None:
                 check_script(spec.script)
-        result["changed"] = decision.changed
-        if decision.action in ("start", "remove"):
-            result["diff"] = node.diff(name, texts)
-        if decision.archive:
-            result["archived"] = node.archive_path(name, found.situation.spec_sha256)
-        if decision.changed and not module.check_mode:
-            if decision.action == "stop":
-                node.stop(name)
-            elif decision.action == "remove":
-                node.remove(found, params["purge"])
-            elif spec is not None:
-                if decision.archive:
-                    result["archived"] = node.archive(name, found.situation.spec_sha256)
-                node.start(spec, texts, owner, params["lines"])
-            found = node.observe(name)
+        with contextlib.ExitStack() as held:
+            if decision.changed and not module.check_mode:
+                # Another controller may have acted since: look once more, with nobody else at work.
+                held.enter_context(node.alone())
+                found = node.settled(name)
+                decision = _decide(params, found, spec)
+            if spec is not None and decision.action == "start":
+                job_neighbours.refuse_clash(node, spec, share)
+            result["changed"] = decision.changed
+            if decision.action in ("start", "remove"):
+                result["diff"] = node.diff(name, texts)
+            if decision.archive:
+                result["archived"] = node.archive_path(name, found.situation.spec_sha256)
+                moved = [*job_archives.archives(node.jobs_dir, name), result["archived"]]
+                result["removed_archives"] = job_archives.surplus(moved, kept)
+            if decision.changed and not module.check_mode:
+                if decision.action == "stop":
+                    node.stop(name)
+                elif decision.action == "remove":
+                    node.remove(found, params["purge"])
+                elif spec is not None:
+                    if decision.archive:
+                        result["archived"] = node.archive(name, found.situation.spec_sha256)
+                    node.start(spec, texts, owner, params["lines"], job_neighbours.as_recorded(share))
+                    # Now that the new job runs, and not before.
+                    node.remove_archives(result["removed_archives"])
+                found = node.observe(name)
         result["job"] = found.as_dict(node.directory(name))
     except ValueError as error:
         module.fail_json(msg=str(error))
@@ -541,6 +599,21 @@ def main() -> None:
         message, log = (str(error), error.log) if isinstance(error, JobError) else (_trouble(name, error), [])
         module.fail_json(msg=message, log=log, **result)
     module.exit_json(**result)
+
+
+def _decide(params: dict[str, Any], found: Observed, spec: Optional[JobSpec]) -> Decision:
+    decision = decide(
+        params["state"],
+        params["name"],
+        found.situation,
+        spec,
+        purge=params["purge"],
+        rejoin=params["rejoin"],
+        resume_stopped=params["resume_stopped"],
+    )
+    if decision.action == "refuse":
+        raise JobError(decision.reason)
+    return decision
 
 
 def _contained(spec: JobSpec) -> dict[str, Any]:

@@ -14,7 +14,7 @@ description:
     their status files.
 options:
   name:
-    description: Name of the one job to look at. Left out, all jobs with a folder or a unit on the node are
+    description: Name of the one job to look at. If omitted, all jobs with a folder or a unit on the node are
       returned.
     type: str
   lines:
@@ -169,9 +169,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_files import JobError
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import PLACES, JobNode
-from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import check_name
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLACES, JobNode
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import check_name
 
 SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str"},

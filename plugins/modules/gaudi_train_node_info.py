@@ -33,12 +33,25 @@ options:
   groups:
     description:
       - Groups which the user is given beside its own.
-      - Left out, those that own the device files, root's excepted.
+      - If omitted, those that own the device files, root's excepted.
     type: list
     elements: str
+  directory:
+    description: Folder of the jobs, which nodes may share.
+    type: path
   script:
     description: Script of a job's command, which is to be there and readable for O(user).
     type: path
+  processes:
+    description: Processes of the job on this node, for RV(offer).
+    type: int
+    default: 0
+  cards:
+    description: Cards of the node, for RV(offer). Absent where they do not count.
+    type: int
+  uid:
+    description: Number that O(user) is to have, for RV(offer). If omitted, the one that it has.
+    type: int
 attributes:
   check_mode:
     description: Changes nothing, and so does the same in check mode.
@@ -100,6 +113,16 @@ closed:
     owner: {description: "Its owner.", type: str, sample: root}
     group: {description: "Its group.", type: str, sample: render}
     mode: {description: "Its mode, four octal digits.", type: str, sample: "0660"}
+uid:
+  description: Number of O(user) on this node; null where it does not exist yet.
+  returned: success
+  type: int
+  sample: 998
+network_source:
+  description: What is mounted at O(directory) from the network, which nodes with the same one share; null otherwise.
+  returned: success
+  type: str
+  sample: nas:/jobs
 script:
   description: What is known of O(script); null where none was asked for.
   returned: success
@@ -124,6 +147,17 @@ driver:
   returned: success
   type: str
   sample: 1.23.0
+offer:
+  description: What the node brings to a job, as the filter P(gaudi3.scale.job_modules#filter) takes it of all nodes.
+  returned: success
+  type: dict
+  contains:
+    processes: {description: "O(processes).", type: int, sample: 8}
+    cards: {description: "O(cards); null where they do not count.", type: int, sample: 8}
+    modules: {description: "RV(modules).", type: list, elements: int, sample: [0, 1, 2, 3, 4, 5, 6, 7]}
+    held: {description: "RV(held_modules).", type: list, elements: int, sample: []}
+    uid: {description: "O(uid), or else RV(uid).", type: int, sample: 990}
+    shares: {description: "RV(network_source).", type: str, sample: "storage:/jobs"}
 held_modules:
   description: Those of them whose card a process has open.
   returned: success
@@ -134,7 +168,9 @@ held_modules:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import file_access, job_needs
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import file_access
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import needs as job_needs
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import shared_folders
 
 
 def main() -> None:
@@ -145,7 +181,11 @@ def main() -> None:
             "peers": {"type": "list", "elements": "str", "default": []},
             "user": {"type": "str", "default": "gaudi3-scale"},
             "groups": {"type": "list", "elements": "str"},
+            "directory": {"type": "path"},
             "script": {"type": "path"},
+            "processes": {"type": "int", "default": 0},
+            "cards": {"type": "int"},
+            "uid": {"type": "int"},
         },
         supports_check_mode=True,
     )
@@ -154,20 +194,36 @@ def main() -> None:
     if params["address"] or params["peers"]:
         ip = module.get_bin_path("ip", required=True)
         interface = job_needs.find_interface(module.run_command, ip, params["address"], params["peers"])
+    network_source = None
+    if params["directory"]:
+        network_source = shared_folders.network_source(params["directory"], shared_folders.mounts())
     files = file_access.device_files()
     access = file_access.access(files, params["user"], params["groups"])
     modules = job_needs.card_modules()
+    uid = shared_folders.uid_of(params["user"])
+    operational = None if modules is None else modules.operational
+    held = [] if modules is None else modules.held
     module.exit_json(
         changed=False,
         interface=interface,
         groups=access.groups,
         unknown_groups=access.unknown,
         files=len(files),
+        uid=uid,
+        network_source=network_source,
         closed=[file.as_dict() for file in access.closed],
         script=file_access.script_access(params["script"], params["user"]) if params["script"] else None,
-        modules=None if modules is None else modules.operational,
+        modules=operational,
         driver=job_needs.driver_version(),
-        held_modules=[] if modules is None else modules.held,
+        held_modules=held,
+        offer={
+            "processes": params["processes"],
+            "cards": params["cards"],
+            "modules": operational,
+            "held": held,
+            "uid": uid if params["uid"] is None else params["uid"],
+            "shares": network_source,
+        },
     )
 
 

@@ -330,17 +330,17 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import (
-    HlSmiError,
-    OddCell,
-    host_facts,
-    odd_cell_warnings,
-)
-from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi_command import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
     ARGUMENT_SPEC,
     DriverDown,
     HlSmiMissing,
     from_module,
+)
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import (
+    HlSmiError,
+    OddCell,
+    host_facts,
+    odd_cell_warnings,
 )
 
 

@@ -80,9 +80,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import command_line
-from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_file
-from ansible_collections.gaudi3.scale.plugins.module_utils.pci import read
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards.pci import read
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._host import command_line
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
 def with_update_grub(module: AnsibleModule, update_grub: str) -> dict[str, Any] | None:
@@ -127,8 +128,8 @@ def main() -> None:
     )
     try:
         arguments = command_line.checked(module.params["arguments"])
-    except command_line.CommandLineError as error:
-        module.fail_json(msg=f"{error}.")
+    except Refusal as error:
+        module.fail_json(msg=str(error))
     missing = command_line.missing(arguments, read(module.params["root"], "proc/cmdline") or "")
     if module.params["state"] == "reported" or not arguments:
         module.exit_json(changed=False, missing=missing, reboot_needed=False)

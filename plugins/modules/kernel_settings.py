@@ -102,15 +102,15 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_file
-from ansible_collections.gaudi3.scale.plugins.module_utils.kernel_settings import (
-    SettingError,
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.kernel_settings import (
     apply,
     resolved,
     settings,
     sysctl_text,
     tmpfiles_text,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
 def main() -> None:
@@ -129,8 +129,8 @@ def main() -> None:
     try:
         sysctl = resolved(root, sysctl)
         outcome = apply(settings(root, sysctl, sysfs), module.check_mode)
-    except SettingError as error:
-        module.fail_json(msg=f"{error}.")
+    except Refusal as error:
+        module.fail_json(msg=str(error))
     diffs = []
     if outcome.changes:
         diffs.append(

@@ -136,8 +136,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import apt_packages as apt
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_node import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt import packages as apt
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.node import (
     KEYRING,
     NEEDS,
     PIN,
@@ -149,9 +149,10 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.apt_node import (
     read,
     sources,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import RepositoryError, Source
-from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints, normalized
-from ansible_collections.gaudi3.scale.plugins.module_utils.versions import Release
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.openpgp import fingerprints, normalized
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.repository import Source
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._release.versions import Release
 
 
 def source_of(given: dict[str, Any]) -> Source:
@@ -185,7 +186,7 @@ def main() -> None:
         source = source_of(given)
         files = sources()
         foreign = foreign_sources(files, source.url, given["take_over_sources"])
-    except (ValueError, RepositoryError) as error:
+    except (ValueError, Refusal) as error:
         module.fail_json(msg=str(error))
 
     state = node.state([*given["packages"], *given["prerequisites"], *NEEDS])
@@ -203,7 +204,7 @@ def main() -> None:
     if not key or present != texts or plan.install:
         try:
             repository = consult(node, source, trusted, plan.packages, release)
-        except RepositoryError as error:
+        except Refusal as error:
             module.fail_json(msg=str(error))
         keyring = repository.keyring
         texts[SOURCE] = source.entry(KEYRING, repository.fingerprint)

@@ -77,10 +77,16 @@ path:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_node import fetch, read
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import RepositoryError
-from ansible_collections.gaudi3.scale.plugins.module_utils.files import ensure_file
-from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import armor, dearmor, fingerprints, normalized, only
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.node import fetch, read
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.openpgp import (
+    armor,
+    dearmor,
+    fingerprints,
+    normalized,
+    only,
+)
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 ADVICE = "check synapseai_rpm_key_url"
 
@@ -95,16 +101,16 @@ def kept(content: bytes | None, fingerprint: str) -> bytes:
 
 
 def fetched(url: str, fingerprint: str, timeout: int) -> bytes:
-    """The key asked for, from its URL; RepositoryError where it is not there."""
+    """The key asked for, from its URL; Refusal where it is not there."""
     try:
         keyring = dearmor(fetch(url, timeout, ADVICE))
     except ValueError as error:
-        raise RepositoryError(f"{url} is not a signing key: {error}; {ADVICE}.") from error
+        raise Refusal(f"{url} is not a signing key: {error}; {ADVICE}.") from error
     if not fingerprint:
         return keyring
     found = only(keyring, fingerprint)
     if not found:
-        raise RepositoryError(
+        raise Refusal(
             f"The key at {url} has fingerprint {', '.join(fingerprints(keyring))}, not {fingerprint} as "
             "synapseai_rpm_key_fingerprint says; find out which is right before you go on."
         )
@@ -127,7 +133,7 @@ def main() -> None:
         fingerprint = normalized(module.params["fingerprint"], "synapseai_rpm_key_fingerprint")
         present = kept(read(path), fingerprint)
         keyring = present or fetched(url, fingerprint, module.params["timeout"])
-    except (ValueError, RepositoryError) as error:
+    except (ValueError, Refusal) as error:
         module.fail_json(msg=str(error))
     keys = fingerprints(keyring)
     if not present and not fingerprint:

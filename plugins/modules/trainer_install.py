@@ -48,17 +48,20 @@ options:
       - With V(preinstalled) all that the trainer requires must be there, or the task fails.
       - With V(index) what is missing is installed into the environment from a package index, except for
         PyTorch. The node needs C(pip) for it.
+      - The versions and the SHA-256 of their files are those of C(gaudi3_scale/requirements.txt) in the
+        wheel, so that every node has the same, whenever it is set up. An index that has another file under
+        the name is refused.
     type: str
     choices: [preinstalled, index]
     default: preinstalled
   index_url:
-    description: Package index for O(dependencies=index). Left out, pip uses what is configured on the node.
+    description: Package index for O(dependencies=index). If omitted, pip uses what is configured on the node.
     type: str
   user:
     description:
       - User as whom jobs run. The task fails where it cannot reach O(executable) or its packages, such as below a
         closed home, or cannot import what is in O(imports).
-      - Left out, nothing is asked as another user.
+      - If omitted, nothing is asked as another user.
     type: str
   imports:
     description: Modules that O(user) must be able to import before the version is made the current one.
@@ -74,7 +77,7 @@ options:
       engine: {description: The engine., type: str, choices: [podman, docker], default: podman}
       image: {description: Name of the image., type: str, required: true}
       release:
-        description: The driver's release, of which the image has to be. Left out, nothing is asked.
+        description: The driver's release, of which the image has to be. If omitted, nothing is asked.
         type: str
       requirements:
         description: Packages beside PyTorch, each as C(name==version). What the image has of them stays as it is.
@@ -82,14 +85,14 @@ options:
         elements: str
         default: []
   sha256:
-    description: SHA-256 of the wheel. Read from the wheel on the controller when left out.
+    description: SHA-256 of the wheel. Read from the wheel on the controller if omitted.
     type: str
   requirements:
-    description: Requirements of the trainer. Read from the wheel on the controller when left out.
+    description: Requirements of the trainer. Read from the wheel on the controller if omitted.
     type: list
     elements: str
   requires_python:
-    description: Versions of Python for the trainer. Read from the wheel on the controller when left out.
+    description: Versions of Python for the trainer. Read from the wheel on the controller if omitted.
     type: str
 attributes:
   check_mode:
@@ -144,16 +147,13 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.container_env import ContainerEnv
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_container import ENGINES, Container
-from ansible_collections.gaudi3.scale.plugins.module_utils.pytorch_pins import pins
-from ansible_collections.gaudi3.scale.plugins.module_utils.pytorch_release import PytorchError
-from ansible_collections.gaudi3.scale.plugins.module_utils.trainer_env import (
-    InstallError,
-    Release,
-    TrainerEnv,
-)
-from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import WheelError, read_wheel, sha256_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.container import ENGINES, Container
+from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch.pins import pins
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.container_env import ContainerEnv
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.env import Release, TrainerEnv
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.pins import pins_for
+from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import read_wheel, sha256_of
 
 SPEC: dict[str, dict[str, Any]] = {
     "wheel": {"type": "path", "required": True},
@@ -221,7 +221,7 @@ def main() -> None:
         if module.check_mode and params["allow_missing"] and not env.has_python():
             module.exit_json(**coming(env, release))
         if isinstance(env, ContainerEnv) and not env.has_python():
-            raise InstallError(f"The image {params['container']['image']} is not on this node: pull it there.")
+            raise Refusal(f"The image {params['container']['image']} is not on this node: pull it there.")
         answer = env.probe(release)
         if isinstance(env, ContainerEnv) and params["container"]["release"]:
             env.check_release(answer, params["container"]["release"])
@@ -251,24 +251,27 @@ def main() -> None:
         if "trainer" in done and not params["remote_src"]:
             # Nothing has been done yet: the action plugin brings the wheel and comes again.
             module.exit_json(**{**result, "changed": False, "needs_wheel": True})
+        listed: dict[str, str] = {}
+        if needed and params["container"] is None:
+            listed = pins_for(params["wheel"] if "trainer" in done else env.folder(release), needed)
         if "venv" in done:
             answer = env.make_venv(answer, release)
         if needed:
             if not answer["pip"]:
-                raise InstallError(
+                raise Refusal(
                     f"{params['executable']} has no pip, which trainer_dependencies=index needs: add the "
                     "distribution's package of pip to trainer_packages."
                     if params["container"] is None
                     else f"{params['executable']} of the image {params['container']['image']} has no pip: take an "
                     "image that has it, or one that has all packages of trainer_container_requirements."
                 )
-            env.install_from_index(needed, params["index_url"])
+            env.install_from_index(needed, params["index_url"], listed)
         if "trainer" in done:
             asked = user is not None and params["imports"]
             setpriv = module.get_bin_path("setpriv", required=True) if asked and params["container"] is None else ""
             check = partial(env.check_import, user, params["imports"], setpriv) if asked else _nothing
             env.install(params["wheel"], answer["purelib"], release, check)
-    except (InstallError, PytorchError, WheelError, ValueError) as error:
+    except (Refusal, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
 

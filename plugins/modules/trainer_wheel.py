@@ -88,8 +88,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import (
-    WheelError,
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import (
     read_wheel,
     sha256_of,
     source_digest,
@@ -132,13 +132,13 @@ def build(module: AnsibleModule, source: str, target: str) -> str:
             environ_update={"SOURCE_DATE_EPOCH": "1580601600", "PYTHONDONTWRITEBYTECODE": "1"},
         )
         if rc != 0 and "No module named 'hatchling'" in err:
-            raise WheelError(
+            raise Refusal(
                 f"The trainer's wheel cannot be built, as {python} on the controller has no package hatchling: "
                 "install it there (pip install hatchling), or set trainer_wheel to a wheel that is built already."
             )
         if rc != 0 or not cached(out):
             last = (err.strip().splitlines() or ["no output"])[-1]
-            raise WheelError(f"The trainer's wheel cannot be built from {source}: {last}")
+            raise Refusal(f"The trainer's wheel cannot be built from {source}: {last}")
         try:
             os.rename(out, target)
         except OSError:
@@ -158,7 +158,7 @@ def main() -> None:
     try:
         if not wheel:
             if not os.path.isfile(os.path.join(source, "pyproject.toml")):
-                raise WheelError(
+                raise Refusal(
                     f"{source} on the controller has no pyproject.toml: set trainer_source to the folder of the "
                     "trainer's sources, or trainer_wheel to a wheel that is built already."
                 )
@@ -168,7 +168,7 @@ def main() -> None:
                 wheel, built = build(module, source, target), True
         about = read_wheel(wheel)
         digest = sha256_of(wheel)
-    except WheelError as error:
+    except Refusal as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg=f"The trainer's wheel cannot be built: {error}")

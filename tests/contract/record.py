@@ -24,9 +24,9 @@ from tests.suite.proof import commit
 RECORD = ROOT / ".cache" / "contract" / "record.json"
 PAGE = ROOT / "docs" / "contract.md"
 PINS = {
-    "suite": ("trainer.txt", "extras.txt"),
-    "frameworks": ("trainer.txt", "contract.txt"),
-    "optimum": ("trainer.txt", "contract-optimum.txt"),
+    "suite": ("torch.txt", "trainer.txt", "extras.txt"),
+    "frameworks": ("torch.txt", "trainer.txt", "contract.txt"),
+    "optimum": ("torch.txt", "trainer.txt", "contract-optimum.txt"),
 }
 TEXT = """\
 Programs that other people wrote for Gaudi, unmodified, on the simulated device and the simulated node. Packages come

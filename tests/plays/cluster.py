@@ -49,7 +49,7 @@ class Cluster:
         self.hosts: dict[str, Host] = {}
         self.variables: dict[str, dict[str, Any]] = {}
         self.groups: dict[str, list[str]] = {}
-        self.all: dict[str, Any] = {}
+        self.all: dict[str, Any] = {"trainer_job_name": "demo"}
         (folder / "home").mkdir(parents=True)
         (folder / "bin").mkdir()
         sudo = folder / "bin/sudo"

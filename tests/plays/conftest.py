@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from .cluster import Cluster
+from tests import stand_in_pytorch
 
-METADATA = "Metadata-Version: 2.1\nName: gaudi3-scale\nVersion: 0.1.0\nRequires-Python: >=3.9\n"
+from .cluster import Cluster
 
 
 @pytest.fixture(scope="session")
@@ -34,12 +33,5 @@ def cluster(new_cluster: Callable[[], Cluster]) -> Cluster:
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A trainer that needs nothing, built already."""
-    path = tmp_path_factory.mktemp("wheel") / "gaudi3_scale-0.1.0-py3-none-any.whl"
-    about = "gaudi3_scale-0.1.0.dist-info"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("gaudi3_scale/__init__.py", "")
-        archive.writestr(f"{about}/METADATA", METADATA)
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{about}/entry_points.txt", "[console_scripts]\ngaudi3-train = gaudi3_scale:main\n")
-        archive.writestr(f"{about}/RECORD", "")
-    return str(path)
+    script = {"gaudi3_scale-0.1.0.dist-info/entry_points.txt": "[console_scripts]\ngaudi3-train = gaudi3_scale:main\n"}
+    return str(stand_in_pytorch.wheel(tmp_path_factory.mktemp("wheel"), "gaudi3_scale", "0.1.0", files=script))

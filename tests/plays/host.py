@@ -10,16 +10,17 @@ import shlex
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import ansible
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import apt_node
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_packages import preferences
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import Source
-from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt import node as apt_node
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.openpgp import fingerprints
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.packages import preferences
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.repository import Source
 from gaudi3_simulator.node import boot_loader, cli, kmod_tools, releases
 from gaudi3_simulator.vendor import catalogue
 
@@ -98,12 +99,14 @@ class Host:
 
     def acts(self) -> list[str]:
         """The calls of the last run that change something."""
-        looks = ("systemctl show", "systemctl is-", "apt-mark manual")
+        looks = ("systemctl show", "systemctl is-", "apt-mark manual", "nft list", "nft -c")
         return [call for call in self.calls if not call.startswith(looks)]
 
     def unit(self, name: str, word: str = "running", enabled: bool = True) -> None:
         """Say in which state systemd has a unit."""
-        state = {"word": word, "enabled": enabled, "course": []}
+        now = time.monotonic() * 1e6
+        times = {"ActiveEnterTimestampMonotonic": now, "StateChangeTimestampMonotonic": now}
+        state = {"word": word, "enabled": enabled, "course": [], **times}
         (self.folder / "units" / name).with_suffix(".service.json").write_text(json.dumps(state), encoding="utf-8")
 
     def files(self) -> dict[str, tuple[int, bytes]]:
@@ -211,7 +214,7 @@ def _runtime(host: Host) -> None:
 
 
 def _programs(host: Host, tools: Iterable[str]) -> None:
-    for name in ("systemctl", "journalctl", "dpkg-query", "ip"):
+    for name in ("systemctl", "journalctl", "dpkg-query", "ip", "nft"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin" / name))
     for name in ("apt-get", "apt-mark", "useradd", "usermod", "sysctl", "setpriv"):
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin/other"), name)

@@ -54,6 +54,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def contained(registry: str, **more: Any) -> dict[str, Any]:
     """A site's variables; synapseai_release is the role's default."""
     return {
+        "trainer_job_name": "demo",
         "trainer_runtime": "container",
         "trainer_container_registry": registry,
         "trainer_container_plain_http": True,

@@ -6,12 +6,9 @@ import json
 import pwd
 from pathlib import Path
 
-import pytest
-
 from .cluster import Cluster, unprivileged
 
 
-@pytest.mark.xfail(strict=True, reason="the inventory's ansible_become reaches tasks on the controller")
 def test_nothing_on_the_controller_is_done_as_root(cluster: Cluster, wheel: str) -> None:
     """Inventories say ansible_become for all hosts; who runs the play may still have no sudo on the own machine."""
     cluster.gaudi(1, cards=0, variables={"ansible_become": False, "trainer_cards": 8})

@@ -75,3 +75,13 @@ def _repository(folder: Path) -> str:
         f"Suite: jammy\nSHA256:\n {digest} {len(packed)} main/binary-amd64/Packages.gz\n"
     )
     return folder.as_uri()
+
+
+def test_one_node_at_a_time_the_first_failure_ends_the_run(cluster: Cluster) -> None:
+    cluster.gaudi(3, cards=1)
+    cluster.variables["gaudi-1"]["synapseai_release"] = "9.9.9-1"
+    run = cluster.play("drivers.yml", "--check", gaudi_serial=1)
+    assert run.returncode != 0
+    assert {host for host, _name, _result in run.results()} == {"gaudi-1"}
+    together = cluster.play("drivers.yml", "--check")
+    assert {host for host, _name, _result in together.results()} == {"gaudi-1", "gaudi-2", "gaudi-3"}

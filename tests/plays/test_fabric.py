@@ -92,3 +92,15 @@ def test_several_hosts_with_a_source_are_planned(cluster: Cluster, mirror: str) 
     assert run.result("gaudi-1", "Build the wrapper")["built"] is True
     environment = run.result("gaudi-2", "Write the collective library's configuration")["environment"]
     assert environment["HCCL_OVER_OFI"] == "1" and set(environment) <= {"HCCL_OVER_OFI", "HCCL_SOCKET_IFNAME"}
+
+
+def test_addresses_that_a_site_wrote_itself_stop_it_before_anything_changes(cluster: Cluster) -> None:
+    cluster.gaudi(2)
+    written = cluster["gaudi-2"].path("/etc/habanalabs/gaudinet.json")
+    written.parent.mkdir(parents=True, exist_ok=True)
+    written.write_text('{"NIC_NET_CONFIG": []}')
+    run = cluster.play("site.yml", "--tags", "drivers,fabric")
+    assert run.returncode != 0
+    assert any("mode=unmanaged" in message for message in run.messages()), run.messages()
+    assert written.read_text() == '{"NIC_NET_CONFIG": []}'
+    assert run.changed() == set()

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from ..ansible_run import PlaybookRun
-from .cluster import Cluster
+from .cluster import NOBODY, Cluster
 
 
 def preflight(cluster: Cluster, *arguments: str, **more: object) -> PlaybookRun:
@@ -45,6 +45,20 @@ def test_a_head_that_is_none(cluster: Cluster, heads: list[str], said: str) -> N
         f"Group gaudi_head has {said}: name exactly one node of group gaudi there, the node where training processes "
         "meet."
     ]
+
+
+def test_a_user_who_does_not_become_root(cluster: Cluster) -> None:
+    """The first package would be refused in apt's words, on every node, after the kernel was tuned."""
+    cluster.gaudi(2, cards=1)
+    interpreter = cluster["gaudi-2"].interpreter
+    interpreter.write_text(interpreter.read_text().replace("\nexec", f"\nexport STAND_IN_UID={NOBODY}\nexec"))
+    run = preflight(cluster)
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        "On gaudi-2 tasks run as nobody, who may change neither packages nor services: set ansible_become=true for the "
+        "groups gaudi and monitoring (or run with --become), or log in as root."
+    ]
+    assert plays(run)[-1] == "Look at the hosts"
 
 
 def test_one_node_without_cards_stops_all(cluster: Cluster) -> None:

@@ -63,6 +63,11 @@ ALERTMANAGER: Cases = {
         'alertmanager_route sends to "operators", which is none of alertmanager_receivers (nobody); add it there or '
         "correct the name.",
     ),
+    "alert-watchdog": (
+        {"alertmanager_watchdog_receiver": "switch"},
+        'alertmanager_watchdog_receiver is "switch", which is none of alertmanager_receivers (nobody); add it there or '
+        "correct the name.",
+    ),
 }
 GRAFANA: Cases = {
     "grafana-port": ({"grafana_port": -1}, "grafana_port is -1; give a port from 1 to 65535."),

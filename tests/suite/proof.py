@@ -127,7 +127,10 @@ class Proof:
         ]
         for case in self.cases:
             row = rows[case]
-            cells = [str(row[column]) for column in columns] if NOT_RUN not in row else _not_run(row[NOT_RUN], columns)
+            if NOT_RUN in row:
+                cells = _not_run(row[NOT_RUN], columns)
+            else:
+                cells = [str(row.get(column, "")) for column in columns]
             lines.append(f"| {case} | " + " | ".join(cells) + " |")
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text("\n".join(lines) + "\n")

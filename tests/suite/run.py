@@ -1,9 +1,9 @@
 """`make test`: every part, two at a time, with what each one cost.
 
-A part is a make target. What it prints goes into `.cache/test/PART.txt` and, where the part fails, onto the screen.
-Parts of one lane follow one another, and the lanes run side by side. CPU time counts a part's processes that have
-ended and were waited for, and the containers of the simulated nodes. `make prepare` comes first and is not counted:
-it downloads, compiles and builds the node image once.
+A part is a make target. What it prints goes into `.cache/test/PART.txt` and, where the part fails, onto the screen;
+its slowest tests are listed there. Parts of one lane follow one another, and the lanes run side by side. CPU time
+counts a part's processes that have ended and were waited for, and the containers of the simulated nodes. `make prepare`
+comes first and is not counted: it downloads, compiles and builds the node image once.
 """
 
 from __future__ import annotations
@@ -23,22 +23,20 @@ ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / ".cache" / "test"
 BUDGET_MINUTES = 70
 LANES = [
-    ["system", "molecule-test"],
+    ["system", "molecule-test", "device-test", "artifact"],
     [
         "lint",
         "unit",
         "plays",
         "simulator-test",
-        "device-test",
         "deploy-test",
         "trainer-test",
         "coverage",
         "terraform-test",
-        "artifact",
         "sanity",
     ],
 ]
-"""Simulated nodes in one lane, as there is one network and one container storage; the longest parts come early."""
+"""Simulated nodes in one lane, as there is one network and one container storage; both lanes take about as long."""
 WITH_CONTAINERS = {"system", "molecule-test"}
 _COUNTS = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)\b")
 
@@ -116,7 +114,8 @@ class Suite:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 # What the parts need is there already; a make of its own must not take this one's job slots.
-                env={key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS")},
+                env={key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS")}
+                | {"PYTEST_ADDOPTS": "--durations=40 --durations-min=2"},
             )
             self.running[process.pid] = process
             _pid, status, used = os.wait4(process.pid, 0)

@@ -8,7 +8,8 @@ from typing import get_args
 import pytest
 import yaml
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import pci, support_matrix
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import pci
+from ansible_collections.gaudi3.scale.plugins.module_utils._release import support_matrix
 from gaudi3_scale.config import Config
 from gaudi3_scale.doctor import SECTIONS
 from tests.suite import hardware_status

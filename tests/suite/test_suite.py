@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,24 @@ def test_counts_of_several_runs_are_summed_up() -> None:
 def test_every_part_is_a_target_of_the_makefile() -> None:
     targets = {line.split(":")[0] for line in (ROOT / "Makefile").read_text().splitlines() if ":" in line}
     assert {name for lane in run.LANES for name in lane} <= targets
+
+
+def test_every_proof_is_run_by_a_target_of_the_makefile() -> None:
+    """What is marked `proof` is left out of `make test`: without a target of its own nobody ever runs it."""
+    run_by_targets = set()
+    for line in (ROOT / "Makefile").read_text().splitlines():
+        if re.search(r"pytest .*-m (proof|\"proof or not proof\") ", line):
+            folder = re.search(r"cd (\S+) &&", line)
+            top = ROOT / (folder[1] if folder else ".")
+            run_by_targets |= {(top / word).resolve() for word in line.split() if word.endswith(".py")}
+    marked = re.compile(
+        r"^@pytest\.mark\.proof|\bPROOF\.parameters\(|marks=pytest\.mark\.proof|^pytestmark = .*proof", re.M
+    )
+    folders = ["tests", "trainer/tests", "simulator/tests", "simulator/torch/tests", "deploy/tests"]
+    files = {path for folder in folders for path in (ROOT / folder).rglob("test_*.py")}
+    proofs = {path for path in files if marked.search(path.read_text())}
+    assert len(proofs) >= 8
+    assert sorted(proofs - run_by_targets) == []
 
 
 def test_a_failed_part_is_shown_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gaudi3_simulator.network import taken
 from tests.ansible_run import CALLBACK, PlaybookRun
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,8 +47,18 @@ STAGE = "trained"
 STAGE_NODES = 2
 BARE = "test-site"
 """The cluster that becomes the stage."""
-STAGE_SUBNET = "10.89.77.0/24"
-"""A stage brings its addresses along; no other cluster is given these."""
+
+
+def free_network(prefix: str, numbers: range, suffix: str) -> str:
+    """The first network that this machine does not reach: what an interrupted run left may still stand on others."""
+    used = taken()
+    candidates = (f"{prefix}{number}{suffix}" for number in numbers)
+    return next(each for each in candidates if not any(IPv4Network(each).overlaps(other) for other in used))
+
+
+def stage_network() -> str:
+    """A stage brings its addresses along; no other cluster is given one of these."""
+    return free_network("10.89.", range(77, 0, -1), ".0/24")
 
 
 class Site:
@@ -138,7 +150,7 @@ def cluster_from(stage: str | None, name: str) -> Iterator[Site]:
     if stage is not None:
         ensure_stage()
     try:
-        cluster.up(STAGE_NODES, *(["--stage", stage] if stage else ["--subnet", STAGE_SUBNET]))
+        cluster.up(STAGE_NODES, *(["--stage", stage] if stage else ["--subnet", stage_network()]))
         yield cluster
     finally:
         cluster.down()

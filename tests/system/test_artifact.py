@@ -33,8 +33,9 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
     assert [member.name for member in members if member.issym() or member.islnk()] == []
     top = {member.name.split("/")[0] for member in members}
     assert top == {
-        "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "changelogs", "docs",
-        "examples", "meta", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer",
+        "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "SECURITY.md",
+        "changelogs", "docs", "examples", "meta", "playbooks", "plugins", "requirements", "roles", "terraform",
+        "trainer",
     }  # fmt: skip
     names = {member.name for member in members}
     assert {name for name in names if name.startswith("requirements/")} == {

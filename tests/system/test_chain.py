@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,13 @@ from tests.ansible_run import PlaybookRun
 from tests.terraform.support.account import Account, moto_account
 from tests.terraform.support.tool import copied, user_environment
 
-from .conftest import ROOT, SMALL, Site, run, wait_for
+from .conftest import ROOT, SMALL, Site, free_network, run, wait_for
 
-NETWORK = "10.42.0.0/16"  # the default of network_cidr
 STEPS = 400  # so many that the announcement comes before the last one
 HOSTS = ["chain-01", "chain-02", "chain-monitor"]
+#: By which a node lets another in.
+LET_IN = "gaudi3.scale.firewall : Close the ports to others"
+TARGETS = "gaudi3.scale.prometheus : Write the targets"
 
 
 class Chain(Site):
@@ -36,6 +39,7 @@ class Chain(Site):
         super().__init__("test-chain")
         self.folder = folder
         self.account = account
+        self.network = free_network("10.", range(42, 84), ".0.0/16")  # the first is the default of network_cidr
         self.before = account.everything()
         self.user = user_environment(account.environment)
         copied(ROOT / "terraform", folder / "terraform")
@@ -79,14 +83,15 @@ class Chain(Site):
         """Arguments that ask for ``size`` cards."""
         key = self.key.with_suffix(".pub").read_text().strip()
         given = {"cluster_size": size, "instance_type": "dl1.24xlarge", "region": "us-east-1", "name": "chain"}
-        return [f"-var={name}={value}" for name, value in {**given, "ssh_public_key": key}.items()]
+        where = {"ssh_public_key": key, "network_cidr": self.network}
+        return [f"-var={name}={value}" for name, value in {**given, **where}.items()]
 
     def carry(self) -> None:
         """Simulated nodes under the names and addresses that Terraform has now."""
         outputs = self.folder / "outputs.json"
         outputs.write_text(self.terraform("output", "-json"))
         result = run(
-            "gaudi3-simulator", "up", "--name", self.name, "--like", str(outputs), "--subnet", NETWORK,
+            "gaudi3-simulator", "up", "--name", self.name, "--like", str(outputs), "--subnet", self.network,
             "--authorized-key", str(self.key.with_suffix(".pub")),
         )  # fmt: skip
         assert result.returncode == 0, result.stderr
@@ -155,7 +160,7 @@ def test_the_inventory_names_the_machines_that_terraform_made(chain: Chain) -> N
     assert listed["monitoring"]["hosts"] == ["chain-monitor"]
     told = {host: listed["_meta"]["hostvars"][host]["ansible_host"] for host in HOSTS}
     assert told == chain.addresses()
-    assert all(address.startswith("10.42.") for address in told.values())
+    assert all(IPv4Address(address) in IPv4Network(chain.network) for address in told.values())
 
 
 def test_site_yml_trains_on_them(chain: Chain, first: PlaybookRun) -> None:
@@ -175,11 +180,10 @@ def test_a_node_more_is_the_only_one_configured(chain: Chain, first: PlaybookRun
     assert {host: after[host] for host in before} == before
     grown = chain.play()
     assert grown.returncode == 0, grown.messages() or grown.output
-    changed = {host for host, _name in grown.changed()}
-    assert changed == {"chain-03", "chain-monitor"}
-    assert len([name for host, name in grown.changed() if host == "chain-monitor"]) == 1  # Prometheus's targets
-    again = chain.play()
-    assert (again.returncode, again.changed()) == (0, set())
+    assert {(host, name) for host, name in grown.changed() if host != "chain-03"} == {
+        ("chain-monitor", TARGETS),
+        *((host, LET_IN) for host in ("chain-01", "chain-02")),
+    }
 
 
 def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: PlaybookRun) -> None:
@@ -224,9 +228,12 @@ def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: P
         assert (status["state"], status["step"], status["world_size"]) == ("finished", STEPS, 3)
         assert status["resumed_from_step"] == left["step"]
     configured = {name for host, name in again.changed() if host == "chain-02"}
+    assert {name for host, name in again.changed() if host == "chain-monitor"} == {TARGETS}
     elsewhere = {name for host, name in again.changed() if host in ("chain-01", "chain-03")}
     assert len(configured) > 10
-    # The others are left alone but for the job, which is started again.
+    # The others are left alone but for the job, which is started again, and the new machine's address.
+    assert LET_IN in elsewhere
+    elsewhere -= {LET_IN}
     assert {name.partition(" : ")[0] for name in elsewhere} == {"gaudi3.scale.trainer"}
     assert len(elsewhere) == 2, elsewhere
 

@@ -133,8 +133,8 @@ def test_a_second_run_changes_nothing(cluster: Site) -> None:
 
 
 def test_a_job_survives_a_kill_a_stop_and_a_lost_node(cluster: Site) -> None:
-    def play(state: str) -> None:
-        result = cluster.play(*TAGS, *given(LONG, trainer_state=state))
+    def play(state: str, **more: Any) -> None:
+        result = cluster.play(*TAGS, *given(LONG, trainer_state=state, **more))
         assert result.returncode == 0, result.messages() or result.output
 
     play("started")
@@ -150,7 +150,7 @@ def test_a_job_survives_a_kill_a_stop_and_a_lost_node(cluster: Site) -> None:
     assert stopped["state"] == "interrupted" and "SIGTERM" in stopped["interruption"], stopped
     assert seen["checkpoint_step"] <= stopped["checkpoint_step"] == stopped["step"] < STEPS
     assert [containers(cluster, node) for node in NODES] == [[], []]
-    play("started")
+    play("started", trainer_resume_stopped=True)
     seen = went_on(cluster, "long", after=stopped["step"])
     assert seen["resumed_from_step"] == stopped["step"]
 

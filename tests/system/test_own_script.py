@@ -1,4 +1,4 @@
-"""A user's own script as a job: a killed process, a stop and a lost node, and the job goes on and finishes."""
+"""A user's own script as a job: a killed process, a stop and a node that is switched off and on, and it goes on."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ SETTINGS = {
     "trainer_cards": 2,
     "trainer_processes_per_node": 1,
     "trainer_max_restarts": 3,
+    "trainer_start_at_boot": True,
 }
 NODES = ("gaudi-1", "gaudi-2")
 
@@ -47,12 +48,15 @@ def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(trained: Site, se
     play("stopped", "train")
     stopped = trained.status("gaudi-1", JOB)
     assert stopped["state"] == "interrupted" and stopped["step"] == stopped["checkpoint_step"] < STEPS, stopped
+    settings["trainer_resume_stopped"] = True
     play("started", "train")
     seen = went_on(trained, JOB, after=stopped["step"])
     assert seen["resumed_from_step"] == stopped["step"]
 
     assert run("gaudi3-simulator", "off", "--name", trained.name, "gaudi-2").returncode == 0
     trained.restart("gaudi-2")
+    seen = went_on(trained, JOB, after=seen["checkpoint_step"])
+    assert seen["world_size"] == 2, "the node that was booted joins by itself"
     play("finished", "preflight,drivers,train")
     for node in NODES:
         ended = trained.status(node, JOB)

@@ -13,7 +13,7 @@ from tests.ansible_run import PlaybookRun
 
 from .conftest import ROOT, STAGE, Site, run
 
-MAX_TASKS_PER_NODE = 66  # of which six are those of PyTorch, its preflight among them
+MAX_TASKS_PER_NODE = 73  # of which six are those of PyTorch and seven of the firewall, their preflights among them
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +67,6 @@ def test_second_run_costs_few_tasks(second: PlaybookRun) -> None:
     assert all(0 < count < MAX_TASKS_PER_NODE for count in counts.values()), counts
 
 
-def test_check_on_converged_nodes_predicts_nothing(site: Site, second: PlaybookRun) -> None:
-    check = site.play("--check", "--diff")
-    assert check.returncode == 0, check.messages()
-    assert check.changed() == set()
-
-
 def test_every_dashboard_query_returns_data(site: Site, second: PlaybookRun) -> None:
     folder = ROOT / ".cache" / "simulator" / "clusters" / site.name
     inventory = json.loads(run("inventories/simulated/nodes", "--list", GAUDI3_SIMULATOR_CLUSTER=site.name).stdout)
@@ -85,9 +79,10 @@ def test_every_dashboard_query_returns_data(site: Site, second: PlaybookRun) -> 
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_restarted_nodes_are_still_converged(site: Site, second: PlaybookRun) -> None:
+def test_check_on_restarted_nodes_predicts_nothing(site: Site, second: PlaybookRun) -> None:
+    """Real runs on them, which change nothing either, are those of the tests that begin with the stage."""
     # Saving restarts every node.
     site.save(STAGE)
-    again = site.play()
-    assert again.returncode == 0, again.messages()
-    assert again.changed() == set()
+    check = site.play("--check", "--diff")
+    assert check.returncode == 0, check.messages()
+    assert check.changed() == set()

@@ -37,14 +37,14 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def cluster(trained: Site) -> Site:
-    """Three Gaudi nodes, of which one waits."""
+    """Three Gaudi nodes, of which one waits; the third is bare."""
     trained.up(3)
     return trained
 
 
 def test_the_spare_node_finishes_what_a_lost_one_began(cluster: Site) -> None:
     job = ("-e", json.dumps({**SETTINGS, **cluster.pace(0.1)}))
-    started = cluster.play("--tags", "preflight,drivers,pytorch,train", "-e", "trainer_state=started", *job)
+    started = cluster.play("--skip-tags", "monitoring,verify", "-e", "trainer_state=started", *job)
     assert started.returncode == 0, started.messages() or started.output
     nodes = ["gaudi-1", "gaudi-2", "gaudi-3"]
     working: list[str] = []

@@ -1,4 +1,4 @@
-"""`gaudi3-deploy up` cut off at seeded instants, on AWS as moto plays it: run again, it converges.
+"""`gaudi3-deploy` bringing machines up, cut off at seeded instants, on AWS as moto plays it: run again, it converges.
 
 An instant is a count of what was done at the service, not a time, so that a busy machine changes nothing. One of them
 is tried with the other tests, all by `make proof-deploy-kills`.

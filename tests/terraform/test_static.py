@@ -50,8 +50,8 @@ def test_the_generated_files_being_out_of_step_is_seen(tmp_path: Path) -> None:
     copy = tmp_path / "terraform"
     shutil.copytree(TREE, copy)
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    (tmp_path / "plugins/module_utils").mkdir(parents=True)
-    shutil.copy(ROOT / "plugins/module_utils/instance_data.py", tmp_path / "plugins/module_utils")
+    (tmp_path / "plugins/module_utils/_cloud").mkdir(parents=True)
+    shutil.copy(ROOT / "plugins/module_utils/_cloud/instance_data.py", tmp_path / "plugins/module_utils/_cloud")
     text = (copy / "modules/aws/variables.tf").read_text()
     (copy / "modules/aws/variables.tf").write_text(
         text.replace('default     = "us-west-2"', 'default     = "us-east-1"')

@@ -14,27 +14,32 @@ from __future__ import annotations
 
 import argparse
 import os
+import selectors
 import signal
 import socket
 import socketserver
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from ansible_collections.gaudi3.scale.plugins.module_utils import hl_smi
+    from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi import hl_smi
 else:
     import hl_smi  # the collection's parser of hl-smi's texts, installed beside this file
 
 from gaudi_hpu_page import IDENTITY, READINGS, Card, Status, readings, render
 
 MINIMUM_INTERVAL = 5.0
+#: Bytes of one call of hl-smi: a hundred times what it prints of eight cards.
+OUTPUT_LIMIT = 2**20
 
 
 class Hung(hl_smi.HlSmiError):
@@ -52,13 +57,38 @@ def parse_rows(output: str, fields: tuple[str, ...]) -> list[dict[str, str]]:
     return rows
 
 
+def collect(process: subprocess.Popen[bytes], timeout: float) -> tuple[str, str]:
+    """What a process prints to its output and its errors until it ends.
+
+    Raises TimeoutExpired, or OverflowError where it prints more than OUTPUT_LIMIT: without end, that is all memory.
+    """
+    deadline = time.perf_counter() + timeout
+    printed: dict[str, bytes] = {"output": b"", "errors": b""}
+    with process.stdout, process.stderr, selectors.DefaultSelector() as pipes:
+        pipes.register(process.stdout, selectors.EVENT_READ, "output")
+        pipes.register(process.stderr, selectors.EVENT_READ, "errors")
+        while pipes.get_map():
+            ready = pipes.select(max(deadline - time.perf_counter(), 0))
+            if not ready:
+                raise subprocess.TimeoutExpired(process.args, timeout)
+            for key, _events in ready:
+                piece = os.read(key.fd, 65536)
+                printed[key.data] += piece
+                if not piece:
+                    pipes.unregister(key.fileobj)
+                if len(printed[key.data]) > OUTPUT_LIMIT:
+                    raise OverflowError
+        process.wait(max(deadline - time.perf_counter(), 0.1))
+    return printed["output"].decode(errors="replace"), printed["errors"].decode(errors="replace")
+
+
 class Tool:
     """hl-smi. Calls must come one at a time."""
 
     def __init__(self, path: str, timeout: float) -> None:
         self._path = path
         self.timeout = timeout
-        self._hung: subprocess.Popen[str] | None = None
+        self._hung: subprocess.Popen[bytes] | None = None
 
     def run(self, *arguments: str) -> str:
         """What hl-smi prints. A call that hangs is killed, and no other is started until it is gone."""
@@ -71,17 +101,20 @@ class Tool:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=dict(os.environ, LC_ALL="C", ENABLE_CONSOLE="true"),
-                text=True,
-                errors="replace",
                 start_new_session=True,
             )
         except OSError as error:
             raise hl_smi.HlSmiError(f"{self._path} cannot be started ({error.strerror})") from error
         try:
-            output, errors = process.communicate(timeout=self.timeout)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # and not waited for: the kernel may hold it
+            output, errors = collect(process, self.timeout)
+        except (subprocess.TimeoutExpired, OverflowError) as error:
+            with suppress(ProcessLookupError):  # it ended at this moment
+                os.killpg(process.pid, signal.SIGKILL)  # and not waited for: the kernel may hold it
             self._hung = process
+            if isinstance(error, OverflowError):
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(1)  # it was busy, not held
+                raise hl_smi.HlSmiError(f"hl-smi printed more than {OUTPUT_LIMIT} bytes") from None
             raise Hung(f"hl-smi gave no answer in {self.timeout:g} seconds") from None
         if process.returncode == 1:
             raise hl_smi.HlSmiError("hl-smi says that the driver is not up (exit code 1)")
@@ -222,10 +255,32 @@ class Server(socketserver.ThreadingTCPServer):
 
     allow_reuse_address = daemon_threads = True
 
-    def __init__(self, address: str, port: int, reader: Reader) -> None:
+    def __init__(self, address: str, port: int, reader: Reader, tls: ssl.SSLContext | None = None) -> None:
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self.reader = reader
+        self.reader, self.tls = reader, tls
         super().__init__((address, port), Handler)
+
+    def get_request(self) -> tuple[socket.socket, object]:
+        """A connection, whose handshake is left to its own thread: one that hangs holds up no other."""
+        connection, peer = super().get_request()
+        if self.tls:
+            connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, peer
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A caller that broke off, or has no certificate, is none of this program's errors."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+def client_checking(folder: str) -> ssl.SSLContext:
+    """TLS with the certificate and the key in a folder, for callers with a certificate of the authority there."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(f"{folder}/certificate", f"{folder}/key")
+    context.load_verify_locations(f"{folder}/client_authority")
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -270,12 +325,21 @@ def main(argv: list[str] | None = None) -> NoReturn:
     parser.add_argument("--interval", type=float, default=10, help="seconds between readings, at least 5")
     parser.add_argument("--details-interval", type=float, default=30, help="the same for the ports' links")
     parser.add_argument("--timeout", type=float, default=8, help="seconds until a call of hl-smi is killed")
+    parser.add_argument(
+        "--tls", action="store_true",
+        help="serve over TLS, and only callers with a certificate: certificate, key and client_authority lie in the "
+        "folder that systemd names in CREDENTIALS_DIRECTORY",
+    )  # fmt: skip
     options = parser.parse_args(argv)
     if min(options.interval, options.details_interval) < MINIMUM_INTERVAL:
         parser.error(f"an interval is {MINIMUM_INTERVAL:g} seconds or more: hl-smi itself needs seconds")
     reader = Reader(Tool(options.hl_smi, options.timeout), options.interval, options.details_interval)
     try:
-        server = Server(options.address, options.port, reader)
+        tls = client_checking(os.environ.get("CREDENTIALS_DIRECTORY", "")) if options.tls else None
+    except OSError as error:
+        sys.exit(f"certificate, key or client_authority cannot be read ({error}): see LoadCredential of the unit")
+    try:
+        server = Server(options.address, options.port, reader, tls)
     except OSError as error:
         sys.exit(f"cannot listen on {options.address} port {options.port}: {error.strerror}")
     for _reading in ("cards", "log"):  # so that the first page has every label

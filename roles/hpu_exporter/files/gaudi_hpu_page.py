@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ansible_collections.gaudi3.scale.plugins.module_utils import hl_smi
+    from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi import hl_smi
 else:
     import hl_smi  # the collection's parser of hl-smi's texts, installed beside this file
 
@@ -118,25 +118,23 @@ def render(cards: list[Card], status: dict[str, Status]) -> str:
     for name, text, factor, sources in METRICS:
         found = [
             ({**labels, **extra}, card.values.get(source))
-            for card, labels in zip(cards, own if name.startswith(OWN) else intel)  # noqa: B905
+            for card, labels in zip(cards, own if name.startswith(OWN) else intel)
             for source, extra in sources.items()
         ]
         add(name, text, numbers(found, factor))
     rails = [
-        ({**labels, "rail": rail}, card.power[rail])
-        for card, labels in zip(cards, own)  # noqa: B905
-        for rail in sorted(card.power)
+        ({**labels, "rail": rail}, card.power[rail]) for card, labels in zip(cards, own) for rail in sorted(card.power)
     ]
     add(OWN + "power_watts", "Power drawn from one rail of the card; the card draws their sum.", numbers(rails))
     add(INTEL + "device_config", "1 for each card.", [(labels, 1.0) for labels in intel])
     ports = [
         ({**labels, "port": str(port), "port_type": kind}, float(up))
-        for card, labels in zip(cards, intel)  # noqa: B905
+        for card, labels in zip(cards, intel)
         for port, kind, up in card.ports
     ]
     add(INTEL + "nic_port_status", "Link of a network port, 1 is up.", ports)
     place = [{name: row[name] for name in ("bus_id", "module_id", "name")} for _key, row in known]
-    info = [({**labels, **extra}, 1.0) for labels, extra in zip(own, place)]  # noqa: B905
+    info = [({**labels, **extra}, 1.0) for labels, extra in zip(own, place)]
     add(OWN + "info", "1 for each card, with its PCI address and module id.", info)
     states = [({"reading": kind}, state) for kind, state in status.items()]
     fresh = [(labels, float(state.error is None)) for labels, state in states]

@@ -83,25 +83,27 @@ def owner(name: str):
         return None
 
 
-class Render(tuple):
-    """The group of the cards' device files, which udev gives them on Ubuntu 24.04 and this machine need not have."""
-
-    gr_name, gr_passwd, gr_gid, gr_mem = "render", "x", 992, []
-
-
 def named(real):
     def look_up(key):
-        return RENDER if key in (RENDER.gr_name, RENDER.gr_gid) else real(key)
+        return next((group for group in (RENDER, PROMETHEUS) if key in (group.gr_name, group.gr_gid)), None) or real(
+            key
+        )
 
     return look_up
 
 
-RENDER = Render(("render", "x", 992, []))
+#: Groups that this machine need not have: that of the cards' device files on Ubuntu 24.04, and a package's.
+RENDER = grp.struct_group(("render", "x", 992, []))
+PROMETHEUS = grp.struct_group(("prometheus", "x", 993, []))
 
 
 def group_of(result, name: str) -> int:
     """A device file that is closed to others belongs to a group."""
     return RENDER.gr_gid if below(name, (ROOT + "/dev",)) and result.st_mode & 0o777 == 0o660 else 0
+
+
+#: What a result gives by its place, which Python 3.13 takes in no other way.
+IN_ORDER = ("st_mode", "st_ino", "st_dev", "st_nlink", "st_uid", "st_gid", "st_size")
 
 
 def as_root(result, name: str):
@@ -110,7 +112,7 @@ def as_root(result, name: str):
         return result
     values = list(result)
     values[4], values[5] = owner(name) or (0, group_of(result, name))
-    more = {key: getattr(result, key) for key in dir(result) if key.startswith("st_")}
+    more = {key: getattr(result, key) for key in dir(result) if key.startswith("st_") and key not in IN_ORDER}
     return os.stat_result(values, more)
 
 
@@ -178,7 +180,8 @@ if ROOT:
     grp.getgrgid, grp.getgrnam = named(grp.getgrgid), named(grp.getgrnam)
     os.rename, os.replace = move(_real["rename"]), move(_real["replace"])
     os.symlink = lambda src, dst, *rest, **options: _symlink(src, at(dst), *rest, **options)
-    os.geteuid = os.getuid = os.getegid = os.getgid = lambda: 0
+    # Who does not become root.
+    os.geteuid = os.getuid = os.getegid = os.getgid = lambda: int(os.environ.get("STAND_IN_UID", "0"))
     builtins.open = io.open = redirected_open
     subprocess.Popen = Popen
     if os.environ.get("STAND_IN_KERNEL"):

@@ -1,4 +1,4 @@
-"""A folder with a copy of the tree, where gaudi3-deploy is called, and where a call of it is cut off."""
+"""A folder with a copy of the tree, where `gaudi3-deploy` is called, and where a call of it is cut off."""
 
 from __future__ import annotations
 

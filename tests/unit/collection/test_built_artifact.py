@@ -29,6 +29,8 @@ def shipped(path: str) -> bool:
         "requirements/controller.in",
         "playbooks/new_inventory.yml",
         "trainer/pyproject.toml",
+        "trainer/src/gaudi3_scale/requirements.txt",
+        "SECURITY.md",
     ],
 )
 def test_what_the_readme_needs_is_shipped(path: str) -> None:
@@ -40,12 +42,18 @@ def test_what_the_readme_needs_is_shipped(path: str) -> None:
     [
         "requirements/dev.txt",
         "requirements/trainer.txt",
+        "requirements/torch.txt",
+        "requirements/torch-cuda.txt",
+        "requirements/hashes.py",
+        "requirements/sbom.py",
+        "requirements/docs.txt",
         "requirements/README.md",
         "inventories/simulated/nodes",
         "tests/plays/host.py",
         "trainer/tests/conftest.py",
         "simulator/README.md",
         ".ansible-lint",
+        ".github/workflows/ci.yml",
         "Makefile",
     ],
 )
@@ -56,7 +64,8 @@ def test_what_only_a_checkout_needs_is_not(path: str) -> None:
 def test_every_pattern_matches_something_or_a_product_of_builds() -> None:
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     folders = {"/".join(file.split("/")[:depth]) for file in files for depth in range(1, file.count("/") + 1)}
-    made = {"*.tar.gz", "*.egg-info", "dist", "deployments", "terraform.tfstate.d", "*.tfstate", "*.tfstate.backup",
+    made = {"*.cdx.json", "*.tar.gz", "*.tar.gz.asc",
+            "*.egg-info", "dist", "deployments", "terraform.tfstate.d", "*.tfstate", "*.tfstate.backup",
             "trainer/dist", "trainer/build"}  # fmt: skip
     unused = [
         pattern

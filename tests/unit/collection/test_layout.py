@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +88,37 @@ def test_the_collection_tree_is_links_only() -> None:
         assert entry.is_symlink(), f"{name} is a copy: git checkout -- collections brings the link back"
         assert str(entry.readlink()) == f"../../../../{name}"
         assert entry.resolve() == ROOT / name
+
+
+def test_nothing_was_added_in_a_later_version_than_this() -> None:
+    now = tuple(map(int, yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"].split(".")))
+    added = {
+        path.relative_to(ROOT): version
+        for folder in ("plugins", "roles")
+        for path in (ROOT / folder).rglob("*.[py][ym]*")
+        if path.suffix in (".py", ".yml")
+        for version in re.findall(r"version_added: ([\d.]+)", path.read_text())
+        if tuple(map(int, version.split("."))) > now
+    }
+    assert not added
+
+
+_SET_FILTER = re.compile(r"\| *(?:union|intersect|(?:symmetric_)?difference)\((?:[^()]|\([^()]*\))*\)([^}]{0,12})")
+
+
+def test_filters_of_sets_are_only_counted() -> None:
+    """Their order is another in each run: a file that is written from it changes, and so does a message."""
+    found = {
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for folder in ("playbooks", "roles")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in {".yml", ".j2"}
+        for match in _SET_FILTER.finditer(" ".join(path.read_text().split()))
+        if not match[1].lstrip().startswith(("| length", "| sort"))
+    }
+    assert not found, "use select('in', ...) or reject('in', ...)"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_omitted_options_are_called_so(path: Path) -> None:
+    assert not re.search(r"Left out|when left out", path.read_text()), "say: If omitted, ..."

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from .documents import ROOT, texts
 
 #: Where a link to the project's own site lies in a checkout.
-SITE = "https://github.com/gaudi3/scale/tree/main/"
+GALAXY = yaml.safe_load((ROOT / "galaxy.yml").read_text())
+SITE = f"{GALAXY['repository']}/tree/main/"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -47,3 +50,24 @@ def test_links_lead_to_files_and_headings_that_exist() -> None:
 @pytest.mark.parametrize("link", ["docs/nowhere.md", "docs/terraform.md#nowhere", SITE + "nowhere/README.md"])
 def test_a_link_that_leads_nowhere_is_found(link: str) -> None:
     assert fault(ROOT, link)
+
+
+def test_the_projects_address_is_galaxy_ymls_alone() -> None:
+    """The documents link below it; nothing that runs or is written on a machine has it."""
+    address = GALAXY["repository"]
+    assert all(GALAXY[key].startswith(address) for key in ("documentation", "homepage", "issues"))
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    # An address of the same owner with another repository would be a second one.
+    owner = address.rpartition("/")[0]
+    for name in files:
+        path = ROOT / name
+        if (
+            path.is_symlink()
+            or not path.is_file()
+            or path.suffix in (".md", ".py", ".whl", ".png")
+            or name == "galaxy.yml"
+        ):
+            continue
+        assert owner not in path.read_text(encoding="utf-8", errors="replace"), name
+    links = [link for text in texts().values() for link in LINK.findall(text) if link.startswith(owner)]
+    assert links and all(link.startswith(SITE) for link in links)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import support_matrix
-from ansible_collections.gaudi3.scale.plugins.module_utils.instance_data import CATALOGUE
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.instance_data import CATALOGUE
+from ansible_collections.gaudi3.scale.plugins.module_utils._release import support_matrix
 
 from .documents import ROOT, blocks, commands, texts
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import support_matrix
+from ansible_collections.gaudi3.scale.plugins.module_utils._release import support_matrix
 from gaudi3_simulator import podman
 
 from ..playbooks.jinja import render
@@ -69,8 +69,8 @@ def test_what_the_demo_needs_is_said_with_minutes_and_sizes() -> None:
     assert re.findall(r"`([\w.-]+)`", needs["packages, installed if missing"]) == list(podman.PACKAGES)
     assert re.search(r"\d+ min", needs["time"]) and re.search(r"20\d\d-\d\d-\d\d", needs["time"])
     assert re.search(r"\d+ GB", needs["disk"])
-    image = (ROOT / "simulator/src/gaudi3_simulator/image/__init__.py").read_text()
-    hosts = set(re.findall(r"https?://([\w.]+)", image))
+    image = ROOT / "simulator/src/gaudi3_simulator/image"
+    hosts = {host for path in image.glob("*.py") for host in re.findall(r"https?://([\w.]+)", path.read_text())}
     assert hosts >= {"deb.debian.org", "download.pytorch.org"}
     assert set(re.findall(r"`([\w.]+\.org)`", needs["network"])) == {*hosts, "pypi.org"}
 
@@ -90,6 +90,8 @@ def test_the_printed_summary_is_the_one_that_the_demo_prints() -> None:
         assert match is not None, pattern
         return float(match[1].replace(",", ""))
 
+    (batch,) = re.findall(r"batch: (\d+) samples per process and pass \((.+)\), (\d+) per step", said)
+    (cost,) = re.findall(r"cost: ([\d.]+) USD, ([\d.]+) per million tokens, at ([\d.]+) per .* \((.+), (\S+)\):", said)
     (versions,) = re.findall(r"software: Intel's plugin (\S+), PyTorch (\S+), Lightning (\S+), Python (\S+)", said)
     status = {
         "state": "finished",
@@ -100,6 +102,15 @@ def test_the_printed_summary_is_the_one_that_the_demo_prints() -> None:
         "loss": number(r"([\d.]+) at last"),
         "baseline_loss": number(r"baseline ([\d.]+)"),
         "tokens_per_second": number(r"speed: ([\d,]+)"),
+        "batch": {"micro_batch_size": int(batch[0]), "how": batch[1], "samples_per_step": int(batch[2])},
+        "cost": {
+            "currency": "USD",
+            "spent": float(cost[0]),
+            "per_million_tokens": float(cost[1]),
+            "price_per_hour": float(cost[2]),
+            "price_source": cost[3],
+            "price_date": cost[4],
+        },
         "device": "hpu",
         "hardware_name": None,
         "simulated": True,

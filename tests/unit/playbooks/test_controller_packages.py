@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 
-from .jinja import evaluate, holds, load
+from .jinja import ROOT, evaluate, holds, load
 
 PLAY = load("playbooks/preflight.yml")[0]
 
@@ -69,3 +70,19 @@ def test_what_is_missing_is_refused_with_the_remedy() -> None:
         "The controller's Python lacks bcrypt, hatchling, which passwords and the trainer's wheel need: run "
         "'/usr/bin/python3 -m pip install bcrypt hatchling'."
     )
+
+
+def test_an_execution_environment_brings_what_is_asked_for() -> None:
+    environment = load("meta/execution-environment.yml")
+    assert environment["version"] == 3
+    files = environment["dependencies"]
+    assert files == {"python": "meta/ee-requirements.txt", "system": "meta/ee-bindep.txt"}
+    lines = (ROOT / files["python"]).read_text().splitlines()
+    brought = [re.split("[<>=]", line)[0] for line in lines if not line.startswith("#")]
+    asked = [name for kind in ("secrets", "wheel") for name in PLAY["vars"][f"_preflight_{kind}"]["packages"]]
+    assert brought == asked
+    # The same versions as in the environment that the tests run in.
+    pinned = (ROOT / "requirements/controller.in").read_text().splitlines()
+    assert [line for line in pinned if re.split("[<>=]", line)[0] in brought] == [
+        line for line in lines if not line.startswith(("#", "cryptography"))
+    ]

@@ -114,6 +114,31 @@ def test_a_head_that_was_named_goes_before_the_group() -> None:
     assert "finished, step 200" in render("playbooks/templates/summary.j2", **variables, trainer_head="gaudi_1")
 
 
+BATCH = {"micro_batch_size": 12, "samples_per_step": 192, "how": "predicted and tried"}
+COST = {
+    "spent": 1.234,
+    "currency": "EUR",
+    "price_per_hour": 20.0,
+    "price_source": "our contract",
+    "price_date": "2026-11-01",
+    "per_million_tokens": None,
+}
+
+
+def test_a_batch_that_was_found_and_the_bill_are_shown() -> None:
+    text = summary(gaudi_1={**FINISHED, "batch": BATCH, "cost": {**COST, "per_million_tokens": 0.5}})
+    assert "batch: 12 samples per process and pass (predicted and tried), 192 per step\n" in text
+    assert (
+        "cost: 1.23 EUR, 0.50 per million tokens, at 20.00 per hour for all nodes (our contract, 2026-11-01)\n" in text
+    )
+
+
+def test_the_bill_of_a_simulated_job_is_no_gaudis() -> None:
+    text = summary(gaudi_1={**FINISHED, "hardware_name": None, "cost": COST, "batch": None})
+    bill = "cost: 1.23 EUR, at 20.00 per hour for all nodes (our contract, 2026-11-01)"
+    assert f"{bill}: the hours are those of this machine, not of Gaudi\n" in text and "batch:" not in text
+
+
 @pytest.mark.parametrize("missing", [key for key in FINISHED if key not in ("schema", "state")])
 def test_what_a_status_lacks_is_left_out(missing: str) -> None:
     text = summary(gaudi_1={key: value for key, value in FINISHED.items() if key != missing})
@@ -132,6 +157,23 @@ def test_a_job_that_never_trained(status: dict[str, Any] | None, line: str) -> N
     assert line in summary(gaudi_1=status).splitlines()
 
 
+def test_each_job_of_a_list_is_summed_up_as_its_head_has_it() -> None:
+    variables = site(gaudi_1=FINISHED, gaudi_2={**FINISHED, "step": 150, "state": "interrupted", "hardware_name": None})
+    own = variables["hostvars"]["gaudi_2"]["_verify_job"]["jobs"]
+    own[0]["name"] = "other"
+    own.insert(0, {"name": "left-over", "state": "failed", "status": None})
+    jobs = [{"name": "demo", "nodes": ["gaudi_1"]}, {"name": "other", "nodes": ["gaudi_2"]}, {"name": "third"}]
+    lines = render("playbooks/templates/summary.j2", **variables, trainer_jobs=jobs).splitlines()
+    told = [line.partition(",")[0] for line in lines if line.startswith(("training job", "device"))]
+    assert told == [
+        "training job demo: finished",
+        "training job other: interrupted",
+        "training job third: absent",
+        "device of demo: GAUDI3",
+        "device of other: hpu",
+    ]
+
+
 def refused(status: dict[str, Any] | None, cards: int = 8, **chosen: Any) -> str | None:
     """The message with which the play ends for this status, or None."""
     (play,) = load("playbooks/verify.yml")
@@ -139,6 +181,7 @@ def refused(status: dict[str, Any] | None, cards: int = 8, **chosen: Any) -> str
     own = site(gaudi_1=status)
     own["_verify_job"] = own["hostvars"]["gaudi_1"]["_verify_job"]
     own["ansible_facts"] = {"gaudi": {"card_count": cards}}
+    own["trainer_job_name"] = "demo"
     variables = {**own, **task["vars"], **chosen}
     if not holds(task["when"], **variables):
         return None
@@ -163,6 +206,14 @@ def test_a_job_on_the_cards_and_one_that_never_trained_are_not_refused(status: d
 @pytest.mark.parametrize("device", ["cpu", "auto"])
 def test_another_device_that_was_asked_for_is_not_refused(device: str) -> None:
     assert refused(ON_CPU, trainer_config={"device": device}) is None
+
+
+def test_a_job_of_a_list_is_refused_by_its_own_configuration() -> None:
+    chosen: dict[str, Any] = {"trainer_job_name": "", "trainer_config": {"device": "cpu"}}
+    assert refused(ON_CPU, **chosen, trainer_jobs=[{"name": "demo"}, {"name": "other", "config": {}}]) is None
+    assert refused(ON_CPU, **chosen, trainer_jobs=[{"name": "demo", "config": {"device": "cpu"}}]) is None
+    for config in ({}, {"device": "hpu"}):
+        assert refused(ON_CPU, **chosen, trainer_jobs=[{"name": "demo", "config": config}]) is not None
 
 
 def test_nodes_without_cards_or_whose_cards_do_not_count_are_not_refused() -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import QUERY_FIELDS
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import QUERY_FIELDS
 
 CELLS = {
     "index": "0",

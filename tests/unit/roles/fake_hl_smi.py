@@ -23,6 +23,11 @@ if "slow" in mode:
 if "hang" in mode:
     time.sleep(60)
 (here / "running").rmdir()
+if "endless" in mode:
+    while True:
+        sys.stdout.write("0, " * 10000)
+if "digits" in mode:
+    sys.set_int_max_str_digits(0)
 if "down" in mode:
     sys.stderr.write("driver is not up\n")
     sys.exit(1)
@@ -75,6 +80,8 @@ if "zero" in mode:
     CARDS[0]["temperature.aip"] = "0"
 if "lost" in mode:
     del CARDS[1]
+if "digits" in mode:
+    CARDS[0].update({"temperature.aip": "9" * 400, "memory.used": "9" * 5000 + " MiB"})
 if "word" in mode:
     CARDS[0].update({"temperature.aip": "hot", "pcie.link.width.current": "N/A", "memory.used": "N/A MiB"})
 for identity in ("index", "module_id", "bus_id"):

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import hl_smi
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi import hl_smi
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "roles/hpu_exporter/files/gaudi_hpu_exporter.py"
@@ -170,6 +170,25 @@ def test_a_cell_that_cannot_be_read_is_absent_and_logged_once(node: Node, capsys
     assert capsys.readouterr().err.count(sentence) == 1
 
 
+def test_a_number_that_no_card_has_is_absent(node: Node) -> None:
+    node.mode("digits")
+    node.settle()
+    assert node.own("read_success", "cards") == "1"
+    assert [labels for labels, _value in node.series("habanalabs_temperature_onchip")] == []
+    assert len(node.series("habanalabs_device_config")) == 2
+
+
+def test_a_hl_smi_that_ends_as_it_is_killed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(_group: int, _signal: int) -> None:
+        raise ProcessLookupError
+
+    node.mode("hang")
+    node.tool.timeout = 0.2
+    monkeypatch.setattr(node.program.os, "killpg", gone)
+    node.reader.step()
+    assert node.reader.snapshot()[1]["cards"].error == "hl-smi gave no answer in 0.2 seconds"
+
+
 def test_the_power_of_both_rails_is_served_while_it_is_fresh(node: Node) -> None:
     node.settle()
     rails = [f'gaudi_card_power_watts{{device="AO00000001",id="0",rail="{rail}"}} ' for rail in ("12v", "54v")]
@@ -186,6 +205,7 @@ def test_the_power_of_both_rails_is_served_while_it_is_fresh(node: Node) -> None
         ("down", "hl-smi says that the driver is not up (exit code 1)"),
         ("broken", "hl-smi ended with code 139 and said 'Segmentation fault'"),
         ("garbage", "'+-----------' is not a row of 31 fields"),
+        ("endless", "hl-smi printed more than 1048576 bytes"),
     ],
 )
 def test_a_failed_reading_takes_the_cards_off_the_page_and_says_why(node: Node, mode: str, reason: str) -> None:

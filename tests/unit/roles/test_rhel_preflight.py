@@ -13,9 +13,12 @@ MISSING = {"failed": True, "msg": "Failed to install some of the specified packa
 
 
 def tasks(role: str) -> list[dict[str, Any]]:
-    """The tasks of a role's preflight, those in blocks too."""
-    found = load(f"roles/{role}/tasks/preflight.yml")
-    return [inner for task in found for inner in task.get("block", [task])]
+    """The tasks of a role's preflight, and those for dnf alone."""
+    first, then = (load(f"roles/{role}/tasks/{name}.yml") for name in ("preflight", "preflight-dnf"))
+    (included,) = (task for task in first if "ansible.builtin.include_tasks" in task)
+    assert "preflight-dnf.yml" in str(included["ansible.builtin.include_tasks"])
+    assert included["when"] == "ansible_facts.os_family == 'RedHat'"
+    return [*first, *then]
 
 
 def using(role: str, module: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ def problems(**chosen: Any) -> list[str]:
     node = {
         "inventory_hostname": "gaudi-1",
         "groups": {"gaudi": ["gaudi-1"], "gaudi_head": ["gaudi-1"]},
+        "trainer_job_name": "mine",
         "trainer_cards": 2,
         "ansible_run_tags": ["all"],
         "ansible_skip_tags": [],
@@ -193,7 +194,7 @@ def test_nodes_with_different_images_are_told_apart() -> None:
     hosts = {"a": {"_trainer_pulled": {"id": "1"}}, "b": {"_trainer_pulled": {"id": "2"}}, "c": {}}
 
     def ids(*names: str) -> list[str]:
-        return list(evaluate(task["vars"]["_trainer_ids"], ansible_play_hosts=list(names), hostvars=hosts))
+        return list(evaluate(task["vars"]["_trainer_ids"], trainer_nodes=list(names), hostvars=hosts))
 
     assert sorted(ids("a", "b", "c")) == ["1", "2"] and ids("a", "c") == ["1"]
     assert holds([task["ansible.builtin.assert"]["that"]], _trainer_ids=["1"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 import pytest
@@ -36,6 +37,14 @@ def test_external_ports_are_up(host: Any) -> None:
 def test_exporters_listen_on_the_cluster_network_only(host: Any, address: str, port: int) -> None:
     assert host.socket(f"tcp://{address}:{port}").is_listening
     assert not host.socket(f"tcp://127.0.0.1:{port}").is_listening
+
+
+@pytest.mark.parametrize("port", [9100, 41611])
+def test_exporters_do_not_answer_who_is_no_monitoring_host(address: str, port: int) -> None:
+    """This program is neither a node nor the monitoring host; ssh answers it."""
+    socket.create_connection((address, 22), timeout=5).close()
+    with pytest.raises(TimeoutError):
+        socket.create_connection((address, port), timeout=2)
 
 
 def test_every_card_is_exported_in_intels_names(host: Any, address: str) -> None:

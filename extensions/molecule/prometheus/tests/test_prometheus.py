@@ -93,6 +93,7 @@ def test_it_knows_the_targets_of_the_inventory(host: Any, address: str, password
     targets = api(host, address, password, "targets?state=active")["activeTargets"]
     assert {(one["labels"]["job"], one["labels"]["instance"], one["scrapeUrl"]) for one in targets} == {
         ("node", "gaudi-1", f"http://{node}:9100/metrics"),
+        ("node", "monitor-1", f"http://{address[:-5]}:9100/metrics"),
         ("hpu", "gaudi-1", f"http://{node}:41611/metrics"),
         ("training", "gaudi-1", f"http://{node}:9410/metrics"),
         ("prometheus", "monitor-1", f"https://{address}/metrics"),
@@ -114,10 +115,17 @@ def test_it_has_the_alerts(host: Any, address: str, password: str) -> None:
     assert {group["name"]: len(group["rules"]) for group in groups} == {
         "gaudi3-nodes": 3,
         "gaudi3-cards": 14,
-        "gaudi3-training": 3,
+        "gaudi3-training": 4,
         "gaudi3-cost": 2,
-        "gaudi3-monitoring": 4,
+        "gaudi3-monitoring": 7,
     }
+
+
+def test_it_says_when_its_certificate_ends(host: Any) -> None:
+    text = host.file("/var/lib/prometheus/node-exporter/gaudi-certificates-prometheus.prom").content_string
+    (line,) = [line for line in text.splitlines() if line.startswith("gaudi") and 'certificate="server"' in line]
+    days = (float(line.split()[-1]) - time.time()) / 86400
+    assert 365 < days < 398, line
 
 
 def test_a_new_target_needs_no_restart(host: Any, address: str, password: str) -> None:
@@ -131,6 +139,6 @@ def test_a_new_target_needs_no_restart(host: Any, address: str, password: str) -
             if "gaudi-99" in known:
                 break
             time.sleep(1)
-        assert known == {"gaudi-1", "gaudi-99"}
+        assert known == {"gaudi-1", "monitor-1", "gaudi-99"}
     finally:
         host.run_test(f"cat > {file} <<'END'\n{before}END")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -19,7 +18,7 @@ def job(state: str, step: int = 0, **status: Any) -> dict[str, Any]:
 class Play:
     """One task on one host, whose node answers from a list."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.lines: list[str] = []
         self.slept: list[float] = []
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -27,7 +26,6 @@ class Play:
         monkeypatch.setattr(action.display, "display", self.lines.append)
         monkeypatch.setattr(action.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(action.time, "sleep", self.sleep)
-        monkeypatch.setattr(action.C, "DEFAULT_LOCAL_TMP", str(folder))
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -62,8 +60,8 @@ class Play:
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Play:
-    return Play(monkeypatch, tmp_path)
+def play(monkeypatch: pytest.MonkeyPatch) -> Play:
+    return Play(monkeypatch)
 
 
 def test_progress_is_shown_when_it_changed(play: Play) -> None:
@@ -77,6 +75,13 @@ def test_progress_is_shown_when_it_changed(play: Play) -> None:
     assert "failed" not in result
     assert (result["changed"], result["job"]["state"]) == (True, "finished")
     assert "log" not in result and "log" not in result["job"]
+
+
+def test_a_job_that_was_started_is_waited_for(play: Play) -> None:
+    result = play.run([job("running", 1), job("finished", 20)], state="ended")
+    assert (result["job"]["state"], len(play.slept)) == ("finished", 1)
+    result = play.run([job("absent")], state="ended")
+    assert result["msg"] == "There is no job demo on this node to wait for: start it with state=started."
 
 
 def test_the_node_is_asked_with_the_jobs_own_places(play: Play) -> None:
@@ -152,13 +157,6 @@ def test_a_spare_node_that_was_not_needed_is_done(play: Play) -> None:
     assert "failed" not in result and result["job"]["state"] == "spare"
 
 
-def test_a_job_that_replaces_lost_nodes_is_waited_for_though_it_failed_on_one(play: Play) -> None:
-    play.run([job("failed")], host="gaudi-2", spares=1)
-    answers = [*[job("running", 3)] * 5, job("finished", 20)]
-    result = play.run(answers, host="gaudi-1", changed=False, poll_interval=30, spares=1)
-    assert "failed" not in result
-
-
 def test_timeout_leaves_the_job_running_and_says_so(play: Play) -> None:
     result = play.run([job("running", 3)], timeout=10, poll_interval=4)
     assert play.slept == [4, 4, 4]
@@ -170,22 +168,15 @@ def test_timeout_leaves_the_job_running_and_says_so(play: Play) -> None:
     assert {name for name, _arguments in play.asked} == {"gaudi_train", "gaudi_train_info"}
 
 
-def test_a_job_that_failed_elsewhere_is_not_waited_for_until_the_timeout(play: Play) -> None:
-    play.run([job("failed")], host="gaudi-2")
-    play.asked.clear()
-    result = play.run([job("running", 3)], host="gaudi-1", changed=False, poll_interval=10)
+def test_a_unit_that_outlives_the_job_on_its_head_is_not_waited_for_until_the_timeout(play: Play) -> None:
+    result = play.run([job("running", 3)], host="gaudi-2", changed=False, poll_interval=10, ended_on="gaudi-1")
     assert play.slept == [10, 10, 10]
     assert result["failed"] is True
     assert result["msg"] == (
-        "Job demo failed on gaudi-2, without which it cannot go on, but its unit still runs here: put gaudi-2 right "
-        "and run the task again, or stop the job with state=stopped."
+        "Job demo ended on gaudi-1, without which it cannot go on, but its unit still runs here: look at gaudi-1 and "
+        "run the task again, or stop the job with state=stopped."
     )
-
-
-def test_a_failure_of_an_earlier_start_does_not_count(play: Play) -> None:
-    play.run([job("failed")], host="gaudi-2")
-    result = play.run([*[job("running", 3)] * 5, job("finished", 20)], changed=True, poll_interval=30)
-    assert "failed" not in result
+    assert "failed" not in play.run([job("running", 3), job("finished", 20)], ended_on="gaudi-1")
 
 
 def test_a_start_that_was_refused_is_passed_on(play: Play) -> None:

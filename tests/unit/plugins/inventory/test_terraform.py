@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[4]
 NAMES = ["big-01", "big-02", "big-monitor"]
 
 
-def ansible(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def ansible(program: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name(program)), *arguments]
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "500"}
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "500", **more}
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
     )  # fmt: skip
@@ -187,6 +187,18 @@ def test_terraform_that_does_not_answer(source: Source) -> None:
         "'HERE/terraform-stand-in state pull' gave no answer within 1 seconds: look at the backend of HERE, or raise "
         "timeout."
     )
+
+
+def test_the_source_of_another_plugin_is_left_to_it(source: Source) -> None:
+    """Other plugins' sources end in terraform.yml too."""
+    source.keep("net.terraform.yml", "plugin: amazon.aws.aws_ec2\nregions: [us-west-2]\n")
+    source.keep("hosts.yml", "all: {hosts: {here: {}}}\n")
+    source.keep("ansible.cfg", "[inventory]\nenable_plugins = gaudi3.scale.terraform, yaml\n")
+    done = ansible(
+        "ansible-inventory", "-i", str(source.folder), "--list", ANSIBLE_CONFIG=f"{source.folder}/ansible.cfg"
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ungrouped"]["hosts"] == ["here"]
 
 
 def test_a_playbook_does_not_start_on_half_a_cluster(source: Source) -> None:

@@ -92,7 +92,7 @@ def test_a_list_of_hosts_is_refused_in_one_sentence_and_leaves_no_folder(site: S
     done = site.credentials("monitor-01,")
     assert done.returncode == 2
     assert "The inventory (monitor-01,) has no folder" in done.stdout, done.stdout
-    assert "set gaudi_secrets_dir to a folder on the controller." in done.stdout
+    assert "set gaudi_secrets_dir to a folder on the controller, or hand prometheus_password over" in done.stdout
     assert {path.name for path in ROOT.iterdir()} == before
     assert secret_folders(site.home) == []
 
@@ -114,3 +114,17 @@ def test_owners_of_a_folder_in_the_inventory_are_told_how_to_move_it(site: Site)
     assert (moved / "prometheus_password").read_text() == "kept\n"
     assert moved.parent == site.home / ".config/gaudi3-scale"
     assert moved.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_secrets_are_handed_over_by_tasks_alone_that_hide_them(site: Site) -> None:
+    plays = yaml.safe_load(site.play.read_text())
+    (task,) = plays[0]["tasks"] = plays[0]["tasks"][:1]
+    task["gaudi3.scale.gaudi_credentials"]["given"] = {"prometheus_password": "of the vault"}
+    site.play.write_text(yaml.safe_dump(plays))
+    shown = site.credentials(str(site.inventory))
+    assert shown.returncode == 2 and "of the vault" not in shown.stdout + shown.stderr
+    assert "Secrets are handed over in given: set no_log=true on the task, or they are shown." in shown.stdout
+    task["no_log"] = True
+    site.play.write_text(yaml.safe_dump(plays))
+    assert site.credentials(str(site.inventory)).returncode == 0
+    assert secret_folders(site.home) == []

@@ -13,14 +13,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import apt_node
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_node import Node, consult, redirection
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import (
-    Repository,
-    RepositoryError,
-    Source,
-    follow,
-)
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt import node as apt_node
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.node import Node, consult, redirection
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.repository import Repository, Source, follow
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 SOURCE = Source("http://vault/debian", "jammy", "http://vault/key")
 
@@ -76,7 +72,7 @@ def test_a_host_behind_a_redirect_that_cannot_be_reached_is_named(index: str, mo
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     monkeypatch.setattr(Redirecting, "target", f"http://localhost:{port}/store/a.deb?sign=1")
-    with pytest.raises(RepositoryError) as caught:
+    with pytest.raises(Refusal) as caught:
         follow(f"{index}/debian/pool/main/a.deb", lambda url: redirection(url, 5))
     assert str(caught.value) == (
         f"{index}/debian/pool/main/a.deb is redirected to the host localhost:{port}, which does not give it "
@@ -86,7 +82,7 @@ def test_a_host_behind_a_redirect_that_cannot_be_reached_is_named(index: str, mo
 
 def test_redirects_without_an_end_are_refused(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redirecting, "target", f"{index}/debian/pool/main/a.deb")
-    with pytest.raises(RepositoryError, match="redirected more than 5 times"):
+    with pytest.raises(Refusal, match="redirected more than 5 times"):
         follow(f"{index}/debian/pool/main/a.deb", lambda url: redirection(url, 5))
 
 

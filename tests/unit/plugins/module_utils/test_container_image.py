@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.filter.container_image import container_image
-from ansible_collections.gaudi3.scale.plugins.module_utils import container_image as images
-from ansible_collections.gaudi3.scale.plugins.module_utils.reach import Answer, Unreachable
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.reach import Answer, Unreachable
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import image as images
 from gaudi3_simulator.vendor import container_image as shelf
 
 VENDOR = "vault.habana.ai/gaudi-docker/1.23.0/ubuntu24.04/habanalabs/pytorch-installer-2.9.0"

@@ -12,14 +12,14 @@ import bcrypt
 import pytest
 from cryptography import x509
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.credentials import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import (
     Certificate,
-    CredentialError,
     Folder,
     Lifetimes,
     keep_certificate,
     keep_password,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 NOW = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
 HOSTS = ["10.89.78.3", "monitor-1"]
@@ -70,7 +70,7 @@ def test_a_password_that_a_person_writes_is_taken_and_hashed(tmp_path: Path) -> 
 def test_a_password_that_cannot_be_hashed_is_refused(tmp_path: Path, text: str) -> None:
     tmp_path.chmod(0o700)
     (tmp_path / "web_password").write_text(text)
-    with pytest.raises(CredentialError, match=r"write a password of 1 to 72 bytes into it, or delete the file"):
+    with pytest.raises(Refusal, match=r"write a password of 1 to 72 bytes into it, or delete the file"):
         password(tmp_path)
 
 
@@ -160,7 +160,7 @@ def test_a_sites_own_authority_is_used_and_never_signed_for(tmp_path: Path) -> N
     kept = certificate(tmp_path)[0]
     (tmp_path / "ca.key").unlink()
     assert certificate(tmp_path) == (kept, [])
-    with pytest.raises(CredentialError) as error:
+    with pytest.raises(Refusal) as error:
         certificate(tmp_path, days(380))
     assert str(error.value) == (
         f"{tmp_path} has a ca.crt without its ca.key, so web.crt cannot be made here, and it ends on 2027-06-02; "
@@ -179,7 +179,7 @@ def test_a_certificate_of_another_authority_is_replaced(tmp_path: Path) -> None:
 def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = password(tmp_path / "secrets")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError("no space")
 
     monkeypatch.setattr("os.replace", fail)

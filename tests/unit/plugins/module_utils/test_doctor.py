@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import doctor
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer import doctor
 from gaudi3_scale.doctor import CONSENTS
 
 SOURCES = Path(__file__).resolve().parents[4] / doctor.SOURCES
@@ -25,13 +26,13 @@ def test_the_same_sources_are_the_same_package() -> None:
 
 
 def test_a_folder_without_the_package_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(doctor.DoctorError, match=r"is not the trainer's package gaudi3_scale\.doctor"):
+    with pytest.raises(Refusal, match=r"is not the trainer's package gaudi3_scale\.doctor"):
         doctor.pack(str(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["not base64 at all", base64.b64encode(b"no archive").decode()])
 def test_a_broken_package_is_one_sentence(text: str, tmp_path: Path) -> None:
-    with pytest.raises(doctor.DoctorError, match=r"^The examination cannot be loaded on Python"):
+    with pytest.raises(Refusal, match=r"^The examination cannot be loaded on Python"):
         doctor.unpack(text, str(tmp_path))
 
 

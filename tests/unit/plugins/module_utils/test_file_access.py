@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import file_access
-from ansible_collections.gaudi3.scale.plugins.module_utils.file_access import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import file_access
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards.file_access import (
     DeviceFile,
     access,
     first_closed,

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import accel, kernel_modules
-from ansible_collections.gaudi3.scale.plugins.module_utils.accel import Device
-from ansible_collections.gaudi3.scale.plugins.module_utils.kernel_modules import Plan
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards.accel import Device
+from ansible_collections.gaudi3.scale.plugins.module_utils._driver import kernel_modules
+from ansible_collections.gaudi3.scale.plugins.module_utils._driver.kernel_modules import Plan
 
 OLD = ["habanalabs", "habanalabs_cn", "habanalabs_en", "habanalabs_ib"]
 NEW = ["habanalabs", "habanalabs_cn", "habanalabs_compat", "habanalabs_en", "habanalabs_ib"]

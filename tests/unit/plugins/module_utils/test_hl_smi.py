@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import (
     QUERY_FIELDS,
     HlSmiError,
     OddCell,

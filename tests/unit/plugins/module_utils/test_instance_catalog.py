@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.instance_catalog import (
-    CatalogueError,
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.catalogue import (
     Price,
     Question,
     read_catalogue,
@@ -16,7 +15,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.instance_catalog impo
     refuse,
     select,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils.instance_data import CATALOGUE
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.instance_data import CATALOGUE
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 ROOT = Path(__file__).resolve().parents[4]
 TYPES = read_types(CATALOGUE)
@@ -55,17 +55,15 @@ def test_other_accelerators_only_when_asked_for() -> None:
 
 
 def test_a_type_that_is_not_there() -> None:
-    with pytest.raises(
-        CatalogueError, match=r"^The catalogue has no type dl3: give one of Standard_HX176rs, dl1.24xlarge, "
-    ):
+    with pytest.raises(Refusal, match=r"^The catalogue has no type dl3: give one of Standard_HX176rs, dl1.24xlarge, "):
         names(names=("dl3",))
 
 
 def test_refusals_are_the_catalogues_own() -> None:
     refuse(TYPES, ["dl1.24xlarge", "unknown"], "aws")
-    with pytest.raises(CatalogueError, match=r"^dl2q.24xlarge has Qualcomm AI 100 inference cards and no Gaudi: use"):
+    with pytest.raises(Refusal, match=r"^dl2q.24xlarge has Qualcomm AI 100 inference cards and no Gaudi: use"):
         refuse(TYPES, ["dl2q.24xlarge"], "aws")
-    with pytest.raises(CatalogueError, match=r"^gx3d-160x1792x8gaudi3 is a type of ibm, not of aws: leave it out\.$"):
+    with pytest.raises(Refusal, match=r"^gx3d-160x1792x8gaudi3 is a type of ibm, not of aws: leave it out\.$"):
         refuse(TYPES, ["gx3d-160x1792x8gaudi3"], "aws")
 
 
@@ -79,5 +77,5 @@ def test_prices_and_their_sources() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"types": {"a": {"cloud": "aws"}}}'])
 def test_a_catalogue_that_is_none(text: str) -> None:
-    with pytest.raises(CatalogueError, match=r"^mine.json is no catalogue: give a file like terraform/catalogue"):
+    with pytest.raises(Refusal, match=r"^mine.json is no catalogue: give a file like terraform/catalogue"):
         read_catalogue(text, "mine.json")

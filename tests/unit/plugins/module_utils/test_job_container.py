@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import job_container
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_container import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import container as job_container
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.container import (
     Container,
     Share,
     engine_argv,
@@ -26,8 +26,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.job_container import 
     user_numbers,
     variables_of,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import NodeShare, unit_text
-from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import JobSpec
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import NodeShare, unit_text
 
 IMAGE = "vault.habana.ai/gaudi-docker/1.23.0/ubuntu24.04/habanalabs/pytorch-installer-2.9.0:1.23.0-695"
 JOBS = "/var/lib/gaudi3-scale/jobs"

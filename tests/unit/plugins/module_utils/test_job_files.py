@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_files import JobError, write
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import JobNode
-from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import JobSpec
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import write_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import JobNode
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
 
 ROOT = Path(__file__).resolve().parents[4]
 SECRET = "root:$6$salt$hash"
@@ -52,7 +53,7 @@ def node_of(tmp_path: Path, run: Systemctl) -> JobNode:
 
 def start(node: JobNode) -> None:
     texts = {node.config_path("demo"): "train: {}\n", node.unit_path("demo"): "[Service]\n"}
-    node.start(SPEC, texts, OWNER, 0)
+    node.start(SPEC, texts, OWNER, 0, {})
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_a_draft_that_is_swapped_for_a_link_does_not_open_the_links_target(
     (tmp_path / "folder").mkdir()
     before = kept(secret)
     swapped = swap_at_fsync(monkeypatch, tmp_path / "folder", secret)
-    write(str(tmp_path / "folder/job.json"), "{}\n", 0o640, OWNER[1])
+    write_file(str(tmp_path / "folder/job.json"), "{}\n", 0o640, OWNER[1])
     assert swapped
     assert kept(secret) == before
 
@@ -150,7 +151,7 @@ def test_a_pipe_in_place_of_a_file_does_not_hang(tmp_path: Path, node: JobNode, 
 ENDLESS = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import JobNode
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import JobNode
 node = JobNode(lambda argv: (0, "ActiveState=inactive\\n", ""), sys.argv[1], sys.argv[1], "systemctl", "journalctl")
 found = node.observe("demo")
 print(found.status, found.record, node.diff("demo", {}))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import NodeShare, config_text, unit_text
-from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import JobSpec
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import NodeShare, config_text, unit_text
 
 SPEC = JobSpec(name="demo", config={}, nodes=("gaudi-1",), head_address="10.0.0.1")
 SHARE = NodeShare("/var/lib/gaudi3-scale/jobs/demo", address="10.0.0.1")
@@ -53,6 +53,22 @@ def test_what_would_add_a_line_to_the_unit_is_refused(spec: dict[str, Any], shar
         unit_of(replace(SPEC, **spec), replace(SHARE, **share))
     assert "\n" not in str(caught.value), "the sentence shows the character escaped"
     assert not isinstance(caught.value, UnicodeError)
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY", "db_password", "OPENAI_APIKEY"])
+def test_a_secret_does_not_go_into_a_unit_that_everybody_reads(name: str) -> None:
+    with pytest.raises(ValueError, match="environment_files") as caught:
+        unit_of(replace(SPEC, environment={name: "hunter2"}), SHARE)
+    assert str(caught.value) == (
+        f"Environment variable {name!r} looks like a secret, and every user of the node can read a unit's environment: "
+        "put it into a file with mode 0600 and name that in environment_files."
+    )
+
+
+def test_names_that_only_resemble_secrets_are_taken() -> None:
+    names = ["TOKENIZERS_PARALLELISM", "HF_TOKEN_PATH", "MLFLOW_TRACKING_PASSWORD_FILE", "MONKEY", "PT_HPU_KEYS"]
+    unit = unit_of(replace(SPEC, environment=dict.fromkeys(names, "1")), SHARE)
+    assert all(f"{name}=1" in unit for name in names)
 
 
 def test_special_characters_that_are_meant_stay() -> None:

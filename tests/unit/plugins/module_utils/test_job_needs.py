@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_needs import CardModules, card_modules
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.needs import CardModules, card_modules
 
 
 def card(root: Path, index: int, module: str | None, status: str | None = "Operational") -> None:

@@ -8,14 +8,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_files import JobError, write
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_node import (
-    JobNode,
-    check_venv,
-    judge,
-    owner_of,
-)
-from ansible_collections.gaudi3.scale.plugins.module_utils.systemd import UnitState
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import write_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.systemd import UnitState
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import JobNode, check_venv, judge, owner_of
 
 UP = UnitState("loaded", "active", "running", "success", 0, False)
 GOING = UnitState("loaded", "deactivating", "stop-sigterm", "success", 0, False)
@@ -140,7 +136,7 @@ def test_no_log_is_asked_for_no_lines(tmp_path: Path) -> None:
 def test_systemctl_that_fails_is_told(tmp_path: Path) -> None:
     with pytest.raises(JobError) as caught:
         node(tmp_path, Systemctl("", rc=1)).observe("demo")
-    assert str(caught.value) == "systemctl show gaudi-train-demo.service failed: no bus"
+    assert str(caught.value) == "systemctl show gaudi-train-demo.service failed: no bus."
 
 
 def test_a_user_that_is_missing() -> None:
@@ -165,7 +161,7 @@ def test_a_trainer_that_is_missing(tmp_path: Path) -> None:
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "a"
-    write(str(target), "old", 0o640, -1)
+    write_file(str(target), "old", 0o640, -1)
     assert target.stat().st_mode & 0o777 == 0o640
 
     def full(_handle: int) -> None:
@@ -173,6 +169,6 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="no space left"):
-        write(str(target), "new", 0o640, -1)
+        write_file(str(target), "new", 0o640, -1)
     assert target.read_text() == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["a"]

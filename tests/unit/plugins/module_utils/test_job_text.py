@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import (
     NodeShare,
     config_text,
     last_words,
@@ -17,7 +18,6 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.job_text import (
     unit_text,
     yaml_text,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import JobSpec
 
 FOLDER = "/var/lib/gaudi3-scale/jobs/demo"
 SPEC = JobSpec(
@@ -60,6 +60,7 @@ SuccessExitStatus=75
 RestartPreventExitStatus=75
 KillMode=mixed
 TimeoutStopSec=120
+OOMScoreAdjust=500
 LimitMEMLOCK=infinity
 LimitNOFILE=65536
 TasksMax=infinity
@@ -194,6 +195,11 @@ STATUS = {"step": 40, "max_steps": 200, "loss": 2.9132, "tokens_per_second": 511
 )
 def test_progress(change: dict[str, Any], line: str | None) -> None:
     assert progress_line("gaudi-1", {**STATUS, **change}) == line
+
+
+def test_a_status_cannot_reach_the_operators_terminal() -> None:
+    line = progress_line("gaudi-1", {"step": 1, "max_steps": 2, "device": "hpu\x1b[2J\x07\u202e"})
+    assert line == "gaudi-1: step 1/2 (hpu?[2J??)"
 
 
 def test_no_progress_without_a_status() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.jobs import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import (
     Decision,
     JobSpec,
     Situation,
@@ -150,6 +150,16 @@ def test_purge_removes_what_was_kept_before() -> None:
     kept = Situation("absent", has_output=True)
     assert decide("absent", "demo", kept, purge=True) == Decision("remove")
     assert decide("absent", "demo", Situation("absent"), purge=True) == Decision("keep")
+
+
+def test_a_stopped_job_stays_stopped_where_it_is_not_to_be_resumed() -> None:
+    for state in ("stopped", "interrupted"):
+        stopped = Situation(state, stopped_on_purpose=True, **SAME)
+        assert decide("finished", "demo", stopped, SPEC, resume_stopped=False) == Decision("keep")
+        assert decide("finished", "demo", stopped, SPEC) == Decision("start")
+        assert decide("ended", "demo", stopped) == Decision("keep")
+        rebooted = Situation(state, **SAME)
+        assert decide("finished", "demo", rebooted, SPEC, resume_stopped=False) == Decision("start")
 
 
 def test_a_finished_job_rejoins_where_it_is_not_finished_everywhere() -> None:

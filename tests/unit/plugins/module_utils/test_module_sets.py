@@ -6,12 +6,12 @@ from itertools import combinations
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.module_sets import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards.module_sets import (
     SETS,
-    ModuleSetError,
     module_sets,
     module_sets_of_nodes,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 ALL = range(8)
 
@@ -40,7 +40,7 @@ def test_a_whole_node_has_every_set(processes: int, sets: list[tuple[int, ...]])
 def test_a_set_never_holds_a_lost_module(lost: tuple[int, ...], processes: int) -> None:
     left = [modules for modules in SETS[processes] if not set(modules) & set(lost)]
     if not left:
-        with pytest.raises(ModuleSetError, match=f"is {processes}, for which the vendor names"):
+        with pytest.raises(Refusal, match=f"is {processes}, for which the vendor names"):
             module_sets(without(*lost), processes)
     else:
         assert list(module_sets(without(*lost), processes).sets) == left
@@ -73,7 +73,7 @@ def test_a_set_never_holds_a_lost_module(lost: tuple[int, ...], processes: int) 
     ],
 )
 def test_a_refusal_names_what_is_left(modules: list[int], processes: int, sentence: str) -> None:
-    with pytest.raises(ModuleSetError) as refused:
+    with pytest.raises(Refusal) as refused:
         module_sets(modules, processes)
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -85,7 +85,7 @@ def test_each_number_of_processes_is_chosen_or_refused_for_each_state_of_a_node(
             for processes in range(10):
                 try:
                     choice = module_sets(modules, processes)
-                except ModuleSetError:
+                except Refusal:
                     continue
                 assert choice.modules in SETS[processes]
                 assert set(choice.modules) <= set(modules)
@@ -97,7 +97,7 @@ def test_each_number_of_processes_is_chosen_or_refused_for_each_state_of_a_node(
 def test_partial_nodes_may_be_tried(processes: int, modules: tuple[int, ...]) -> None:
     choice = module_sets(without(3), processes, allow_partial=True)
     assert (choice.modules, choice.supported) == (modules, processes == 4)
-    with pytest.raises(ModuleSetError, match="is 8, more than there are: ") as refused:
+    with pytest.raises(Refusal, match="is 8, more than there are: ") as refused:
         module_sets(without(3), 8, allow_partial=True)
     assert "trainer_allow_partial_nodes" not in str(refused.value)
 
@@ -107,17 +107,17 @@ def test_several_nodes_use_the_same_modules() -> None:
     assert module_sets_of_nodes(nodes, 4).modules == (0, 1, 2, 3)
     assert module_sets_of_nodes(nodes, 2).sets == ((0, 1), (2, 3))
     assert module_sets_of_nodes({"a": ALL, "b": ALL}, 8).visible == "0,1,2,3,4,5,6,7"
-    with pytest.raises(ModuleSetError, match="each of the 2 nodes has 6 operational cards"):
+    with pytest.raises(Refusal, match="each of the 2 nodes has 6 operational cards"):
         module_sets_of_nodes(nodes, 8)
 
 
 def test_several_nodes_with_unequal_cards_are_refused_by_name() -> None:
     nodes = {"a": ALL, "b": without(3), "c": ALL}
-    with pytest.raises(ModuleSetError, match=r"have 8 operational cards and b has 7 \(modules 0 to 2 and 4 to 7\)"):
+    with pytest.raises(Refusal, match=r"have 8 operational cards and b has 7 \(modules 0 to 2 and 4 to 7\)"):
         module_sets_of_nodes(nodes, 4)
     assert module_sets_of_nodes(nodes, 4, allow_partial=True).modules == (4, 5, 6, 7)
     assert module_sets_of_nodes({"b": without(3)}, 4).modules == (4, 5, 6, 7)
-    with pytest.raises(ModuleSetError, match=r"^b has 7 operational cards"):
+    with pytest.raises(Refusal, match=r"^b has 7 operational cards"):
         module_sets_of_nodes({"b": without(3)}, 7)
-    with pytest.raises(ModuleSetError, match="none was given"):
+    with pytest.raises(Refusal, match="none was given"):
         module_sets_of_nodes({}, 8)

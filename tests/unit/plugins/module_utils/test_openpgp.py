@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import openpgp
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt import openpgp
 
 
 def body(size: int, filler: bytes = b"k") -> bytes:

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import pytorch_pins, pytorch_release, support_matrix
-from ansible_collections.gaudi3.scale.plugins.module_utils.pytorch_release import PytorchError, tarball
-from ansible_collections.gaudi3.scale.plugins.module_utils.reach import Answer, Unreachable, follow
-from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import python_admitted
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.reach import Answer, Unreachable, follow
+from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch import pins as pytorch_pins
+from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch import release as pytorch_release
+from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch.release import tarball
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._release import support_matrix
+from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import python_admitted
 from gaudi3_simulator.vendor import pytorch as shelf
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -55,7 +58,7 @@ def test_the_tarball_of_a_node(release: str, system: str, python: str, path: str
     ],
 )  # fmt: skip
 def test_a_node_without_a_tarball(release: str, system: str, python: str, sentence: str) -> None:
-    with pytest.raises(PytorchError) as error:
+    with pytest.raises(Refusal) as error:
         tarball(release, pytorch_release.folder_of(system), system, python, "", [])
     assert str(error.value).startswith(sentence)
 
@@ -87,10 +90,11 @@ def test_the_trainers_python_is_the_trainers() -> None:
         assert pytorch_release.too_old(version) is not python_admitted(project["requires-python"], version)
 
 
-def test_the_roles_list_is_the_pinned_one_without_torch() -> None:
-    """To bring it into step: the lines of requirements/trainer.txt without comments and torch."""
+def test_the_roles_list_is_the_pinned_one_without_hashes() -> None:
+    """To bring it into step: grep -o '^[^#][^ ]*==[^ ]*' requirements/trainer.txt"""
     lines = (ROOT / "requirements/trainer.txt").read_text().splitlines()
-    wanted = [line for line in lines if not line.startswith(("#", "torch=="))]
+    wanted = [line.removesuffix(" \\") for line in lines if not line.startswith(("#", " "))]
+    assert not [line for line in wanted if line.startswith("torch==")]
     assert FILES.read_text().splitlines()[1:] == wanted
     project = tomllib.loads((ROOT / "trainer/pyproject.toml").read_text())["project"]
     names = {each.partition(">")[0].partition("<")[0] for each in project["dependencies"]} - {"torch"}

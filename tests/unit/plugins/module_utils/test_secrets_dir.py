@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.secrets_dir import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import (
     advice,
     default_folder,
     earlier_folder,

@@ -11,20 +11,20 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 from botocore.stub import Stubber
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.aws_questions import (
-    AwsError,
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.aws import (
     check_regions,
     explain,
     offered_zones,
     on_demand_usd,
     price_changes,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils.spot_price import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.spot_price import (
     Change,
     price_list_usd,
     savings_percent,
     summarise,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 END = datetime(2026, 11, 21, 12, tzinfo=UTC)
 START = END - timedelta(hours=10)
@@ -167,7 +167,5 @@ def test_errors_in_a_sentence(error: Exception, sentence: str) -> None:
 
 def test_what_is_no_region() -> None:
     check_regions(["us-west-2", "us-gov-west-1", "ap-southeast-3"])
-    with pytest.raises(
-        AwsError, match=r"^regions has oregon, us-west-2a, which is no region of AWS: give regions such"
-    ):
+    with pytest.raises(Refusal, match=r"^regions has oregon, us-west-2a, which is no region of AWS: give regions such"):
         check_regions(["us-west-2", "oregon", "us-west-2a"])

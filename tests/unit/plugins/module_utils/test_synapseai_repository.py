@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import openpgp
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt import openpgp
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.openpgp import Verdict
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.repository import (
     Repository,
-    RepositoryError,
     Source,
     check,
     lacks_component,
@@ -19,7 +19,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import
     names_only,
     other_sources,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import Verdict
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 # A key made for this test.
 FINGERPRINT = "E018D37BD400078AF43182DC2A0A86B8212642E1"
@@ -76,7 +76,7 @@ class Vault:
         return check(source, trusted, self.fetch, self.verify)
 
     def problem(self, source: Source = SOURCE, trusted: bytes | None = None) -> str:
-        with pytest.raises(RepositoryError) as caught:
+        with pytest.raises(Refusal) as caught:
             self.check(source, trusted)
         return str(caught.value)
 

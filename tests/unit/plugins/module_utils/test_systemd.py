@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.systemd import UnitState, parse_show, show_argv
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.systemd import UnitState, parse_show, show_argv
 
 RUNNING = """ExecMainCode=0
 ExecMainStatus=0

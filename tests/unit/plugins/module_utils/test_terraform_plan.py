@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.plan import (
     Plan,
     errors_of,
     failed_checks,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_state import (
-    TerraformStateError,
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import (
     build_inventory,
     check_state,
     cluster_from_outputs,
@@ -108,7 +108,7 @@ def test_two_clusters_of_one_cloud_are_told_apart(given: list[str | None], group
 
 
 def check(held: dict[str, Any]) -> str:
-    with pytest.raises(TerraformStateError) as told:
+    with pytest.raises(Refusal) as told:
         check_state(held, "here", "'terraform apply'")
         cluster_from_outputs(held["outputs"], "here", "'terraform apply'")
     return str(told.value)
@@ -182,7 +182,7 @@ def with_node(name: str, **more: Any) -> dict[str, Any]:
 )  # fmt: skip
 def test_what_is_not_whole_is_told(held: dict[str, Any], sentence: str) -> None:
     if "output cluster_endpoints" in sentence:
-        with pytest.raises(TerraformStateError) as told:
+        with pytest.raises(Refusal) as told:
             cluster_from_outputs({"cluster": outputs()["cluster"], **held["outputs"]}, "here", "again")
         assert str(told.value) == sentence
     else:
@@ -191,7 +191,7 @@ def test_what_is_not_whole_is_told(held: dict[str, Any], sentence: str) -> None:
 
 @pytest.mark.parametrize(("text", "is_what"), [("", "JSON"), ("[gaudi]\nnode-1", "JSON"), ("[1]", "an object")])
 def test_what_is_no_state(text: str, is_what: str) -> None:
-    with pytest.raises(TerraformStateError) as told:
+    with pytest.raises(Refusal) as told:
         read_json(text, "hosts.ini")
     assert str(told.value) == (
         f"hosts.ini is not {is_what}: give a state file, or what 'terraform output -json' printed."

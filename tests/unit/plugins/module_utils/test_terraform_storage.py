@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_storage import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.storage import (
     block_of,
     bucket,
     storage,

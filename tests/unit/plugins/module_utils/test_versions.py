@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ansible_collections.gaudi3.scale.plugins.filter import synapseai_release as synapseai_filter
-from ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._release.support_matrix import (
     TRAINER_TORCH,
     known_releases,
     release_cautions,
@@ -17,7 +17,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils.support_matrix import
     support,
     torch_version,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils.versions import Release, version_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._release.versions import Release, version_of
 
 ROOT = Path(__file__).resolve().parents[4]
 #: Versions of the wheel habana-pyhlml on the Python package index, 2026-11-22: its build is that of the release.

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement as PipRequirement
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.wheels import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import (
     Requirement,
-    WheelError,
     python_admitted,
     read_wheel,
     source_digest,
@@ -54,7 +54,7 @@ def test_what_is_no_wheel(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "a.whl"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(WheelError) as caught:
+    with pytest.raises(Refusal) as caught:
         read_wheel(str(path))
     assert str(caught.value) == f"{path} is not a readable wheel: give the path of a .whl file."
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.doctor import SOURCES as FOLDER
-from ansible_collections.gaudi3.scale.plugins.module_utils.doctor import pack
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.doctor import SOURCES as FOLDER
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.doctor import pack
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_doctor_info
 
 SOURCES = Path(__file__).resolve().parents[4] / FOLDER

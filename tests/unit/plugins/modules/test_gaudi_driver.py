@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import driver
+from ansible_collections.gaudi3.scale.plugins.module_utils._driver import driver
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_driver
 
 Run = Callable[..., dict[str, Any]]

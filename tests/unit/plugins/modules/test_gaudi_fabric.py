@@ -53,6 +53,51 @@ def test_layer_2_has_no_gaudinet(options: Any, run_module: Any) -> None:
     assert run_module(gaudi_fabric, environment={"HCCL_SOCKET_IFNAME": "eth0"}, **options)["changed"] is False
 
 
+HAND_WRITTEN = json.dumps({"NIC_NET_CONFIG": [{key.upper(): value for key, value in NIC.items()}]})
+
+
+@pytest.fixture
+def foreign(options: dict[str, Any]) -> Path:
+    """A gaudinet.json that a site wrote itself."""
+    path = Path(options["gaudinet_path"])
+    path.parent.mkdir(parents=True)
+    path.write_text(HAND_WRITTEN)
+    return path
+
+
+def test_addresses_that_somebody_else_wrote_are_not_removed(options: Any, run_module: Any, foreign: Path) -> None:
+    result = run_module(gaudi_fabric, **options)
+    assert result["failed"] is True
+    assert result["msg"] == (
+        f"{foreign} holds port addresses that this module did not write, and mode=l2 would remove them: keep them with "
+        "mode=unmanaged, give them as nics with mode=l3, or move the file away."
+    )
+    assert foreign.read_text() == HAND_WRITTEN
+    assert not Path(options["environment_path"]).exists()
+    for kind in ("efa", "host_nic", "none"):
+        assert "failed" not in run_module(gaudi_fabric, kind=kind, **options)
+        assert foreign.read_text() == HAND_WRITTEN
+
+
+def test_unmanaged_leaves_the_file_and_tells_the_library_where_it_is(
+    options: Any, run_module: Any, foreign: Path
+) -> None:
+    assert run_module(gaudi_fabric, mode="unmanaged", **options)["files"] == [options["environment_path"]]
+    assert foreign.read_text() == HAND_WRITTEN
+    assert environment(options) == [f"HCL_GAUDINET_CONFIG_FILE={foreign}"]
+    assert run_module(gaudi_fabric, mode="unmanaged", **options)["changed"] is False
+
+
+def test_layer_3_keeps_what_somebody_else_wrote_beside_it(options: Any, run_module: Any, foreign: Path) -> None:
+    result = run_module(gaudi_fabric, mode="l3", nics=[OTHER], **options)
+    assert Path(result["backup"]).read_text() == HAND_WRITTEN
+    assert OTHER["nic_ip"] in foreign.read_text()
+    again = run_module(gaudi_fabric, mode="l3", nics=[NIC], **options)
+    assert again["changed"] is True and "backup" not in again
+    foreign.write_text(HAND_WRITTEN)
+    assert run_module(gaudi_fabric, mode="l2", **options)["failed"] is True
+
+
 def test_layer_3_writes_all_four_keys(options: Any, run_module: Any) -> None:
     result = run_module(gaudi_fabric, mode="l3", nics=[OTHER, NIC], **options)
     assert result["changed"] is True

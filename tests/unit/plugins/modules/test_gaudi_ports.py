@@ -143,15 +143,15 @@ def test_before_the_driver_is_there_check_mode_predicts_nothing(tmp_path: Path, 
 
 
 def test_many_names_are_cut_short() -> None:
-    from ansible_collections.gaudi3.scale.plugins.module_utils.ports import sentence
+    from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.ports import sentence
 
     assert sentence(["a", "b"], limit=2) == "a, b"
     assert sentence(["a", "b", "c", "d"], limit=2) == "a, b and 2 more"
 
 
 def test_waiting_ends_when_links_are_up() -> None:
-    from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import Port
-    from ansible_collections.gaudi3.scale.plugins.module_utils.ports import CardPorts, wait_up
+    from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import Port
+    from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.ports import CardPorts, wait_up
 
     class Tool:
         answers = iter(["down", "down", "up"])

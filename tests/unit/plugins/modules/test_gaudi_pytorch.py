@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import pytorch_env
+from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch import env as pytorch_env
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_pytorch
 from tests.stand_in_pytorch import PYTHON, RELEASE, TORCH, Vendor, wheel
 
@@ -157,7 +158,7 @@ def test_a_torch_that_cannot_be_imported(node: Node, vendor: Vendor) -> None:
     vendor.tarballs()
     result = node.install(requirements=[])
     assert result["msg"].endswith(
-        "torch-1.23.0-695/bin/python: ImportError: libSynapse.so: cannot open shared object file"
+        "torch-1.23.0-695/bin/python: ImportError: libSynapse.so: cannot open shared object file."
     )
     assert "torch" not in node.files()
     # It is looked at again, and not taken for installed.
@@ -261,11 +262,11 @@ def test_torch_is_imported_as_the_jobs_user(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(os, "chown", lambda path, uid, gid: None)
     env = pytorch_env.PytorchEnv(run, str(tmp_path), RELEASE)
-    with pytest.raises(pytorch_env.PytorchError) as error:
+    with pytest.raises(Refusal) as error:
         env.must_import("/bin/sh", "nobody")
     assert str(error.value) == (
         "User nobody cannot import torch with the vendor's plugin by /bin/sh: "
-        "ModuleNotFoundError: No module named 'torch'"
+        "ModuleNotFoundError: No module named 'torch'."
     )
     ((argv, environment),) = calls
     ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import runtime_environment as runtime
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import runtime_environment as runtime
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_runtime_environment
 from gaudi3_simulator.vendor import catalogue
 
@@ -55,7 +56,7 @@ def test_what_is_conditional_and_what_refers_to_others_is_as_a_shell_has_it(tmp_
 @pytest.mark.parametrize(("text", "words"), [("exit 3\n", "ends the shell"), ("exec true\n", "ends the shell")])
 def test_a_profile_that_ends_the_shell_is_named(text: str, words: str, tmp_path: Path) -> None:
     (path,) = profiles(tmp_path / "profile.d", habana=text)
-    with pytest.raises(runtime.ProfileError, match=f"{path} {words}"):
+    with pytest.raises(Refusal, match=f"{path} {words}"):
         runtime.read([path])
 
 
@@ -63,7 +64,7 @@ def test_a_profile_that_ends_the_shell_is_named(text: str, words: str, tmp_path:
 def test_a_profile_that_others_may_change_is_refused(mode: int, tmp_path: Path) -> None:
     (path,) = profiles(tmp_path / "profile.d", habana="export A=1\n")
     Path(path).chmod(mode)
-    with pytest.raises(runtime.ProfileError, match=rf"^{path} can be changed by others.*mode {mode:04o}"):
+    with pytest.raises(Refusal, match=rf"^{path} can be changed by others.*mode {mode:04o}"):
         runtime.read([path])
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.terraform_plan import Plan
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform import project as terraform_project
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.plan import Plan
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_terraform
 
 BUCKET = "module.cluster.aws_s3_bucket.checkpoints"
@@ -42,6 +45,9 @@ class Project:
 
     def apply(self, planned: str) -> None:
         self.done.append(("apply", False, []))
+
+    def forget(self) -> None:
+        self.done.append(("forget", False, []))
 
 
 def end(project: Project, filled: bool, monkeypatch: pytest.MonkeyPatch, **variables: Any) -> list[str]:
@@ -104,3 +110,41 @@ def test_what_the_checks_of_the_configuration_say_is_a_warning(
     assert result["changed"] is False
     said = str(result.get("warnings", ""))
     assert all(each in said for each in warnings) and bool(said) is bool(warnings)
+
+
+def test_a_workspace_that_an_interrupted_end_left_is_removed(
+    tmp_path: Path, run_module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is destroyed already, so nothing is planned."""
+    (tmp_path / "main.tf").touch()
+    options = {"project_path": str(tmp_path), "workspace": "demo", "executable": "sh", "state": "absent"}
+    for resources, forgotten in (((), True), (MADE, False)):
+        project = Project(*resources)
+        monkeypatch.setattr(project, "plan", lambda *_arguments: (Plan(), "file"))
+        monkeypatch.setattr(gaudi_terraform, "may_hold_something", lambda *_arguments: False)
+        monkeypatch.setattr(gaudi_terraform, "Project", lambda *_place, made=project: made)
+        assert run_module(gaudi_terraform, **options)["changed"] is False
+        assert (("forget", False, []) in project.done) is forgotten
+
+
+def test_a_terraform_that_hangs_is_interrupted_and_said(tmp_path: Path) -> None:
+    """As by Ctrl-C, after which it gives its lock back."""
+    stand_in, freed = tmp_path / "terraform", tmp_path / "lock-given-back"
+    stand_in.write_text(f"#!/bin/sh\ntrap 'touch {freed}; exit 1' INT\nwhile :; do sleep 0.1; done\n")
+    stand_in.chmod(0o755)
+    with pytest.raises(Refusal) as caught:
+        terraform_project.Project(str(tmp_path), "demo", str(stand_in), 1, timeout=0.5).apply("plan")
+    assert str(caught.value) == (
+        f"'terraform apply' did not end within 0.5 seconds in {tmp_path} and was interrupted: look at the provider and "
+        "the backend, run the same again, or raise timeout."
+    )
+    assert freed.exists()
+
+
+def test_outputs_that_are_marked_sensitive_are_left_out(tmp_path: Path) -> None:
+    """A result is printed, logged and kept by callbacks."""
+    stand_in = tmp_path / "terraform"
+    told = {"head": {"value": "10.0.0.11", "sensitive": False}, "token": {"value": "secret", "sensitive": True}}
+    stand_in.write_text(f"#!/bin/sh\necho '{json.dumps(told)}'\n")
+    stand_in.chmod(0o755)
+    assert terraform_project.Project(str(tmp_path), "demo", str(stand_in), 1).outputs() == {"head": "10.0.0.11"}

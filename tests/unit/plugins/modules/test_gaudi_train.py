@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import re
+import shlex
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import jobs
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import spec as jobs
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_train, gaudi_train_info
 
 UNIT = "gaudi-train-demo.service"
@@ -20,11 +23,12 @@ SHOW = "--property=LoadState,ActiveState,SubState,Result,ExecMainCode,ExecMainSt
 
 
 class Systemd:
-    """A stand-in for systemctl and journalctl: one unit, whose state the test sets."""
+    """A stand-in for systemctl and journalctl: one unit, whose state the test sets, or several of which some run."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[str] = []
         self.state = {"ActiveState": "inactive", "Result": "success", "ExecMainStatus": "0"}
+        self.several: set[str] | None = None
         self.start_rc = 0
         self.journal = "last\nfirst\n"
         monkeypatch.setattr(AnsibleModule, "run_command", self.run)
@@ -35,12 +39,16 @@ class Systemd:
         self.calls.append(" ".join(argv))
         if argv[0] == "/bin/journalctl":
             return 0, self.journal, ""
+        if argv[1] == "show" and self.several is not None:
+            return 0, f"ActiveState={'active' if argv[2] in self.several else 'inactive'}\n", ""
         if argv[1] == "show":
             return 0, "".join(f"{key}={value}\n" for key, value in self.state.items()), ""
         if argv[1] == "start":
             if self.start_rc:
                 return self.start_rc, "", "Job for the unit failed\nbecause of reasons."
             self.state["ActiveState"] = "active"
+            if self.several is not None:
+                self.several.add(argv[2])
         if argv[1] == "stop":
             self.state["ActiveState"] = "failed"
         if argv[1] == "reset-failed" and self.state["ActiveState"] == "failed":
@@ -95,7 +103,7 @@ class Job:
         return sorted(
             str(path.relative_to(self.folder))
             for path in self.folder.rglob("*")
-            if path.is_file() and "venv" not in path.parts
+            if path.is_file() and "venv" not in path.parts and path.name != ".lock"
         )
 
 
@@ -127,9 +135,17 @@ def test_exact_look(job: Job, systemd: Systemd) -> None:
 def test_running_job_is_left_alone(job: Job, systemd: Systemd) -> None:
     job("started")
     systemd.ran()
-    for state in ("started", "finished"):
+    for state in ("started", "finished", "ended"):
         assert job(state)["changed"] is False
     assert systemd.ran() == []
+
+
+def test_a_job_that_is_only_waited_for_is_not_started(job: Job, systemd: Systemd) -> None:
+    job("started")
+    systemd.state["ActiveState"] = "failed"
+    systemd.ran()
+    result = job("ended")
+    assert (result["changed"], result["job"]["state"], systemd.ran()) == (False, "failed", [])
 
 
 def test_running_job_is_not_touched_for_another_specification(job: Job, systemd: Systemd) -> None:
@@ -236,12 +252,105 @@ def test_another_training_moves_the_old_output_aside(job: Job, systemd: Systemd)
     assert "max_steps: 40" in (job.folder / "jobs/.control/demo/config.yml").read_text()
 
 
+def test_of_three_specifications_in_turn_as_many_are_kept_as_allowed(job: Job, systemd: Systemd) -> None:
+    def turn(steps: int, **more: Any) -> dict[str, Any]:
+        result: dict[str, Any] = job("started", config={"train": {"max_steps": steps}}, **more)
+        if not more.get("check"):
+            job.says(state="finished", step=steps)
+            systemd.state["ActiveState"] = "inactive"
+        return result
+
+    def aside() -> list[str]:
+        return sorted(
+            str(path)
+            for folder in (job.folder / "jobs", job.folder / "jobs/.control")
+            for path in folder.iterdir()
+            if path.name.startswith("demo.")
+        )
+
+    turn(20)
+    (job.folder / "jobs/demo.mine").mkdir()  # no folder of this module's
+    first = turn(30, keep_archives=1)
+    assert first["removed_archives"] == []
+    before = aside()
+    planned = turn(40, keep_archives=1, check=True)
+    assert planned["removed_archives"] == [first["archived"]] and aside() == before
+    second = turn(40, keep_archives=1)
+    assert second["removed_archives"] == [first["archived"]]
+    control = job.folder / "jobs/.control"
+    name = second["archived"].rpartition("/")[2]
+    assert aside() == sorted([str(control / name), second["archived"], str(job.folder / "jobs/demo.mine")])
+    none = turn(50, keep_archives=0)
+    assert none["removed_archives"] == [second["archived"], none["archived"]]
+    assert aside() == [str(job.folder / "jobs/demo.mine")]
+    # Without a bound all stay, and a bound that is none is refused.
+    assert turn(60)["removed_archives"] == []
+    assert turn(70, keep_archives=-1)["msg"] == "keep_archives is -1: give 0 or more, or leave it out to keep all."
+
+
 def test_another_launch_of_the_same_training_goes_on(job: Job, systemd: Systemd) -> None:
     job("started")
     systemd.state["ActiveState"] = "failed"
     result = job("started", processes_per_node=4)
     assert result["changed"] is True and result["archived"] is None
     assert "--nproc-per-node=4" in (job.folder / "units" / UNIT).read_text()
+
+
+def test_a_boot_starts_the_job_where_that_was_asked_for(job: Job, systemd: Systemd) -> None:
+    boots = "gaudi-boot-demo.service"
+    predicted = job("started", start_at_boot=True, check=True, diff=True)
+    assert [each["after_header"].rpartition("/")[2] for each in predicted["diff"]] == ["config.yml", UNIT, boots]
+    job("started", start_at_boot=True)
+    assert systemd.ran() == ["daemon-reload", f"enable {boots}", f"start {UNIT}"]
+    text = (job.folder / "units" / boots).read_text()
+    assert f"ExecStart=+/bin/systemctl --no-block start {UNIT}\n" in text and "\nWantedBy=multi-user.target\n" in text
+    job("stopped")
+    assert systemd.ran() == [f"disable {boots}", f"stop {UNIT}", f"reset-failed {UNIT}"]
+    assert not (job.folder / "units" / boots).exists(), "a job that was stopped stays so"
+    job("started", start_at_boot=True)
+    systemd.state["ActiveState"] = "inactive"
+    systemd.ran()
+    job("started")
+    assert systemd.ran() == [f"disable {boots}", "daemon-reload", f"start {UNIT}"]
+
+
+@pytest.mark.parametrize(
+    ("status", "starts"),
+    [(None, True), ("running", True), ("failed", True), ("interrupted", True), ("finished", False), ("spare", False)],
+)
+def test_a_boot_leaves_alone_what_is_over(
+    status: str | None, starts: bool, job: Job, systemd: Systemd, tmp_path: Path
+) -> None:
+    job("started", start_at_boot=True)
+    if status is not None:
+        job.says(state=status)
+    text = (job.folder / "units/gaudi-boot-demo.service").read_text()
+    (condition,) = re.findall("^ExecCondition=(.*)$", text, re.MULTILINE)
+    done = subprocess.run(shlex.split(condition.replace("$$", "$")), check=False)
+    assert (done.returncode == 0) is starts
+
+
+def test_a_second_job_on_the_same_ports_is_refused_and_on_others_runs(job: Job, systemd: Systemd) -> None:
+    """A job's metrics would end the second one when it starts, and its rendezvous when the first one ends."""
+    systemd.several = set()
+    job("started", is_head=True)
+    taken = "of this node is taken by job demo, which runs"
+    for check in (True, False):
+        assert job("started", name="other", rdzv_port=29500, is_head=True, check=check)["msg"] == (
+            f"Port 9410 {taken} (metrics), and needed for this job's metrics: give one of them another metrics.port in "
+            "its configuration (0 is any free one), or stop job demo first."
+        )
+    elsewhere = {"name": "other", "config": {"metrics": {"port": 9411}}}
+    assert job("started", is_head=True, **elsewhere)["msg"] == (
+        f"Port 29400 {taken} (rendezvous), and needed for this job's rendezvous: give one of them another rdzv_port, "
+        "or stop job demo first."
+    )
+    assert not (job.folder / "jobs/other").exists()
+    assert job("started", is_head=False, **elsewhere)["changed"] is True, "only the head is where processes meet"
+    second = job("started", name="third", is_head=False, node_config={"metrics": {"port": 9411}})
+    assert "Port 9411 of this node is taken by job other" in second["msg"]
+    systemd.several.clear()
+    assert job("started", name="third", is_head=True)["changed"] is True, "jobs that do not run need no port"
 
 
 def test_what_differs_from_node_to_node_is_no_other_job(job: Job, systemd: Systemd) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.hl_smi import QUERY_FIELDS
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import QUERY_FIELDS
 from ansible_collections.gaudi3.scale.plugins.modules import hl_smi_facts
 
 ALL = ["-Q", ",".join(QUERY_FIELDS), "-f", "csv,noheader,nounits"]

@@ -118,7 +118,7 @@ def test_file_mode_is_put_right(host: Path, run_module: Any) -> None:
 
 
 def test_fewer_huge_pages_than_asked_for_is_told(host: Path, run_module: Any, monkeypatch: Any) -> None:
-    from ansible_collections.gaudi3.scale.plugins.module_utils import kernel_settings as library
+    from ansible_collections.gaudi3.scale.plugins.module_utils._host import kernel_settings as library
 
     def short(path: str, setting: Any) -> None:
         Path(path).write_text("812\n")
@@ -146,11 +146,11 @@ def test_fewer_huge_pages_than_asked_for_is_told(host: Path, run_module: Any, mo
         ),
         (
             {"sysfs": {"/etc/passwd": "1"}},
-            "sysfs path '/etc/passwd' is not below /sys: give a path such as /sys/kernel/mm/....",
+            "sysfs path '/etc/passwd' is not below /sys: give a path such as /sys/kernel/mm/...",
         ),
         (
             {"sysfs": {"/sys/../etc/passwd": "1"}},
-            "sysfs path '/sys/../etc/passwd' is not below /sys: give a path such as /sys/kernel/mm/....",
+            "sysfs path '/sys/../etc/passwd' is not below /sys: give a path such as /sys/kernel/mm/...",
         ),
     ],
 )
@@ -163,7 +163,7 @@ def test_bad_settings_change_nothing(host: Path, run_module: Any, options: Any, 
 
 
 def test_a_refused_value_leaves_no_boot_file(host: Path, run_module: Any, monkeypatch: Any) -> None:
-    from ansible_collections.gaudi3.scale.plugins.module_utils import kernel_settings as library
+    from ansible_collections.gaudi3.scale.plugins.module_utils._host import kernel_settings as library
 
     def refuse(path: str, *arguments: Any, **options: Any) -> Any:
         if arguments and arguments[0] == "w":

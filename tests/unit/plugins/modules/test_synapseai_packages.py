@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import apt_node, openpgp
-from ansible_collections.gaudi3.scale.plugins.module_utils.apt_repository import Repository, RepositoryError, Source
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt import node as apt_node
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt import openpgp
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.repository import Repository, Source
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.modules import synapseai_packages
 
 Run = Callable[..., dict[str, Any]]
@@ -59,7 +61,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     ) -> Repository:
         world.consulted += 1
         if world.error:
-            raise RepositoryError(world.error)
+            raise Refusal(world.error)
         return Repository(trusted or KEY, FINGERPRINT, world.versions)
 
     for name in ("KEYRING", "SOURCE", "PIN"):

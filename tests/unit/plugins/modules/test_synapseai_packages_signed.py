@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import apt_node
-from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import fingerprints
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt import node as apt_node
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.openpgp import fingerprints
 from ansible_collections.gaudi3.scale.plugins.modules import synapseai_packages
 
 Run = Callable[..., dict[str, Any]]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.openpgp import armor, dearmor, fingerprints
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.openpgp import armor, dearmor, fingerprints
 from ansible_collections.gaudi3.scale.plugins.modules import synapseai_rpm_key
 
 Run = Callable[..., dict[str, Any]]

@@ -6,33 +6,28 @@ import json
 import os
 import subprocess
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils.job_container import Container
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.container import Container
 from ansible_collections.gaudi3.scale.plugins.modules import trainer_install
 from tests import stand_in_engine
-from tests.stand_in_pytorch import TORCH, Vendor
+from tests.stand_in_pytorch import TORCH, Vendor, wheel
 
+PROGRAM = ("gaudi3_scale", "0.1.0")
+SOURCE = {
+    "gaudi3_scale/__init__.py": "def main():\n    print('trains')\n",
+    "gaudi3_scale-0.1.0.dist-info/entry_points.txt": "[console_scripts]\ngaudi3-train = gaudi3_scale:main\n",
+}
 IMAGE = "registry.test/pytorch-installer-2.9.0:1.23.0-695"
 
 
 def trainer(folder: Path, *requires: str) -> str:
     """A trainer's wheel."""
-    path = folder / "gaudi3_scale-0.1.0-py3-none-any.whl"
-    metadata = "Metadata-Version: 2.1\nName: gaudi3-scale\nVersion: 0.1.0\nRequires-Python: >=3.9\n"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("gaudi3_scale/__init__.py", "def main():\n    print('trains')\n")
-        about = "gaudi3_scale-0.1.0.dist-info"
-        archive.writestr(f"{about}/METADATA", metadata + "".join(f"Requires-Dist: {each}\n" for each in requires))
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{about}/entry_points.txt", "[console_scripts]\ngaudi3-train = gaudi3_scale:main\n")
-        archive.writestr(f"{about}/RECORD", "")
-    return str(path)
+    return str(wheel(folder, *PROGRAM, requires, SOURCE))
 
 
 class Node:
@@ -82,13 +77,13 @@ def node(tmp_path: Path, run_module: Any, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def test_the_image_s_torch_and_what_it_lacks(node: Node) -> None:
-    wheel = trainer(node.folder, "torch>=2.9.0a0", "lightning>=2.6", "rich")
-    assert node.install(wheel, check=True, allow_missing=True)["done"] == ["venv", "trainer"]
-    assert node.install(wheel)["msg"] == f"The image {IMAGE} is not on this node: pull it there."
+    built = trainer(node.folder, "torch>=2.9.0a0", "lightning>=2.6", "rich")
+    assert node.install(built, check=True, allow_missing=True)["done"] == ["venv", "trainer"]
+    assert node.install(built)["msg"] == f"The image {IMAGE} is not on this node: pull it there."
     stand_in_engine.pulled(node.folder / "engine", IMAGE)
-    predicted = node.install(wheel, check=True, allow_missing=True)
+    predicted = node.install(built, check=True, allow_missing=True)
     assert predicted["done"] == ["venv", "dependencies", "trainer"] and not node.root.exists()
-    first = node.install(wheel, user="nobody", imports=["torch"])
+    first = node.install(built, user="nobody", imports=["torch"])
     assert (first.get("msg"), first.get("done")) == (None, predicted["done"])
     assert first["venv"] == f"{node.root}/venv"
     # lightning asks for another torch and filelock, which the index has: neither came.
@@ -97,7 +92,7 @@ def test_the_image_s_torch_and_what_it_lacks(node: Node) -> None:
     done = subprocess.run([node.root / "venv/bin/gaudi3-train"], check=True, capture_output=True, text=True)
     assert done.stdout == "trains\n"
     for check in (True, False):
-        again = node.install(wheel, check=check, index_url="http://127.0.0.1:9", user="nobody", imports=["torch"])
+        again = node.install(built, check=check, index_url="http://127.0.0.1:9", user="nobody", imports=["torch"])
         assert (again["changed"], again["done"]) == (False, []), again
 
     runs = [call for call in stand_in_engine.calls(node.folder / "engine") if call[0] == "run"]
@@ -111,17 +106,17 @@ def test_the_image_s_torch_and_what_it_lacks(node: Node) -> None:
     # Another image under the same name gets an environment of its own.
     stand_in_engine.pulled(node.folder / "engine", IMAGE, "another")
     stand_in_engine.give(node.image, "rich", "14.0.0")
-    assert node.install(wheel)["done"] == ["venv", "dependencies", "trainer"]
+    assert node.install(built)["done"] == ["venv", "dependencies", "trainer"]
     assert node.own() == {"lightning"} and node.versions()["rich"] == "14.0.0"
 
 
 def test_what_is_wrong_with_an_image_is_said_in_one_sentence(node: Node) -> None:
     stand_in_engine.pulled(node.folder / "engine", IMAGE)
-    wheel = trainer(node.folder, "torch>=2.9.0a0", "lightning>=2.6", "rich>=14")
+    built = trainer(node.folder, "torch>=2.9.0a0", "lightning>=2.6", "rich>=14")
 
     def said(**options: Any) -> str:
         assert not node.root.exists()
-        return str(node.install(wheel, **options).get("msg"))
+        return str(node.install(built, **options).get("msg"))
 
     assert said(container={"release": "1.24.0-1007"}) == (
         f"The image {IMAGE} has habana-torch-plugin 1.23.0.695+gaudi3.simulator, but the driver's release is "

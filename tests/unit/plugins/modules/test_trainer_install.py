@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pwd
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import trainer_env
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer import env as trainer_env
 from ansible_collections.gaudi3.scale.plugins.modules import trainer_install, trainer_wheel
 
 PYPROJECT = """[build-system]
@@ -32,13 +33,16 @@ packages = ["src/gaudi3_scale"]
 """
 
 
-def sources(folder: Path, version: str = "0.0.1", dependencies: str = '["pytest>=1"]', code: str = "") -> Path:
+def sources(
+    folder: Path, version: str = "0.0.1", dependencies: str = '["pytest>=1"]', code: str = "", listed: str = ""
+) -> Path:
     """The sources of a trainer which prints its version, and nothing else."""
     package = folder / "src/gaudi3_scale"
     package.mkdir(parents=True, exist_ok=True)
     (folder / "pyproject.toml").write_text(PYPROJECT.format(version=version, dependencies=dependencies))
     (package / "__init__.py").write_text(code)
     (package / "cli.py").write_text(f"def main():\n    print('trainer {version}')\n")
+    (package / "requirements.txt").write_text(listed)
     return folder
 
 
@@ -161,8 +165,57 @@ def test_an_upgrade_that_cannot_be_imported_leaves_the_old_one(site: Site) -> No
     sources(site.folder / "source", "0.0.2", code="import not_there_at_all")
     result = site.install(site.build()["path"])
     assert result["msg"] == (
-        "The trainer cannot be imported on this node: ModuleNotFoundError: No module named 'not_there_at_all'"
+        "The trainer cannot be imported on this node: ModuleNotFoundError: No module named 'not_there_at_all'."
     )
+    assert site.train() == "trainer 0.0.1\n"
+
+
+@pytest.mark.parametrize("name", ["gaudi3_scale/cli.py", "gaudi3_scale-0.0.1.dist-info/RECORD"])
+def test_a_file_that_a_power_cut_emptied_is_mended(site: Site, name: str) -> None:
+    wheel = site.build()["path"]
+    folder = Path(site.install(wheel)["folder"])
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(b"")
+    again = site.install(wheel)
+    assert (again["changed"], again["done"]) == (True, ["trainer"])
+    assert (folder / name).read_bytes() == whole
+    assert site.install(wheel)["changed"] is False
+
+
+def test_what_was_unpacked_is_on_the_disk_before_it_gets_its_name(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: set[str] = set()
+    fsync, rename = os.fsync, os.rename
+
+    def noted(handle: int) -> None:
+        synced.add(os.readlink(f"/proc/self/fd/{handle}"))
+        fsync(handle)
+
+    def renamed(old: str, new: str, **options: Any) -> None:
+        if "/.draft-" in old:
+            files = {str(path) for path in Path(old).rglob("*")}
+            assert any(path.endswith(".pyc") for path in files) and files <= synced
+        rename(old, new, **options)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(os, "rename", renamed)
+    assert site.install(site.build()["path"])["changed"] is True
+    assert any("/.draft-" in path for path in synced)
+
+
+def test_an_environment_that_was_not_finished_is_finished(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = trainer_env.write_file
+
+    def cut(path: str, *rest: Any) -> None:
+        if "/venv/" in path:
+            raise OSError("power cut")
+        real(path, *rest)
+
+    wheel = site.build()["path"]
+    monkeypatch.setattr(trainer_env, "write_file", cut)
+    with pytest.raises(OSError, match="power cut"):
+        site.install(wheel)
+    monkeypatch.undo()
+    assert "venv" in site.install(wheel)["done"]
     assert site.train() == "trainer 0.0.1\n"
 
 
@@ -220,13 +273,14 @@ def test_a_python_that_is_not_there(site: Site) -> None:
 
 
 def test_what_is_missing_is_installed_from_the_index(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    sources(site.folder / "source", dependencies='["pytest>=1", "not-there-at-all>=2"]')
-    asked: list[tuple[list[str], str | None]] = []
+    pin = f"not-there-at-all==2.1 --hash=sha256:{'0' * 64}"
+    sources(site.folder / "source", dependencies='["pytest>=1", "not-there-at-all>=2"]', listed=f"# Pins.\n{pin}\n")
+    asked: list[tuple[list[str], str | None, dict[str, str]]] = []
     env = trainer_install.TrainerEnv
-    monkeypatch.setattr(env, "install_from_index", lambda _self, names, url: asked.append((names, url)))
+    monkeypatch.setattr(env, "install_from_index", lambda _self, names, url, pins: asked.append((names, url, pins)))
     result = site.install(site.build()["path"], dependencies="index", index_url="https://me@index.example/simple")
     assert (result["changed"], result["done"]) == (True, ["venv", "dependencies", "trainer"])
-    assert asked == [(["not-there-at-all>=2"], "https://me@index.example/simple")]
+    assert asked == [(["not-there-at-all>=2"], "https://me@index.example/simple", {"not-there-at-all": pin})]
 
 
 def test_packages_of_an_environment_are_seen_through_ours(site: Site) -> None:
@@ -308,7 +362,7 @@ def test_what_the_jobs_user_cannot_import_stops_the_installation_each_time(
         assert result["msg"].startswith(
             f"nobody cannot import {', '.join(imports)} with {sys.executable} on this node: ModuleNotFoundError"
         )
-        assert result["msg"].endswith(", 0"), "torch does not load the plugin, whose reason is to be told"
+        assert result["msg"].endswith(", 0."), "torch does not load the plugin, whose reason is to be told"
     nobody = pwd.getpwnam("nobody")
     identity = f"--reuid={nobody.pw_uid} --regid={nobody.pw_gid} --init-groups"
     words = f"{identity} -- {site.folder}/node/venv/bin/python -I -c import {', '.join(imports)}\n"

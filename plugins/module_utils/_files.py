@@ -1,0 +1,97 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Whole files, written at once or not at all. A power cut at any instant leaves the old file or the new one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+if TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+def write_file(path: str, content: Union[str, bytes], mode: int = 0o644, group: int = -1) -> None:
+    """Write a file, owned by the caller, in a folder that is there."""
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        write_in(folder, os.path.basename(path), content, mode, group)
+    finally:
+        os.close(folder)
+
+
+def write_in(folder: int, name: str, content: Union[str, bytes], mode: int = 0o644, group: int = -1) -> None:
+    """Write a file of an open folder.
+
+    Group and mode are set on the open file, as what has its name by then may be another file. Until they are, only the
+    caller can read it.
+    """
+    data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+    draft = f".{name}.{secrets.token_hex(8)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(draft, flags, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            os.fchown(handle, -1, group)
+            os.fchmod(handle, mode)
+            stream.write(data)
+            stream.flush()
+            os.fsync(handle)
+        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
+        raise
+    os.fsync(folder)
+
+
+def sync_tree(top: str) -> None:
+    """See that a folder and all that is in it is on the disk."""
+    for folder, _folders, names in os.walk(top):
+        for path in (*(os.path.join(folder, name) for name in names), folder):
+            if not os.path.islink(path):
+                handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+
+
+def ensure_file(
+    module: AnsibleModule, path: str, content: Optional[str], mode: int = 0o644
+) -> Optional[dict[str, Any]]:
+    """Make a file have this content and mode (None: not exist); return its diff, or None where it was so.
+
+    Missing folders above it are made with mode 0755. In check mode nothing is written, the same is returned.
+    """
+    before = _content(path)
+    before_mode = None if before is None else stat.S_IMODE(os.stat(path).st_mode)
+    if before == content and (content is None or before_mode == mode):
+        return None
+    if not module.check_mode:
+        if content is None:
+            os.unlink(path)
+        else:
+            os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+            write_file(path, content, mode)
+    return {
+        "before_header": path,
+        "after_header": path,
+        "before": _shown(before, before_mode),
+        "after": _shown(content, mode),
+    }
+
+
+def _content(path: str) -> Optional[str]:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _shown(content: Optional[str], mode: Optional[int]) -> str:
+    return "" if content is None else f"# mode {mode or 0:04o}\n{content}"

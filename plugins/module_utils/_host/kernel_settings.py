@@ -1,0 +1,170 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Kernel settings as files under /proc/sys and /sys: what is live, what is wanted, and what differs."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from dataclasses import dataclass, field
+
+from .._refusal import Refusal
+
+HEADER = "# Written by Ansible (gaudi3.scale.kernel_settings): changes made here are lost.\n"
+HUGEPAGES = "vm.nr_hugepages"
+AUTO = "auto"
+_CHOSEN = re.compile(r"\[([^\]]+)\]")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its name, its value, and the live files which hold it (none: the kernel has it not)."""
+
+    name: str
+    value: str
+    files: tuple[str, ...]
+
+
+@dataclass
+class Outcome:
+    """What was found, and done or predicted."""
+
+    changes: list[dict[str, str]] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+    short: list[str] = field(default_factory=list)
+
+
+def normal(value: str) -> str:
+    """A value as it compares: blanks folded; of a list of choices (``always [madvise]``) the chosen one."""
+    chosen = _CHOSEN.search(value)
+    return chosen.group(1) if chosen else " ".join(value.split())
+
+
+def vendor_hugepages(cpus: int, page_kib: int) -> int:
+    """The number of huge pages that the vendor's installer reserves: 110 MB for each CPU, twice.
+
+    As its public copies compute it, in pages of the kernel's default size (17601 of 2 MiB for 160 CPUs).
+    """
+    return 110 * 1024 * cpus * 2 // page_kib + 1
+
+
+def resolved(root: str, sysctl: dict[str, str]) -> dict[str, str]:
+    """The settings with a number of huge pages for ``auto``: the vendor's, or what is there where that is more."""
+    value = str(sysctl.get(HUGEPAGES, "0")).strip()
+    if value != AUTO:
+        if not value.isdigit() and "\n" not in value:
+            raise Refusal(
+                f"{HUGEPAGES} cannot be {value!r}: give a number, or {AUTO} for that of the vendor's installer"
+            )
+        return sysctl
+    page = re.search(r"^Hugepagesize:\s*(\d+) kB", _text(root, "proc/meminfo"), re.MULTILINE)
+    wanted = vendor_hugepages(_online_cpus(root), int(page.group(1)) if page else 2048)
+    live = _text(root, "proc/sys/vm/nr_hugepages").strip()
+    return {**sysctl, HUGEPAGES: str(max(wanted, int(live) if live.isdigit() else 0))}
+
+
+def _online_cpus(root: str) -> int:
+    """The CPUs that are online, as the kernel lists them (``0-127,192-319``)."""
+    ranges = [part.split("-") for part in _text(root, "sys/devices/system/cpu/online").strip().split(",") if part]
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in ranges) or os.cpu_count() or 1
+
+
+def _text(root: str, path: str) -> str:
+    try:
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def sysctl_file(root: str, name: str) -> str:
+    """The file of a sysctl. As in sysctl.conf, a name with a slash in it is a path already."""
+    return os.path.join(root, "proc", "sys", *(name.split("/") if "/" in name else name.split(".")))
+
+
+def matches(root: str, pattern: str) -> tuple[str, ...]:
+    """The files a pattern names, with ``*`` within one folder's names. Never outside /sys."""
+    parts = pattern.strip("/").split("/")
+    if parts[0] != "sys" or ".." in parts:
+        raise Refusal(f"sysfs path {pattern!r} is not below /sys: give a path such as /sys/kernel/mm/...")
+    paths = [os.path.join(root, "sys")]
+    for part in parts[1:]:
+        if any(sign in part for sign in "*?["):
+            paths = [
+                os.path.join(path, name)
+                for path in paths
+                if os.path.isdir(path)
+                for name in fnmatch.filter(sorted(os.listdir(path)), part)
+            ]
+        else:
+            paths = [os.path.join(path, part) for path in paths]
+    return tuple(path for path in paths if os.path.isfile(path))
+
+
+def settings(root: str, sysctl: dict[str, str], sysfs: dict[str, str]) -> list[Setting]:
+    """The wanted settings with the live files of this kernel."""
+    wanted = []
+    for name, value in sorted(sysctl.items()):
+        if not re.fullmatch(r"[\w./:@*-]+", name) or "\n" in str(value) or ".." in name:
+            raise Refusal(f"sysctl {name!r} cannot be set to {value!r}: a setting is one name and one line")
+        path = sysctl_file(root, name)
+        wanted.append(Setting(name, normal(str(value)), (path,) if os.path.isfile(path) else ()))
+    for pattern, value in sorted(sysfs.items()):
+        if re.search(r"\s", pattern) or "\n" in str(value):
+            raise Refusal(f"sysfs file {pattern!r} cannot be set to {value!r}: both are one word or line")
+        wanted.append(Setting(pattern, normal(str(value)), matches(root, pattern)))
+    return wanted
+
+
+def sysctl_text(sysctl: dict[str, str]) -> str | None:
+    """The file for /etc/sysctl.d; None when there is nothing to set at boot."""
+    if not sysctl:
+        return None
+    return HEADER + "".join(f"{name} = {normal(str(value))}\n" for name, value in sorted(sysctl.items()))
+
+
+def tmpfiles_text(sysfs: dict[str, str]) -> str | None:
+    """The file for /etc/tmpfiles.d, whose ``w`` lines skip what does not exist; None without settings."""
+    if not sysfs:
+        return None
+    return HEADER + "".join(f"w {path} - - - - {value}\n" for path, value in sorted(sysfs.items()))
+
+
+def apply(wanted: list[Setting], check_mode: bool) -> Outcome:
+    """Bring the live values to the wanted ones, or tell what that would do."""
+    outcome = Outcome()
+    for setting in wanted:
+        if not setting.files:
+            outcome.absent.append(setting.name)
+            continue
+        live = {path: _read(path) for path in setting.files}
+        different = [path for path, value in live.items() if value != setting.value]
+        if not different:
+            continue
+        before = ", ".join(sorted({live[path] for path in different}))
+        outcome.changes.append({"name": setting.name, "before": before, "after": setting.value})
+        if check_mode:
+            continue
+        for path in different:
+            _write(path, setting)
+        after = sorted({_read(path) for path in different} - {setting.value})
+        if after:
+            outcome.short.append(f"{setting.name} is {', '.join(after)} after {setting.value} was written")
+    return outcome
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return normal(file.read())
+
+
+def _write(path: str, setting: Setting) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(setting.value + "\n")
+    except OSError as error:
+        raise Refusal(
+            f"the kernel refuses {setting.value!r} for {setting.name} ({error.strerror}): set a value it "
+            "takes, or leave the setting out"
+        ) from error

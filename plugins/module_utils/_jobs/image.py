@@ -1,0 +1,140 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""The vendor's container image of a release: its name, and whether a registry has it, asked before it is pulled.
+
+Names: HabanaAI/Setup_and_Install 1.22.0, ``dockerfiles`` and its README. A registry's protocol: the distribution
+specification of the Open Container Initiative, and the tokens of Docker's registries, which a registry asks for or not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from .._host.reach import Answer, Unreachable, follow
+from .._release.support_matrix import TRAINER_TORCH, torch_version
+from .._release.versions import Release
+from .container import check_image, reference
+
+#: Folders of the vendor's registry by system. Those of other releases than 1.22 to 1.24 are UNCONFIRMED.
+SYSTEMS = ("ubuntu24.04", "ubuntu22.04", "rhel9.4", "rhel9.6")
+_MANIFESTS = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+_NAMED = re.compile(r"(\d+\.\d+\.\d+)-(\d+)")
+
+#: Asks for an address with headers: status, headers with names in small letters, and what is sent.
+AskWith = Callable[[str, Mapping[str, str]], Answer]
+
+
+def image_name(release: str, system: str, registry: str) -> str:
+    """The vendor's image of a release; ValueError, in one sentence, where nothing tells its name."""
+    parsed = Release.parse(release)
+    version = torch_version(str(parsed))
+    if not version:
+        raise ValueError(
+            f"No public source names the PyTorch of release {parsed}, which is part of its image's name: set "
+            "trainer_container_image to the whole name."
+        )
+    if system not in SYSTEMS:
+        raise ValueError(f"trainer_container_system is {system!r}: give one of {', '.join(SYSTEMS)}.")
+    if _numbers(version) < _numbers(TRAINER_TORCH):
+        raise ValueError(
+            f"The image of release {parsed} has PyTorch {version}, and the trainer needs {TRAINER_TORCH} or newer: "
+            "take a newer release."
+        )
+    name = f"{registry.rstrip('/')}/gaudi-docker/{parsed.version}/{system}/habanalabs/pytorch-installer-{version}"
+    return f"{name}:{parsed}"
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdigit()]
+
+
+def release_problem(image: str, release: str) -> str:
+    """Why an image cannot be used with the driver of a release, as far as its name tells; empty where it may be."""
+    try:
+        check_image(image)
+    except ValueError as error:
+        return str(error)
+    tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+    folder = re.search(r"/gaudi-docker/(\d+\.\d+\.\d+)/", image)
+    named = _NAMED.fullmatch(tag)
+    of = named.group() if named else folder.group(1) if folder else ""
+    if not of or of in (release, release.partition("-")[0]):
+        return ""
+    return (
+        f"The container image {image} is of release {of}, but the driver's is {release}, and both have to be the same: "
+        f"take the image of {release}, or set synapseai_release to {of}."
+    )
+
+
+def registry_of(image: str) -> tuple[str, str, str]:
+    """Host, repository and reference (tag or digest) of an image, as engines take a name apart."""
+    name, _at, digest = reference(image).partition("@")
+    host, slash, path = name.partition("/")
+    if not slash or not (host == "localhost" or "." in host or ":" in host):
+        host, path = "docker.io", name if slash else f"library/{name}"
+    path, _colon, tag = path.partition(":")
+    return ("registry-1.docker.io" if host == "docker.io" else host), path, digest or tag or "latest"
+
+
+def reach(ask: AskWith, image: str, advice: str, plain: bool = False) -> None:
+    """Unreachable where a registry, or the host of its files, does not give the image to everyone.
+
+    The first file of the image is asked for, too, as many registries send that to another host.
+    """
+    host, path, wanted = registry_of(image)
+    base = f"{'http' if plain else 'https'}://{host}/v2/{path}"
+    headers = {"Accept": ", ".join(_MANIFESTS)}
+
+    def asked(url: str) -> Answer:
+        answer = ask(url, headers)
+        challenge = answer.headers.get("www-authenticate", "")
+        if answer.status == 401 and challenge.lower().startswith("bearer ") and "Authorization" not in headers:
+            token = _token(ask, challenge)
+            if token:
+                headers["Authorization"] = f"Bearer {token}"
+                answer = ask(url, headers)
+        return answer
+
+    found = follow(asked, f"{base}/manifests/{quote(wanted, safe=':')}", advice, f"the image {image}")
+    manifest = _json(found.body)
+    if manifest.get("manifests"):
+        digest = next((str(each.get("digest")) for each in manifest["manifests"] if _fits(each)), "")
+        if not digest:
+            raise Unreachable(f"The image {image} has no part for amd64: {advice}.")
+        found = follow(asked, f"{base}/manifests/{digest}", advice, f"the image {image}")
+        manifest = _json(found.body)
+    config = manifest.get("config") or {}
+    if not config.get("digest"):
+        raise Unreachable(f"{host} answers with something else than a manifest of the image {image}: {advice}.")
+    follow(asked, f"{base}/blobs/{config['digest']}", advice, f"the image {image}")
+
+
+def _fits(part: Mapping[str, Any]) -> bool:
+    platform = part.get("platform") or {}
+    return (platform.get("os", "linux"), platform.get("architecture", "amd64")) == ("linux", "amd64")
+
+
+def _token(ask: AskWith, challenge: str) -> str:
+    fields = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
+    if not fields.get("realm", "").startswith(("https://", "http://")):
+        return ""
+    query = urlencode({key: fields[key] for key in ("service", "scope") if key in fields})
+    answer = _json(ask(f"{fields['realm']}?{query}", {}).body)
+    return str(answer.get("token") or answer.get("access_token") or "")
+
+
+def _json(body: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,411 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""A training job as one node has it: reading its files and its unit, and carrying out a decision."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import grp
+import json
+import os
+import pwd
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from .._files import write_file
+from .._host.systemd import UnitState, parse_show, show_argv
+from .container import ENVIRONMENT
+from .files import RECORD, Control, JobError, read_json, read_regular
+from .spec import (
+    ABSENT,
+    CONFIG,
+    CONTROL,
+    FAILED,
+    FINISHED,
+    INTERRUPTED,
+    NAME,
+    RUNNING,
+    SPARE,
+    STOPPED,
+    JobSpec,
+    Situation,
+    archive_name,
+    boot_unit_name,
+    unit_name,
+)
+from .text import EPILOGUE_LINES, INTERRUPTED_EXIT, last_words
+
+#: Name of the lock among root's folders about jobs; no job's, as it begins with a dot.
+LOCK = ".lock"
+
+#: AnsibleModule.run_command: argv to exit status, output, errors.
+Run = Callable[[list[str]], tuple[int, str, str]]
+
+
+#: Options of a module that say where jobs are and with which tools they are looked at.
+PLACES: dict[str, dict[str, Any]] = {
+    "jobs_dir": {"type": "path", "default": "/var/lib/gaudi3-scale/jobs"},
+    "unit_dir": {"type": "path", "default": "/etc/systemd/system"},
+    "systemctl_executable": {"type": "path", "default": "systemctl"},
+    "journalctl_executable": {"type": "path", "default": "journalctl"},
+}
+
+
+def fresh(record: dict[str, Any], status: Optional[dict[str, Any]]) -> bool:
+    """Whether the trainer wrote its status after the job's last start."""
+    return float((status or {}).get("updated_at") or 0) >= float(record.get("started_at") or 0)
+
+
+def command_of(record: dict[str, Any]) -> list[str]:
+    """The user's command that a job was started with; empty for the trainer's own jobs."""
+    specification = record.get("specification")
+    words = specification.get("command") if isinstance(specification, dict) else None
+    return [str(word) for word in words] if isinstance(words, list) else []
+
+
+def judge(unit: UnitState, has_unit: bool, record: dict[str, Any], status: Optional[dict[str, Any]]) -> str:
+    """The job's state from its unit and from what its trainer wrote last.
+
+    The unit alone does not do: systemd forgets at a reboot, and a job which ended well is as inactive as
+    one which was stopped. The status alone does not do either: a killed trainer leaves "running" behind.
+    Of a user's command the launcher writes how it ended; if it could not, an exit status of 0 means the end.
+    """
+    if unit.up:
+        return RUNNING
+    if not has_unit:
+        return ABSENT
+    said = (status or {}).get("state")
+    new = fresh(record, status)
+    if said == FINISHED and (new or not unit.failed):
+        return FINISHED
+    if said in (INTERRUPTED, SPARE) and new:
+        return str(said)
+    if unit.exit_status == INTERRUPTED_EXIT and not unit.killed:
+        return INTERRUPTED
+    if command_of(record) and unit.exited and unit.exit_status == 0 and not unit.failed:
+        return FINISHED
+    if record.get("stopped_at"):
+        return STOPPED
+    if unit.failed or (new and said == FAILED):
+        return FAILED
+    return STOPPED
+
+
+@dataclass(frozen=True)
+class Observed:
+    """All that a node knows of one job."""
+
+    name: str
+    state: str
+    unit: UnitState
+    record: dict[str, Any]
+    status: Optional[dict[str, Any]]
+    situation: Situation
+
+    def as_dict(self, directory: str) -> dict[str, Any]:
+        """The job as a module returns it."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "unit": unit_name(self.name),
+            "directory": directory,
+            "command": command_of(self.record) or None,
+            "spec_sha256": self.record.get("spec_sha256"),
+            "active_state": self.unit.active_state,
+            "sub_state": self.unit.sub_state,
+            "result": self.unit.result,
+            "exit_status": self.unit.exit_status,
+            "ending": None if self.unit.up else self.unit.ending,
+            "status": self.status,
+        }
+
+
+class JobNode:
+    """The jobs of this node, below one folder."""
+
+    def __init__(self, run: Run, jobs_dir: str, unit_dir: str, systemctl: str, journalctl: str) -> None:
+        self._run = run
+        self.systemctl = systemctl
+        self._journalctl = journalctl
+        self.jobs_dir = jobs_dir
+        self.unit_dir = unit_dir
+
+    @classmethod
+    def of(cls, module: Any) -> JobNode:
+        """The jobs of the node a module runs on, by the module's own options (:data:`PLACES`)."""
+        return cls(
+            lambda argv: module.run_command(argv, environ_update={"LC_ALL": "C", "LANGUAGE": "C"}),
+            module.params["jobs_dir"],
+            module.params["unit_dir"],
+            module.get_bin_path(module.params["systemctl_executable"], required=True),
+            module.get_bin_path(module.params["journalctl_executable"], required=True),
+        )
+
+    def directory(self, name: str) -> str:
+        """The folder of a job."""
+        return os.path.join(self.jobs_dir, name)
+
+    def unit_path(self, name: str) -> str:
+        """The file of a job's unit."""
+        return os.path.join(self.unit_dir, unit_name(name))
+
+    def boot_unit_path(self, name: str) -> str:
+        """The file of the unit that starts a job again after a boot."""
+        return os.path.join(self.unit_dir, boot_unit_name(name))
+
+    def config_path(self, name: str) -> str:
+        """The trainer's configuration of a job."""
+        return os.path.join(self.control(name).path, CONFIG)
+
+    def environment_path(self, name: str) -> str:
+        """What a job in a container has from environment files."""
+        return os.path.join(self.control(name).path, ENVIRONMENT)
+
+    def control(self, name: str) -> Control:
+        """Root's files about a job."""
+        return Control(self.directory(name))
+
+    @contextlib.contextmanager
+    def alone(self, patience: float = 60.0) -> Iterator[None]:
+        """Hold the lock that everyone takes who changes jobs of this node; JobError if another keeps it.
+
+        Between a look at a job and what is done about it, nobody else may start or stop one.
+        """
+        os.makedirs(self.jobs_dir, mode=0o755, exist_ok=True)
+        handle = self.control(LOCK).lock()
+        try:
+            deadline = time.monotonic() + patience
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() >= deadline:
+                        raise JobError(
+                            f"Another run has been changing the jobs of this node for {patience:.0f} s: wait for it "
+                            "(two controllers may be at work), then run again."
+                        ) from None
+                time.sleep(0.1)
+            yield
+        finally:
+            os.close(handle)
+
+    def names(self) -> list[str]:
+        """All jobs with a folder or a unit here, in order; folders of earlier specifications do not count."""
+        found: set[str] = set()
+        if os.path.isdir(self.jobs_dir):
+            found.update(name for name in os.listdir(self.jobs_dir) if NAME.fullmatch(name))
+        if os.path.isdir(self.unit_dir):
+            for name in os.listdir(self.unit_dir):
+                if name.startswith("gaudi-train-") and name.endswith(".service"):
+                    found.add(name[len("gaudi-train-") : -len(".service")])
+        return sorted(name for name in found if NAME.fullmatch(name))
+
+    def observe(self, name: str) -> Observed:
+        """Read everything about one job; nothing is changed."""
+        rc, out, err = self._run(show_argv(self.systemctl, unit_name(name)))
+        if rc != 0:
+            raise JobError(f"systemctl show {unit_name(name)} failed: {(err or out).strip()}")
+        try:
+            unit = parse_show(out)
+        except ValueError as error:
+            raise JobError(str(error)) from error
+        folder = self.directory(name)
+        control = self.control(name)
+        record = control.record()
+        status = read_json(os.path.join(folder, "status.json"))
+        has_unit = os.path.exists(self.unit_path(name))
+        state = judge(unit, has_unit, record, status)
+        situation = Situation(
+            state=state,
+            spec_sha256=record.get("spec_sha256"),
+            config_sha256=record.get("config_sha256"),
+            has_output=os.path.isdir(folder) and bool(os.listdir(folder)),
+            has_setup=has_unit or control.has(CONFIG),
+            stopped_on_purpose=bool(record.get("stopped_at")),
+        )
+        if unit.up and not fresh(record, status):
+            # What an earlier run wrote says nothing about this one.
+            status = None
+        return Observed(name, state, unit, record, status, situation)
+
+    def settled(self, name: str, patience: float = 10.0) -> Observed:
+        """Observe a job, giving one that is going down the time to be gone."""
+        deadline = time.monotonic() + patience
+        while True:
+            found = self.observe(name)
+            if found.unit.active_state != "deactivating" or time.monotonic() >= deadline:
+                return found
+            time.sleep(0.2)
+
+    def log(self, name: str, lines: int, since: Optional[float] = None) -> list[str]:
+        """The last lines of a job's journal, of its last start only where that is known."""
+        if lines < 1:
+            return []
+        # Newest first: with --since alone, --lines would count from the beginning.
+        argv = [
+            self._journalctl,
+            "--unit=" + unit_name(name),
+            "--reverse",
+            f"--lines={lines + EPILOGUE_LINES}",
+        ]
+        if since:
+            argv.append(f"--since=@{int(since)}")
+        rc, out, _err = self._run([*argv, "--output=cat", "--no-pager", "--quiet"])
+        return last_words(out.splitlines()[::-1], lines) if rc == 0 else []
+
+    def diff(self, name: str, texts: dict[str, str]) -> list[dict[str, str]]:
+        """What happens to the job's files, for diff mode; a file without a new text is removed."""
+        result = []
+        before = {
+            self.config_path(name): self.control(name).text(CONFIG),
+            self.unit_path(name): read_regular(self.unit_path(name)) or "",
+            self.boot_unit_path(name): read_regular(self.boot_unit_path(name)) or "",
+        }
+        for path, old in before.items():
+            new = texts.get(path, "")
+            if old != new:
+                headers = {
+                    "before_header": path if old else path + " (absent)",
+                    "after_header": path if new else path + " (absent)",
+                }
+                result.append({**headers, "before": old, "after": new})
+        return result
+
+    def archive_path(self, name: str, spec_sha256: Optional[str]) -> str:
+        """Where a job's folder is moved to."""
+        taken = set(os.listdir(self.jobs_dir))
+        if CONTROL in taken:
+            taken.update(os.listdir(os.path.join(self.jobs_dir, CONTROL)))
+        return os.path.join(self.jobs_dir, archive_name(name, spec_sha256, taken))
+
+    def archive(self, name: str, spec_sha256: Optional[str]) -> str:
+        """Move a job's folder aside, with all that an earlier specification produced; return where to."""
+        target = self.archive_path(name, spec_sha256)
+        os.rename(self.directory(name), target)
+        self.control(name).move(target)
+        return target
+
+    def remove_archives(self, paths: list[str]) -> None:
+        """Remove folders that were moved aside, with all that is in them."""
+        for path in paths:
+            self.control(os.path.basename(path)).purge()
+            shutil.rmtree(path)
+
+    def start(
+        self, spec: JobSpec, texts: dict[str, str], owner: tuple[int, int], lines: int, share: dict[str, Any]
+    ) -> None:
+        """Write a job's files and start its unit; raise JobError with the log when it does not come up.
+
+        ``share`` is kept in the job's record: what other jobs of this node have to know of this one.
+        """
+        control = self.control(spec.name)
+        control.output.make(owner)
+        now = time.time()
+        record = {
+            "schema": 1,
+            "name": spec.name,
+            "spec_sha256": spec.sha256,
+            "config_sha256": spec.config_sha256,
+            "started_at": now,
+            "specification": spec.as_dict(),
+            "share": share,
+        }
+        files = {RECORD: _json(record)}
+        for path, text in texts.items():
+            if os.path.dirname(path) == self.unit_dir:
+                write_file(path, text, 0o644, 0)
+            else:
+                files[os.path.basename(path)] = text
+        control.write(files, owner[1])
+        control.remove(*(name for name in (CONFIG, ENVIRONMENT) if name not in files))
+        boots = self.boot_unit_path(spec.name) in texts
+        if not boots:
+            self._forget_boot(spec.name)
+        self._systemd("daemon-reload")
+        if boots:
+            self._systemd("enable", boot_unit_name(spec.name))
+        rc, _out, err = self._run([self.systemctl, "start", unit_name(spec.name)])
+        if rc != 0:
+            raise JobError(
+                f"Unit {unit_name(spec.name)} did not start: {' '.join(err.split()) or 'no reason given'}",
+                self.log(spec.name, lines, now),
+            )
+
+    def _forget_boot(self, name: str) -> None:
+        """See to it that a boot does not start the job."""
+        if os.path.exists(self.boot_unit_path(name)):
+            self._systemd("disable", boot_unit_name(name))
+            os.unlink(self.boot_unit_path(name))
+
+    def stop(self, name: str) -> None:
+        """Stop a job's unit and wait until it is down; remember that this was asked for."""
+        self._forget_boot(name)
+        self._systemd("stop", unit_name(name))
+        # A trainer which was asked to stop may end with an exit status that systemd takes for a failure.
+        self._run([self.systemctl, "reset-failed", unit_name(name)])
+        control = self.control(name)
+        record = control.record()
+        if record:
+            record["stopped_at"] = time.time()
+            control.write({RECORD: _json(record)}, control.group())
+
+    def remove(self, found: Observed, purge: bool) -> None:
+        """Remove a job's unit and configuration, and with ``purge`` all it ever wrote here.
+
+        job.json stays with the output: it says what made it.
+        """
+        if found.unit.up:
+            self.stop(found.name)
+        control = self.control(found.name)
+        control.remove(CONFIG, ENVIRONMENT)
+        self._forget_boot(found.name)
+        if os.path.exists(self.unit_path(found.name)):
+            os.unlink(self.unit_path(found.name))
+        self._systemd("daemon-reload")
+        self._run([self.systemctl, "reset-failed", unit_name(found.name)])
+        if purge:
+            control.purge()
+            if os.path.isdir(self.directory(found.name)):
+                shutil.rmtree(self.directory(found.name))
+
+    def _systemd(self, *words: str) -> None:
+        rc, out, err = self._run([self.systemctl, *words])
+        if rc != 0:
+            raise JobError("systemctl {0} failed: {1}".format(" ".join(words), (err or out).strip()))
+
+
+def _json(record: dict[str, Any]) -> str:
+    return json.dumps(record, indent=2, sort_keys=True) + "\n"
+
+
+def owner_of(user: str) -> tuple[int, int]:
+    """Numbers of a user and its group."""
+    try:
+        entry = pwd.getpwnam(user)
+        return entry.pw_uid, grp.getgrgid(entry.pw_gid).gr_gid
+    except KeyError as error:
+        raise JobError(
+            f"User {user} does not exist on this node: install the trainer with the role "
+            "gaudi3.scale.trainer, or set 'user'."
+        ) from error
+
+
+def check_script(script: str) -> None:
+    """Raise JobError when the user's script is not there."""
+    if not os.path.isfile(script):
+        raise JobError(f"{script} is not a file on this node: copy the script of 'command' to every node of the job.")
+
+
+def check_venv(venv: str, contained: bool = False) -> None:
+    """Raise JobError when the trainer is not installed; the Python of one for a container is in the image."""
+    for path in (venv + "/bin/python", venv + "/bin/gaudi3-train"):
+        if not (os.path.lexists(path) if contained else os.access(path, os.X_OK)):
+            raise JobError(
+                f"{path} is missing on this node: install the trainer with the role gaudi3.scale.trainer, "
+                "or set 'venv'."
+            )

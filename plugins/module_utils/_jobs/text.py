@@ -1,0 +1,354 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""The texts of a training job: its systemd unit, its configuration file, and its progress in one line."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from .container import Container, Share, group_numbers, unit_lines, user_numbers
+from .spec import (
+    CONFIG,
+    RUNTIME_ENVIRONMENT,
+    UNPRINTABLE,
+    JobSpec,
+    check_address,
+    check_group,
+    check_path,
+    control_folder,
+    unit_name,
+)
+
+HEADER = "# Written by gaudi3.scale.gaudi_train; the next start of the job overwrites what is changed here.\n"
+#: What a job that is a child of its unit may not do.
+SANDBOX = (
+    "NoNewPrivileges=yes",
+    "PrivateTmp=yes",
+    "ProtectSystem=full",
+    "ProtectHome=read-only",
+    "RestrictSUIDSGID=yes",
+    "LockPersonality=yes",
+)
+#: Exit code of a trainer which left because it was told to: EX_TEMPFAIL, try again later.
+INTERRUPTED_EXIT = 75
+#: Seconds of stop_timeout which the launcher keeps for itself.
+LAUNCHER_SECONDS = 5
+#: More than torchrun prints about itself after a worker of its has failed.
+EPILOGUE_LINES = 100
+#: Keys that need no quotes; YAML 1.1 takes some words for truth values.
+PLAIN = re.compile(r"(?!(?:y|yes|n|no|on|off|true|false|null)$)[A-Za-z_][A-Za-z0-9_-]*", re.IGNORECASE)
+#: What YAML does not take literally between quotes, takes for an end of line or (U+FEFF) for no character.
+YAML_ESCAPED = re.compile(r"[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class NodeShare:
+    """What of a job differs from node to node."""
+
+    directory: str
+    #: This node's own address on the cluster's network; None lets torchrun ask the resolver.
+    address: Optional[str] = None
+    #: Whether this node hosts the rendezvous; None lets torchrun find out from the head's address.
+    is_head: Optional[bool] = None
+    #: Merged over the job's configuration, on this node only.
+    config: Optional[Mapping[str, Any]] = None
+    #: The interface on which the nodes meet; None lets gloo and HCCL ask the resolver, which may name the loopback one.
+    interface: Optional[str] = None
+    #: Groups that open the cards' device files.
+    groups: tuple[str, ...] = ()
+    #: Module ids of the cards for the job's processes, in their order; empty for any.
+    modules: tuple[int, ...] = ()
+    #: For a job in a container: variables of the environment files, the node's folders of device files, and the files
+    #: of its fabric.
+    file_variables: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
+    """The command which runs the node's share of the job."""
+    head = f"[{spec.head_address}]" if ":" in spec.head_address else spec.head_address
+    argv = [
+        spec.venv + "/bin/python",
+        "-m",
+        "gaudi3_scale.launch",
+        "--status=" + share.directory + "/status.json",
+        *(["--say-ending"] if spec.command else []),
+        *(["--replace"] if spec.replaces else []),
+        f"--nnodes={spec.nnodes}",
+        f"--nproc-per-node={spec.processes_per_node}",
+        "--rdzv-backend=c10d",
+        f"--rdzv-endpoint={head}:{spec.rdzv_port}",
+        f"--rdzv-id={spec.rdzv_id}",
+    ]
+    if share.is_head is not None:
+        # torchrun compares the endpoint with what the node's own name resolves to, which fails on the many
+        # systems that resolve it to a loopback address.
+        argv.append("--rdzv-conf=is_host={0}".format("true" if share.is_head else "false"))
+    if share.address is not None:
+        argv.append(f"--local-addr={share.address}")
+    return [*argv, f"--max-restarts={spec.max_restarts}", "--no-python", *_program(spec, share)]
+
+
+def _program(spec: JobSpec, share: NodeShare) -> list[str]:
+    """What each process runs: the user's script, or the trainer with the job's configuration."""
+    if spec.script is None:
+        config = control_folder(share.directory) + "/" + CONFIG
+        return [spec.venv + "/bin/gaudi3-train", "fit", "--config", config]
+    python = [spec.venv + "/bin/python"] if spec.script.endswith(".py") else []
+    return [*python, spec.script, *spec.command[1:]]
+
+
+def _quote(text: str) -> str:
+    """Quote a word for a unit file, where % names a specifier and $ (in commands) a variable."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\t", "\\t")
+    return f'"{escaped}"' if any(char in text for char in " \t\"'\\;#") or not text else escaped
+
+
+def unit_text(spec: JobSpec, share: NodeShare) -> str:
+    """The unit of a job on one node; ValueError for what would write another line into it.
+
+    systemd runs it as root, so that a line which a parameter adds would be a command of root's.
+    """
+    check_path("The job's folder", share.directory)
+    if share.address is not None:
+        check_address("address", share.address)
+    daemon = " docker.service" if spec.container and spec.container["engine"] == "docker" else ""
+    lines = [
+        "[Unit]",
+        f"Description=Gaudi 3 training job {spec.name}",
+        f"Wants=network-online.target{daemon}",
+        f"After=network-online.target{daemon}",
+        "StartLimitIntervalSec=0",
+        "",
+        "[Service]",
+        *_run_lines(spec, share),
+        # A restart is torchrun's (max_restarts) or the operator's, who resumes from the last checkpoint.
+        "Restart=no",
+        # A trainer that left because it was told to; not to be restarted by whatever Restart= a site sets.
+        f"SuccessExitStatus={INTERRUPTED_EXIT}",
+        f"RestartPreventExitStatus={INTERRUPTED_EXIT}",
+        "KillMode=mixed",
+        f"TimeoutStopSec={spec.stop_timeout}",
+        # Where a node's memory ends, the job goes before sshd and the exporters.
+        "OOMScoreAdjust=500",
+        "LimitMEMLOCK=infinity",
+        "LimitNOFILE=65536",
+        "TasksMax=infinity",
+        # The client of a container's engine is root's and makes mounts; what the job may not do is the engine's matter.
+        *(SANDBOX if spec.container is None else ()),
+        "StandardOutput=journal",
+        "StandardError=journal",
+        f"SyslogIdentifier=gaudi-train-{spec.name}",
+    ]
+    for line in lines:
+        # Each field was checked; this holds for those which are added later, too.
+        if UNPRINTABLE.search(line) or line.endswith("\\"):
+            raise ValueError(
+                f"The unit of job {spec.name} would have the line {line!r}: take out control characters and the "
+                "backslash at its end."
+            )
+    return HEADER + "\n".join(lines) + "\n"
+
+
+def boot_unit_text(spec: JobSpec, directory: str, systemctl: str) -> str:
+    """The unit that starts a job after a boot, unless it is over: finished, or a spare node's.
+
+    What the job's user wrote is read as that user, and decides no more than whether to start.
+    """
+    check_path("The job's folder", directory)
+    script = '! grep -Eqs "$$1" "$$2"'
+    over = '"state": *"(finished|spare)"'
+    condition = f"/bin/sh -c {_quote(script)} sh {_quote(over)} {_quote(directory + '/status.json')}"
+    lines = [
+        "[Unit]",
+        f"Description=Go on with Gaudi 3 training job {spec.name} after a boot",
+        "Wants=network-online.target",
+        "After=network-online.target gaudi3-scale-ports.service",
+        "",
+        "[Service]",
+        "Type=oneshot",
+        "TimeoutStartSec=60",
+        f"User={spec.user}",
+        f"ExecCondition={condition}",
+        f"ExecStart=+{_path(systemctl)} --no-block start {unit_name(spec.name)}",
+        "",
+        "[Install]",
+        "WantedBy=multi-user.target",
+    ]
+    return HEADER + "\n".join(lines) + "\n"
+
+
+def _environment(spec: JobSpec, share: NodeShare) -> dict[str, str]:
+    """What the job finds in its environment, whatever it runs in."""
+    environment = {
+        "PYTHONUNBUFFERED": "1",
+        "HABANA_LOGS": share.directory + "/habana_logs",
+        # torchrun would kill its workers after 30 seconds, before their last checkpoint may be written.
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(max(1, spec.stop_timeout - LAUNCHER_SECONDS)),
+    }
+    if spec.command:
+        environment["GAUDI3_JOB_DIRECTORY"] = share.directory
+    if share.interface is not None:
+        check_address("interface", share.interface)
+        # gloo publishes the address of the node's own name otherwise, and HCCL's control connection begins there, too.
+        environment.update(GLOO_SOCKET_IFNAME=share.interface, HCCL_SOCKET_IFNAME=share.interface)
+    if share.modules:
+        environment["HABANA_VISIBLE_MODULES"] = ",".join(map(str, share.modules))
+    for group in share.groups:
+        check_group(group)
+    if spec.threads is not None:
+        environment["OMP_NUM_THREADS"] = str(spec.threads)
+    return environment
+
+
+def _run_lines(spec: JobSpec, share: NodeShare) -> list[str]:
+    """What the unit runs, as whom and where."""
+    if spec.container is not None:
+        return _container_lines(spec, share)
+    environment = {**_environment(spec, share), "XDG_CACHE_HOME": "/var/cache/gaudi3-scale"}
+    # A file goes before Environment=, and what the user of the job sets goes before the files.
+    own = [f"{key}={spec.environment[key]}" for key in sorted(spec.environment)]
+    argv = [*(["/usr/bin/env", *own] if own else []), *launch_argv(spec, share)]
+    return [
+        "Type=exec",
+        f"User={spec.user}",
+        *([f"SupplementaryGroups={' '.join(share.groups)}"] if share.groups else []),
+        "WorkingDirectory=" + _path(spec.chdir or share.directory),
+        "CacheDirectory=gaudi3-scale",
+        *("Environment={0}".format(_quote(key + "=" + environment[key])) for key in sorted(environment)),
+        # The dash makes a file optional.
+        *("EnvironmentFile=-" + _path(path) for path in (RUNTIME_ENVIRONMENT, *spec.environment_files)),
+        "ExecStart=" + " ".join(_quote(word).replace("$", "$$") for word in argv),
+    ]
+
+
+def _container_lines(spec: JobSpec, share: NodeShare) -> list[str]:
+    """The same in a container, which has the vendor's variables from its image."""
+    container = container_of(spec)
+    # The image knows neither the user nor its home, and may not be written to.
+    environment = {**_environment(spec, share), "HOME": "/tmp", "USER": spec.user}
+    shown = {key: value for key, value in environment.items() if key not in share.file_variables}
+    seen = Share(
+        name=unit_name(spec.name).rpartition(".")[0],
+        directory=share.directory,
+        control=control_folder(share.directory),
+        environment=os.path.dirname(spec.venv),
+        user=user_numbers(spec.user),
+        groups=group_numbers(share.groups),
+        workdir=spec.chdir or "",
+        variables={**shown, **spec.environment},
+        has_file=bool(share.file_variables),
+        devices=share.devices,
+        files=share.files,
+    )
+    return unit_lines(container, seen, launch_argv(spec, share), spec.stop_timeout)
+
+
+def container_of(spec: JobSpec) -> Container:
+    """What the job runs in, with the folders that its command is in."""
+    given = dict(spec.container or {})
+    own = [] if spec.script is None else [*([spec.chdir] if spec.chdir else []), os.path.dirname(spec.script)]
+    return Container.of({**given, "folders": [*(given.get("folders") or []), *own]})
+
+
+def _path(path: str) -> str:
+    return path.replace("%", "%%")
+
+
+def config_text(spec: JobSpec, share: NodeShare) -> str:
+    """The trainer's configuration on one node."""
+    config = merged(merged(spec.config, share.config or {}), {"output_dir": share.directory})
+    return HEADER + yaml_text(config)
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two trees of options; the second wins, lists are replaced whole."""
+    result = dict(base)
+    for key, value in over.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return result
+
+
+def yaml_text(value: Any, indent: int = 0) -> str:
+    """Plain data as block-style YAML with sorted keys; a node need not have a YAML library."""
+    pad = "  " * indent
+    if isinstance(value, Mapping) and value:
+        parts = []
+        for key in sorted(value, key=str):
+            item = value[key]
+            nested = isinstance(item, (Mapping, list, tuple)) and len(item) > 0
+            gap = "\n" + yaml_text(item, indent + 1) if nested else " " + _scalar(item) + "\n"
+            parts.append(f"{pad}{key if PLAIN.fullmatch(str(key)) else _text(str(key))}:{gap}")
+        return "".join(parts)
+    if isinstance(value, (list, tuple)) and value:
+        parts = []
+        for item in value:
+            nested = isinstance(item, (Mapping, list, tuple)) and len(item) > 0
+            text = "\n" + yaml_text(item, indent + 1) if nested else " " + _scalar(item) + "\n"
+            parts.append(f"{pad}-{text}")
+        return "".join(parts)
+    return pad + _scalar(value) + "\n"
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return {"inf": ".inf", "-inf": "-.inf"}.get(repr(value), ".nan")
+        text = repr(value)
+        # YAML 1.1 reads 1e-05 as a word and 1.0e-05 as a number.
+        return text.replace("e", ".0e", 1) if "e" in text and "." not in text else text
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _text(value: str) -> str:
+    """A text between double quotes, with the escapes of YAML, which are JSON's up to U+FFFF."""
+
+    def escape(match: re.Match[str]) -> str:
+        code = ord(match.group())
+        if 0xD800 <= code <= 0xDFFF:
+            raise ValueError(
+                f"The configuration holds a text which is not Unicode ({value!r}): correct the file that it comes from."
+            )
+        return f"\\u{code:04x}"
+
+    return YAML_ESCAPED.sub(escape, json.dumps(value, ensure_ascii=False))
+
+
+def progress_line(host: str, status: Optional[Mapping[str, Any]]) -> Optional[str]:
+    """How far a job is, in one line; None before its trainer has done a step.
+
+    A script that trains for a number of epochs need not know its last step.
+    """
+    if not status or not status.get("step"):
+        return None
+    last = status.get("max_steps")
+    parts = ["step {0}{1}".format(status["step"], f"/{last}" if last else "")]
+    loss, rate = status.get("loss"), status.get("tokens_per_second")
+    if isinstance(loss, (int, float)):
+        parts.append(f"loss {loss:.3f}")
+    if isinstance(rate, (int, float)):
+        parts.append(f"{rate:,.0f} tokens/s")
+    device = status.get("hardware_name") or status.get("device")
+    simulated = "simulated " if status.get("simulated") else ""
+    line = "{0}: {1}{2}".format(host, ", ".join(parts), f" ({simulated}{device})" if device else "")
+    # The job's user writes the status, and a terminal obeys control characters.
+    return "".join(letter if letter.isprintable() else "?" for letter in line)
+
+
+def last_words(lines: list[str], count: int) -> list[str]:
+    """The last lines of a job's log, without the long trace which torchrun prints about its own end."""
+    heads = [number for number, line in enumerate(lines) if "failed (exitcode:" in line]
+    rules = [number for number, line in enumerate(lines) if line.startswith("=====")]
+    if heads and rules and rules[-1] > heads[-1]:
+        lines = lines[: heads[-1] + 1] + lines[rules[-1] + 1 :]
+    return lines[-count:]

@@ -1,0 +1,68 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What of a state holds checkpoints, and what of it an interrupted apply left half made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from .plan import IRREPLACEABLE, MACHINES
+from .state import managed
+
+#: Where checkpoints lie, and what keeps them readable and closed to others.
+STORAGE = IRREPLACEABLE | {
+    "aws_kms_alias",
+    "aws_s3_bucket_public_access_block",
+    "aws_s3_bucket_versioning",
+    "aws_s3_bucket_server_side_encryption_configuration",
+    "aws_s3_bucket_lifecycle_configuration",
+    "aws_s3_bucket_policy",
+    "aws_s3_bucket_logging",
+    "azurerm_storage_management_policy",
+}
+BUCKETS = frozenset({"aws_s3_bucket", "azurerm_storage_account", "google_storage_bucket", "ibm_cos_bucket"})
+#: Of AWS, what is made anew when its making was cut off: machines, and what cannot be completed afterwards.
+ANEW = MACHINES | {"aws_security_group", "aws_nat_gateway"}
+
+
+def block_of(address: str) -> str:
+    """The address without an index: what one block of the configuration made."""
+    return address.partition("[")[0] if address.endswith("]") else address
+
+
+def to_be_kept_as_they_are(state: Mapping[str, Any]) -> list[str]:
+    """What is tainted and must not, or need not, be made anew: the next plan asks the cloud for it as it is."""
+    return [
+        address
+        for kind, address, instance in managed(state)
+        if instance.get("status") == "tainted"
+        and (kind in IRREPLACEABLE or (kind.startswith("aws_") and kind not in ANEW))
+    ]
+
+
+def storage(state: Mapping[str, Any]) -> set[str]:
+    """Addresses of the checkpoints' storage, and of all that it needs to stay."""
+    needs: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    todo = []
+    for kind, address, instance in managed(state):
+        needs.setdefault(block_of(address), []).append((address, instance))
+        # A log's bucket is of the same type; it goes with what it is the log of.
+        if kind in STORAGE and block_of(address).rpartition(".")[2] != "flow":
+            todo.append((address, instance))
+    found: set[str] = set()
+    while todo:
+        address, instance = todo.pop()
+        if address not in found:
+            found.add(address)
+            todo.extend(each for block in instance.get("dependencies") or () for each in needs.get(block, []))
+    return found
+
+
+def bucket(state: Mapping[str, Any]) -> Optional[tuple[str, str, Mapping[str, Any]]]:
+    """(type, address, attributes) of what the checkpoints lie in; None where there is nothing."""
+    kept = storage(state)
+    for kind, address, instance in managed(state):
+        if kind in BUCKETS and address in kept:
+            return kind, address, instance.get("attributes") or {}
+    return None

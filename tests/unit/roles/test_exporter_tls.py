@@ -1,0 +1,105 @@
+"""The exporter over TLS, on real connections: who has a certificate of the authority is served, and no other."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import urllib.request
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from ..playbooks.jinja import load, render
+from .test_hpu_exporter import Node, exporter, node
+
+__all__ = ["exporter", "node"]
+
+
+def certificate(folder: Path, name: str) -> tuple[str, str]:
+    """A certificate that is its own authority, and its key."""
+    made = (str(folder / f"{name}.crt"), str(folder / f"{name}.key"))
+    command = ["openssl", "req", "-x509", "-nodes", "-days", "2", "-subj", f"/CN={name}", "-newkey", "ec"]
+    command += ["-pkeyopt", "ec_paramgen_curve:prime256v1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*command, "-out", made[0], "-keyout", made[1]], check=True, capture_output=True)
+    return made
+
+
+def ask(url: str, authority: str, own: tuple[str, str] | None) -> str:
+    """A page, over TLS, with a certificate or without."""
+    context = ssl.create_default_context(cafile=authority)
+    if own:
+        context.load_cert_chain(*own)
+    with urllib.request.urlopen(url, context=context, timeout=5) as answer:
+        return str(answer.read().decode())
+
+
+def test_only_callers_with_a_certificate_are_served(
+    exporter: ModuleType,
+    node: Node,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server, prometheus, stranger = (certificate(tmp_path, name) for name in ("server", "prometheus", "stranger"))
+    for name, path in (("certificate", server[0]), ("key", server[1]), ("client_authority", prometheus[0])):
+        shutil.copy(path, tmp_path / name)
+    node.settle()
+    serving = exporter.Server("127.0.0.1", 0, node.reader, exporter.client_checking(str(tmp_path)))
+    threading.Thread(target=serving.serve_forever, daemon=True).start()
+    port = serving.server_address[1]
+    # One that says nothing holds up no other.
+    silent = socket.create_connection(("127.0.0.1", port))
+    assert "habanalabs_power_mW{" in ask(f"https://127.0.0.1:{port}/metrics", server[0], prometheus)
+    for own in (None, stranger):
+        with pytest.raises((ssl.SSLError, OSError)):
+            ask(f"https://127.0.0.1:{port}/metrics", server[0], own)
+    with pytest.raises(OSError):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5)
+    silent.close()
+    serving.shutdown()
+    serving.server_close()
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_files_that_are_missing_are_named(exporter: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", "/none")
+    with pytest.raises(SystemExit, match=r"^certificate, key or client_authority cannot be read \(.*No such file"):
+        exporter.main(["--tls"])
+
+
+def unit(**choices: Any) -> str:
+    variables = {
+        **load("roles/hpu_exporter/defaults/main.yml"),
+        **load("roles/hpu_exporter/vars/main.yml"),
+        "ansible_managed": "Ansible managed",
+        "ansible_host": "10.0.0.1",
+        "hpu_exporter_groups": [],
+        **choices,
+    }
+    return render("roles/hpu_exporter/templates/gaudi-hpu-exporter.service.j2", **variables)
+
+
+def test_the_unit_hands_the_files_over() -> None:
+    files = {f"hpu_exporter_{name}": f"/etc/tls/{name}" for name in ("certificate", "key", "client_authority")}
+    lines = unit(**files).splitlines()
+    assert [line for line in lines if line.startswith("LoadCredential=")] == [
+        f"LoadCredential={name}:/etc/tls/{name}" for name in ("certificate", "key", "client_authority")
+    ]
+    assert any(line.endswith("--timeout 8 --tls") for line in lines)
+    assert "--tls" not in unit() and "LoadCredential" not in unit()
+
+
+def test_prometheus_is_told_of_tls() -> None:
+    tls = {"ca_file": "/etc/prometheus/ca.crt", "cert_file": "/c.crt", "key_file": "/c.key"}
+    variables = {**load("roles/prometheus/defaults/main.yml"), **load("roles/prometheus/vars/main.yml")}
+    jobs = [{"name": "hpu", "groups": ["gaudi"], "port": 41611, "tls_config": tls}]
+    text = render(
+        "roles/prometheus/templates/prometheus.yml.j2", **{**variables, "ansible_managed": "x", "prometheus_jobs": jobs}
+    )
+    (job,) = yaml.safe_load(text)["scrape_configs"]
+    assert (job["scheme"], job["tls_config"]) == ("https", tls)
