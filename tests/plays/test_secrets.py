@@ -40,10 +40,11 @@ def until_it_runs(cluster: Cluster) -> str:
     """The role alertmanager up to where the service starts, which does not run here."""
     copy = cluster.folder / "roles/alertmanager"
     shutil.copytree(CHECKOUT / "roles/alertmanager", copy)
-    tasks = yaml.safe_load((copy / "tasks/main.yml").read_text())
-    names = [task["name"] for task in tasks]
-    last = names.index("Write the certificate, the password and the configuration")
-    (copy / "tasks/main.yml").write_text(yaml.safe_dump(tasks[: last + 1]))
+    last = {"main.yml": "Configure Alertmanager", "configure.yml": "Write the certificate, the password and the configuration"}
+    for file, name in last.items():
+        tasks = yaml.safe_load((copy / "tasks" / file).read_text())
+        names = [task["name"] for task in tasks]
+        (copy / "tasks" / file).write_text(yaml.safe_dump(tasks[: names.index(name) + 1]))
     return "alertmanager"
 
 

@@ -70,11 +70,12 @@ def predicted(site: Cluster, before: object) -> Iterator[PlaybookRun]:
 def test_every_phase_is_predicted(predicted: PlaybookRun) -> None:
     assert predicted.returncode == 0, predicted.messages()
     changes: dict[str, set[str]] = {"gaudi-1": set(), "mon": set()}
+    service = {"monitoring_service", "node_exporter"}
     for host, name in predicted.changed():
         changes[host].add(name.split(" : ")[0].removeprefix("gaudi3.scale."))
     assert changes == {
-        "gaudi-1": {"synapseai", "tuning", "fabric", "firewall", "pytorch", "node_exporter", "hpu_exporter", "trainer"},
-        "mon": {"firewall", "prometheus", "alertmanager", "node_exporter"},
+        "gaudi-1": {"synapseai", "tuning", "fabric", "firewall", "pytorch", "hpu_exporter", "trainer", *service},
+        "mon": {"firewall", "prometheus", "alertmanager", *service},
     }
 
 
@@ -142,7 +143,7 @@ def test_targets_are_all_hosts_at_their_cluster_addresses(cluster: Cluster) -> N
                          {"name": "none", "groups": ["storage"], "port": 9100}],
     )  # fmt: skip
     node, none = run.result("mon", "Write the targets")["results"]
-    assert node["diff"][0]["after"].splitlines()[2:] == [
+    assert node["diff"][0]["after"].splitlines()[4:] == [
         '- targets: ["10.0.0.2:9100"]', "  labels: {instance: gaudi-1}",
         '- targets: ["[fd00::2]:9100"]', "  labels: {instance: gaudi-2}",
         '- targets: ["gaudi-3:9100"]', "  labels: {instance: gaudi-3}",

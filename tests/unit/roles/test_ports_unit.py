@@ -19,6 +19,7 @@ def unit(**choices: Any) -> list[str]:
     variables = {
         **load("roles/synapseai/defaults/main.yml"),
         **load("roles/synapseai/vars/main.yml"),
+        "ansible_managed": "Ansible managed",
         "ansible_facts": {"gaudi_pci": {"generation": "gaudi3"}},
         **choices,
     }
