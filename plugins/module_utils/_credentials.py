@@ -301,7 +301,8 @@ def issue(authority: Authority | None, hosts: list[str], days: int, now: datetim
     )
     if not is_authority:
         names = x509.SubjectAlternativeName(_general_names(hosts))
-        purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+        # A client, too: Prometheus shows its own to exporters that serve nobody else.
+        purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         builder = builder.add_extension(names, critical=False).add_extension(purpose, critical=False)
     certificate = builder.sign(signing_key, hashes.SHA256())
     return (

@@ -40,7 +40,10 @@ def until_it_runs(cluster: Cluster) -> str:
     """The role alertmanager up to where the service starts, which does not run here."""
     copy = cluster.folder / "roles/alertmanager"
     shutil.copytree(CHECKOUT / "roles/alertmanager", copy)
-    last = {"main.yml": "Configure Alertmanager", "configure.yml": "Write the certificate, the password and the configuration"}
+    last = {
+        "main.yml": "Configure Alertmanager",
+        "configure.yml": "Write the certificate, the password and the configuration",
+    }
     for file, name in last.items():
         tasks = yaml.safe_load((copy / "tasks" / file).read_text())
         names = [task["name"] for task in tasks]

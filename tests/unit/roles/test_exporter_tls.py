@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ..playbooks.jinja import load, render
+from ..playbooks.jinja import evaluate, load, render
 from .test_hpu_exporter import Node, exporter, node
 
 __all__ = ["exporter", "node"]
@@ -103,3 +103,44 @@ def test_prometheus_is_told_of_tls() -> None:
     )
     (job,) = yaml.safe_load(text)["scrape_configs"]
     assert (job["scheme"], job["tls_config"]) == ("https", tls)
+
+
+EXPORTERS = {"node": "node_exporter", "hpu": "hpu_exporter", "training": "trainer"}
+AUTHORITY = {"ca_file": "/etc/prometheus/ca.crt"}
+OWN = {"cert_file": "/etc/prometheus/server.crt", "key_file": "/etc/prometheus/server.key"}
+
+
+@pytest.mark.parametrize("switch", [True, False])
+def test_one_switch_sets_exporters_trainer_and_prometheus(switch: bool) -> None:
+    """Each has a certificate of its own, and serves only callers whom the cluster's authority signed, as Prometheus."""
+    host = {
+        "inventory_hostname": "gaudi-1",
+        "ansible_host": "10.0.0.1",
+        "ansible_managed": "x",
+        "gaudi_metrics_tls": switch,
+    }
+    roles = {
+        role: {**load(f"roles/{role}/defaults/main.yml"), **load(f"roles/{role}/vars/main.yml"), **host}
+        for role in ("prometheus", *EXPORTERS.values())
+    }
+
+    def said(role: str, name: str) -> Any:
+        return evaluate(roles[role][name], **roles[role])
+
+    text = render("roles/prometheus/templates/prometheus.yml.j2", **roles["prometheus"])
+    jobs = {job["job_name"]: job for job in yaml.safe_load(text)["scrape_configs"]}
+    for job, role in EXPORTERS.items():
+        found = (jobs[job].get("scheme"), jobs[job].get("tls_config"))
+        assert found == (("https", {**AUTHORITY, **OWN}) if switch else (None, None))
+        made = said(role, f"_{role}_tls_service")
+        assert (made["name"], made["certificate_hosts"]) == (role, ["10.0.0.1", "gaudi-1"])
+    files = {role: said(role, f"_{role}_tls_service")["secret_files"] if switch else [] for role in EXPORTERS.values()}
+    served = said("node_exporter", "node_exporter_web_config").get("tls_server_config", {})
+    named = [served[key] for key in ("cert_file", "key_file", "client_ca_file") if key in served]
+    assert named == files["node_exporter"]
+    assert served.get("client_auth_type") == ("RequireAndVerifyClientCert" if switch else None)
+    handed = [line for line in unit(**host).splitlines() if line.startswith("LoadCredential=")]
+    assert [line.partition(":")[2] for line in handed] == files["hpu_exporter"]
+    metrics = said("trainer", "_trainer_node_config")["metrics"]
+    assert (metrics.pop("address"), list(metrics.values())) == ("10.0.0.1", files["trainer"])
+    assert "metrics" not in said("trainer", "_trainer_config")  # the job stays the same one

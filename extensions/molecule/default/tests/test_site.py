@@ -10,6 +10,8 @@ import pytest
 
 testinfra_hosts = ["gaudi"]
 
+TLS = "/etc/gaudi3-scale/hpu-exporter"
+CERTIFICATE = f"--cacert {TLS}/ca.crt --cert {TLS}/metrics.crt --key {TLS}/metrics.key"
 JOB = "/var/lib/gaudi3-scale/jobs/demo"
 
 
@@ -47,8 +49,15 @@ def test_exporters_do_not_answer_who_is_no_monitoring_host(address: str, port: i
         socket.create_connection((address, port), timeout=2)
 
 
+@pytest.mark.parametrize("port", [9100, 41611])
+def test_exporters_answer_nobody_without_a_certificate(host: Any, address: str, port: int) -> None:
+    assert host.run(f"curl -s {CERTIFICATE} https://{address}:{port}/metrics").rc == 0
+    for given in (f"http://{address}", f"--cacert {TLS}/ca.crt https://{address}"):
+        assert "# TYPE" not in host.run(f"curl -s {given}:{port}/metrics").stdout
+
+
 def test_every_card_is_exported_in_intels_names(host: Any, address: str) -> None:
-    page = host.check_output(f"curl -s http://{address}:41611/metrics")
+    page = host.check_output(f"curl -s {CERTIFICATE} https://{address}:41611/metrics")
     assert sum(line.startswith("habanalabs_power_mW{") for line in page.splitlines()) == 8
     up = [line for line in page.splitlines() if line.startswith("habanalabs_nic_port_status{") and "external" in line]
     assert len(up) == 24
