@@ -1,10 +1,10 @@
-"""Controller CPU per host of site.yml: first and second run at 2, 4 and 8 simulated nodes.
+"""Controller CPU of site.yml: what a run costs at all, and what each further Gaudi node costs.
 
 Run as ``python benchmarks/site_cpu.py [--nodes 2 4 8]`` as root. Each line is one cluster, brought up for it: CPU
-seconds (user and system) of ansible-playbook and all its children on the controller, divided by the number of Gaudi
-nodes. The nodes run on the same machine, so wall time says nothing about real nodes and is not printed;
-the nodes' own work is outside these CPU figures. Read the ratio to the row of 2 nodes: 1.0 and below means that a host
-more costs no more than the first ones.
+seconds (user and system) of ansible-playbook and all its children on the controller, and the same for each node more
+than on the line before. The nodes run on the same machine, so wall time says nothing about real nodes and is not
+printed; the nodes' own work is outside these CPU figures. At the end stand, for the first and the second run, the fixed
+cost and the cost of a node: the line that fits the sizes best (least squares).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import resource
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -37,8 +38,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, nargs="+", default=[2, 4, 8])
     sizes = parser.parse_args().nodes
-    print("nodes  run     controller CPU s  CPU s per node  ratio to the first row")
-    base: dict[str, float] = {}
+    print("nodes  run     controller CPU s  CPU s per further node")
+    measured: dict[str, list[tuple[int, float]]] = {"first": [], "second": []}
     for nodes in sizes:
         cluster = f"bench-{nodes}"
         subprocess.run(
@@ -49,13 +50,16 @@ def main() -> None:
         try:
             for run in ("first", "second"):
                 cpu = _cpu(["ansible-playbook", "site.yml", "-e", _SHORT], cluster)
-                base.setdefault(run, cpu / nodes)
-                print(
-                    f"{nodes:5d}  {run:6s}  {cpu:16.1f}  {cpu / nodes:14.2f}  {cpu / nodes / base[run]:10.2f}",
-                    flush=True,
-                )
+                before = measured[run][-1] if measured[run] else None
+                measured[run].append((nodes, cpu))
+                more = f"{(cpu - before[1]) / (nodes - before[0]):.2f}" if before else "-"
+                print(f"{nodes:5d}  {run:6s}  {cpu:16.1f}  {more:>22s}", flush=True)
         finally:
             subprocess.run(["gaudi3-simulator", "down", "--name", cluster], check=False, capture_output=True)
+    for run, points in measured.items():
+        if len(points) > 1:
+            slope, fixed = statistics.linear_regression(*zip(*points, strict=True))
+            print(f"{run} run: {fixed:.1f} s, and {slope:.2f} s for each node")
 
 
 if __name__ == "__main__":

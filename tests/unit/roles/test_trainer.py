@@ -190,7 +190,7 @@ def test_the_roles_have_one_default_release() -> None:
 
 
 def test_nodes_with_different_images_are_told_apart() -> None:
-    (task,) = (each for each in load("roles/trainer/tasks/install.yml") if "same image" in each["name"])
+    (task,) = (each for each in load("roles/trainer/tasks/install-container.yml") if "same image" in each["name"])
     hosts = {"a": {"_trainer_pulled": {"id": "1"}}, "b": {"_trainer_pulled": {"id": "2"}}, "c": {}}
 
     def ids(*names: str) -> list[str]:
