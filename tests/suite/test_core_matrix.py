@@ -17,7 +17,10 @@ from .proof import ROOT, Proof
 
 OWN = ".".join(version("ansible-core").split(".")[:2])
 VERSIONS = ("2.17", "2.18", "2.19", "2.20", "2.21")
-PLAYS = ("test_jobs.py", "test_preflight.py", "test_services.py", "test_driver.py")
+PLAYS = (
+    "test_jobs.py", "test_job_list.py", "test_preflight.py", "test_refusals.py", "test_secrets.py", "test_services.py",
+    "test_driver.py",
+)  # fmt: skip
 PROOF = Proof(
     "core-matrix",
     {
