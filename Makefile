@@ -330,6 +330,7 @@ bench: $(VENV)/.dev hpu
 	$(BIN)/python benchmarks/loader.py
 	PYTHONPATH=$(HPU) $(BIN)/python benchmarks/hpu_simulator.py
 	$(BIN)/python benchmarks/site_cpu.py
+	$(BIN)/python benchmarks/failure_told.py
 
 clean:
 	@if [ -x $(BIN)/gaudi3-simulator ]; then $(BIN)/gaudi3-simulator clean; fi
