@@ -29,9 +29,16 @@ resource "aws_iam_role_policy" "checkpoints" {
       {
         Sid       = "List"
         Effect    = "Allow"
-        Action    = ["s3:ListBucket", "s3:ListBucketMultipartUploads"]
+        Action    = "s3:ListBucket"
         Resource  = aws_s3_bucket.checkpoints.arn
         Condition = { StringLike = { "s3:prefix" = ["${module.cluster.checkpoint_prefix}/*"] } }
+      },
+      {
+        # This action has no condition key s3:prefix, and is denied under a condition that names one.
+        Sid      = "Uploads"
+        Effect   = "Allow"
+        Action   = "s3:ListBucketMultipartUploads"
+        Resource = aws_s3_bucket.checkpoints.arn
       },
       {
         Sid      = "Objects"

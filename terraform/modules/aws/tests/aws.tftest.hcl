@@ -112,10 +112,18 @@ run "nodes_and_their_network" {
   assert {
     condition = [for each in jsondecode(aws_iam_role_policy.checkpoints.policy).Statement : each.Resource] == [
       "arn:aws:s3:::gaudi-checkpoints-1",
+      "arn:aws:s3:::gaudi-checkpoints-1",
       "arn:aws:s3:::gaudi-checkpoints-1/gaudi/checkpoints/*",
       "arn:aws:kms:us-west-2:123456789012:key/00000000-0000-0000-0000-000000000000",
     ]
     error_message = "Nodes reach their own prefix of their own bucket, its key, and nothing else."
+  }
+
+  assert {
+    condition = [for each in jsondecode(aws_iam_role_policy.checkpoints.policy).Statement : each.Action if can(each.Condition)] == [
+      "s3:ListBucket",
+    ]
+    error_message = "IAM denies an action under a condition whose key it does not have; s3:prefix is one of ListBucket."
   }
 
   assert {
