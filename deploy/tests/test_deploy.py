@@ -16,7 +16,7 @@ from gaudi3_deploy.advice import advice
 from gaudi3_deploy.estimate import InstanceType, Price, accrued, market
 from gaudi3_deploy.record import Deployment, Period, load
 from gaudi3_deploy.state import State, read
-from gaudi3_deploy.terraform import read_plan
+from gaudi3_deploy.terraform import ended_by_groups, read_plan
 
 NEW = ("up", "demo", "--cloud", "aws", "--size", "16", "--type", "box8")
 
@@ -160,6 +160,27 @@ def test_a_machine_that_was_never_told_of_is_no_running_node(tmp_path: Path, tol
     before = read(json.dumps(pulled))
     assert read_plan([change("aws_instance.node", "replace", reason="tainted")], tmp_path, before).nodes_lost == lost
     assert read_plan([change("aws_instance.node", "replace")], tmp_path, before).nodes_lost == ["aws_instance.node"]
+
+
+def test_a_group_of_machines_that_goes_or_shrinks_ends_them(tmp_path: Path) -> None:
+    def shown(kind: str, before: int, after: int, *actions: str) -> dict[str, object]:
+        sizes = {"before": {"desired_capacity": before}, "after": {"desired_capacity": after}}
+        return {
+            "address": f"{kind}.nodes[0]",
+            "type": kind,
+            "change": {"actions": list(actions or ["update"]), **sizes},
+        }
+
+    group = "aws_autoscaling_group"
+    for action in ("delete", "replace"):
+        assert read_plan([change(f"{group}.nodes[0]", action)], tmp_path, State((), {})).nodes_lost == [
+            f"{group}.nodes[0]"
+        ]
+    assert read_plan([change(f"{group}.nodes[0]", "update")], tmp_path, State((), {})).nodes_lost == []
+    changes = [shown(group, 3, 2), shown(group, 2, 3), shown(group, 3, 3), shown("aws_vpc", 3, 2)]
+    assert ended_by_groups({"resource_changes": changes}) == [f"{group}.nodes[0] (3 nodes, then 2)"]
+    assert ended_by_groups({"resource_changes": [shown(group, 3, 0, "delete")]}) == []  # counted where it is read
+    assert ended_by_groups({}) == []
 
 
 def test_what_holds_checkpoints_stays_with_all_that_it_needs() -> None:

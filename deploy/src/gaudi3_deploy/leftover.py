@@ -5,11 +5,14 @@ Terraform that is killed with -9 while the cloud makes something does not know o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from gaudi3_deploy.errors import DeployError
 
+#: What Terraform appends to a prefix: a time and a counter.
+GENERATED = r"\d{17}[0-9a-f]{9}"
 GONE = {"terminated", "shutting-down", "deleted", "deleting", "PendingDeletion"}
 
 
@@ -30,7 +33,8 @@ def on_aws(region: str, cluster: str) -> list[str]:
         raise Unchecked("boto3 is not installed") from None
     session = boto3.Session(region_name=region)
     try:
-        found = [*_of_ec2(session, cluster), *_of_others(session, cluster), *_of_iam(session, cluster)]
+        looks = (_of_ec2, _of_groups, _of_others, _of_iam, _of_budgets)
+        found = [each for look_at in looks for each in look_at(session, cluster)]
     except (BotoCoreError, ClientError) as error:
         raise Unchecked(" ".join(str(error).split())) from None
     return sorted(found)
@@ -85,6 +89,28 @@ def _of_ec2(session: Any, cluster: str) -> Iterator[str]:
             # A root volume goes with its machine, which is listed itself as long as it is there.
             if each.get("State") not in GONE and not each.get("Attachments"):
                 yield f"{kind} {each[identity]}"
+
+
+def _of_groups(session: Any, cluster: str) -> Iterator[str]:
+    """Groups that keep on making machines."""
+    filters = [{"Name": "tag:Cluster", "Values": [cluster]}, {"Name": "tag:ManagedBy", "Values": ["terraform"]}]
+    pages = session.client("autoscaling").get_paginator("describe_auto_scaling_groups").paginate(Filters=filters)
+    for group in (each for page in pages for each in page["AutoScalingGroups"]):
+        yield f"autoscaling-group {group['AutoScalingGroupName']}"
+
+
+def _of_budgets(session: Any, cluster: str) -> Iterator[str]:
+    """Budgets, by their names, as a list of them has no tags."""
+    account = session.client("sts").get_caller_identity()["Account"]
+    budgets = session.client("budgets")
+    ours = re.compile(rf"gaudi3-{re.escape(cluster)}-{GENERATED}")
+    try:
+        pages = [*budgets.get_paginator("describe_budgets").paginate(AccountId=account)]
+    except budgets.exceptions.AccessDeniedException:
+        return  # Who may not look at budgets has made none.
+    for name in (budget["BudgetName"] for page in pages for budget in page.get("Budgets", ())):
+        if ours.fullmatch(name):
+            yield f"budget {name}"
 
 
 def _of_others(session: Any, cluster: str) -> Iterator[str]:

@@ -11,12 +11,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from gaudi3_deploy.leftover import Unchecked
+from gaudi3_deploy.leftover import GENERATED, Unchecked
 from gaudi3_deploy.state import State
 
 Found = Iterator[tuple[str, str]]
-#: What Terraform appends to a prefix: a time and a counter.
-GENERATED = r"\d{17}[0-9a-f]{9}"
 PORTS = {22: "ssh", 3000: "grafana", 9090: "prometheus", 9093: "alertmanager"}
 WEB = {80: "http", 443: "https"}
 

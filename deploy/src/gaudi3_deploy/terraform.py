@@ -22,6 +22,8 @@ from gaudi3_deploy.process import run
 LOCK_TIMEOUT = "900s"
 FAILED_CHECK = "Check block assertion failed"
 INSTANCES = ("aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance")
+GROUPS = ("aws_autoscaling_group",)
+"""What makes and ends machines by itself."""
 
 
 class Progress(Protocol):
@@ -129,7 +131,11 @@ class Terraform:
         self._logged("plan", command, listen)
         out.chmod(0o600)
         tainted = any(each.get("change", {}).get("reason") == "tainted" for each in events)
-        return read_plan(events, out, self.state() if tainted else state.State((), {}))
+        plan = read_plan(events, out, self.state() if tainted else state.State((), {}))
+        if any(address.partition("[")[0].rpartition(".")[0].endswith(GROUPS) for address in plan.update):
+            # How many machines a group is to have is not among what it prints.
+            plan.nodes_lost += ended_by_groups(json.loads(self._captured(["show", "-json", str(out)])))
+        return plan
 
     def apply(self, plan: Plan) -> None:
         """Make it so, telling how far it is."""
@@ -263,9 +269,22 @@ def read_plan(events: Sequence[Mapping[str, Any]], path: Path, before: state.Sta
             continue
         if kind in state.IRREPLACEABLE:
             plan.storage_lost.append(address)
-        if kind in INSTANCES and not _never_used(address, change, before):
+        if kind in (*INSTANCES, *GROUPS) and not _never_used(address, change, before):
             plan.nodes_lost.append(address)
     return plan
+
+
+def ended_by_groups(shown: Mapping[str, Any]) -> list[str]:
+    """Groups that a plan, as `terraform show -json` tells it, leaves fewer machines; each with both numbers."""
+    found = []
+    for resource in shown.get("resource_changes", []):
+        change = resource["change"]
+        if resource["type"] not in GROUPS or change["actions"] != ["update"]:
+            continue
+        before, after = (change[each].get("desired_capacity") or 0 for each in ("before", "after"))
+        if after < before:
+            found.append(f"{resource['address']} ({before} nodes, then {after})")
+    return found
 
 
 def _never_used(address: str, change: Mapping[str, Any], before: state.State) -> bool:

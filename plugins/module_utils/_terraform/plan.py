@@ -12,6 +12,9 @@ from typing import Any
 #: Resources that are machines: to destroy or replace one ends what runs on it.
 MACHINES = frozenset({"aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance"})
 
+#: Resources that make and end machines by themselves.
+GROUPS = frozenset({"aws_autoscaling_group"})
+
 #: What is lost for good where it is replaced: data, or the key to it.
 IRREPLACEABLE = frozenset(
     {
@@ -89,12 +92,14 @@ def read_plan(shown: Mapping[str, Any]) -> Plan:
             plan.delete.append(address)
         else:
             plan.update.append(address)
+            if change.get("type") in GROUPS and _ends_machines(change["change"]):
+                plan.machines_lost.append(address)
         if "delete" not in actions:
             continue
         tainted = change.get("action_reason") == "replace_because_tainted"
         # Its making was cut off, and no inventory has ever named it: nothing runs on it.
         unused = tainted and str((change["change"].get("before") or {}).get("id")) not in told
-        if change.get("type") in MACHINES and not unused:
+        if change.get("type") in MACHINES | GROUPS and not unused:
             plan.machines_lost.append(address)
         # One that is only marked is unmarked before it is planned, but not in check mode.
         if change.get("type") in IRREPLACEABLE and not tainted:
@@ -102,6 +107,12 @@ def read_plan(shown: Mapping[str, Any]) -> Plan:
     changes = shown.get("output_changes") or {}
     plan.outputs = sorted(name for name, change in changes.items() if change["actions"] != ["no-op"])
     return plan
+
+
+def _ends_machines(change: Mapping[str, Any]) -> bool:
+    """Whether a group is to have fewer machines than it has."""
+    before, after = ((change.get(each) or {}).get("desired_capacity") or 0 for each in ("before", "after"))
+    return bool(after < before)
 
 
 def _machines_told(shown: Mapping[str, Any]) -> set[str]:

@@ -58,6 +58,25 @@ def test_machines_that_would_be_lost(kind: str, actions: tuple[str, ...]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("actions", "before", "after", "lost"),
+    [
+        (("update",), 3, 2, True),
+        (("update",), 2, 3, False),
+        (("update",), 3, 3, False),
+        (("delete",), 3, None, True),
+        (("create",), None, 3, False),
+    ],
+)
+def test_a_group_that_goes_or_shrinks_ends_machines(
+    actions: tuple[str, ...], before: int | None, after: int | None, lost: bool
+) -> None:
+    group = change("module.cluster.aws_autoscaling_group.nodes[0]", *actions)
+    for name, nodes in (("before", before), ("after", after)):
+        group["change"][name] = None if nodes is None else {"desired_capacity": nodes}
+    assert read_plan({"resource_changes": [group]}).machines_lost == ([group["address"]] if lost else [])
+
+
+@pytest.mark.parametrize(
     ("reason", "told", "lost"),
     [
         ("replace_because_tainted", None, False),
