@@ -24,6 +24,7 @@ variable "image" {
   type    = string
   default = "one"
 }
+variable "ssh_public_key" { type = string }
 variable "jump_host" {
   type    = string
   default = "me@gate"
@@ -92,6 +93,7 @@ class Deploy:
         # Without what is a reader's own: an account that would be asked, a configuration with words of its own.
         kept = {k: v for k, v in os.environ.items() if k != "TF_CLI_CONFIG_FILE" and not k.startswith("AWS_")}
         kept |= {
+            "TF_VAR_ssh_public_key": "ssh-ed25519 AAAA",
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,

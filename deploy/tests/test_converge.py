@@ -9,7 +9,7 @@ import pytest
 from gaudi3_deploy import converge
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.leftover import Unchecked
-from gaudi3_deploy.record import Deployment
+from gaudi3_deploy.record import Deployment, Period
 from gaudi3_deploy.state import Resource, State
 
 NETWORK = Resource("module.cluster.aws_vpc.cluster", "aws_vpc", False, {"id": "vpc-1"}, ())
@@ -77,3 +77,60 @@ def test_marks_are_taken_from_what_is_whole(monkeypatch: pytest.MonkeyPatch, run
     _found, unmarked = taken(monkeypatch, "applying", {}, *(marked(each) for each in kinds))
     asked = ["module.cluster.aws_nat_gateway.cluster", "module.cluster.aws_instance.monitor"]
     assert unmarked == ["module.cluster.aws_kms_key.cluster", *(asked if runs else [])]
+
+
+def node(number: int, *, kind: str = "aws_instance.node", tainted: bool = False) -> Resource:
+    """A machine in the state."""
+    return Resource(f'{kind}["demo-{number:02}"]', kind.partition(".")[0], tainted, {"id": f"i-{number}"}, ())
+
+
+def counted(deployment: Deployment, *resources: Resource, price: tuple[float | None, bool] | None = None) -> int:
+    """How many nodes cost money, after a command that left these resources."""
+    terraform = SimpleNamespace(state=lambda: State(resources, {}))
+    converge.count(deployment, terraform, price)  # type: ignore[arg-type]
+    return deployment.nodes
+
+
+@pytest.fixture(autouse=True)
+def account(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What AWS has and the state lacks; nothing, until a test says so."""
+    found: dict[str, str] = {}
+    monkeypatch.setattr(converge.orphans, "on_aws", lambda region, name, state: found)
+    return found
+
+
+def test_a_node_that_terraform_does_not_know_of_costs_money(tmp_path: Path, account: dict[str, str]) -> None:
+    account |= MACHINE | SUBNET | {"aws_instance.monitor[0]": "i-9"}
+    assert counted(Deployment("demo", tmp_path / "demo", "aws"), NETWORK, node(2)) == 2
+    assert counted(Deployment("demo", tmp_path / "other", "aws"), node(2)) == 1  # another's, without our network
+
+
+def test_what_a_failed_up_has_made_is_counted_from_its_beginning(tmp_path: Path) -> None:
+    deployment = Deployment("demo", tmp_path / "demo", "aws", "applying", variables={"instance_type": "box8"})
+    deployment.entered = 1000.0
+    monitor = Resource("aws_instance.monitor[0]", "aws_instance", False, {"id": "i-9"}, ())
+    assert counted(deployment, NETWORK, monitor, price=(13.0, False)) == 0 and not deployment.periods
+    assert counted(deployment, NETWORK, monitor, node(1), node(2, tainted=True), price=(13.0, False)) == 2
+    assert counted(deployment, NETWORK, monitor, node(1), node(2), price=(13.0, False)) == 2
+    assert deployment.periods == [Period(1000.0, 2, "box8", 13.0)]
+
+
+def test_what_a_failed_down_has_ended_costs_no_more(tmp_path: Path) -> None:
+    deployment = Deployment("demo", tmp_path / "demo", "aws", "up", [Period(0.0, 3, "box8", 10.0, given=True)])
+    deployment.enter("destroying")
+    assert counted(deployment, NETWORK, node(1)) == 1
+    assert counted(deployment, NETWORK) == 0
+    assert [(each.nodes, each.hourly_usd, each.given) for each in deployment.periods] == [
+        (3, 10.0, True),
+        (1, 10.0, True),
+    ]
+    assert all(each.ended for each in deployment.periods)
+
+
+def test_nodes_of_a_group_and_of_other_clouds_are_counted(tmp_path: Path) -> None:
+    group = Resource("aws_autoscaling_group.nodes[0]", "aws_autoscaling_group", False, {"desired_capacity": 4}, ())
+    assert counted(Deployment("a", tmp_path / "a", "aws"), group) == 4
+    hosts = [node(1, kind="azurerm_linux_virtual_machine.host"), node(2, kind="ibm_is_instance.node")]
+    other = Resource('azurerm_linux_virtual_machine.host["demo-monitor"]', hosts[0].type, False, {"id": "m"}, ())
+    assert counted(Deployment("b", tmp_path / "b", "azure"), *hosts, other) == 2
+    assert counted(Deployment("c", tmp_path / "c", "onprem"), *hosts) == 0

@@ -56,6 +56,36 @@ def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(depl
     assert not (inventory / "hosts.yml").exists()
 
 
+def test_a_shell_without_the_variables_takes_down_what_was_made_with_them(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def key() -> str:
+        resources = json.loads((deploy.folder / "terraform/aws/terraform.tfstate.d/demo/terraform.tfstate").read_text())
+        return str(resources["outputs"]["key"]["value"])
+
+    def shell(**variables: str) -> None:
+        kept = {k: v for k, v in environment().items() if not k.startswith("TF_VAR_")}
+        monkeypatch.setattr(deploy, "environment", lambda: {**kept, **variables})
+
+    environment = deploy.environment
+    main = deploy.folder / "terraform/aws/main.tf"
+    main.write_text(main.read_text() + 'output "key" { value = var.ssh_public_key }\n')
+    shell(TF_VAR_ssh_public_key="one", TF_VAR_name="of another", TF_VAR_unknown="secret")
+    deploy.run(*NEW, "--yes")
+    assert key() == "one"
+    kept = deploy.deployments / "demo/environment.json"
+    assert json.loads(kept.read_text()) == {"TF_VAR_name": "of another", "TF_VAR_ssh_public_key": "one"}
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+    shell()
+    assert "nothing to change" in deploy.run("up", "demo")
+    shell(TF_VAR_ssh_public_key="two")
+    deploy.run("up", "demo", "--yes")
+    assert key() == "two"
+    shell()
+    assert deploy.run("down", "demo", "--yes").splitlines()[-1] == "deployment demo is gone"
+
+
 def test_terraform_is_initialised_again_only_where_something_has_changed(deploy: Deploy) -> None:
     def initialised() -> bool:
         (log,) = [*logs.glob("*-init.log")] or [None]

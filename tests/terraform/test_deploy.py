@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -63,6 +64,11 @@ def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(
     # Ctrl-C while machines are made: terraform ends what it has begun.
     assert desk.cut_off(Instant("RunInstances", 2, "ctrl-c"), *UP)
     monitor = desk.account.machines()["cluster-monitor"]["InstanceId"]
+    # What it has made costs money, although it did not come to its end.
+    made = sorted(set(desk.account.machines()) - {"cluster-monitor"})
+    periods = json.loads((desk.folder / "deployments/cluster/deployment.json").read_text())["periods"]
+    assert [(each["nodes"], each["ended"]) for each in periods] == ([(len(made), None)] if made else [])
+    assert re.search(rf"cluster +aws +applying +{len(made)} ", desk.run("status", "cluster"))
     # Whether something is marked as half made hangs by the instant: here the monitor and the key are.
     for address in (MONITOR, KEY):
         desk.terraform("taint", "-no-color", address)

@@ -55,9 +55,8 @@ class Context:
 
     def open(self, deployment: Deployment, teller: Teller) -> Terraform:
         """Its Terraform workspace, initialised."""
-        terraform = Terraform(
-            self.terraform_dir / deployment.cloud, deployment.name, deployment.logs, teller, self.terraform
-        )
+        root = self.terraform_dir / deployment.cloud
+        terraform = Terraform(root, deployment.name, deployment.logs, teller, self.terraform, deployment.environment)
         teller.say(f"terraform in {terraform.directory}, workspace {deployment.name}")
         terraform.init()
         return terraform
@@ -125,7 +124,7 @@ def plan(
 ) -> None:
     """Show what `up` would change and what it would cost; nothing is made, changed or destroyed in the cloud."""
     settings: Context = context.obj
-    deployment = wanted(settings.deployments, name, cloud, size, type_, var, var_file)
+    deployment = wanted(settings.deployments, settings.terraform_dir, name, cloud, size, type_, var, var_file)
     teller = Teller(settings.console)
     planned = settings.plan(deployment, settings.open(deployment, teller))
     planned.path.unlink()
@@ -149,7 +148,7 @@ def up(
 ) -> None:
     """Create or change the nodes. Interrupted at any point and run again, it goes on; done, it changes nothing."""
     settings: Context = context.obj
-    deployment = wanted(settings.deployments, name, cloud, size, type_, var, var_file)
+    deployment = wanted(settings.deployments, settings.terraform_dir, name, cloud, size, type_, var, var_file)
     teller = Teller(settings.console)
     terraform = settings.open(deployment, teller)
     planned = settings.plan(deployment, terraform)
@@ -166,15 +165,21 @@ def up(
                 f"{', '.join(planned.nodes_lost[:4])}: change what was asked for, or accept it with --allow-replace."
             )
         known = _price(settings, deployment, planned, price)
+        own = price is not None or deployment.given_price is not None
         if not planned.empty and not yes:
             _confirm(f"Make these {planned.changes + len(planned.adopt)} changes?")
     except BaseException:
         planned.path.unlink(missing_ok=True)
         raise
     if not planned.empty:
+        if deployment.phase == "applying":
+            converge.count(deployment, terraform, (known, own))
         deployment.enter("applying")
         try:
             terraform.apply(planned)
+        except BaseException:
+            converge.count(deployment, terraform, (known, own))
+            raise
         finally:
             teller.stop()
     else:
@@ -182,7 +187,6 @@ def up(
     outputs = terraform.outputs()
     site.write_inventory(deployment, outputs)
     machines = [node for node in nodes.machines(outputs) if node.get("role") != "monitor"]
-    own = price is not None or deployment.given_price is not None
     deployment.count(len(machines), str(deployment.variables.get("instance_type", "")), known, given=own)
     deployment.enter("up")
     _tell_nodes(settings.console, deployment, outputs)
@@ -235,7 +239,7 @@ def status(
             deployment.name,
             deployment.cloud,
             deployment.phase,
-            str(len(machines)),
+            str(deployment.nodes if deployment.phase in ("applying", "destroying") else len(machines)),
             str(deployment.variables.get("instance_type", "")),
             f"{sum(answers)}/{len(machines)}",
             str(outputs.get("master_ip") or ""),
@@ -305,6 +309,7 @@ def down(
             terraform.apply(planned)
         finally:
             teller.stop()
+            converge.count(deployment, terraform)
     left = [each.address for each in terraform.state().resources if each.address not in kept.addresses]
     if left:
         raise DeployError(

@@ -14,8 +14,8 @@ from gaudi3_deploy import orphans
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.leftover import Unchecked
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.state import IRREPLACEABLE, Resource, State
-from gaudi3_deploy.terraform import INSTANCES, Terraform
+from gaudi3_deploy.state import INSTANCES, IRREPLACEABLE, Resource, State
+from gaudi3_deploy.terraform import Terraform
 
 #: Of other clouds than AWS: what may not be made anew, or changes what others know when it is.
 KEPT_ELSEWHERE = IRREPLACEABLE | {
@@ -80,6 +80,41 @@ def _of_this_deployment(found: dict[str, str], deployment: Deployment, state: St
         return {address: each for address, each in found.items() if address in DURABLE}
     beyond = {address for address in found if nodes and (match := NODE.match(address)) and int(match.group(1)) > nodes}
     return {address: each for address, each in found.items() if address not in beyond}
+
+
+def count(deployment: Deployment, terraform: Terraform, price: tuple[float | None, bool] | None = None) -> None:
+    """Count the nodes that run, whatever became of the command that made or ended them.
+
+    `price` is that of a node in USD per hour, and whether the user gave it; without it, the nodes cost what they have
+    cost so far. Nodes of which an interrupted `up` could count nothing cost money since it began, at most.
+    """
+    if deployment.cloud == "onprem":
+        return
+    try:
+        state = terraform.state()
+    except DeployError:
+        return  # Whoever needs the state next is told why it cannot be read.
+    nodes = state.nodes() + _nodes_beside(deployment, state)
+    last = deployment.periods[-1] if deployment.periods else None
+    kind = str(deployment.variables.get("instance_type", ""))
+    if price is None and last is not None:
+        price, kind = (last.hourly_usd, last.given), last.instance_type
+    usd, given = price or (None, False)
+    began = None
+    if nodes > deployment.nodes and deployment.phase == "applying" and deployment.entered:
+        began = max(deployment.entered, last.ended or last.began) if last else deployment.entered
+    deployment.count(nodes, kind, usd, now=began, given=given)
+
+
+def _nodes_beside(deployment: Deployment, state: State) -> int:
+    """How many nodes AWS has of which Terraform, cut off while it asked for them, knows nothing."""
+    if deployment.cloud != "aws" or state.named("aws_vpc.cluster") is None:
+        return 0
+    try:
+        found = orphans.on_aws(region_of(deployment), deployment.name, state)
+    except Unchecked:
+        return 0
+    return sum(1 for address in found if NODE.match(address))
 
 
 def take_over_to_destroy(deployment: Deployment, terraform: Terraform) -> None:

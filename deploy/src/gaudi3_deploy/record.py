@@ -2,6 +2,7 @@
 
     deployments/NAME/deployment.json          cloud, phase, and when how many nodes began or ceased to cost
     deployments/NAME/variables.tfvars.json    what terraform is given, and what it is given again
+    deployments/NAME/environment.json         TF_VAR_... that were set, for a shell in which they are not
     deployments/NAME/outputs.json             terraform's outputs as they were last read
     deployments/NAME/inventory/               for `ansible-playbook -i`
     deployments/NAME/logs/                    everything that terraform and ansible-playbook said
@@ -23,6 +24,7 @@ from typing import Any
 from gaudi3_deploy.errors import DeployError, UsageError
 
 NAME = re.compile(r"[a-z][a-z0-9-]{1,30}[a-z0-9]")
+ENVIRONMENT = "environment.json"
 PHASES = ("new", "applying", "up", "site", "ready", "destroying", "stored", "down")
 """`stored`: taken down but for the checkpoints' storage."""
 
@@ -51,6 +53,10 @@ class Deployment:
     phase: str = "new"
     periods: list[Period] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
+    entered: float = 0.0
+    """When the phase began, in seconds since 1970; 0 in a record of an older version."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """What terraform was given by TF_VAR_NAME, and is given again where that is not set."""
 
     @property
     def variables_file(self) -> Path:
@@ -76,10 +82,12 @@ class Deployment:
         """Write it; the variables first, as the phase relies on them."""
         self.directory.mkdir(parents=True, exist_ok=True)
         write_atomically(self.variables_file, json.dumps(self.variables, indent=2) + "\n")
+        write_atomically(self.directory / ENVIRONMENT, json.dumps(self.environment, indent=2) + "\n")
         about = {
             "schema": 1,
             "cloud": self.cloud,
             "phase": self.phase,
+            "entered": self.entered,
             "periods": [asdict(period) for period in self.periods],
         }
         write_atomically(self.directory / "deployment.json", json.dumps(about, indent=2) + "\n")
@@ -88,6 +96,7 @@ class Deployment:
         """Note what is being done, before it is."""
         assert phase in PHASES
         self.phase = phase
+        self.entered = time.time()
         self.save()
 
     @property
@@ -116,6 +125,12 @@ class Deployment:
             self.periods.append(Period(now, nodes, instance_type, hourly_usd, given=given))
         self.save()
 
+    @property
+    def nodes(self) -> int:
+        """How many cost money now."""
+        current = self.periods[-1] if self.periods else None
+        return current.nodes if current is not None and current.ended is None else 0
+
 
 def load(root: Path, name: str) -> Deployment | None:
     """The record of a deployment, or None."""
@@ -124,7 +139,10 @@ def load(root: Path, name: str) -> Deployment | None:
         about = json.loads((directory / "deployment.json").read_text())
         variables = json.loads((directory / "variables.tfvars.json").read_text())
         periods = [Period(**period) for period in about["periods"]]
-        return Deployment(name, directory, about["cloud"], about["phase"], periods, variables)
+        entered = float(about.get("entered", 0))
+        environment = directory / ENVIRONMENT  # which records of older versions lack
+        given = json.loads(environment.read_text()) if environment.exists() else {}
+        return Deployment(name, directory, about["cloud"], about["phase"], periods, variables, entered, given)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,10 @@ IRREPLACEABLE = frozenset(
         "ibm_cos_bucket",
     }
 )
+#: Machines, of every cloud.
+INSTANCES = ("aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance")
+#: What makes and ends machines by itself.
+GROUPS = ("aws_autoscaling_group",)
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,12 @@ class State:
         """The resources of some types."""
         wanted = frozenset(kinds)
         return [each for each in self.resources if each.type in wanted]
+
+    def nodes(self) -> int:
+        """How many machines there are to be paid for, those among them that are not finished; without the monitor."""
+        monitor = re.compile(r"\.monitor(\[|$)|-monitor\"\]$")
+        machines = [each for each in self.of(INSTANCES) if each.id and not monitor.search(each.address)]
+        return len(machines) + sum(int(each.attributes.get("desired_capacity") or 0) for each in self.of(GROUPS))
 
     def machines_told(self) -> set[str]:
         """Ids of the machines that the outputs tell, and that a job may so have used."""

@@ -21,9 +21,6 @@ from gaudi3_deploy.process import run
 
 LOCK_TIMEOUT = "900s"
 FAILED_CHECK = "Check block assertion failed"
-INSTANCES = ("aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance")
-GROUPS = ("aws_autoscaling_group",)
-"""What makes and ends machines by itself."""
 
 
 class Progress(Protocol):
@@ -75,7 +72,15 @@ class Plan:
 class Terraform:
     """A root module, seen through one workspace."""
 
-    def __init__(self, directory: Path, workspace: str, logs: Path, progress: Progress, executable: str) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        workspace: str,
+        logs: Path,
+        progress: Progress,
+        executable: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         found = shutil.which(executable)
         if found is None:
             raise UsageError(
@@ -92,7 +97,13 @@ class Terraform:
         self.workspace = workspace
         self._logs = logs
         self._progress = progress
-        self._environment = {**os.environ, "TF_IN_AUTOMATION": "1", "TF_INPUT": "0", "CHECKPOINT_DISABLE": "1"}
+        self._environment = {
+            **os.environ,
+            **(environment or {}),
+            "TF_IN_AUTOMATION": "1",
+            "TF_INPUT": "0",
+            "CHECKPOINT_DISABLE": "1",
+        }
         self._environment.pop("TF_WORKSPACE", None)
         self._prepared = Prepared(directory, found, self._environment)
 
@@ -132,7 +143,7 @@ class Terraform:
         out.chmod(0o600)
         tainted = any(each.get("change", {}).get("reason") == "tainted" for each in events)
         plan = read_plan(events, out, self.state() if tainted else state.State((), {}))
-        if any(address.partition("[")[0].rpartition(".")[0].endswith(GROUPS) for address in plan.update):
+        if any(address.partition("[")[0].rpartition(".")[0].endswith(state.GROUPS) for address in plan.update):
             # How many machines a group is to have is not among what it prints.
             plan.nodes_lost += ended_by_groups(json.loads(self._captured(["show", "-json", str(out)])))
         return plan
@@ -171,8 +182,7 @@ class Terraform:
 
     def variables(self) -> set[str]:
         """Names of the root module's variables."""
-        texts = (path.read_text() for path in self.directory.glob("*.tf"))
-        return {name for text in texts for name in re.findall(r'^variable "(\w+)"', text, re.MULTILINE)}
+        return variables_of(self.directory)
 
     def say(self, text: str) -> None:
         """Tell a sentence."""
@@ -247,6 +257,12 @@ class Terraform:
         return result.stdout
 
 
+def variables_of(directory: Path) -> set[str]:
+    """Names of a root module's variables."""
+    texts = (path.read_text() for path in directory.glob("*.tf"))
+    return {name for text in texts for name in re.findall(r'^variable "(\w+)"', text, re.MULTILINE)}
+
+
 def read_plan(events: Sequence[Mapping[str, Any]], path: Path, before: state.State) -> Plan:
     """The plan out of what `terraform plan -json` prints; `before` knows what is tainted."""
     plan = Plan(path)
@@ -269,7 +285,7 @@ def read_plan(events: Sequence[Mapping[str, Any]], path: Path, before: state.Sta
             continue
         if kind in state.IRREPLACEABLE:
             plan.storage_lost.append(address)
-        if kind in (*INSTANCES, *GROUPS) and not _never_used(address, change, before):
+        if kind in (*state.INSTANCES, *state.GROUPS) and not _never_used(address, change, before):
             plan.nodes_lost.append(address)
     return plan
 
@@ -279,7 +295,7 @@ def ended_by_groups(shown: Mapping[str, Any]) -> list[str]:
     found = []
     for resource in shown.get("resource_changes", []):
         change = resource["change"]
-        if resource["type"] not in GROUPS or change["actions"] != ["update"]:
+        if resource["type"] not in state.GROUPS or change["actions"] != ["update"]:
             continue
         before, after = (change[each].get("desired_capacity") or 0 for each in ("before", "after"))
         if after < before:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ import yaml
 from gaudi3_deploy import record
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
+from gaudi3_deploy.terraform import variables_of
 
+PREFIX = "TF_VAR_"
 CLOUDS = ("aws", "azure", "gcp", "ibm", "onprem")
 
 
 def wanted(
     deployments: Path,
+    tree: Path,
     name: str,
     cloud: str | None,
     size: int | None,
@@ -23,7 +27,11 @@ def wanted(
     var: list[str] | None,
     var_file: Path | None,
 ) -> Deployment:
-    """The record with what is asked for now laid over what was asked for before."""
+    """The record with what is asked for now laid over what was asked for before.
+
+    `tree` has a root module per cloud. What its variables are given by TF_VAR_NAME is kept as well, so that a shell in
+    which it is not set can take down what was made.
+    """
     deployment = record.load(deployments, name)
     if deployment is None or deployment.phase == "down":
         if cloud is None:
@@ -49,6 +57,11 @@ def wanted(
             "--checkpoints`."
         )
     deployment.variables = variables
+    deployment.environment |= {
+        f"{PREFIX}{each}": os.environ[f"{PREFIX}{each}"]
+        for each in variables_of(tree / deployment.cloud)
+        if f"{PREFIX}{each}" in os.environ
+    }
     deployment.save()
     return deployment
 
