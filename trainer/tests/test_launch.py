@@ -20,6 +20,7 @@ from zygote import Client, Started
 
 from gaudi3_scale import launch
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.outcome import Outcome
 
 
 def test_torchrun_is_as_the_launcher_takes_it_to_be() -> None:
@@ -183,7 +184,19 @@ def test_the_launcher_says_how_a_script_ended(
     assert launcher.wait(120) == code, launcher.output()
     found = json.loads(status.read_text())
     assert found.pop("updated_at") >= found.pop("started_at", 0) > 1.0
+    found.pop("invocation", None)  # where a unit of systemd runs the tests
     assert {"schema": 1, **expected} == found
+
+
+def test_what_this_run_wrote_counts_whatever_the_clock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = tmp_path / "status.json"
+    monkeypatch.setenv("INVOCATION_ID", "2f1d")
+    ours = {"schema": 1, "state": "failed", "error": "no data", "updated_at": 1.0, "invocation": "2f1d"}
+    for written, said in ((ours, "no data"), ({**ours, "invocation": "another"}, "process 0 ended")):
+        outcome = Outcome(status, own=True)
+        status.write_text(json.dumps(written))
+        outcome.end(1, "process 0 ended")
+        assert json.loads(status.read_text())["error"] == said
 
 
 MEETS = """

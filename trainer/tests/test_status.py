@@ -23,7 +23,8 @@ def progress() -> Progress:
     return Progress(max_steps=100, world_size=4, device="cpu", sequence_length=16, samples_per_step=32)
 
 
-def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
+def test_the_status_has_the_agreed_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INVOCATION_ID", "2f1d")
     status = StatusFile(tmp_path / "status.json")
     assert status.read() == {} and not status.finished(1)
     job = progress()
@@ -63,10 +64,12 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path) -> None:
         "interruption",
         "started_at",
         "updated_at",
+        "invocation",
         "error",
     ]
     wanted = {"schema": 1, "state": "failed", "step": 1, "tokens": 512, "world_size": 4, "error": "It broke."}
     assert wanted.items() <= status.read().items()
+    assert status.read()["invocation"] == "2f1d"
     assert [path.name for path in tmp_path.iterdir()] == ["status.json"]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROPERTIES = ("LoadState", "ActiveState", "SubState", "Result", "ExecMainCode", "ExecMainStatus")
+PROPERTIES = ("LoadState", "ActiveState", "SubState", "Result", "ExecMainCode", "ExecMainStatus", "InvocationID")
 
 #: States in which a process of the unit may be alive.
 UP_STATES = ("active", "activating", "reloading", "deactivating")
@@ -25,6 +25,8 @@ class UnitState:
     killed: bool
     #: Whether the main process ended by itself; no, when systemd does not remember one.
     exited: bool = False
+    #: Of the last run, as the unit's processes have it in their environment; empty when systemd does not remember one.
+    invocation: str = ""
 
     @property
     def up(self) -> bool:
@@ -75,4 +77,5 @@ def parse_show(text: str) -> UnitState:
         # waitid's si_code: 1 exited, 2 killed, 3 killed and dumped core.
         killed=values.get("ExecMainCode", "") in ("2", "3"),
         exited=values.get("ExecMainCode", "") == "1",
+        invocation=values.get("InvocationID", ""),
     )

@@ -55,8 +55,14 @@ PLACES: dict[str, dict[str, Any]] = {
 }
 
 
-def fresh(record: dict[str, Any], status: Optional[dict[str, Any]]) -> bool:
-    """Whether the trainer wrote its status after the job's last start."""
+def fresh(record: dict[str, Any], status: Optional[dict[str, Any]], unit: UnitState) -> bool:
+    """Whether the trainer wrote its status in the job's last run.
+
+    Times tell it only where systemd or the trainer do not name the run: a clock may have been set in between.
+    """
+    written = (status or {}).get("invocation")
+    if written and unit.invocation:
+        return bool(written == unit.invocation)
     return float((status or {}).get("updated_at") or 0) >= float(record.get("started_at") or 0)
 
 
@@ -79,7 +85,7 @@ def judge(unit: UnitState, has_unit: bool, record: dict[str, Any], status: Optio
     if not has_unit:
         return ABSENT
     said = (status or {}).get("state")
-    new = fresh(record, status)
+    new = fresh(record, status, unit)
     if said == FINISHED and (new or not unit.failed):
         return FINISHED
     if said in (INTERRUPTED, SPARE) and new:
@@ -228,7 +234,7 @@ class JobNode:
             has_setup=has_unit or control.has(CONFIG),
             stopped_on_purpose=bool(record.get("stopped_at")),
         )
-        if unit.up and not fresh(record, status):
+        if unit.up and not fresh(record, status, unit):
             # What an earlier run wrote says nothing about this one.
             status = None
         return Observed(name, state, unit, record, status, situation)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.files import Outage, overwrite, write_atomically
 from gaudi3_scale.interruption.notices import EXIT_CODE
-from gaudi3_scale.status import SCHEMA
+from gaudi3_scale.status import SCHEMA, invocation
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -55,14 +55,19 @@ class Outcome:
             status = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return status if isinstance(status, dict) and status.get("updated_at", 0) >= self._began else {}
+        if not isinstance(status, dict):
+            return {}
+        run, written = invocation().get("invocation"), status.get("invocation")
+        # A clock may have been set since this run began.
+        ours = written == run if run and written else status.get("updated_at", 0) >= self._began
+        return status if ours else {}
 
     def _write(self, status: dict[str, Any]) -> None:
         path = self._path
         if path is None:
             return
         own = {"started_at": self._began} if self._own else {}
-        text = json.dumps({"schema": SCHEMA, **own, **status, "updated_at": time.time()})
+        text = json.dumps({"schema": SCHEMA, **own, **status, "updated_at": time.time(), **invocation()})
 
         def replace() -> None:
             try:

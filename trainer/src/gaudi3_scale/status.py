@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,14 @@ from typing import Any, Literal
 from gaudi3_scale.files import Outage, append_lines, overwrite, write_atomically
 
 SCHEMA = 1
+
+
+def invocation() -> dict[str, str]:
+    """What systemd calls this run of the job's unit, for the status; nothing outside of a unit."""
+    run = os.environ.get("INVOCATION_ID")
+    return {"invocation": run} if run else {}
+
+
 PENDING = 10_000
 """Lines of metrics.jsonl that are kept in memory while they cannot be written."""
 State = Literal["starting", "running", "finished", "failed", "interrupted"]
@@ -149,6 +158,7 @@ class StatusFile:
             "interruption": progress.interruption,
             "started_at": progress.started_at,
             "updated_at": time.time(),
+            **invocation(),
             "error": error,
             **others,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,16 @@ def said(state: str, at: float) -> dict[str, Any]:
 )
 def test_state(unit: UnitState, record: dict[str, Any], status: dict[str, Any] | None, state: str) -> None:
     assert judge(unit, True, record, status) == state
+
+
+@pytest.mark.parametrize("word", ["spare", "interrupted"])
+def test_a_clock_that_was_set_back_changes_nothing(word: str) -> None:
+    unit = replace(DOWN, invocation="0123")
+    assert judge(unit, True, RECORD, {**said(word, 99), "invocation": "0123"}) == word
+    assert judge(unit, True, RECORD, {**said(word, 101), "invocation": "4567"}) == "stopped"
+    # After a reboot systemd names no run, and a trainer of an older version does not either.
+    assert judge(DOWN, True, RECORD, {**said(word, 101), "invocation": "0123"}) == word
+    assert judge(unit, True, RECORD, said(word, 101)) == word
 
 
 def test_a_job_without_a_unit_is_absent_unless_it_runs() -> None:

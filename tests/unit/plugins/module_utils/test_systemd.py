@@ -7,6 +7,7 @@ import pytest
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.systemd import UnitState, parse_show, show_argv
 
 RUNNING = """ExecMainCode=0
+InvocationID=2f1d
 ExecMainStatus=0
 Result=success
 LoadState=loaded
@@ -27,13 +28,13 @@ def test_the_command_asks_for_what_is_read() -> None:
         "/bin/systemctl",
         "show",
         "a.service",
-        "--property=LoadState,ActiveState,SubState,Result,ExecMainCode,ExecMainStatus",
+        "--property=LoadState,ActiveState,SubState,Result,ExecMainCode,ExecMainStatus,InvocationID",
     ]
 
 
 def test_a_running_unit() -> None:
     unit = parse_show(RUNNING)
-    assert unit == UnitState("loaded", "active", "running", "success", 0, False)
+    assert unit == UnitState("loaded", "active", "running", "success", 0, False, invocation="2f1d")
     assert unit.up and not unit.failed
 
 

@@ -19,7 +19,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import spec as 
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_train, gaudi_train_info
 
 UNIT = "gaudi-train-demo.service"
-SHOW = "--property=LoadState,ActiveState,SubState,Result,ExecMainCode,ExecMainStatus"
+SHOW = "--property=LoadState,ActiveState,SubState,Result,ExecMainCode,ExecMainStatus,InvocationID"
 
 
 class Systemd:
