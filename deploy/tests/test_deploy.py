@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import time
@@ -14,7 +15,7 @@ from conftest import Deploy
 from gaudi3_deploy import storage
 from gaudi3_deploy.advice import advice
 from gaudi3_deploy.estimate import InstanceType, Price, accrued, market
-from gaudi3_deploy.record import Deployment, Period, load
+from gaudi3_deploy.record import Deployment, Period, load, write_atomically
 from gaudi3_deploy.state import State, read
 from gaudi3_deploy.terraform import ended_by_groups, read_plan
 
@@ -300,6 +301,14 @@ def test_terraform_s_own_error_is_told_with_its_log(deploy: Deploy) -> None:
     assert "the root module input variable" in said.lower() and "-plan.log)" in said
     # What failed may be amiss in what init left behind: it runs again.
     assert not (deploy.folder / "terraform/aws/.terraform/gaudi3-deploy.json").exists()
+
+
+def test_a_record_is_on_the_disk_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(Path(f"/proc/self/fd/{handle}").readlink()))
+    write_atomically(tmp_path / "a.json", "{}")
+    assert len(synced) == 2 and synced[0].parent == tmp_path and synced[1] == tmp_path
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_costs_are_summed_over_the_periods_whose_price_is_known(tmp_path: Path) -> None:

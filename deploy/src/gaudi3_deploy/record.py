@@ -171,10 +171,15 @@ def check_name(name: str) -> str:
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
-    """Replace a file's content, so that a kill leaves the old or the new one."""
+    """Replace a file's content, so that a kill or a power cut leaves the old or the new one."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
