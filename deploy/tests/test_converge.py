@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -134,3 +135,35 @@ def test_nodes_of_a_group_and_of_other_clouds_are_counted(tmp_path: Path) -> Non
     other = Resource('azurerm_linux_virtual_machine.host["demo-monitor"]', hosts[0].type, False, {"id": "m"}, ())
     assert counted(Deployment("b", tmp_path / "b", "azure"), *hosts, other) == 2
     assert counted(Deployment("c", tmp_path / "c", "onprem"), *hosts) == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (
+            {"instance_type": "p4d.24xlarge"},
+            "instance_type is p4d.24xlarge, but dl1.24xlarge on demo-01, demo-02, and ",
+        ),
+        ({"availability_zone": "us-west-2b"}, "availability_zone is us-west-2b, but us-west-2a on demo-01, demo-02, "),
+        ({"root_volume_gb": 400}, "root_volume_gb is 400, but 200 on demo-01, demo-02, and running nodes are not"),
+        ({"instance_type": "dl1.24xlarge", "availability_zone": "", "root_volume_gb": 200}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_change_that_running_nodes_would_not_get_is_refused(asked: dict[str, object], sentence: str) -> None:
+    has = {
+        "instance_type": "dl1.24xlarge",
+        "availability_zone": "us-west-2a",
+        "root_block_device": [{"volume_size": 200}],
+    }
+    nodes = [replace(node(number), attributes={**node(number).attributes, **has}) for number in (1, 2)]
+    monitor = Resource("aws_instance.monitor[0]", "aws_instance", False, {"instance_type": "m5.large"}, ())
+    terraform = SimpleNamespace(state=lambda: State((NETWORK, monitor, *nodes), {}))
+    deployment = Deployment("demo", Path("demo"), "aws", variables=asked)
+    if sentence:
+        with pytest.raises(UsageError) as refused:
+            converge.refuse_change(deployment, terraform)  # type: ignore[arg-type]
+        assert str(refused.value).startswith(sentence)
+        assert str(refused.value).endswith("or run `gaudi3-deploy down demo` first, which keeps checkpoints.")
+    else:
+        converge.refuse_change(deployment, terraform)  # type: ignore[arg-type]

@@ -360,7 +360,7 @@ def test_a_refusal_of_the_cloud_comes_with_what_to_do() -> None:
         "creating EC2 Instance: operation error EC2: RunInstances, api error InsufficientInstanceCapacity: We currently"
     )
     assert advice(said).startswith(
-        "; AWS has no such machine free there now: try again later, take another availability_zone"
+        "; AWS has no such machine free there now: try again later, reserve capacity, or run `gaudi3-deploy down`"
     )
     assert advice(
         "creating EC2 Placement Group (a): api error InvalidPlacementGroup.Duplicate: The Placement Group 'a'"

@@ -83,6 +83,10 @@ def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(
     assert [each["KeyState"] for each in desk.keys_made()] == ["Enabled"]
     assert desk.tainted() == []
     assert "nothing to change" in desk.run("plan", "cluster")
+    # What running nodes have does not change under them: neither the inventory nor the bill may say so.
+    other = ("--type", "p4d.24xlarge", "--var", "accept_other_accelerators=true")
+    assert "but dl1.24xlarge on cluster-01, cluster-02, and running" in desk.run("up", "cluster", *other, code=2)
+    assert "nothing to change" in desk.run("plan", "cluster", "--type", "dl1.24xlarge")
 
 
 def test_down_keeps_the_checkpoints_their_key_and_what_guards_them(desk: Desk, before: dict[str, int]) -> None:

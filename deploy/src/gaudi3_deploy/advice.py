@@ -6,8 +6,9 @@ The codes are those of "Error codes for the Amazon EC2 API".
 from __future__ import annotations
 
 ADVICE = {
-    "InsufficientInstanceCapacity": "AWS has no such machine free there now: try again later, take another "
-    "availability_zone, or reserve capacity; what was made stays, and the next `up` goes on from it",
+    "InsufficientInstanceCapacity": "AWS has no such machine free there now: try again later, reserve capacity, or run "
+    "`gaudi3-deploy down` and `up` with another availability_zone; what was made stays, and the next `up` goes on from "
+    "it",
     "VcpuLimitExceeded": "your account may not have so many of them: ask AWS for a higher quota; what was made stays, "
     "and the next `up` goes on from it",
     "MaxSpotInstanceCountExceeded": "your account may not have so many spot machines: ask AWS for a higher quota, or "

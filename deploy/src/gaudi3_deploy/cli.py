@@ -69,6 +69,7 @@ class Context:
     def plan(self, deployment: Deployment, terraform: Terraform) -> Plan:
         """What `up` would do, with what an interrupted run left behind taken over."""
         wanted = estimate.node_count(self.kind(deployment), deployment.variables)
+        converge.refuse_change(deployment, terraform)
         found = converge.take_over(deployment, terraform, wanted)
         given = {"adopt": found} if found else {}
         return terraform.plan(deployment.variables_file, deployment.directory / "plan", given=given)

@@ -8,6 +8,7 @@ completes what it lacks, and makes what is not there.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gaudi3_deploy import orphans
@@ -104,6 +105,37 @@ def count(deployment: Deployment, terraform: Terraform, price: tuple[float | Non
     if nodes > deployment.nodes and deployment.phase == "applying" and deployment.entered:
         began = max(deployment.entered, last.ended or last.began) if last else deployment.entered
     deployment.count(nodes, kind, usd, now=began, given=given)
+
+
+def refuse_change(deployment: Deployment, terraform: Terraform) -> None:
+    """Raise UsageError where nodes on AWS are not what is asked for: Terraform leaves running ones as they are."""
+    if deployment.cloud != "aws" or not deployment.variables.keys() & HAS.keys():
+        return
+    nodes = [each for each in terraform.state().of(["aws_instance"]) if NODE.search(each.address)]
+    for variable, has in HAS.items():
+        wanted = deployment.variables.get(variable)
+        others = {each.address: has(each.attributes) for each in nodes if has(each.attributes) not in (None, wanted)}
+        if wanted and others:
+            names = ", ".join(address.rpartition("[")[2].strip(']"') for address in others)
+            raise UsageError(
+                f"{variable} is {wanted}, but {next(iter(others.values()))} on {names}, and running nodes are not "
+                f"changed: give what they have, or run `gaudi3-deploy down {deployment.name}` first, which keeps "
+                "checkpoints."
+            )
+
+
+def _root_gb(attributes: Mapping[str, Any]) -> int | None:
+    disks = attributes.get("root_block_device") or [{}]
+    size = disks[0].get("volume_size")
+    return None if size is None else int(size)
+
+
+#: What a machine has, as AWS says, of what a variable asks for.
+HAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "instance_type": lambda attributes: attributes.get("instance_type"),
+    "availability_zone": lambda attributes: attributes.get("availability_zone"),
+    "root_volume_gb": _root_gb,
+}
 
 
 def _nodes_beside(deployment: Deployment, state: State) -> int:
