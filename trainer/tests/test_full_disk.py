@@ -59,10 +59,22 @@ def test_several_files_of_one_outage_are_one_line(tmp_path: Path) -> None:
     status.write("failed", progress(2), "It broke.")
     assert len(said) == 1 and outage.failures == 7
     folder.mkdir()
-    lines.flush()
     status.write("running", progress(3))
-    ledger.append(3, force=True)
     assert len(said) == 2 and said[1].endswith("is written again")
+    assert [json.loads(line)["step"] for line in lines.path.read_text().splitlines()] == [1, 2]
+    assert [json.loads(line)["step"] for line in ledger.path.read_text().splitlines()] == [1, 2]
+
+
+def test_an_anomaly_of_an_outage_is_written_though_no_other_follows(tmp_path: Path) -> None:
+    """It may be the only one of a job: nothing that comes later writes to its file."""
+    said: list[str] = []
+    outage, rare = Outage(said.append), tmp_path / "anomalies.jsonl"
+    rare.symlink_to("/dev/full")
+    assert not outage.append(rare, "one\n")
+    assert outage.append(tmp_path / "metrics.jsonl", "step\n") and len(said) == 1, "one of two is not the end of it"
+    rare.unlink()
+    assert outage.append(tmp_path / "metrics.jsonl", "step\n")
+    assert rare.read_text() == "one\n" and said[1:] == [f"{rare} is written again"]
 
 
 def test_a_torn_line_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,19 +11,46 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+PENDING = 10_000
+"""Lines of a file that are kept while it cannot be written; the oldest go first."""
+
 
 class Outage:
-    """Writes whose failure is reported once, until all that failed have succeeded again."""
+    """Writes whose failure is reported once, and which are made again as soon as another succeeds."""
 
     def __init__(self, say: Callable[[str], None] | None = None) -> None:
         """`say` reports; standard error without it."""
         self.failures = 0
         """Writes that failed."""
         self._say = say or _say
-        self._failing: set[Path] = set()
+        self._failing: dict[Path, Callable[[], object]] = {}
+        self._lines: dict[Path, list[str]] = {}
 
     def attempt(self, path: Path, write: Callable[[], object]) -> bool:
-        """Call `write`, which writes this file; did it succeed?"""
+        """Call `write`, which writes this file, now and if need be later; did it succeed?"""
+        done = self._try(path, write)
+        if done:
+            self.retry()
+        return done
+
+    def append(self, path: Path, line: str) -> bool:
+        """Add a line to a file, after those that could not be written before."""
+        waiting = self._lines.setdefault(path, [])
+        waiting.append(line)
+        del waiting[:-PENDING]
+
+        def write() -> None:
+            append_lines(path, "".join(waiting))
+            waiting.clear()
+
+        return self.attempt(path, write)
+
+    def retry(self) -> None:
+        """Make the writes that failed again."""
+        for path, write in list(self._failing.items()):
+            self._try(path, write)
+
+    def _try(self, path: Path, write: Callable[[], object]) -> bool:
         try:
             write()
         except OSError as error:
@@ -33,12 +60,10 @@ class Outage:
                     f"{path} cannot be written ({error.strerror or error}): training goes on, and what is missing is "
                     "written as soon as it can be"
                 )
-            self._failing.add(path)
+            self._failing[path] = write
             return False
-        if path in self._failing:
-            self._failing.discard(path)
-            if not self._failing:
-                self._say(f"{path} is written again")
+        if self._failing.pop(path, None) and not self._failing:
+            self._say(f"{path} is written again")
         return True
 
 

@@ -172,7 +172,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     with run.watchdog.watch():
         progress.validation_loss = validate(module.model, samples, config, device, team, before_batch)
     _require_finite_losses(progress)
-    run.lines.flush()
+    run.outage.retry()
     run.ledger.finished(progress.step)
     progress.peak_memory_bytes = run.device.peak_memory()
     progress.goodput = run.watch.goodput().status()

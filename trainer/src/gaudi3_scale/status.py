@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from gaudi3_scale.files import Outage, append_lines, overwrite, write_atomically
+from gaudi3_scale.files import Outage, overwrite, write_atomically
 
 SCHEMA = 1
 
@@ -21,8 +21,6 @@ def invocation() -> dict[str, str]:
     return {"invocation": run} if run else {}
 
 
-PENDING = 10_000
-"""Lines of metrics.jsonl that are kept in memory while they cannot be written."""
 State = Literal["starting", "running", "finished", "failed", "interrupted"]
 
 
@@ -176,13 +174,12 @@ class StatusFile:
 class MetricsFile:
     """metrics.jsonl of one node: one line per logged step, however often the job was resumed.
 
-    Lines that cannot be written are kept, and written before the next one that can be.
+    Lines that cannot be written are kept, and written as soon as anything can be.
     """
 
     def __init__(self, path: Path, outage: Outage | None = None) -> None:
         self.path = path
         self._outage = outage or Outage()
-        self._pending: list[str] = []
 
     def truncate(self, step: int) -> None:
         """Drop the lines after a step, and one that a kill left unfinished."""
@@ -215,15 +212,8 @@ class MetricsFile:
         line = {"step": progress.step, "validation_loss": progress.validation_loss, "time": time.time()}
         self._add(line)
 
-    def flush(self) -> None:
-        """Write what could not be written before."""
-        if self._pending and self._outage.attempt(self.path, lambda: append_lines(self.path, "".join(self._pending))):
-            self._pending.clear()
-
     def _add(self, line: dict[str, Any]) -> None:
-        self._pending.append(_json(line) + "\n")
-        del self._pending[:-PENDING]
-        self.flush()
+        self._outage.append(self.path, _json(line) + "\n")
 
 
 def _json(values: dict[str, Any]) -> str:

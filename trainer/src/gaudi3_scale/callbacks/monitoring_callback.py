@@ -25,7 +25,7 @@ from gaudi3_scale.callbacks.status_callback import Contributor, join
 from gaudi3_scale.callbacks.throughput_callback import ThroughputCallback
 from gaudi3_scale.config.monitoring import MonitoringConfig
 from gaudi3_scale.exchange import all_gather
-from gaudi3_scale.files import Outage, append_lines
+from gaudi3_scale.files import Outage
 from gaudi3_scale.monitoring.actions import Actions, Knob, sentence
 from gaudi3_scale.monitoring.anomaly import Anomaly
 from gaudi3_scale.monitoring.clock import ForwardClock
@@ -223,10 +223,8 @@ class MonitoringCallback(Contributor, pl.Callback):
 
     def _write(self, line: dict[str, Any]) -> None:
         """One line by one write; those of earlier processes stay, also of steps that are made again."""
-        path = self._path
-        if path is not None:
-            text = json.dumps(line | {"time": time.time()}) + "\n"
-            self._outage.attempt(path, lambda: append_lines(path, text))
+        if self._path is not None:
+            self._outage.append(self._path, json.dumps(line | {"time": time.time()}) + "\n")
 
     def _switch(self, part: str) -> None:
         """In the ledger, if nobody else keeps it."""

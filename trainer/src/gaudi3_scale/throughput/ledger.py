@@ -17,7 +17,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from gaudi3_scale.files import Outage, append_lines
+from gaudi3_scale.files import Outage
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -112,8 +112,7 @@ class Ledger:
         }
         if self.path is None:
             return line
-        path, text = self.path, json.dumps(line) + "\n"
-        self._outage.attempt(path, lambda: append_lines(path, text))
+        self._outage.append(self.path, json.dumps(line) + "\n")
         return line
 
 
