@@ -39,6 +39,17 @@ def test_format(terraform: str) -> None:
     assert (done.returncode, done.stdout) == (0, ""), "run terraform fmt -recursive terraform"
 
 
+def test_a_lock_file_locks_nobody_out() -> None:
+    """One made on one platform has the checksums of that platform only, and `terraform init` fails on all others."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--", ":/*.terraform.lock.hcl"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in listed.stdout.splitlines():
+        providers = re.findall(r'^provider "([^"]+)" \{\n(.*?)^\}', (ROOT / name).read_text(), re.MULTILINE | re.DOTALL)
+        few = {provider: body.count('"h1:') for provider, body in providers if body.count('"h1:') < 4}
+        assert few == {}, f"{name}: linux and darwin, on amd64 and arm64, need a checksum each"
+
+
 def test_the_generated_files_are_in_step() -> None:
     done = subprocess.run(
         [sys.executable, str(TREE / "generate.py"), "--check"], capture_output=True, text=True, timeout=60
