@@ -60,6 +60,12 @@ options:
     description: Seconds that cards may take to become C(Operational) after a load.
     type: int
     default: 300
+  command_timeout:
+    description:
+      - Seconds that one call of O(modprobe), O(rmmod) or O(network_script) may take. A card that hangs can hold it in
+        the kernel for ever; after this time the module fails.
+    type: int
+    default: 300
   exporters:
     description:
       - Units that read the cards. Those that run are stopped before a driver is taken out, and started again
@@ -198,6 +204,7 @@ def main() -> None:
             "ports_up": {"type": "bool", "default": True},
             "expected_preboot": {"type": "str", "default": ""},
             "timeout": {"type": "int", "default": 300},
+            "command_timeout": {"type": "int", "default": 300},
             "exporters": {"type": "list", "elements": "str", "default": ["gaudi-hpu-exporter.service"]},
             "modprobe": {"type": "path", "default": "modprobe"},
             "rmmod": {"type": "path", "default": "rmmod"},

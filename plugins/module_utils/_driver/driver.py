@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from .._cards import accel, pci
+from .._hl_smi.command import HlSmiHung, run_with_timeout
 from .._release.versions import Release, version_of
 from . import kernel_modules
 from .kernel_modules import Plan
@@ -29,6 +30,7 @@ BOOT = "/boot"
 _PORTS_TIMEOUT = 30
 # A call of hl-smi takes seconds.
 _CALL_TIMEOUT = 10
+_ENGLISH = {"LANGUAGE": "C", "LC_ALL": "C"}
 
 _REBOOT = "set synapseai_reboot_allowed=true to reboot the node instead"
 
@@ -38,7 +40,7 @@ class Driver:
 
     def __init__(self, module: AnsibleModule) -> None:
         self.module = module
-        module.run_command_environ_update = {"LANGUAGE": "C", "LC_ALL": "C"}
+        module.run_command_environ_update = _ENGLISH
         self.kernel = platform.release()
         self.release: str = module.params["release"] or ""
         self.cards = pci.cards(SYSFS)
@@ -231,8 +233,14 @@ class Driver:
         return str(self.module.get_bin_path(self.module.params[option], required=True))
 
     def run(self, command: list[str]) -> str:
-        """Run a command; what it complained of last, empty where it succeeded."""
-        status, output, errors = self.module.run_command(command)
+        """Run a command; what it complained of last, empty where it succeeded. A card can hold it for ever."""
+        limit = self.module.params["command_timeout"]
+        try:
+            status, output, errors = run_with_timeout(command, {**os.environ, **_ENGLISH}, limit)
+        except HlSmiHung:
+            return f"{os.path.basename(command[0])} did not end within {limit} seconds and was killed"
+        except OSError as error:
+            return str(error)
         lines = [line for line in (errors or output).strip().splitlines() if line]
         return "" if status == 0 else (lines[-1] if lines else f"exit code {status}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -414,3 +415,25 @@ def test_a_missing_network_script_is_told_and_not_passed_over(node: Node, run: R
     assert result["msg"] == (
         f"The external ports cannot be brought up without {node.root}/ports.sh; install habanalabs-qual."
     )
+
+
+@pytest.mark.parametrize(
+    ("tool", "sentence"),
+    [
+        (
+            "modprobe",
+            "Module ib_uverbs cannot be loaded (modprobe did not end within 1 seconds and was killed); see dmesg.",
+        ),
+        (
+            "ports.sh",
+            "The external ports cannot be brought up (ports.sh did not end within 1 seconds and was killed); look at "
+            "{root}/ports.sh --status.",
+        ),
+    ],
+)
+def test_a_tool_that_hangs_ends_in_a_sentence(node: Node, run: Run, tool: str, sentence: str) -> None:
+    node.script(tool, "#!/bin/sh\nexec sleep 20\n")
+    begun = time.monotonic()
+    result = run(command_timeout=1)
+    assert result["failed"] and result["msg"] == sentence.format(root=node.root)
+    assert time.monotonic() - begun < 10
