@@ -159,7 +159,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refus
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.plan import Plan
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.project import Project
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import managed
-from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.storage import block_of, bucket, storage
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.storage import block_of, bucket, marks, storage
 
 
 def run(module: AnsibleModule) -> None:
@@ -228,7 +228,7 @@ def plan_the_end(module: AnsibleModule, project: Project) -> tuple[list[str], Pl
     force = attributes.get("force_destroy") or attributes.get("force_delete")
     if variables.get("destroy_checkpoints") and not force and not module.check_mode:
         # Terraform deletes a bucket with what is in it only where its state says so already.
-        marked, planned = project.plan(variables, module.tmpdir, False, [address])
+        marked, planned = project.plan(variables, module.tmpdir, False, marks(state, address))
         if marked.update and not (marked.create or marked.replace or marked.delete):
             project.apply(planned)
     return [], *project.plan(variables, module.tmpdir, True)

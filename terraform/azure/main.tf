@@ -27,4 +27,5 @@ module "cluster" {
   accelerated_networking    = var.accelerated_networking
   encryption_at_host        = var.encryption_at_host
   keep_checkpoints_days     = var.keep_checkpoints_days
+  destroy_checkpoints       = var.destroy_checkpoints
 }

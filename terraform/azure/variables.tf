@@ -69,3 +69,9 @@ variable "keep_checkpoints_days" {
   type        = number
   default     = 30
 }
+
+variable "destroy_checkpoints" {
+  description = "Whether terraform destroy deletes the storage account with the checkpoints in it; without it, it stops there."
+  type        = bool
+  default     = false
+}

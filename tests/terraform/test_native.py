@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import TREE
 from .support.tool import Project, mirror_of
 
 PROVIDERS = {"azure": "hashicorp/azurerm", "gcp": "hashicorp/google", "ibm": "IBM-Cloud/ibm"}
@@ -38,6 +39,25 @@ def test_validate(tree: Path, cloud: str) -> None:
     project.init(provider)
     done = project.run("validate", "-no-color")
     assert done.code == 0, done.output
+
+
+def test_the_guard_of_azure_s_storage(terraform: str, tmp_path: Path) -> None:
+    """Its block alone, as Azure's provider is not here: what Terraform destroys before the account, and stops at."""
+    text = (TREE / "modules/azure/storage.tf").read_text()
+    guard = text[text.index('resource "terraform_data" "checkpoints"') :]
+    assert re.findall(r"^    (azurerm_storage_\w+)\.checkpoints,$", guard, re.MULTILINE) == [
+        "azurerm_storage_account", "azurerm_storage_container", "azurerm_storage_management_policy",
+    ]  # fmt: skip
+    variable = 'variable "destroy_checkpoints" { default = false }\n'
+    (tmp_path / "main.tf").write_text(variable + re.sub(r"  depends_on = \[.*?\]\n", "", guard, flags=re.DOTALL))
+    project = Project(tmp_path)
+    project.init()
+    assert project.change("apply").code == 0
+    done = project.change("destroy", "-var=destroy_checkpoints=true")
+    assert done.code == 1, done.output
+    assert "The storage account with the checkpoints stays" in done.output
+    assert project.change("apply", "-var=destroy_checkpoints=true").code == 0
+    assert project.change("destroy").code == 0
 
 
 def test_a_failing_test_is_seen(tree: Path) -> None:

@@ -120,6 +120,22 @@ def test_every_output_is_described(parsed: dict[str, Module], folder: str) -> No
         assert re.match(r'"[A-Z].*\.', str(body["description"])), f"{folder}: {name}"
 
 
+@pytest.mark.parametrize("cloud", [cloud for cloud in CLOUDS if cloud != "onprem"])
+def test_checkpoints_are_destroyed_on_purpose_only(parsed: dict[str, Module], cloud: str) -> None:
+    module = parsed[f"modules/{cloud}"]
+    assert module.named("variable")["destroy_checkpoints"]["default"] is False
+    users = [each.address for each in module.resources() if "var.destroy_checkpoints" in str(each.body)]
+    assert len(users) == 1, f"modules/{cloud}: nothing keeps 'terraform destroy' from deleting checkpoints"
+
+
+@pytest.mark.parametrize("cloud", ["azure", "gcp"])
+def test_a_cloud_without_gaudi_says_so_first(cloud: str) -> None:
+    for readme in (TREE / cloud / "README.md", TREE / "modules" / cloud / "README.md"):
+        assert readme.read_text().splitlines()[0] == f"# {cloud}: not for Gaudi"
+    types = json.loads((TREE / "catalogue/instances.json").read_text())["types"].values()
+    assert not [each for each in types if each["cloud"] == cloud and each["gaudi_generation"]]
+
+
 def test_every_message_is_one_sentence() -> None:
     for path in TREE.glob("modules/*/*.tf"):
         for line in re.findall(r"^\s+error_message\s+= (.*)$", path.read_text(), re.MULTILINE):

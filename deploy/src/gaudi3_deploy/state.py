@@ -40,6 +40,8 @@ IRREPLACEABLE = frozenset(
         "ibm_cos_bucket",
     }
 )
+#: The end of the address of what stops the storage from being destroyed, where the cloud has nothing that does.
+GUARD = "terraform_data.checkpoints"
 #: Machines, of every cloud.
 INSTANCES = ("aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance")
 #: What makes and ends machines by itself.
@@ -101,6 +103,7 @@ class State:
             by_block.setdefault(each.configured, []).append(each)
         # A log's bucket is of the same type; it goes with what it is the log of.
         todo = [each for each in self.of(STORAGE) if each.configured.rpartition(".")[2] != "flow"]
+        todo += [each for each in (self.named(GUARD),) if each]
         found: set[str] = set()
         while todo:
             each = todo.pop()

@@ -8,7 +8,7 @@ from gaudi3_deploy.converge import region_of
 from gaudi3_deploy.leftover import Unchecked
 from gaudi3_deploy.orphans import holds_anything
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.state import IRREPLACEABLE, Resource, State
+from gaudi3_deploy.state import GUARD, IRREPLACEABLE, Resource, State
 from gaudi3_deploy.terraform import Terraform
 
 BUCKETS = ("aws_s3_bucket", "azurerm_storage_account", "google_storage_bucket", "ibm_cos_bucket")
@@ -57,7 +57,7 @@ def let_go(deployment: Deployment, terraform: Terraform, state: State) -> None:
     planned = terraform.plan(
         deployment.variables_file,
         deployment.directory / "plan",
-        only=[bucket.address],
+        only=[each.address for each in (bucket, state.named(GUARD)) if each],
         given={"destroy_checkpoints": True},
     )
     if planned.create or planned.replace or planned.delete:  # It is gone already: there is nothing to let go.

@@ -21,6 +21,8 @@ STORAGE = IRREPLACEABLE | {
     "aws_s3_bucket_logging",
     "azurerm_storage_management_policy",
 }
+#: Ends of the addresses of what stops the storage from being destroyed, where the cloud has nothing that does.
+GUARD = "terraform_data.checkpoints"
 BUCKETS = frozenset({"aws_s3_bucket", "azurerm_storage_account", "google_storage_bucket", "ibm_cos_bucket"})
 #: Of AWS, what is made anew when its making was cut off: machines, and what cannot be completed afterwards.
 ANEW = MACHINES | {"aws_security_group", "aws_nat_gateway"}
@@ -48,7 +50,7 @@ def storage(state: Mapping[str, Any]) -> set[str]:
     for kind, address, instance in managed(state):
         needs.setdefault(block_of(address), []).append((address, instance))
         # A log's bucket is of the same type; it goes with what it is the log of.
-        if kind in STORAGE and block_of(address).rpartition(".")[2] != "flow":
+        if (kind in STORAGE and block_of(address).rpartition(".")[2] != "flow") or address.endswith(GUARD):
             todo.append((address, instance))
     found: set[str] = set()
     while todo:
@@ -57,6 +59,11 @@ def storage(state: Mapping[str, Any]) -> set[str]:
             found.add(address)
             todo.extend(each for block in instance.get("dependencies") or () for each in needs.get(block, []))
     return found
+
+
+def marks(state: Mapping[str, Any], address: str) -> list[str]:
+    """What has to be changed in the state before the bucket at an address may be deleted with what is in it."""
+    return [address, *(each for _kind, each, _instance in managed(state) if each.endswith(GUARD))]
 
 
 def bucket(state: Mapping[str, Any]) -> Optional[tuple[str, str, Mapping[str, Any]]]:

@@ -82,3 +82,20 @@ resource "azurerm_role_assignment" "checkpoints" {
   role_definition_name = "Storage Blob Data Contributor"
   principal_id         = azurerm_user_assigned_identity.node.principal_id
 }
+
+# Azure deletes a storage account with all that is in it, and has no argument that forbids it. This goes before the
+# account when everything is destroyed, and stops there.
+resource "terraform_data" "checkpoints" {
+  input = var.destroy_checkpoints
+
+  provisioner "local-exec" {
+    when    = destroy
+    command = self.output ? "exit 0" : "echo 'The storage account with the checkpoints stays: apply destroy_checkpoints = true first if you mean to delete it with all that is in it.' >&2; exit 1"
+  }
+
+  depends_on = [
+    azurerm_storage_account.checkpoints,
+    azurerm_storage_container.checkpoints,
+    azurerm_storage_management_policy.checkpoints,
+  ]
+}

@@ -107,3 +107,9 @@ variable "keep_checkpoints_days" {
     error_message = "keep_checkpoints_days is ${var.keep_checkpoints_days}: give a whole number from 1 to 365."
   }
 }
+
+variable "destroy_checkpoints" {
+  description = "Whether terraform destroy deletes the storage account with the checkpoints in it; without it, it stops there."
+  type        = bool
+  default     = false
+}

@@ -7,6 +7,7 @@ from typing import Any
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.storage import (
     block_of,
     bucket,
+    marks,
     storage,
     to_be_kept_as_they_are,
 )
@@ -50,8 +51,14 @@ def test_a_network_that_storage_needs_stays_and_a_log_s_bucket_goes() -> None:
         resource("azurerm_subnet.nodes", "azurerm_resource_group.cluster"),
         resource("azurerm_storage_account.checkpoints", "azurerm_subnet.nodes"),
         resource("azurerm_linux_virtual_machine.node", "azurerm_subnet.nodes", key="demo-01"),
+        resource("terraform_data.checkpoints", "azurerm_storage_account.checkpoints"),
+        resource("terraform_data.intent"),
     ]
-    assert {each.rpartition(".")[2] for each in storage({"resources": azure})} == {"cluster", "nodes", "checkpoints"}
+    account, guard = (f"module.cluster.{each}.checkpoints" for each in ("azurerm_storage_account", "terraform_data"))
+    assert storage({"resources": azure}) == {
+        "module.cluster.azurerm_resource_group.cluster", "module.cluster.azurerm_subnet.nodes", account, guard
+    }  # fmt: skip
+    assert marks({"resources": azure}, account) == [account, guard]
     ibm = [
         resource("ibm_resource_instance.storage"),
         resource("ibm_cos_bucket.flow", "ibm_resource_instance.storage", key=0),
