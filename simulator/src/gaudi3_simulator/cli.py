@@ -95,6 +95,11 @@ def build_parser() -> argparse.ArgumentParser:
     fault.add_argument("--card", type=int, help="index of the card (default: 0)")
     fault.add_argument("--port", type=int, help="port of the card")
     fault.add_argument("--count", type=int, help="how often, of a fault that is counted (default: 1)")
+    fault.add_argument("--event", help=f"name of a kernel event (default: {faults.DEFAULT_EVENT})")
+    fault.add_argument("--after", metavar="SECONDS", help="let the fault come so many seconds from now")
+    fault.add_argument("--at-boot", action="store_true", help="let it come with the node's next boot")
+    fault.add_argument("--share", metavar="PERCENT", help="let it be there in this share of the time only")
+    fault.add_argument("--under-load", action="store_true", help="let it be there only while a process holds the card")
     fault.add_argument("--clear", action="store_true", help="take the fault out again")
     return parser
 
@@ -193,14 +198,11 @@ def _fault(arguments: argparse.Namespace) -> int:
     if arguments.kind not in faults.REGISTRY:
         raise SimulatorError(f"{arguments.kind} is no kind of fault: choose one of {', '.join(faults.REGISTRY)}.")
     command = ["/usr/local/sbin/gaudi3-simulator-node", "fault", arguments.kind]
-    if arguments.card is not None:
-        command += ["--card", str(arguments.card)]
-    if arguments.port is not None:
-        command += ["--port", str(arguments.port)]
-    if arguments.count is not None:
-        command += ["--count", str(arguments.count)]
-    if arguments.clear:
-        command.append("--clear")
+    for option in ("card", "port", "count", "event", "after", "share"):
+        value = getattr(arguments, option)
+        command += [] if value is None else [f"--{option}", str(value)]
+    for option in ("at_boot", "under_load", "clear"):
+        command += [f"--{option.replace('_', '-')}"] if getattr(arguments, option) else []
     result = cluster.exec_in(arguments.name, arguments.node, *command)
     print(result.stdout, end="")
     print(result.stderr, end="", file=sys.stderr)

@@ -28,17 +28,28 @@ def seen(machine: Machine) -> dict[str, object]:
     )
     smi = machine.run("hl-smi", "-Q", fields, "-f", "csv,noheader,nounits")
     status = [machine.read(f"/sys/class/accel/{name}/device/status") for name in machine.names("/sys/class/accel")]
-    ports = machine.run("manage_network_ifs.sh", "--status").out
+    ports = [machine.run("manage_network_ifs.sh", operation).out for operation in ("--status", "--check-pfc")]
+    mtus = [path.read_text() for path in sorted(machine.path("/sys/class/net").glob("*/mtu"))]
+    gaudinet = machine.path(GAUDINET).read_text() if machine.path(GAUDINET).exists() else None
     log = machine.run("hl-smi", "-L").out
     bus_id = machine.state()["cards"][0]["bus_id"]
     links = [machine.run("hl-smi", "-n", view, "-i", bus_id, "-P", "0,4").out for view in ("link", "stats")]
     folders = ("/sys/bus/pci/devices", "/dev/infiniband", "/run/gaudi3-simulator")
     names = [machine.names(folder) for folder in folders]
-    return {"smi": smi, "log": log, "status": status, "ports": ports, "links": links, "names": names}
+    return {"smi": smi, "log": log, "status": status, "ports": ports, "links": links, "names": names} | {
+        "mtus": mtus,
+        "gaudinet": gaudinet,
+    }
 
 
 # Seen in other ways, by tests of their own.
-UNSEEN = ("hl-smi-hang", "module-rejected", "bad-pagetable")
+UNSEEN = ("hl-smi-hang", "module-rejected", "bad-pagetable", "kernel-event")
+GAUDINET = "/etc/habanalabs/gaudinet.json"
+
+
+def network_up(machine: Machine) -> None:
+    machine.ok("manage_network_ifs.sh", "--up")
+    machine.ok("manage_network_ifs.sh", "--set-pfc")
 
 
 def rows(machine: Machine, field: str) -> list[str]:
@@ -47,13 +58,13 @@ def rows(machine: Machine, field: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", [kind for kind in faults.REGISTRY if kind not in UNSEEN])
 def test_every_fault_shows_and_clearing_it_heals(machine: Machine, kind: str) -> None:
-    machine.ok("manage_network_ifs.sh", "--up")
+    network_up(machine)
     healthy = seen(machine)
     machine.ok("node", "fault", kind)
     assert seen(machine) != healthy
     machine.ok("node", "fault", kind, "--clear")
     if kind in ("driver-not-loaded", "no-firmware", *faults.MODULE_FILES):
-        machine.ok("manage_network_ifs.sh", "--up")  # a probe leaves the ports down
+        network_up(machine)  # a probe leaves the ports down
     assert seen(machine) == healthy
 
 

@@ -109,7 +109,7 @@ def everything(bare: Callable[..., Machine], release: str, board: str) -> set[tu
     ask("hl-smi", "-r", "-i", bus_id)
     for kind in ("temperature-absurd", "pcie-generation", "throttled-power", "throttled-thermal", "ecc-corrected",
                  "row-pending", "memory-kept", "spi-release", "port-flapping", "port-symbol-errors", "mac-timeout",
-                 "bad-pagetable"):  # fmt: skip
+                 "bad-pagetable", "firmware-skew", "kernel-event"):  # fmt: skip
         machine.ok("node", "fault", kind, *(("--card", "0") if kind != "bad-pagetable" else ()))
     ask_all()
     machine.ok("node", "fault", "--clear-all")

@@ -9,6 +9,7 @@ import subprocess
 from . import (
     boot_loader,
     faults,
+    follower,
     hlml_energy,
     kernel,
     kernel_log,
@@ -48,6 +49,7 @@ def boot() -> node.Node:
         sysfs.apply(simulated)
         if not again and not simulated.has_fault(faults.DRIVER_NOT_LOADED):
             autoload(simulated)
+    follower.start(simulated)
     return simulated
 
 

@@ -12,13 +12,16 @@ from . import (
     boot,
     fault_log,
     fault_modules,
+    fault_network,
     faults,
+    follower,
     kernel,
     launchers,
     leftover,
     node,
     paths,
     readings,
+    schedule,
     store,
     sysfs,
 )
@@ -63,10 +66,18 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--card", type=int, help="accelerator index (default 0)")
     command.add_argument("--port", type=int, help="port (default: the first external one)")
     command.add_argument("--count", type=int, help=f"how often (default 1), of {', '.join(faults.COUNTED)}")
+    command.add_argument("--event", help=f"event (default {faults.DEFAULT_EVENT}) of {faults.KERNEL_EVENT}")
+    command.add_argument("--after", type=float, metavar="SECONDS", help="let it come so many seconds from now")
+    command.add_argument("--at-boot", action="store_true", help="let it come with the next boot")
+    command.add_argument("--share", type=int, metavar="PERCENT", help="let it be there in this share of the time")
+    command.add_argument("--under-load", action="store_true", help="let it be there while a process holds the card")
     command.add_argument("--clear", action="store_true", help="take the fault away (on every card unless one is named)")
     command.add_argument("--clear-all", action="store_true", help="take every fault away")
     command.add_argument("--list", action="store_true", help="list the kinds of fault")
     command.set_defaults(run=_fault)
+    command = commands.add_parser("follow", help="let scheduled faults come and go; started with the first of them")
+    command.add_argument("--once", action="store_true", help="look once")
+    command.set_defaults(run=_follow)
     command = commands.add_parser("install", help="write the node's launchers and unit; run when the image is made")
     command.add_argument("--root", default="", help="folder of the image")
     command.set_defaults(run=_install)
@@ -139,8 +150,12 @@ def _fault(options: argparse.Namespace) -> int:
         else:
             fault = faults.make(
                 options.kind, options.card, options.port, len(simulated.all_cards), simulated.board.external_ports,
-                options.count,
+                options.count, options.event,
             )  # fmt: skip
+            booted_at = simulated.runtime["booted_at"]
+            schedule.add(
+                fault, paths.now(), booted_at, options.after, options.at_boot, options.share, options.under_load
+            )
             kinds = {options.kind}
             if options.clear:
                 _clear(simulated, options)
@@ -152,6 +167,16 @@ def _fault(options: argparse.Namespace) -> int:
             if fault not in simulated.state["faults"]:
                 _undo(fault)
         _take_effect(simulated, kinds)
+        follower.start(simulated)
+    return 0
+
+
+def _follow(options: argparse.Namespace) -> int:
+    if options.once:
+        with store.Lock():
+            follower.look(node.Node.load())
+    else:
+        follower.follow()
     return 0
 
 
@@ -159,6 +184,8 @@ def _set(simulated: node.Node, fault: dict[str, Any]) -> None:
     """Put the fault on the node; one that is there already only gets its new count."""
     there = next((each for each in simulated.active_faults if faults.is_same(each, fault)), None)
     if there is not None:
+        for option in schedule.OPTIONS:
+            there.pop(option, None)
         there.update(fault)
         return
     simulated.state["faults"] = [each for each in simulated.state["faults"] if not faults.is_same(each, fault)]
@@ -166,8 +193,13 @@ def _set(simulated: node.Node, fault: dict[str, Any]) -> None:
         fault["since"] = paths.now()
     if fault["kind"] in faults.MODULE_FILES:
         fault_modules.spoil(fault)
+    if fault["kind"] in faults.NETWORK_FILES:
+        fault_network.spoil(simulated, fault, empty=fault["kind"] == faults.GAUDINET_EMPTY)
     simulated.state["faults"].append(fault)
-    fault_log.write_one(simulated, fault)
+    if schedule.is_scheduled(fault):
+        follower.look(simulated)
+    else:
+        fault_log.write_one(simulated, fault)
 
 
 def _undo(fault: dict[str, Any]) -> None:
@@ -176,6 +208,8 @@ def _undo(fault: dict[str, Any]) -> None:
         leftover.stop(fault["card"], fault["pid"])
     elif fault["kind"] in faults.MODULE_FILES:
         fault_modules.restore(fault)
+    elif fault["kind"] in faults.NETWORK_FILES:
+        fault_network.restore(fault)
 
 
 def _acquire(simulated: node.Node, fault: dict[str, Any]) -> None:

@@ -109,5 +109,10 @@ def mac(card: Card, version: str) -> str:
     return f"{device(card, version)} Timeout while MAC channel 0 reset"
 
 
+def event(card: Card, version: str, name: str) -> str:
+    """When the card reports an event by its name; the words around the name on a Gaudi 2 or 3 are UNCONFIRMED."""
+    return f'{device(card, version)} Received H/W interrupt 0 ["{name}"]'
+
+
 # Of the kernel. Process, address and the words after the number of the oops vary.
 PAGE_TABLE = ("python3: Corrupted page table at address 7f0000000000", "Bad pagetable: 000d [#1] PREEMPT SMP NOPTI")

@@ -32,5 +32,7 @@ def write_one(simulated: node.Node, fault: dict[str, Any]) -> None:
         kernel_log.write(booted_at, driver_log.heartbeat(card, version), level=kernel_log.ERROR)
         kernel_log.write(booted_at, driver_log.resetting(card, version))
         kernel_log.write(booted_at, driver_log.reset(card, version, failed=True), level=kernel_log.ERROR)
+    elif kind == faults.KERNEL_EVENT:
+        kernel_log.write(booted_at, driver_log.event(card, version, fault["event"]), level=kernel_log.ERROR)
     elif kind == faults.MAC_TIMEOUT and simulated.loaded(node.NIC):
         kernel_log.write(booted_at, driver_log.mac(card, version), level=kernel_log.ERROR)

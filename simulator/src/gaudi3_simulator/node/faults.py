@@ -47,6 +47,12 @@ SPI_RELEASE = "spi-release"
 PORT_FLAPPING = "port-flapping"
 PORT_SYMBOL_ERRORS = "port-symbol-errors"
 MAC_TIMEOUT = "mac-timeout"
+FIRMWARE_SKEW = "firmware-skew"
+KERNEL_EVENT = "kernel-event"
+PORT_MTU = "port-mtu"
+PORT_PFC = "port-pfc"
+GAUDINET_EMPTY = "gaudinet-empty"
+GAUDINET_WRONG = "gaudinet-wrong"
 
 # The driver's words for a card that is not in order (driver source, sysfs.c and habanalabs_drv.c), worst first.
 STATUS = {
@@ -68,11 +74,15 @@ ENDS_WITH_LOAD = (
     RESET_FAILED,
     MEMORY_KEPT,
     ROW_PENDING,
+    FIRMWARE_SKEW,
 )  # fmt: skip
 # Faults that are as bad as their count.
 COUNTED = (ECC_UNCORRECTED, ECC_CORRECTED, THROTTLED_POWER, THROTTLED_THERMAL)
-# Faults of the modules' files.
+# Faults of the modules' files, and of the file with the ports' addresses.
 MODULE_FILES = (MODULE_NOT_BUILT, MODULE_EMPTY)
+NETWORK_FILES = (GAUDINET_EMPTY, GAUDINET_WRONG)
+
+DEFAULT_EVENT = "MME0_DIE0_HD0_DERR"
 
 _RESET = "hl-smi -r -i BDF"
 _LOAD = "modprobe habanalabs, after -r"
@@ -84,6 +94,8 @@ REFUSED = {
     "hccl-hang": "it takes two nodes and the vendor's own collectives",
     "memlock-small": "a limit belongs to a process and not to the node: start the job under 'ulimit -l'",
     "huge-pages-few": "they are this machine's own: set vm.nr_hugepages with sysctl",
+    "governor": "it is this machine's own: set scaling_governor under /sys/devices/system/cpu",
+    "clock-skew": "nodes share this machine's clock: run chronyd on machines of their own",
 }
 
 
@@ -138,6 +150,12 @@ REGISTRY: dict[str, Kind] = {
     PORT_FLAPPING: Kind(PORT, "the port's link goes down and comes back every few seconds"),
     PORT_SYMBOL_ERRORS: Kind(PORT, "the port stays UP with a high rate of symbol errors before their correction"),
     MAC_TIMEOUT: Kind(PORT, "the port's MAC does not reset when the NIC driver is loaded, and stays DOWN"),
+    FIRMWARE_SKEW: Kind(CARD, "the card runs the firmware of one release before the other cards'", _LOAD),
+    KERNEL_EVENT: Kind(CARD, "the kernel log has an event of the card: --event, or a double memory error"),
+    PORT_MTU: Kind(PORT, "the port's MTU is not that of the other ports"),
+    PORT_PFC: Kind(CARD, "flow control stays disabled on the card's ports whatever --set-pfc does"),
+    GAUDINET_EMPTY: Kind(NODE, "gaudinet.json is empty", "writing the file"),
+    GAUDINET_WRONG: Kind(NODE, "gaudinet.json has hardware addresses of other cards", "writing the file"),
 }
 
 
@@ -159,6 +177,7 @@ def make(
     cards: int,
     external_ports: tuple[int, ...] = board.BOARDS[board.DEFAULT_BOARD].external_ports,
     count: int | None = None,
+    event: str | None = None,
 ) -> dict[str, Any]:
     """The fault as the state keeps it, checked; card 0 and the first external port when none is named."""
     if kind in REFUSED:
@@ -167,6 +186,8 @@ def make(
         raise FaultError(f"{kind} is no fault of this simulator: choose one of {', '.join(REGISTRY)}")
     if count is not None and (kind not in COUNTED or count < 1):
         raise FaultError(f"{count} is no count of {kind}: --count is 1 or more, of {', '.join(COUNTED)}")
+    if event is not None and (kind != KERNEL_EVENT or not event.replace("_", "").isalnum()):
+        raise FaultError(f"{event} is no event of {kind}: --event is a name like {DEFAULT_EVENT}, of {KERNEL_EVENT}")
     scope = REGISTRY[kind].scope
     if scope == NODE:
         if card is not None or port is not None:
@@ -177,6 +198,8 @@ def make(
     fault: dict[str, Any] = {"kind": kind, "card": card or 0}
     if count is not None:
         fault["count"] = count
+    if kind == KERNEL_EVENT:
+        fault["event"] = event or DEFAULT_EVENT
     if scope == CARD:
         if port is not None:
             raise FaultError(f"{kind} concerns a whole card: leave out --port")
@@ -189,4 +212,4 @@ def make(
 
 def is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether both are of one kind at one place, however bad each is."""
-    return all(one.get(key) == other.get(key) for key in ("kind", "card", "port"))
+    return all(one.get(key) == other.get(key) for key in ("kind", "card", "port", "event"))

@@ -90,7 +90,7 @@ def entry(label: str, value: str, depth: int = 1) -> str:
 
 def firmware_lines(simulated: node.Node, card: node.Card) -> list[str]:
     """Firmware and CPLD versions of one card."""
-    running = simulated.firmware
+    running = simulated.firmware_of(card)
     return [
         entry("Firmware [FIT] Version", _kernel(simulated.board.generation, running)),
         entry("Firmware [SPI] Version", f"Preboot version {card.spi} ({releases.firmware_date(card.spi, 'SPI')})"),

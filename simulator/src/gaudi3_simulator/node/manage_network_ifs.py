@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from . import node, paths, releases, store, strictness, sysfs
+from . import faults, node, paths, releases, store, strictness, sysfs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def _status(simulated: node.Node) -> Iterator[str]:
 
 def _pfc(simulated: node.Node) -> Iterator[str]:
     for card in simulated.cards:
-        priorities = simulated.runtime["pfc"].get(str(card.index), [])
+        disabled = simulated.has_fault(faults.PORT_PFC, card.index)
+        priorities = [] if disabled else simulated.runtime["pfc"].get(str(card.index), [])
         state = f"enabled on priorities {_numbers(priorities)}" if priorities else "disabled"
         yield f"accel{card.index}"
         yield f"pfc {state} (ports {_numbers(list(simulated.board.external_ports))})"

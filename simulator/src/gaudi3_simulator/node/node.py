@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import board, cards, faults, paths, releases, store, strictness
+from . import board, cards, faults, paths, releases, schedule, store, strictness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Node:
         self.runtime = runtime
         self.all_cards = [Card(content) for content in state["cards"]]
         for fault in state["faults"]:
-            if fault["kind"] == faults.SPI_RELEASE:
+            if fault["kind"] == faults.SPI_RELEASE and self._is_present(fault):
                 card = self.all_cards[fault["card"]]
                 card.spi = releases.preboot(releases.previous(card.spi.split("-")[2]), self.board.generation)
 
@@ -68,8 +68,21 @@ class Node:
     def faults(self, kind: str, card: int | None = None) -> Iterator[dict[str, Any]]:
         """Active faults of a kind, of one card when given."""
         for fault in self.state["faults"]:
-            if fault["kind"] == kind and (card is None or fault.get("card") == card) and self._lasts(fault):
+            matches = fault["kind"] == kind and (card is None or fault.get("card") == card)
+            if matches and self._lasts(fault) and self._is_present(fault):
                 yield fault
+
+    def _is_present(self, fault: dict[str, Any]) -> bool:
+        """Whether the fault's schedule, if it has one, lets it be there now."""
+        if not schedule.is_scheduled(fault):
+            return True
+        held = cards.holders() if fault.get("under_load") else None
+        return schedule.is_present(fault, paths.now(), self.runtime["booted_at"], held)
+
+    @property
+    def present_faults(self) -> list[dict[str, Any]]:
+        """Every fault that shows at this moment."""
+        return [fault for fault in self.active_faults if self._is_present(fault)]
 
     def _lasts(self, fault: dict[str, Any]) -> bool:
         """Whether the fault is still there: some end when somebody does what ends them on hardware."""
@@ -79,6 +92,8 @@ class Node:
             return held is not None and held.pid == fault["pid"]
         if kind in faults.MODULE_FILES:  # somebody builds the modules
             return not any(paths.read_text(path) for path in fault["files"])
+        if kind in faults.NETWORK_FILES:  # somebody writes the file anew
+            return bool(paths.read_text(paths.GAUDINET) == fault["text"])
         if kind == faults.BAD_PAGETABLE:
             return not self.passthrough
         return True
@@ -188,6 +203,13 @@ class Node:
     def firmware(self) -> str:
         """Firmware that the driver loaded into the cards."""
         return str(self.runtime["firmware"] or "N/A")
+
+    def firmware_of(self, card: Card) -> str:
+        """Firmware that one card runs."""
+        if self.runtime["firmware"] and self.has_fault(faults.FIRMWARE_SKEW, card.index):
+            release = self.runtime["modules"][DRIVER]["version"]
+            return releases.preboot(releases.previous(release), self.board.generation)
+        return self.firmware
 
     # Ports
 

@@ -17,6 +17,8 @@ SENSORS = RUN + "/sensors.json"
 MANIFEST = RUN + "/manifest.json"
 KERNEL_LOG = RUN + "/kernel.log"
 LOCK = RUN + "/lock"
+FOLLOWER = RUN + "/follower"
+GAUDINET = "/etc/habanalabs/gaudinet.json"
 PROC_MODULES = RUN + "/proc_modules"
 
 

@@ -41,7 +41,7 @@ def entries(simulated: node.Node, card: node.Card) -> dict[str, Entry]:
 
 
 def _texts(simulated: node.Node, card: node.Card) -> dict[str, str]:
-    firmware = simulated.firmware
+    firmware = simulated.firmware_of(card)
     kind = simulated.board
     kernel = f"Linux {kind.generation} 5.10.18-{firmware}"
     return {

@@ -17,6 +17,7 @@ NET = "/sys/class/net"
 DEV = "/dev/infiniband"
 
 _UP, _DOWN = "0x1003", "0x1002"  # IFF_BROADCAST | IFF_MULTICAST, with and without IFF_UP
+_MTU, _OTHER_MTU = 1500, 9000  # simulator values
 _TORN_SHARE = 0.12
 _TORN_MAX = 13
 
@@ -70,7 +71,7 @@ def _port(simulated: node.Node, card: node.Card, port: int, up: bool) -> dict[st
         "carrier_changes": str(came + went),
         "carrier_up_count": str(came),
         "carrier_down_count": str(went),
-        "mtu": "1500",
+        "mtu": str(_OTHER_MTU if simulated.port_fault(faults.PORT_MTU, card, port) else _MTU),
     }
     if admin:  # of a device that is down the kernel gives neither
         texts["carrier"] = str(int(up))
