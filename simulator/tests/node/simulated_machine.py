@@ -28,6 +28,7 @@ KERNEL_STARTED = 1_699_990_000
 TOOLS = {
     "hl-smi": ("hl_smi", "main"),
     "hl-fw-loader": ("hl_fw_loader", "main"),
+    "hl_qual": ("hl_qual", "main"),
     "manage_network_ifs.sh": ("manage_network_ifs", "main"),
     "modprobe": ("kmod_tools", "modprobe"),
     "rmmod": ("kmod_tools", "rmmod"),
@@ -41,7 +42,7 @@ TOOLS = {
 MIB = 1024 * 1024
 HOLDER = Path(__file__).with_name("card_holder.py")
 REPOSITORY = Path(__file__).parents[3]
-VENDOR_TOOLS = ("hl-smi", "hl-fw-loader", "manage_network_ifs.sh")
+VENDOR_TOOLS = ("hl-smi", "hl-fw-loader", "hl_qual", "manage_network_ifs.sh")
 
 
 class Result(NamedTuple):

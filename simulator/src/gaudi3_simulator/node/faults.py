@@ -53,6 +53,9 @@ PORT_MTU = "port-mtu"
 PORT_PFC = "port-pfc"
 GAUDINET_EMPTY = "gaudinet-empty"
 GAUDINET_WRONG = "gaudinet-wrong"
+SLOW_CARD = "slow-card"
+SLOW_LINK = "slow-link"
+QUAL_FAILED = "qual-failed"
 
 # The driver's words for a card that is not in order (driver source, sysfs.c and habanalabs_drv.c), worst first.
 STATUS = {
@@ -82,6 +85,8 @@ COUNTED = (ECC_UNCORRECTED, ECC_CORRECTED, THROTTLED_POWER, THROTTLED_THERMAL)
 MODULE_FILES = (MODULE_NOT_BUILT, MODULE_EMPTY)
 NETWORK_FILES = (GAUDINET_EMPTY, GAUDINET_WRONG)
 
+# Faults with a name of their own: an event of the driver, a mode of hl_qual.
+NAMED = (KERNEL_EVENT, QUAL_FAILED)
 DEFAULT_EVENT = "MME0_DIE0_HD0_DERR"
 
 _RESET = "hl-smi -r -i BDF"
@@ -155,6 +160,9 @@ REGISTRY: dict[str, Kind] = {
     PORT_MTU: Kind(PORT, "the port's MTU is not that of the other ports"),
     PORT_PFC: Kind(CARD, "flow control stays disabled on the card's ports whatever --set-pfc does"),
     GAUDINET_EMPTY: Kind(NODE, "gaudinet.json is empty", "writing the file"),
+    SLOW_CARD: Kind(CARD, "hl_qual finds the card below its floors; no reading shows it"),
+    SLOW_LINK: Kind(PORT, "hl_qual finds the internal port below its floor; the port is UP and counts no error"),
+    QUAL_FAILED: Kind(CARD, "hl_qual fails on the card, in the mode --event or in every one"),
     GAUDINET_WRONG: Kind(NODE, "gaudinet.json has hardware addresses of other cards", "writing the file"),
 }
 
@@ -186,8 +194,10 @@ def make(
         raise FaultError(f"{kind} is no fault of this simulator: choose one of {', '.join(REGISTRY)}")
     if count is not None and (kind not in COUNTED or count < 1):
         raise FaultError(f"{count} is no count of {kind}: --count is 1 or more, of {', '.join(COUNTED)}")
-    if event is not None and (kind != KERNEL_EVENT or not event.replace("_", "").isalnum()):
-        raise FaultError(f"{event} is no event of {kind}: --event is a name like {DEFAULT_EVENT}, of {KERNEL_EVENT}")
+    if event is not None and (kind not in NAMED or not event.replace("_", "").replace("-", "").isalnum()):
+        raise FaultError(
+            f"{event} is no event of {kind}: --event is a name like {DEFAULT_EVENT}, of {' and '.join(NAMED)}"
+        )
     scope = REGISTRY[kind].scope
     if scope == NODE:
         if card is not None or port is not None:
@@ -200,10 +210,16 @@ def make(
         fault["count"] = count
     if kind == KERNEL_EVENT:
         fault["event"] = event or DEFAULT_EVENT
+    elif event is not None:
+        fault["event"] = event
     if scope == CARD:
         if port is not None:
             raise FaultError(f"{kind} concerns a whole card: leave out --port")
         return fault
+    if kind == SLOW_LINK:
+        external_ports = tuple(number for number in range(board.PORTS) if number not in external_ports)
+        if port is not None and port not in external_ports:
+            raise FaultError(f"port {port} is external, which hl_qual does not measure: give one of {external_ports}")
     fault["port"] = external_ports[0] if port is None else port
     if not 0 <= fault["port"] < board.PORTS:
         raise FaultError(f"port {port} does not exist: a card has ports 0 to {board.PORTS - 1}")

@@ -32,6 +32,7 @@ _BOOT_LOADERS = {False: ("/usr/sbin/update-grub", "update_grub"), True: ("/usr/s
 _VENDOR_TOOLS = {
     "hl-smi": "hl_smi",
     "hl-fw-loader": "hl_fw_loader",
+    "hl_qual": "hl_qual",
     "manage_network_ifs.sh": "manage_network_ifs",
 }
 

@@ -94,12 +94,13 @@ def packages(release: str) -> list[Package]:
         ),
         make(
             "qual",
-            "manage_network_ifs.sh (no hl_qual here).",
+            "manage_network_ifs.sh, and an hl_qual that computes nothing.",
             needs=("graph", "firmware-tools"),
             others=("ethtool",),
             files={
-                f"{_QUAL.format(generation=generation)}/manage_network_ifs.sh": tool("manage_network_ifs.sh")
+                f"{_QUAL.format(generation=generation)}/{name}": tool(name)
                 for generation in ("gaudi2", "gaudi3")
+                for name in ("hl_qual", "manage_network_ifs.sh")
             },
         ),
         make("qual-workloads", "Workloads of hl_qual (no code here).", needs=("qual",)),
