@@ -308,10 +308,10 @@ sanity: $(VENV)/.dev
 artifact: $(VENV)/.dev
 	pytest tests/system/test_artifact.py
 
-# The collection, and beside it what is in it and what it is tested with.
+# The collection, from what git tracks and the same bytes each time, and beside it what is in it and what it is tested with.
 ARTIFACT = gaudi3-scale-$(shell sed -n 's/^version: //p' galaxy.yml).tar.gz
 build: $(VENV)/.controller
-	ansible-galaxy collection build --force --output-path .
+	$(BIN)/python requirements/artifact.py . $(ARTIFACT)
 	$(BIN)/python requirements/sbom.py $(ARTIFACT)
 
 # A detached signature of the built collection, for `ansible-galaxy collection verify`: SECURITY.md. It signs the list of files with
