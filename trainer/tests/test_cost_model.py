@@ -369,6 +369,26 @@ def test_a_precision_without_a_confirmed_peak_needs_a_measured_speed() -> None:
         CostAnalyzer(inputs).compare_training_cost()
 
 
+def test_a_measured_speed_needs_no_peak(tmp_path: Path) -> None:
+    """It has no MFU then, in no form of the report."""
+    offers = {"gaudi2": rented(precision="float8", tokens_per_second_per_device=given(100))}
+    offers["gaudi3"] = rented(precision="float32", tokens_per_second_per_device=given(50))
+    for offer in offers.values():
+        del offer["mfu"]
+    analyzer = CostAnalyzer({"offers": {**offers, "h100": rented()}})
+    slow, slower, other = analyzer.compare_training_cost(dataset_tokens="1B").estimates
+    assert slow.mfu is None and slower.mfu is None and other.mfu is not None
+    assert slow.total.low == pytest.approx(1e9 / 100 / 3600 / 8 * 80)
+    assert slower.total.low == pytest.approx(2 * slow.total.low)
+    assert "mfu" not in [line.split(",")[1] for line in _lines(analyzer, tmp_path / "a.csv") if "gaudi2" in line]
+    for suffix in ("txt", "json", "html", "pdf"):
+        analyzer.generate_report(tmp_path / f"a.{suffix}")
+
+
+def _lines(analyzer: CostAnalyzer, path: Path) -> list[str]:
+    return analyzer.generate_report(path).read_text().splitlines()
+
+
 def test_what_another_precision_costs() -> None:
     """Of equal MFU, float8 on an H100 takes half of the time; on a Gaudi 3 as long, as its peak is the same."""
     offers = {"h100-fp8": rented(platform="h100", precision="float8"), "h100": rented(), "gaudi3": rented()}

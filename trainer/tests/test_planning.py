@@ -75,6 +75,57 @@ def test_a_row_says_why_nothing_fits() -> None:
     assert not planner._needs  # weights, gradients and moments alone are too many: nothing had to be predicted
 
 
+def stated(value: Any) -> dict[str, Any]:
+    """An input."""
+    return {"value": value, "source": "an example", "date": "2026-11-23"}
+
+
+def test_the_cheapest_offer_and_precision_of_a_place_are_named(tmp_path: Path) -> None:
+    """Regions and contracts of a platform stand side by side, and each precision has its own throughput."""
+    rate = {"tokens_per_second_per_device": stated(1000)}
+    offers = {
+        "gaudi3-frankfurt": {"platform": "gaudi3", "node_price_per_hour": stated(90), **rate},
+        "gaudi3-dallas": {"platform": "gaudi3", "node_price_per_hour": stated(70), **rate},
+        "gaudi3-unpriced": {"platform": "gaudi3", **rate},
+        "gaudi3-float32": {
+            "platform": "gaudi3", "precision": "float32", "node_price_per_hour": stated(70),
+            "tokens_per_second_per_device": stated(250),
+        },
+    }  # fmt: skip
+    prices = tmp_path / "prices.yml"
+    prices.write_text(json.dumps({"offers": offers}))
+    arguments = ["plan", *TINY, "model.layers=2", "train.precision=bf16-mixed", "--devices=8", f"--inputs={prices}"]
+    arguments += ["--platform=gaudi3", "--tokens=1B", "--margin=0.999", f"--json={tmp_path / 'plan.json'}"]
+    done = CliRunner().invoke(app, [*arguments, f"--html={tmp_path / 'plan.html'}"])
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "plan.json").read_text())
+    hours = 1e9 / 1000 / 8 / 3600
+    assert found["recommended"]["offer"] == "gaudi3-dallas"
+    assert found["recommended"]["money"] == {"low": pytest.approx(70 * hours), "high": pytest.approx(70 * hours)}
+    prices_per_hour = [row["money"] and round(row["money"]["low"] / hours) for row in found["offers"]]
+    assert [(row["offer"], price, row["why"]) for row, price in zip(found["offers"], prices_per_hour, strict=True)] == [
+        ("gaudi3-dallas", 70, ""), ("gaudi3-frankfurt", 90, ""), ("gaudi3-unpriced", None, "no price is given"),
+    ]  # fmt: skip
+    whole, half = found["precisions"][1], found["precisions"][0]
+    assert (half["precision"], whole["precision"], whole["offer"]) == ("bf16-mixed", "32-true", "gaudi3-float32")
+    assert whole["money"]["low"] == pytest.approx(4 * half["money"]["low"])
+    page = (tmp_path / "plan.html").read_text()
+    for form in (done.output, page):
+        assert "The same place by offer" in form and "gaudi3-frankfurt" in form and "offer gaudi3-dallas" in form
+
+
+def test_the_written_job_learns_from_the_tokens_that_were_planned() -> None:
+    job = load(None, [*TINY, "model.layers=2", "train.accumulation_steps=2"])
+    planner = Planner(job, Inputs.model_validate(PRICES), 1e9, margin=0.999)
+    config = planner.plan(["gaudi3"], [8]).config
+    assert config is not None
+    per_step = config.train.micro_batch_size * 2 * 8 * 64
+    assert (config.train.max_steps - 1) * per_step < 1e9 <= config.train.max_steps * per_step
+    own = Planner(load(None, [*TINY, "model.layers=2", "train.max_steps=7"]), Inputs(), 1e9, margin=0.999)
+    kept = own.plan(["gaudi3"], [8]).config
+    assert kept is not None and kept.train.max_steps == 7  # what was asked for stays
+
+
 def test_the_command_writes_a_configuration_that_fit_takes(tmp_path: Path) -> None:
     prices = tmp_path / "prices.yml"
     prices.write_text(json.dumps(PRICES))

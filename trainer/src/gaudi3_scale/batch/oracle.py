@@ -55,7 +55,7 @@ class Oracle:
                 text=True,
                 env={**alone, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "OMP_NUM_THREADS": "1"},
             )
-            self._tell({"config": self._config.model_dump(mode="json")})
+            self._tell({"config": self._config.model_dump(mode="json", exclude_unset=True)})
         self._tell({"batch": batch, "world_size": self._world_size, "device": self._device})
         assert self._child.stdout is not None
         line = self._child.stdout.readline()

@@ -23,6 +23,11 @@ class Comparison:
         first, *others = sorted(self.estimates, key=lambda each: each.total.high)
         return first.offer if all(first.total.high < other.total.low for other in others) else None
 
+    @property
+    def has_curve(self) -> bool:
+        """Is there a break-even curve of the first offer? One needs another offer, and the peak that MFU refers to."""
+        return len(self.estimates) > 1 and self.estimates[0].mfu is not None
+
     def break_even(self, offer: str, against: str) -> list[Point]:
         """Below which price per node-hour `offer` is cheaper than `against`, by its MFU."""
         return break_even(self.inputs, offer, against, include_energy=self.include_energy)

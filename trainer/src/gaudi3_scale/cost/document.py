@@ -58,7 +58,7 @@ def sentences(found: Comparison) -> list[str]:
 def tables(found: Comparison) -> list[Table]:
     """All numbers."""
     made = [_totals(found), _components(found)]
-    if len(found.estimates) > 1:
+    if found.has_curve:
         made.append(_break_even(found))
     return [*made, _inputs(found)]
 
@@ -85,7 +85,7 @@ def _totals(found: Comparison) -> Table:
                 each.per_million_tokens.text(3),
                 each.wall_hours.text(),
                 each.node_hours.text(),
-                each.mfu.text(2),
+                each.mfu.text(2) if each.mfu is not None else "-",
                 _thousandths(each.energy_kwh),
                 ", ".join(each.not_counted) or "nothing",
             )
@@ -128,6 +128,8 @@ def _inputs(found: Comparison) -> Table:
     rows += [(name, value_text(given), given.source, str(given.date)) for name, given in ordered]
     for each in found.estimates:
         precision = found.inputs.precision(each.offer)
+        if each.mfu is None:
+            continue
         top, source = peak(each.platform, precision)
         rows.append((f"peak of {each.platform}, {precision}, TFLOP/s", f"{top / 1e12:,.1f}", source, "see source"))
     return Table("Inputs", tuple(dict.fromkeys(rows)))

@@ -21,6 +21,9 @@ from gaudi3_scale.errors import ConfigError
 
 FORM = "{value: 12.5, source: where it is from, date: 2026-11-23}"
 
+DType = Literal["bfloat16", "float8", "float32"]
+"""In which matrix products are computed."""
+
 
 class Workload(Section):
     """What is trained."""
@@ -28,7 +31,7 @@ class Workload(Section):
     model_size: str | float = Field("70B", description="parameters, as 70B, or a name, as llama-3.1-70b")
     dataset_tokens: str | float = Field("1T", description="tokens learnt from, repeated ones included")
     devices: int = Field(512, ge=1, description="accelerators at work, spares not counted")
-    precision: Literal["bfloat16", "float8"] = Field("bfloat16", description="whose peak the MFU refers to")
+    precision: DType = Field("bfloat16", description="whose peak the MFU refers to")
 
 
 class Readings(Section):
@@ -43,7 +46,7 @@ class Offer(Section):
     """Nodes of one platform on one condition: rented (node_price_per_hour) or owned (node_purchase_price)."""
 
     platform: str = Field("", description="gaudi3, gaudi2, h100, h200 or a100; without it, the offer's name")
-    precision: Literal["bfloat16", "float8"] | None = Field(None, description="without it, the job's")
+    precision: DType | None = Field(None, description="without it, the job's")
     node_price_per_hour: Given | None = Field(None, description="rent of a node, power included")
     node_purchase_price: Given | None = Field(None, description="of an own node, with its share of network and racks")
     amortisation_years: Given | None = Field(None, description="over which it is written off")

@@ -23,6 +23,7 @@ from gaudi3_scale.cost.platforms import peak, platform
 from gaudi3_scale.cost.values import CHEAP, EXPENSIVE, Given, Pick, Range
 from gaudi3_scale.cost.workload import count, parameters, training_flops
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.throughput.peaks import peak_flops
 
 HOURS_PER_YEAR, HOURS_PER_MONTH = 8766.0, 730.5
 COMPONENTS = {
@@ -64,7 +65,8 @@ class Estimate:
     """Of accelerators at work, without interruptions."""
     wall_hours: Range
     node_hours: Range
-    mfu: Range
+    mfu: Range | None
+    """None where the peak of the offer's precision is not known."""
     energy_kwh: Range | None
     """Of all nodes; what is not given (host, PUE) is not in it. None where the accelerators' power is not known."""
     interval_minutes: Range | None
@@ -192,7 +194,7 @@ def estimate(inputs: Inputs, offer: str, include_energy: bool = True) -> Estimat
     hours = [device_hours(inputs, offer, pick) for pick in ends]
     tokens = count(inputs.job.dataset_tokens, "dataset_tokens")
     flops = training_flops(parameters(inputs.job.model_size), tokens)
-    top = peak(inputs.platform(offer), inputs.precision(offer))[0]
+    top = peak_flops(platform(inputs.platform(offer)).device, inputs.precision(offer))
     kwh = None
     if inputs.device_watts(offer) is not None:
         kwh = Range(*(energy_kwh(inputs, offer, taken, pick) for taken, pick in zip(times, ends, strict=True)))
@@ -205,7 +207,7 @@ def estimate(inputs: Inputs, offer: str, include_energy: bool = True) -> Estimat
         device_hours=Range(*hours),
         wall_hours=Range(*(taken.wall_hours for taken in times)),
         node_hours=Range(*(taken.node_hours for taken in times)),
-        mfu=Range(*(flops / (top * used * 3600) for used in reversed(hours))),
+        mfu=None if top is None else Range(*(flops / (top * used * 3600) for used in reversed(hours))),
         energy_kwh=kwh,
         interval_minutes=Range(min(intervals), max(intervals)) if intervals else None,
         components={name: Range(parts[0][name], parts[1][name]) for name in COMPONENTS},

@@ -26,7 +26,7 @@ LETTERS = 158
 def pages(found: Comparison, formulas: Sequence[str]) -> bytes:
     """The whole document; the same bytes for the same input."""
     figures = [_summary(found)]
-    if len(found.estimates) > 1:
+    if found.has_curve:
         figures.append(_curve(found))
     figures += _tables(tables(found), formulas)
     from matplotlib.backends.backend_pdf import PdfPages

@@ -92,7 +92,7 @@ def draw_break_even(axes: Axes, found: Comparison) -> None:
         axes.plot(shares, above, color=color, linewidth=0.6)
     offer = found.inputs.offer(first.offer)
     price = offer.node_price_per_hour
-    if price is not None:
+    if price is not None and first.mfu is not None:
         corner = 100 * first.mfu.low, price.low
         axes.add_patch(
             _rectangle(

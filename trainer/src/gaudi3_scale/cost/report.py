@@ -58,7 +58,7 @@ def as_json(found: Comparison) -> str:
         values = dataclasses.asdict(each)
         values["inputs"] = {name: given.model_dump(mode="json") for name, given in given_of(found.inputs, each.offer)}
         offers.append(values)
-    others = [each.offer for each in found.estimates[1:]]
+    others = [each.offer for each in found.estimates[1:]] if found.has_curve else []
     curves = {
         other: [dataclasses.asdict(point) for point in found.break_even(found.estimates[0].offer, other)]
         for other in others
@@ -89,8 +89,9 @@ def as_csv(found: Comparison) -> str:
             ("device_hours", "h", each.device_hours),
             ("wall_hours", "h", each.wall_hours),
             ("node_hours", "h", each.node_hours),
-            ("mfu", "1", each.mfu),
         ]
+        if each.mfu is not None:
+            results.append(("mfu", "1", each.mfu))
         if each.energy_kwh is not None:
             results.append(("energy_kwh", "kWh", each.energy_kwh))
         for name, unit, value in results:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from gaudi3_scale.config import Config
-from gaudi3_scale.cost.inputs import Inputs, Offer
+from gaudi3_scale.cost.inputs import Inputs
 from gaudi3_scale.cost.model import estimate, time
 from gaudi3_scale.cost.values import CHEAP, EXPENSIVE, Range
 from gaudi3_scale.errors import ConfigError
@@ -78,7 +79,8 @@ class TrainingPlan:
     """Its configuration, which `fit` takes."""
     precisions: tuple[Row, ...] = ()
     """The recommended place in every precision that it supports."""
-    not_planned: dict[str, str] = field(default_factory=dict)
+    offers: tuple[Row, ...] = ()
+    """The recommended row at every offer of its platform, such as regions and contracts; the cheapest one first."""
 
 
 class Planner:
@@ -117,7 +119,14 @@ class Planner:
             self._in_precisions, place, best.devices, [each for each in place.precisions if each != best.precision]
         )
         best, peak, config = self._verified(best, place)
-        return dataclasses.replace(plan, recommended=best, peak=peak, config=config, precisions=(best, *others()))
+        return dataclasses.replace(
+            plan,
+            recommended=best,
+            peak=peak,
+            config=config,
+            precisions=(best, *others()),
+            offers=tuple(self._at_offers(best, place)),
+        )
 
     def _rows(self, names: list[str], devices: list[int], start: Start) -> list[Row]:
         """Of all platforms; those of the second device type beside those of the first."""
@@ -182,25 +191,44 @@ class Planner:
             batch = max(1, max_batch(config, limit, world_size=row.devices, device=place.kind, most=batch))
             peak = predict_peak(config, batch, world_size=row.devices, device=place.kind)
         changed: dict[str, Any] = {"train": config.train.model_copy(update={"micro_batch_size": batch})}
+        if "max_steps" not in self.job.train.model_fields_set and not self.job.train.batch_warmup:
+            step = batch * config.train.accumulation_steps * row.devices * self.job.model.sequence_length
+            rise = config.train.warmup_steps if "warmup_steps" in self.job.train.model_fields_set else 1
+            steps = max(math.ceil(self.tokens / step), rise)
+            changed["train"] = changed["train"].model_copy(update={"max_steps": steps})
         if row.option.strategy != "DDP" and self.model.parameters > DEFERRED_ABOVE:
             changed["model"] = config.model.model_copy(update={"deferred": True})
         config = config.model_copy(update=changed)
         return dataclasses.replace(row, micro_batch=batch, needed_bytes=peak.bytes), peak, config
 
     def _with_cost(self, row: Row, place: Accelerator) -> Row:
-        """With hours and money, as far as throughput and prices are given."""
-        name = next((each for each in self.inputs.offers if self.inputs.platform(each) == place.name), "")
-        offer = self.inputs.offer(name) if name else Offer()
+        """With hours and money at the cheapest offer, as far as throughput and prices are given."""
+        found = self._at_offers(row, place)
+        if not found:
+            return dataclasses.replace(row, why="no throughput is given")
+        return found[0] if found[0].hours else dataclasses.replace(found[0], offer="")
+
+    def _at_offers(self, row: Row, place: Accelerator) -> list[Row]:
+        """The row at every offer of its platform and precision, the cheapest first; at any, where none has both."""
+        names = [each for each in self.inputs.offers if self.inputs.platform(each) == place.name]
+        same = [each for each in names if self.inputs.precision(each) == DTYPES[row.precision]]
+        found = [self._at_offer(row, place, name) for name in same or names]
+        return sorted(found, key=lambda each: (*_price(each), each.why == "no throughput is given"))
+
+    def _at_offer(self, row: Row, place: Accelerator, name: str) -> Row:
+        offer, row = self.inputs.offer(name), dataclasses.replace(row, offer=name, hours=None, money=None, why="")
         if offer.mfu is None and offer.tokens_per_second_per_device is None:
             return dataclasses.replace(row, why="no throughput is given")
         if row.devices % place.per_node:
             return dataclasses.replace(row, why=f"hours and prices are of whole nodes of {place.per_node}")
-        if DTYPES[row.precision] != self.inputs.precision(name) or not place.has_peak(row.precision):
+        if DTYPES[row.precision] != self.inputs.precision(name):
             return dataclasses.replace(row, why=f"the throughput given is not that of {row.precision}")
+        if offer.mfu is not None and not place.has_peak(row.precision):
+            return dataclasses.replace(row, why=f"no peak is known in {row.precision}, of which the MFU is a share")
         work = {"model_size": self.per_token / 6, "dataset_tokens": self.tokens, "devices": row.devices}
         inputs = self.inputs.model_copy(update={"job": self.inputs.job.model_copy(update=work)})
         hours = Range(*(time(inputs, name, pick).wall_hours for pick in (CHEAP, EXPENSIVE)))
-        row = dataclasses.replace(row, offer=name, hours=hours)
+        row = dataclasses.replace(row, hours=hours)
         if offer.node_price_per_hour is None and offer.node_purchase_price is None:
             return dataclasses.replace(row, why="no price is given")
         return dataclasses.replace(row, money=estimate(inputs, name, include_energy=inputs.energy is not None).total)
@@ -228,8 +256,12 @@ def recommend(rows: Sequence[Row]) -> Row | None:
         return None
 
     def key(row: Row) -> tuple[Any, ...]:
-        middle = (row.money.low + row.money.high) / 2 if row.money else float("inf")
-        hours = (row.hours.low + row.hours.high) / 2 if row.hours else float("inf")
-        return middle, hours, row.devices, RECOMPUTATIONS.index(row.option.recompute) if row.option else 0
+        return *_price(row), row.devices, RECOMPUTATIONS.index(row.option.recompute) if row.option else 0
 
     return min(fitting, key=key)
+
+
+def _price(row: Row) -> tuple[float, float]:
+    """The middle of the money and of the hours; endless where they are not known."""
+    money, hours = ((each.low + each.high) / 2 if each else math.inf for each in (row.money, row.hours))
+    return money, hours

@@ -11,7 +11,7 @@ from gaudi3_scale.cost.report import STYLE
 from gaudi3_scale.planning.accelerators import accelerator
 from gaudi3_scale.planning.account import PARTS
 from gaudi3_scale.planning.estimate import Row, TrainingPlan
-from gaudi3_scale.planning.text import COLUMNS, cells, precision_cells, sentences, sources, title
+from gaudi3_scale.planning.text import COLUMNS, cells, more_tables, sentences, sources, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,8 +34,7 @@ def as_html(plan: TrainingPlan) -> str:
         body.append(_picture(memory(plan), "Memory of a device at the peak, by what it is for"))
     body.append(_picture(batches(plan), "Largest batch of a device, by kind and number of devices"))
     body.append("<h2>What fits</h2>" + _table(COLUMNS, [cells(plan, row) for row in plan.rows]))
-    if len(plan.precisions) > 1:
-        body.append("<h2>By precision</h2>" + _table(("precision", *COLUMNS[2:]), precision_cells(plan)))
+    body += [f"<h2>{html.escape(heading)}</h2>" + _table(head, rows) for heading, head, rows in more_tables(plan)]
     body.append("<h2>Sources</h2><ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in sources(plan)) + "</ul>")
     head = f'<meta charset="utf-8"><title>{html.escape(title(plan))}</title><style>{STYLE}</style>'
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'

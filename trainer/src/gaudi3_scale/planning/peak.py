@@ -89,7 +89,7 @@ def predict_peak(config: Config, micro_batch: int, *, world_size: int = 1, devic
 def predict_in_child(config: Config, micro_batch: int, *, world_size: int = 1, device: str = "hpu") -> MemoryPeak:
     """The same, in a process of its own: for one that has a process group already, as a running job has."""
     asked = {
-        "config": config.model_dump(mode="json"),
+        "config": config.model_dump(mode="json", exclude_unset=True),
         "micro_batch": micro_batch,
         "world_size": world_size,
         "device": device,
@@ -154,7 +154,8 @@ def sections_of(config: Config, micro_batch: int, world_size: int, device: str) 
 
     Of a model with many equal blocks two smaller ones are run, and the rest follows.
     """
-    return _sections(config.model_dump_json(), micro_batch, world_size, device)
+    # What is not set stays so: some defaults give way to what is set.
+    return _sections(config.model_dump_json(exclude_unset=True), micro_batch, world_size, device)
 
 
 def allowed(counted: float) -> int:

@@ -40,10 +40,11 @@ def sentences(plan: TrainingPlan) -> list[str]:
     cost = "" if best.money is None else f" for {best.money.text()} {plan.inputs.currency}"
     hours = "" if best.hours is None else f" in {best.hours.text()} hours"
     chosen = "the cheapest" if best.money else "the fastest" if best.hours else "that on the fewest devices"
+    offer = f", offer {best.offer}," if len(plan.offers) > 1 else ""
     said.append(
         f"Recommended, as {chosen} that fits: {best.devices} x {accelerator(best.platform).label}, "
-        f"{best.option.strategy}, {best.option.text}, {best.micro_batch} sample(s) per device{hours}{cost}; predicted "
-        f"peak {plan.peak.bytes / 1e9:,.1f} of {best.memory_bytes / 1e9:,.0f} GB, in {plan.peak.phase}."
+        f"{best.option.strategy}, {best.option.text}, {best.micro_batch} sample(s) per device{offer}{hours}{cost}; "
+        f"predicted peak {plan.peak.bytes / 1e9:,.1f} of {best.memory_bytes / 1e9:,.0f} GB, in {plan.peak.phase}."
     )
     parts = [f"{name.replace('_', ' ')} {getattr(plan.peak, name) / 1e9:,.1f}" for name in PARTS]
     said.append(f"At the peak, in GB: {', '.join(parts)}.")
@@ -69,13 +70,31 @@ def cells(plan: TrainingPlan, row: Row) -> tuple[str, ...]:
         f"{row.memory_bytes / 1e9:,.0f}",
         _range(row.hours),
         f"{_range(row.money)} {currency}" if row.money else "-",
-        row.why,
+        row.why or (f"offer {row.offer}" if row.offer not in ("", row.platform) else ""),
     )
 
 
 def precision_cells(plan: TrainingPlan) -> list[tuple[str, ...]]:
     """What a precision changes at the recommended place."""
     return [(row.precision, *cells(plan, row)[2:]) for row in plan.precisions]
+
+
+OFFER_COLUMNS = ("offer", "hours", "cost", "")
+
+
+def offer_cells(plan: TrainingPlan) -> list[tuple[str, ...]]:
+    """What the recommended row costs at each offer of its platform, such as regions and contracts."""
+    return [(row.offer, *cells(plan, dataclasses.replace(row, offer=""))[-3:]) for row in plan.offers]
+
+
+def more_tables(plan: TrainingPlan) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    """Title, header and rows of what else there is to choose at the recommended place."""
+    found = []
+    if len(plan.offers) > 1:
+        found.append(("The same place by offer", OFFER_COLUMNS, offer_cells(plan)))
+    if len(plan.precisions) > 1:
+        found.append(("The same place by precision", ("precision", *COLUMNS[2:]), precision_cells(plan)))
+    return found
 
 
 def as_text(plan: TrainingPlan, width: int = 160) -> str:
@@ -95,12 +114,12 @@ def as_text(plan: TrainingPlan, width: int = 160) -> str:
         table.add_row(*cells(plan, row), style=None if row.fits else "dim")
     console.print()
     console.print(table)
-    if len(plan.precisions) > 1:
+    for heading, columns, rows in more_tables(plan):
         console.print()
-        table = Table("precision", *COLUMNS[2:], box=None, pad_edge=False, title_justify="left")
-        for each in precision_cells(plan):
+        table = Table(*columns, box=None, pad_edge=False)
+        for each in rows:
             table.add_row(*each)
-        console.print("The same place by precision")
+        console.print(heading)
         console.print(table)
     console.print()
     for line in sources(plan):
@@ -114,7 +133,7 @@ def sources(plan: TrainingPlan) -> list[str]:
     for name in dict.fromkeys(row.platform for row in plan.rows):
         place = accelerator(name)
         lines.append(f"{place.label}: {place.memory_bytes / 1e9:,.0f} GB, {place.source}")
-    for offer in dict.fromkeys(row.offer for row in plan.rows if row.offer):
+    for offer in dict.fromkeys(row.offer for row in (*plan.rows, *plan.precisions, *plan.offers) if row.offer):
         for name, given in given_of(plan.inputs, offer):
             if name.startswith("offers."):
                 value = f"{given.low:g}" if given.low == given.high else f"{given.low:g} to {given.high:g}"
@@ -137,6 +156,7 @@ def as_json(plan: TrainingPlan) -> str:
         "recommended": None if best is None else _row(best),
         "peak": None if plan.peak is None else dataclasses.asdict(plan.peak),
         "precisions": [_row(row) for row in plan.precisions],
+        "offers": [_row(row) for row in plan.offers],
         "config": None if plan.config is None else settings(plan.config),
         "sources": sources(plan),
     }
