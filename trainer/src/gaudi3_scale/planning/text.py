@@ -89,7 +89,7 @@ def offer_cells(plan: TrainingPlan) -> list[tuple[str, ...]]:
 
 def more_tables(plan: TrainingPlan) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """Title, header and rows of what else there is to choose at the recommended place."""
-    found = []
+    found: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = []
     if len(plan.offers) > 1:
         found.append(("The same place by offer", OFFER_COLUMNS, offer_cells(plan)))
     if len(plan.precisions) > 1:
