@@ -1,0 +1,80 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""The tests that put load on cards: modes of hl_qual, collectives of hccl_demo. They need free cards.
+
+A mode that fails on all cards at once is run again card by card, as what hl_qual prints of the card that failed is not
+published. A call that ends without a report is a failure of the check, not of a card.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from .._hl_smi.command import HlSmiHung
+from .readings import ToolResult
+
+Run = Callable[[list[str]], "tuple[int, str, str]"]
+
+#: Modes of the standard depth: name, arguments. The vendor's page has all of them.
+MODES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("functional", ("-f2", "-l", "extreme")),
+    ("power", ("-s",)),
+    ("pcie", ("-p", "-b")),
+    ("memory-bandwidth", ("-mb", "-memOnly")),
+    ("hbm", ("-full_hbm_data_check_test", "-i", "1")),
+    ("nic", ("-nic_base", "-test_type", "pairs")),
+    ("link-errors", ("-ser",)),
+)
+_RESULT = re.compile(r"^(passed|failed)\s*$", re.I)
+_BANDWIDTH = re.compile(r"NW Bandwidth\s*:\s*([\d.]+)\s*([KMGT]?B)/s")
+_UNITS = {"B": 1e-9, "KB": 1e-6, "MB": 1e-3, "GB": 1.0, "TB": 1e3}
+
+
+def qual_result(mode: str, code: int, output: str, error: str, card: int | None = None) -> ToolResult:
+    """What a call of hl_qual ended with: the last line that says so, else no result."""
+    last = next((line for line in reversed(output.splitlines()) if line.strip()), "")
+    match = _RESULT.match(last.strip())
+    if match is None:
+        said = next((line for line in (error + "\n" + output).splitlines() if line.strip()), "nothing was printed")
+        return ToolResult(f"hl_qual {mode}", None, f"exit code {code}: {said.strip()}", card)
+    return ToolResult(f"hl_qual {mode}", match.group(1).lower() == "passed", "", card)
+
+
+def qualify(
+    run: Run, executable: str, generation: str, cards: Iterable[tuple[int, str]], modes: Sequence[str] = ()
+) -> list[ToolResult]:
+    """Run modes of hl_qual on all cards, given as (index, PCI address), and name the card where one fails."""
+    known = list(cards)
+    results = []
+    for mode, arguments in MODES:
+        if modes and mode not in modes:
+            continue
+        whole = _qual(run, [executable, f"-{generation}", "-c", "all", "-rmod", "parallel", *arguments], mode, None)
+        if whole.passed is not False:
+            results.append(whole)
+            continue
+        single = [
+            _qual(run, [executable, f"-{generation}", "-c", bus_id, "-rmod", "serial", *arguments], mode, index)
+            for index, bus_id in known
+        ]
+        bad = [result for result in single if result.passed is False]
+        results += bad or [whole]
+    return results
+
+
+def _qual(run: Run, command: list[str], mode: str, card: int | None) -> ToolResult:
+    try:
+        code, output, error = run(command)
+    except (OSError, HlSmiHung) as caught:
+        return ToolResult(f"hl_qual {mode}", None, str(caught), card)
+    return qual_result(mode, code, output, error, card)
+
+
+def collective_result(test: str, code: int, output: str) -> ToolResult:
+    """The network bandwidth in GB/s that hccl_demo printed for a collective."""
+    match = _BANDWIDTH.search(output)
+    if match is None or code != 0:
+        last = next((line for line in reversed(output.splitlines()) if line.strip()), "nothing was printed")
+        return ToolResult("hccl_demo", None, f"{test}: exit code {code}: {last.strip()}")
+    return ToolResult("hccl_demo", True, figures={test: float(match.group(1)) * _UNITS[match.group(2)]})
