@@ -11,7 +11,7 @@ from pathlib import Path
 from conftest import SMALL, SOURCE
 from training import Training, saver
 
-from gaudi3_scale.config import Config
+from gaudi3_scale.config import Config, load
 from gaudi3_scale.verify_resume import _compare, _Run
 
 
@@ -47,6 +47,14 @@ def doctored(folder: Path, losses: list[float], steps: int = 2) -> _Run:
     lines = [json.dumps({"step": step, "loss": loss}) + "\n" for step, loss in enumerate(losses, 1)]
     (folder / "metrics.jsonl").write_text("".join(lines))
     return run
+
+
+def test_a_job_of_a_longer_warm_up_is_checked_too(tmp_path: Path) -> None:
+    """The check makes fewer steps than most warm-ups have."""
+    for number, job in enumerate((Config(), load(None, ["train.max_steps=9000", "train.warmup_steps=2000"]))):
+        run = _Run(job, 3, tmp_path / str(number), tmp_path / "data")
+        train = load(run._settings).train
+        assert (train.max_steps, train.warmup_steps) == (6, 6)
 
 
 def test_every_difference_is_found(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ class _Run:
         settings = config.model_dump(mode="json")
         settings["output_dir"] = str(output)
         settings["data"]["directory"] = settings["data"]["directory"] or str(data)
-        settings["train"] |= {"max_steps": 2 * steps, "log_every": 1}
+        warm = min(config.train.warmup_steps, 2 * steps)  # a longer one is refused
+        settings["train"] |= {"max_steps": 2 * steps, "warmup_steps": warm, "log_every": 1}
         settings["checkpoint"] |= {"every": steps, "keep": 2, "target": None}
         settings["metrics"]["enabled"] = False
         self.output = output
