@@ -24,7 +24,7 @@ BUS = "0000:19:00.0"
         ),
         ('accel accel5: Received H/W interrupt 1 ["TPC3_HD2_SERR"]', "memory-error-single", "accel5", "info", "watch"),
         (f"habanalabs {BUS}: NIC3_SHARED_SEI: err cause: x", "system-error", BUS, "warning", "watch"),
-        (f"habanalabs {BUS}: Device heartbeat failed! PCI link is healthy", "heartbeat-lost", BUS, "critical", "reload"),
+        (f"habanalabs {BUS}: Device heartbeat failed! PCI link is down", "heartbeat-lost", BUS, "critical", "reload"),
         (f"habanalabs {BUS}: {BUS} Failed to reset! Device is NOT usable", "reset-failed", BUS, "critical", "reload"),
         (
             f"habanalabs {BUS}: Failed to communicate with Device CPU (CPU-CP timeout)",
