@@ -73,7 +73,8 @@ def test_one_node_without_cards_stops_all(cluster: Cluster) -> None:
     ]
     assert plays(run)[-1] == "Look at the Gaudi nodes"
     assert {name for host, name, _result in run.results() if host == "gaudi-1"} == {
-        "Gather the few facts that the roles use", "Demand an answer from every host", "Count the cards on the PCI bus",
+        "Gather the few facts that the roles use", "Ask hosts without an address what their names mean there",
+        "Demand an answer from every host", "Count the cards on the PCI bus",
         "Demand cards on every node",
     }  # fmt: skip
 
@@ -154,3 +155,20 @@ def test_what_monitoring_needs_of_its_host_is_refused_at_the_start(cluster: Clus
     assert plays(run)[-1] == "Look at the monitoring hosts"
     (said,) = run.messages()
     assert said.startswith("mon runs RedHat, and the role prometheus installs from Debian's "), said
+
+
+def test_a_name_that_is_the_loopback_on_its_own_host(cluster: Cluster) -> None:
+    """Debian's installer writes it so. What listens there is scraped by nobody, and the run would be green."""
+    cluster.gaudi(2, cards=1)
+    for name, address in (("gaudi-1", "10.0.0.1"), ("gaudi-2", "127.0.1.1")):
+        del cluster.variables[name]["ansible_host"]
+        getent = cluster[name].folder / "bin/getent"
+        getent.write_text(f"#!/bin/sh\n[ $1 != ahosts ] || echo '{address}       STREAM '$2\n")
+        getent.chmod(0o755)
+    run = cluster.play("site.yml", "--check", "--tags", "monitoring")
+    assert run.returncode != 0 and run.changed() == set()
+    assert run.messages() == [
+        "The inventory knows gaudi-2 by name alone, which on the host itself is a loopback address, where no other host "
+        "reaches it: set ansible_host or gaudi_cluster_address to the address on the cluster network."
+    ]
+    assert plays(run)[-1] == "Look at the hosts"
