@@ -58,7 +58,7 @@ $(TOOLS)/usr/bin/promtool:
 	cd $(TOOLS) && dpkg -x prometheus_*.deb .
 
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
-prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready hpu
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready hpu
 	gaudi3-simulator prepare
 
 # Every part below, two at a time, and what each one cost; it ends with the sum of what passed and failed.
@@ -249,7 +249,7 @@ strictness: $(VENV)/.dev
 	$(BIN)/python tests/suite/strictness.py
 
 # The Terraform tree with the real terraform, AWS played by moto; skipped, by name, where terraform is missing.
-terraform-test: $(VENV)/.dev .cache/checkov/ready
+terraform-test: $(VENV)/.dev .cache/checkov/ready .cache/standin/ready
 	pytest -q tests/terraform
 
 # In an environment of its own: it pins libraries that the tests have otherwise.
@@ -257,6 +257,13 @@ terraform-test: $(VENV)/.dev .cache/checkov/ready
 	rm -rf .cache/checkov
 	$(PYTHON) -m venv .cache/checkov
 	.cache/checkov/bin/python -m pip install --quiet --require-hashes -r requirements/checkov.txt
+	@touch $@
+
+# What speaks Terraform's plugin protocol in the place of a cloud's provider: its protobuf does not go with the tests'.
+.cache/standin/ready: requirements/standin.txt
+	rm -rf .cache/standin
+	$(PYTHON) -m venv .cache/standin
+	.cache/standin/bin/python -m pip install --quiet --require-hashes -r requirements/standin.txt
 	@touch $@
 
 # The linter of documentation, whose Sphinx does not go with the tests' docutils.
