@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ssl
 import time
+from functools import partial
 from typing import Any
 
 from prometheus_client import (
@@ -48,6 +49,7 @@ class CostMetrics:
 
     def __init__(self, config: CostConfig, registry: CollectorRegistry) -> None:
         self._currency = config.currency
+        gauge = partial(Gauge, registry=registry)
         self.info = Info("gaudi_cost", "Who pays for the job, and where its price is from.", registry=registry)
         self.info.info(
             {
@@ -58,38 +60,25 @@ class CostMetrics:
                 "team": config.team,
             }
         )
-        self.price = Gauge(
-            "gaudi_cost_price_per_hour",
-            "Price of an hour of all nodes that are paid for.",
-            ["currency"],
-            registry=registry,
+        self.price = gauge(
+            "gaudi_cost_price_per_hour", "Price of an hour of all nodes that are paid for.", ["currency"]
         )
-        self.spent = Gauge(
-            "gaudi_cost_spent",
-            "Money that the job has cost since its first process, over all restarts.",
-            ["currency"],
-            registry=registry,
+        self.spent = gauge(
+            "gaudi_cost_spent", "Money that the job has cost since its first process, over all restarts.", ["currency"]
         )
-        self.part = Gauge(
+        self.part = gauge(
             "gaudi_cost_part_spent",
             "The same by what the time went into; the parts sum to the whole.",
             ["currency", "part"],
-            registry=registry,
         )
-        self.per_tokens = Gauge(
-            "gaudi_cost_per_million_tokens",
-            "Money so far per million tokens whose learning was kept.",
-            ["currency"],
-            registry=registry,
+        self.per_tokens = gauge(
+            "gaudi_cost_per_million_tokens", "Money so far per million tokens whose learning was kept.", ["currency"]
         )
-        self.budget = Gauge(
-            "gaudi_cost_budget", "Budget of the job; absent where there is none.", ["currency"], registry=registry
-        )
-        self.budget_left = Gauge(
+        self.budget = gauge("gaudi_cost_budget", "Budget of the job; absent where there is none.", ["currency"])
+        self.budget_left = gauge(
             "gaudi_cost_budget_left",
             "What is left of the budget, below 0 where it is exceeded; absent where there is none.",
             ["currency"],
-            registry=registry,
         )
 
     def billed(self, cost: dict[str, Any]) -> None:
@@ -114,107 +103,83 @@ class TrainingMetrics:
         self._tokens_per_sample = progress.sequence_length * local_world_size / progress.world_size
         self._upload_failures = self._report_failures = 0
         disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
-        registry = self.registry
+        self.registry = registry = CollectorRegistry()
+        gauge = partial(Gauge, registry=registry)
+        counter = partial(Counter, registry=registry)
+        histogram = partial(Histogram, registry=registry)
         self.info = Info("gaudi_training", "The training job.", registry=registry)
         self.info.info({"version": __version__, "device": progress.device, "hardware": progress.device_label})
-        self.world_size = Gauge(
-            "gaudi_training_world_size", "Processes that train together, on all nodes.", registry=registry
-        )
+        self.world_size = gauge("gaudi_training_world_size", "Processes that train together, on all nodes.")
         self.world_size.set(progress.world_size)
-        self.step = Gauge("gaudi_training_step", "Optimizer steps done.", registry=registry)
-        self.max_steps = Gauge("gaudi_training_max_steps", "Optimizer steps of the whole job.", registry=registry)
+        self.step = gauge("gaudi_training_step", "Optimizer steps done.")
+        self.max_steps = gauge("gaudi_training_max_steps", "Optimizer steps of the whole job.")
         self.max_steps.set(progress.max_steps)
-        self.loss = Gauge(
-            "gaudi_training_loss", "Training loss over the last logged steps, nats per byte.", registry=registry
+        self.loss = gauge("gaudi_training_loss", "Training loss over the last logged steps, nats per byte.")
+        self.gradient_norm = gauge(
+            "gaudi_training_gradient_norm", "Norm of all gradients of the last logged step, before clipping."
         )
-        self.gradient_norm = Gauge(
-            "gaudi_training_gradient_norm",
-            "Norm of all gradients of the last logged step, before clipping.",
-            registry=registry,
-        )
-        self.skipped_steps = Counter(
+        self.skipped_steps = counter(
             "gaudi_training_skipped_steps",
             "Optimizer steps left out because their loss or gradients were not finite, since the process started.",
-            registry=registry,
         )
-        self.report_failures = Counter(
+        self.report_failures = counter(
             "gaudi_training_report_write_failures",
             "Writes of status.json, metrics.jsonl and other reports that failed since the process started.",
-            registry=registry,
         )
-        self.baseline = Gauge(
-            "gaudi_training_baseline_loss",
-            "Entropy of the byte frequencies of held-out data, nats per byte.",
-            registry=registry,
+        self.baseline = gauge(
+            "gaudi_training_baseline_loss", "Entropy of the byte frequencies of held-out data, nats per byte."
         )
-        self.learning_rate = Gauge(
-            "gaudi_training_learning_rate", "Learning rate of the last logged step.", registry=registry
+        self.learning_rate = gauge("gaudi_training_learning_rate", "Learning rate of the last logged step.")
+        self.tokens = counter(
+            "gaudi_training_tokens", "Tokens (bytes) that this node's processes learnt from since they started."
         )
-        self.tokens = Counter(
-            "gaudi_training_tokens",
-            "Tokens (bytes) that this node's processes learnt from since they started.",
-            registry=registry,
+        self.step_seconds = histogram(
+            "gaudi_training_step_seconds", "Wall time of one optimizer step, without checkpoints.", buckets=STEP_BUCKETS
         )
-        self.step_seconds = Histogram(
-            "gaudi_training_step_seconds",
-            "Wall time of one optimizer step, without checkpoints.",
-            buckets=STEP_BUCKETS,
-            registry=registry,
-        )
-        self.checkpoint_seconds = Histogram(
+        self.checkpoint_seconds = histogram(
             "gaudi_training_checkpoint_seconds",
             "Wall time from the beginning of one checkpoint until it was committed.",
-            registry=registry,
         )
-        self.checkpoint_stall = Histogram(
+        self.checkpoint_stall = histogram(
             "gaudi_training_checkpoint_stall_seconds",
             "Wall time for which training stood still for one checkpoint.",
             buckets=STEP_BUCKETS,
-            registry=registry,
         )
-        self.uploaded_step = Gauge(
+        self.uploaded_step = gauge(
             "gaudi_training_checkpoint_uploaded_step",
             "Step of the newest checkpoint this node has copied to the target; 0 = none since the process started.",
-            registry=registry,
         )
-        self.upload_failures = Counter(
+        self.upload_failures = counter(
             "gaudi_training_checkpoint_upload_failures",
             "Checkpoints that this node could not copy to the target since the process started.",
-            registry=registry,
         )
-        self.checkpoint_time = Gauge(
+        self.checkpoint_time = gauge(
             "gaudi_training_checkpoint_last_timestamp_seconds",
             "Unix time of this node's last committed checkpoint; 0 = none since the process started.",
-            registry=registry,
         )
 
-        self.anomalies = Counter(
+        self.anomalies = counter(
             "gaudi_training_anomalies",
             "Anomalies of the whole job's speed and memory since its first process was started, by kind.",
             ["kind"],
-            registry=registry,
         )
         for kind in KINDS:
             self.anomalies.labels(kind)
-        self.tokens_per_second = Gauge(
+        self.tokens_per_second = gauge(
             "gaudi_training_tokens_per_second",
             "Tokens per second of the whole job over the last logged steps; window is wall (all time) or stepping "
             "(without checkpoints and evaluation).",
             ["window"],
-            registry=registry,
         )
-        self.mfu = Gauge(
+        self.mfu = gauge(
             "gaudi_training_mfu_ratio",
             "Model FLOPs utilization of all devices over the last logged steps, 0 to 1; absent where no peak is known.",
             ["window"],
-            registry=registry,
         )
-        self.goodput = Counter(
+        self.goodput = counter(
             "gaudi_training_goodput_seconds",
             "Wall time of the job since its first process, over all restarts, by what it went into.",
             ["part"],
-            registry=registry,
         )
         self._goodput = dict.fromkeys(PARTS, 0.0)
 
