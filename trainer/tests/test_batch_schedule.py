@@ -13,9 +13,9 @@ import pytest
 from conftest import Job, assert_same
 
 from gaudi3_scale.batch_schedule import BatchSchedule, check_stages, learning_rate_of, words
+from gaudi3_scale.callbacks import GarbageCallback
 from gaudi3_scale.config import Config, dump_default, load
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.lean import CollectGarbage
 from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.status import Progress
 
@@ -160,7 +160,7 @@ def test_the_tokens_that_a_node_serves_follow_the_batch() -> None:
 
 def test_garbage_is_collected_by_steps_over_all_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     collected: list[int] = []
-    callback, trainer = CollectGarbage(every=3), SimpleNamespace(accumulate_grad_batches=1)
+    callback, trainer = GarbageCallback(every=3), SimpleNamespace(accumulate_grad_batches=1)
     batches = [(stage, index) for stage in (1, 2) for index in range(2 * stage)]
     for number, (accumulated, index) in enumerate(batches):
         trainer.accumulate_grad_batches = accumulated

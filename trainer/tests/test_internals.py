@@ -104,6 +104,14 @@ def test_no_other_file_touches_an_internal() -> None:
     assert found == []
 
 
+def test_what_a_step_calls_is_lightnings_own() -> None:
+    """No function that Lightning calls in each step is replaced to save its time, and no name of one is there."""
+    loop = {"lightning.pytorch.trainer.call", "lightning.pytorch.core.module", "lightning.pytorch.profilers"}
+    assert [each.name for each in internals.ALL if each.module in loop or "_fx_name" in each.name] == []
+    in_the_loop = [each.name for each in internals.ALL if each.module.startswith("lightning.pytorch.loops")]
+    assert in_the_loop == ["_TrainingEpochLoop._broadcast_sigterm_tensor"]
+
+
 def test_what_is_looked_for_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
     known = next(name for each in internals.ALL if private(name := each.name.split(".")[-1]))

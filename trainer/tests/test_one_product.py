@@ -122,7 +122,6 @@ def test_the_job_is_made_of_the_public_classes() -> None:
 
 
 def test_there_is_one_trainer_and_one_set_of_callbacks() -> None:
-    """They are in `callbacks`, except for the one that collects garbage."""
     bases = {
         f"{name}.{node.name}": {ast.unparse(base) for base in node.bases}
         for name, tree in TREES.items()
@@ -130,7 +129,7 @@ def test_there_is_one_trainer_and_one_set_of_callbacks() -> None:
         if isinstance(node, ast.ClassDef)
     }
     callbacks = {name for name, its in bases.items() if "pl.Callback" in its}
-    assert {name for name in callbacks if ".callbacks." not in name} == {"gaudi3_scale.lean.CollectGarbage"}
+    assert {name for name in callbacks if ".callbacks." not in name} == set()
     assert [name for name, its in bases.items() if "pl.Trainer" in its] == [
         "gaudi3_scale.integration.trainer.GaudiTrainer"
     ]

@@ -272,28 +272,6 @@ BROADCAST = Internal(
     "A broadcast and a synchronisation before every batch, for signals that the trainer hears itself.", LIGHTNING,
     ("self",),
 )  # fmt: skip
-STEP_ARGUMENTS = Internal(
-    "lightning.pytorch.loops.training_epoch_loop", "_TrainingEpochLoop._build_kwargs",
-    "Inspects the signature of `training_step` again for every batch.", LIGHTNING,
-    ("self", "kwargs", "batch", "batch_idx"),
-)  # fmt: skip
-_CALLS = "Noting the hook that runs, and contexts of a profiler that is off, cost time in every step."
-CALL_CALLBACKS = Internal(
-    "lightning.pytorch.trainer.call", "_call_callback_hooks", _CALLS, LIGHTNING,
-    ("trainer", "hook_name", "args", "monitoring_callbacks", "kwargs"),
-)  # fmt: skip
-CALL_MODULE = Internal(
-    "lightning.pytorch.trainer.call", "_call_lightning_module_hook", _CALLS, LIGHTNING,
-    ("trainer", "hook_name", "args", "pl_module", "kwargs"),
-)  # fmt: skip
-CALL_STRATEGY = Internal(
-    "lightning.pytorch.trainer.call", "_call_strategy_hook", _CALLS, LIGHTNING,
-    ("trainer", "hook_name", "args", "kwargs"),
-)  # fmt: skip
-CURRENT_HOOK = Internal(
-    "lightning.pytorch", "LightningModule._current_fx_name", "`log` asks for the hook that runs.", LIGHTNING,
-    attribute=True,
-)  # fmt: skip
 DDP_BACKEND, FSDP_BACKEND, DDP_TIMEOUT, FSDP_TIMEOUT = (
     Internal(
         "lightning.pytorch.strategies", f"{kind}._{name}",
@@ -489,22 +467,6 @@ def without_signals(trainer: Any) -> None:
 
 def _nothing() -> None:
     """Instead of what Lightning would do."""
-
-
-def have_built(trainer: Any, wrap: Callable[[Any], Any]) -> None:
-    """Have a Trainer build the arguments of `training_step` with what `wrap` makes of its own function."""
-    loop = trainer.fit_loop.epoch_loop
-    STEP_ARGUMENTS.put(loop, wrap(STEP_ARGUMENTS.of(loop)))
-
-
-def have_called(internal: Internal, wrap: Callable[[Any], Any]) -> None:
-    """Replace one of the CALL functions by what `wrap` makes of it, once in a process."""
-    theirs = internal.get()
-    if not hasattr(theirs, "gaudi3_scale"):
-        ours = wrap(theirs)
-        ours.__signature__ = inspect.signature(theirs)
-        ours.gaudi3_scale = True
-        setattr(importlib.import_module(internal.module), internal.name, ours)
 
 
 def group_of(strategy: Any) -> tuple[str | None, Any]:

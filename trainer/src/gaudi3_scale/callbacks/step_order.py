@@ -17,6 +17,7 @@ from gaudi3_scale.callbacks.console_callback import ConsoleCallback
 from gaudi3_scale.callbacks.cost_callback import CostCallback
 from gaudi3_scale.callbacks.evaluation_callback import EvaluationCallback
 from gaudi3_scale.callbacks.finite_check import FiniteCheck
+from gaudi3_scale.callbacks.garbage_callback import GarbageCallback
 from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
 from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback
 from gaudi3_scale.callbacks.loss_callback import LossCallback
@@ -48,7 +49,8 @@ ORDER: tuple[type[pl.Callback], ...] = (
     ProfileCallback,  # likewise the trace
     GaudiCheckpoint,  # the state after the step that was counted and reported
     InterruptionCallback,  # leaves after the save, which need not be repeated then
-    EvaluationCallback,  # last, as a job that leaves begins no evaluation
+    EvaluationCallback,  # a job that leaves begins no evaluation
+    GarbageCallback,  # last, when the others have let go of the step
 )
 
 
@@ -72,6 +74,7 @@ def callbacks_of(run: Run, samples: Samples, about: dict[str, Any], state: dict[
         checkpoint,
         interruption,
         EvaluationCallback(run, samples, interruption),
+        GarbageCallback(),
     ]
 
 

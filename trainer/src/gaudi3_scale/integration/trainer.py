@@ -15,7 +15,6 @@ from gaudi3_scale.device import available, first_available
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.integration.accelerator import CLASSES, GaudiAccelerator
 from gaudi3_scale.integration.twins import check_module
-from gaudi3_scale.lean import quicken
 from gaudi3_scale.precision import PRECISIONS, refusal
 
 STRATEGIES = ("gaudi_single", "habana_ddp", "habana_fsdp", "optimized_ddp")
@@ -36,7 +35,6 @@ class GaudiTrainer(pl.Trainer):
         precision: 32-true, bf16-mixed or bf16-true; or a GaudiMixedPrecision among `plugins`.
         plugins: as Lightning's.
         steps_before: optimizer steps that earlier processes made, which `global_step` does not count; see `step_of`.
-        quick: take out of Lightning's loop what costs time in every step and does nothing (see `lean.py`).
         **named: whatever else Lightning's Trainer takes.
 
     Logs one line with what was chosen. Raises ConfigError.
@@ -51,7 +49,6 @@ class GaudiTrainer(pl.Trainer):
         precision: str | None = None,
         plugins: Any = None,
         steps_before: int = 0,
-        quick: bool = False,
         **named: Any,
     ) -> None:
         accelerator = _accelerator(accelerator)
@@ -85,8 +82,6 @@ class GaudiTrainer(pl.Trainer):
             **named,
         )
         self.steps_before = steps_before
-        if quick:
-            quicken(self)
 
     def fit(self, model: Any, *arguments: Any, **named: Any) -> None:
         check_module(model)
