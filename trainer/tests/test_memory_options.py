@@ -18,6 +18,7 @@ from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.memory import AdvancedMemoryManager, MemoryOptimizer, MicroBatches, apply, predict_step
 from gaudi3_scale.memory.checkpointing import levels_of
 from gaudi3_scale.models.build import build
+from gaudi3_scale.models.objectives import training_loss
 
 CPU = Device("cpu", 0, "gloo")
 
@@ -199,3 +200,16 @@ def test_the_job_plans_by_its_budget() -> None:
         ConfigError, match=r"memory: budget_gib is 4, which nothing uses while activation_checkpointing"
     ):
         configuration.load(None, ("memory.budget_gib=4",))
+
+
+def test_the_plan_by_a_budget_knows_the_mask_of_documents() -> None:
+    """It is as large as the square of a sample, and there through all blocks."""
+    model, lines = small_llama(), torch.zeros((8, 3, 64), dtype=torch.int64, device="meta")
+    plain, masked = (predict_step(model, training_loss, [each]).peak for each in (*spec(8), lines))
+    assert masked > plain + 8 * 64 * 64
+    settings = (*SMALL, "train.micro_batch_size=8", "memory.activation_checkpointing=budget", "memory.margin=0")
+    settings = (*settings, f"memory.budget_gib={(plain + 16384) / 2**30:.9f}")
+    done = apply(model, training_loss, configuration.load(None, settings), CPU)
+    assert done["activation_checkpointing"].startswith("0 of 3 blocks recomputed, 0 all but their products")
+    done = apply(model, training_loss, configuration.load(None, (*settings, "data.documents=true")), CPU)
+    assert not done["activation_checkpointing"].startswith("0 of 3 blocks recomputed, 0 all but their products")

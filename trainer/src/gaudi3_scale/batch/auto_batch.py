@@ -230,7 +230,7 @@ def _samples(config: Config, size: int) -> Tensor:
     import torch
 
     from gaudi3_scale.models.build import architecture
-    from gaudi3_scale.planning.step import batch_shape
+    from gaudi3_scale.models.objectives import batch_shape
 
     shape = batch_shape(config, size)
     generator = torch.Generator().manual_seed(0)

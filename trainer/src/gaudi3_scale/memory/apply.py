@@ -20,7 +20,7 @@ from gaudi3_scale.memory.checkpointing import checkpoint_all
 from gaudi3_scale.memory.recompute import GIB, plan_recompute
 from gaudi3_scale.memory.rotary import use_fused_rotary
 from gaudi3_scale.memory.tracker import Loss
-from gaudi3_scale.models.objectives import example
+from gaudi3_scale.models.objectives import batch_shape
 
 
 def apply(model: nn.Module, loss: Loss, config: Config, device: Device) -> dict[str, str]:
@@ -28,7 +28,7 @@ def apply(model: nn.Module, loss: Loss, config: Config, device: Device) -> dict[
 
     Args:
         model: changed in place; its class and the names of its parameters stay.
-        loss: called with the model and a batch as `models.objectives.example` makes it.
+        loss: called with the model and a batch as `models.objectives.losses` takes it.
         config: of the job; every process comes to the same plan from it.
         device: where it will train.
 
@@ -96,7 +96,7 @@ def _by_budget(model: nn.Module, loss: Loss, config: Config, device: Device | No
     plan = plan_recompute(
         model,
         loss,
-        lambda batch: [example(config.model, batch, "meta")],
+        lambda batch: [torch.zeros(batch_shape(config, batch), dtype=torch.int64, device="meta")],
         train.micro_batch_size,
         budget,
         margin=wanted.margin,

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gaudi3_scale.config import ModelConfig
+from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.data.masking import IGNORED
 from gaudi3_scale.data.sample_batch import document_arguments
 from gaudi3_scale.models.build import architecture, is_masked
@@ -69,3 +69,14 @@ def example(config: ModelConfig, batch_size: int, device: Any = None) -> Tensor:
     if is_masked(architecture(config)):
         return torch.zeros((batch_size, 2, config.sequence_length), dtype=torch.int64, device=device)
     return torch.zeros((batch_size, config.sequence_length + 1), dtype=torch.int64, device=device)
+
+
+def batch_shape(config: Config, micro_batch: int) -> tuple[int, ...]:
+    """Of a micro-batch of the job's data, as `data.samples` makes it."""
+    length = config.model.sequence_length
+    if is_masked(architecture(config.model)):
+        return micro_batch, 2, length
+    if config.data.documents:
+        return micro_batch, 3, length
+    contents = {each.content or config.data.content for each in config.data.mixture} or {config.data.content}
+    return (micro_batch, length + 1) if contents == {"text"} else (micro_batch, 2, length)

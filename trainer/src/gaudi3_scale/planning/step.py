@@ -33,8 +33,8 @@ from gaudi3_scale.memory.attention import use_attention
 from gaudi3_scale.memory.tracker import fake_mode, fake_twin
 from gaudi3_scale.models.again import around_recomputation
 from gaudi3_scale.models.blocks import repeated_blocks
-from gaudi3_scale.models.build import architecture, build, frozen_dtype, is_masked
-from gaudi3_scale.models.objectives import training_loss
+from gaudi3_scale.models.build import build, frozen_dtype
+from gaudi3_scale.models.objectives import batch_shape, training_loss
 from gaudi3_scale.optimizer import GaudiOptimizer, build_optimizer
 from gaudi3_scale.planning.account import COLLECTIVES, MemoryAccount, Section
 from gaudi3_scale.planning.experts import use_even_experts
@@ -236,17 +236,6 @@ def _attend(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, sca
 
 
 _ATTENTION = Kernel(_attend, "what Habana's fused kernel keeps: query, key and value as they are, and the result")
-
-
-def batch_shape(config: Config, micro_batch: int) -> tuple[int, ...]:
-    """Of a micro-batch of the job's data, as `data.samples` makes it."""
-    length = config.model.sequence_length
-    if is_masked(architecture(config.model)):
-        return micro_batch, 2, length
-    if config.data.documents:
-        return micro_batch, 3, length
-    contents = {each.content or config.data.content for each in config.data.mixture} or {config.data.content}
-    return (micro_batch, length + 1) if contents == {"text"} else (micro_batch, 2, length)
 
 
 def extrapolate(fewer: list[Section], more: list[Section], blocks: int, wanted: int) -> list[Section]:
