@@ -45,6 +45,9 @@ def far(job: Mapping[str, Any]) -> str:
         return f" at step {status.get('step')} of {status['max_steps']}"
     if status.get("step"):
         return f" at step {status['step']}"
+    absent = job.get("missing")
+    if absent:
+        return f" and waits for {', '.join(absent)}"
     return "" if job.get("command") else " before its first step"
 
 
@@ -100,7 +103,8 @@ class ActionModule(ActionBase):
         begun = time.monotonic()
         shown: Optional[str] = None
         while result["job"]["state"] == "running":
-            line = progress_line(host, result["job"]["status"])
+            absent = result["job"].get("missing")
+            line = f"{host}: waits for {', '.join(absent)}" if absent else progress_line(host, result["job"]["status"])
             if line is not None and line != shown:
                 display.display(line)
                 shown = line
@@ -127,6 +131,8 @@ class ActionModule(ActionBase):
         shared = ("name", "jobs_dir", "unit_dir", "systemctl_executable", "journalctl_executable")
         query = {key: arguments[key] for key in shared if key in arguments}
         query["lines"] = lines
+        if arguments.get("peers"):
+            query["peers"] = arguments["peers"]
         answer: dict[str, Any] = self._execute_module(
             module_name="gaudi3.scale.gaudi_train_info", module_args=query, task_vars=task_vars
         )

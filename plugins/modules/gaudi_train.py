@@ -233,6 +233,12 @@ options:
       included. When one more is moved aside, the longest moved are removed once the job has started. If omitted, all
       are kept.
     type: int
+  peers:
+    description:
+      - With O(state=finished) or O(state=ended) on the head, the other nodes of the job, by name, each with a list of
+        the addresses at which the inventory has it. Until the job trains, those that have not come yet are named.
+    type: dict
+    default: {}
   poll_interval:
     description: Seconds between two looks at the job with O(state=finished) and O(state=ended).
     type: float
@@ -505,6 +511,7 @@ SPEC: dict[str, dict[str, Any]] = {
     "ended_on": {"type": "str"},
     "purge": {"type": "bool", "default": False},
     "keep_archives": {"type": "int"},
+    "peers": {"type": "dict", "default": {}},
     "poll_interval": {"type": "float", "default": 5.0},
     "timeout": {"type": "int", "default": 3600},
     "lines": {"type": "int", "default": 20},

@@ -21,6 +21,12 @@ options:
     description: How many of the last lines of the log to return with each job. V(0) returns none.
     type: int
     default: 0
+  peers:
+    description:
+      - The other nodes of a job, by name, each with a list of the addresses at which the inventory has it. Given on the
+        head node, RV(jobs[].missing) says which of them have not come yet.
+    type: dict
+    default: {}
   jobs_dir:
     description: Folder on the node below which each job has its own.
     type: path
@@ -158,6 +164,13 @@ jobs:
           type: float
           sample: 1767225660.5
         error: {description: "Why the trainer failed, or null.", type: str, sample: null}
+    missing:
+      description:
+        - Nodes of O(peers) that are not connected to the rendezvous of the job, whose trainer has written nothing yet.
+          Empty for a job that trains or does not run.
+      type: list
+      elements: str
+      sample: []
     log:
       description: The last O(lines) lines of the journal since the job was last started.
       type: list
@@ -170,12 +183,14 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.meeting import missing_here
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLACES, JobNode
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import check_name
 
 SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str"},
     "lines": {"type": "int", "default": 0},
+    "peers": {"type": "dict", "default": {}},
     **PLACES,
 }
 
@@ -192,7 +207,9 @@ def main() -> None:
         for name in node.names() if params["name"] is None else [params["name"]]:
             found = node.observe(name)
             log = node.log(name, params["lines"], found.record.get("started_at"))
-            jobs.append({**found.as_dict(node.directory(name)), "log": log})
+            meets = found.unit.up and found.status is None
+            absent = missing_here(params["peers"], found.record.get("specification") or {}) if meets else []
+            jobs.append({**found.as_dict(node.directory(name)), "missing": absent, "log": log})
     except (ValueError, JobError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, jobs=jobs)

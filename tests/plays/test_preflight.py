@@ -168,7 +168,7 @@ def test_a_name_that_is_the_loopback_on_its_own_host(cluster: Cluster) -> None:
     run = cluster.play("site.yml", "--check", "--tags", "monitoring")
     assert run.returncode != 0 and run.changed() == set()
     assert run.messages() == [
-        "The inventory knows gaudi-2 by name alone, which on the host itself is a loopback address, where no other host "
-        "reaches it: set ansible_host or gaudi_cluster_address to the address on the cluster network."
+        "The inventory knows gaudi-2 by name alone, which on the host itself is a loopback address, where no other "
+        "host reaches it: set ansible_host or gaudi_cluster_address to the address on the cluster network."
     ]
     assert plays(run)[-1] == "Look at the hosts"

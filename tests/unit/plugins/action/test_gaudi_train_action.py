@@ -187,3 +187,18 @@ def test_a_start_that_was_refused_is_passed_on(play: Play) -> None:
 def test_a_look_that_fails_ends_the_waiting(play: Play) -> None:
     result = play.run([job("running", 3), {"failed": True, "msg": "gone"}])
     assert (result["failed"], result["msg"], result["job"]["status"]["step"]) == (True, "gone", 3)
+
+
+def test_nodes_that_have_not_come_are_named(play: Play) -> None:
+    peers = {"gaudi-2": ["10.0.0.2"], "gaudi-3": ["10.0.0.3"]}
+
+    def waiting(*names: str) -> dict[str, Any]:
+        return {**job("running"), "status": None, "missing": list(names)}
+
+    result = play.run([waiting(), waiting("gaudi-2", "gaudi-3"), waiting("gaudi-3")], peers=peers, timeout=20)
+    assert play.lines == ["gaudi-1: waits for gaudi-2, gaudi-3", "gaudi-1: waits for gaudi-3"]
+    assert play.asked[1] == ("gaudi_train_info", {"name": "demo", "lines": 0, "peers": peers})
+    assert result["msg"] == (
+        "Job demo still runs and waits for gaudi-3 after 20 seconds of waiting, and was left running: run the task "
+        "again to wait on, or raise 'timeout'."
+    )
