@@ -28,6 +28,7 @@ def spread(tmp_path_factory: pytest.TempPathFactory, text: Path) -> Job:
         "train.collective_timeout=60",
         "checkpoint.copies=1",
         f"checkpoint.target={made.folder / 'target'}",
+        "checkpoint.job=spread",
     )
     return made
 
@@ -70,3 +71,18 @@ def test_all_nodes_export_together_and_the_target_alone_does(spread: Job, tmp_pa
     manifest.write_text(manifest.read_text().replace('".metadata",\n  "__0', '".metadata",\n  "__1_0.distcp",\n  "__0'))
     assert export(load(None, [f"output_dir={tmp_path / 'whole'}"]), tmp_path / "alone", None, False, "float32")
     assert_same(load_file(tmp_path / "alone" / "model.safetensors"), tensors)
+
+
+def test_the_target_is_enough_on_a_node_that_has_nothing(spread: Job, tmp_path: Path) -> None:
+    """Its job is known by its name; the tokenizer stays with the prepared data of the nodes."""
+    empty = [f"output_dir={tmp_path / 'empty'}", f"checkpoint.target={spread.folder / 'target'}"]
+    found = load(None, [*empty, "checkpoint.job=spread"])
+    assert export(found, tmp_path / "model", None, False, "float32") == (STEP, False)
+    here = load(None, [f"output_dir={spread.node(0)}", empty[1], f"data.source={spread.text}"])
+    assert export(here, tmp_path / "same", STEP, False, "float32") == (STEP, True)
+    assert_same(*(load_file(tmp_path / name / "model.safetensors") for name in ("model", "same")))
+    with pytest.raises(
+        ConfigError, match=r"^There is no whole checkpoint in .*/empty/checkpoints: give the output_dir"
+    ):
+        export(load(None, [*empty, "checkpoint.job=other"]), tmp_path / "other", None, False, "float32")
+    assert {path.name for path in tmp_path.iterdir()} <= {"empty", "model", "same"}
