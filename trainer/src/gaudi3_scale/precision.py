@@ -122,7 +122,6 @@ class GaudiMixedPrecision(Precision):
         return _default_dtype(torch.bfloat16) if self.precision == "bf16-true" else nullcontext()
 
     def module_init_context(self) -> AbstractContextManager[Any]:
-        """Likewise."""
         return self.tensor_init_context()
 
     @contextmanager
@@ -148,7 +147,6 @@ class GaudiMixedPrecision(Precision):
             self.drop_cache()
 
     def teardown(self) -> None:
-        """Leave nothing allocated."""
         self.drop_cache()
 
     def drop_cache(self) -> None:

@@ -82,7 +82,6 @@ class GaudiProfiler(Profiler):
         return max(0, min(self._steps - self._before, self._active))
 
     def __enter__(self) -> GaudiProfiler:
-        """Start to count steps."""
         self._profile = profile(
             activities=self._kinds(), schedule=self._schedule, profile_memory="memory" in self.activities
         )
@@ -92,7 +91,6 @@ class GaudiProfiler(Profiler):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Stop recording."""
         if self._running and self._profile is not None:
             self._running = False
             self._profile.__exit__(*error)  # type: ignore[no-untyped-call]
@@ -155,7 +153,6 @@ class GaudiProfiler(Profiler):
         return "\n".join([*lines, averages.table(sort_by=order, row_limit=rows)])
 
     def setup(self, stage: str, local_rank: int | None = None, log_dir: str | None = None) -> None:
-        """Called by Lightning when a run begins."""
         super().setup(stage, local_rank, log_dir)
         if not self._running:
             self.__enter__()
@@ -176,7 +173,6 @@ class GaudiProfiler(Profiler):
             self.step()
 
     def teardown(self, stage: str | None) -> None:
-        """Called by Lightning when a run ends."""
         self.__exit__(None, None, None)
         super().teardown(stage)
 

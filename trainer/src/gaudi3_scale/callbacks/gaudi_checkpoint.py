@@ -113,7 +113,6 @@ class GaudiCheckpoint(Contributor, pl.Callback):
         return made
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """A job is told of its checkpoints."""
         if stage == "fit":
             join(trainer)
 
@@ -132,21 +131,18 @@ class GaudiCheckpoint(Contributor, pl.Callback):
             self._last = session.checkpoint.step
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """The steps that were made before."""
         self._seen = step_of(trainer)
         assert self._session is not None
         self._pace = Pace(self._settings.every, self._settings.every_seconds, self._session.peers.gather)
         self._pace.start(self._seen)
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Go on with the random state of the checkpoint."""
         assert self._state is not None
         self._state.epoch_starts(pl_module)
 
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        """Go on with the random state of the checkpoint."""
         assert self._state is not None
         self._state.batch_starts(pl_module)
 

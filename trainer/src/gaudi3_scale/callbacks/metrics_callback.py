@@ -9,7 +9,6 @@ class MetricsCallback(Reporter):
     """A line where the loss is read, by each node's writer."""
 
     def report(self) -> None:
-        """The line of the step."""
         if self.run.team.writer:
             progress = self.run.progress
             self.run.lines.append(progress, progress.learning_rate, progress.mean_loss)

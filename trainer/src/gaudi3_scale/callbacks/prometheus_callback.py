@@ -26,7 +26,6 @@ class PrometheusCallback(CheckpointListener, Reporter):
         self._committed: Any = None
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """The first step begins."""
         self._step_began, self._stalled = time.perf_counter(), self._stalls()
 
     def on_train_batch_end(

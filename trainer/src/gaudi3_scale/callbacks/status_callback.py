@@ -70,7 +70,6 @@ class StatusCallback(CheckpointListener, pl.Callback):
         return made
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """The job runs."""
         if self._run is not None:
             self._write("running")
             return

@@ -84,7 +84,6 @@ class ThroughputCallback(Contributor, pl.Callback):
         return self._watch
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """A job is told of its speed."""
         if stage == "fit":
             join(trainer)
 
@@ -112,7 +111,6 @@ class ThroughputCallback(Contributor, pl.Callback):
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        """The batch is here."""
         if self._run is None and self._watch is not None:
             self._note_save()
             self._watch.ledger.switch(COMPUTE)
@@ -146,12 +144,10 @@ class ThroughputCallback(Contributor, pl.Callback):
         watch.ledger.switch(DATA)
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Evaluation begins."""
         if self._watch is not None:
             self._watch.ledger.switch(EVALUATION)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Evaluation is over."""
         if self._watch is not None:
             self._watch.ledger.switch(COMPUTE)
 
@@ -164,7 +160,6 @@ class ThroughputCallback(Contributor, pl.Callback):
             self._watch.ledger.switch(CHECKPOINT)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Close the account."""
         assert self._watch is not None
         self._note_save()
         self._watch.ledger.switch(OTHER)

@@ -60,7 +60,6 @@ class TrackingCallback(pl.Callback):
             queue.offer(step, values)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """All steps are made."""
         self._end("finished", self._config.tracking.seconds)
 
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:

@@ -40,7 +40,6 @@ class VerifiedReader(FileSystemReader):
         self._parts: dict[tuple[str, torch.Size], tuple[torch.dtype, torch.Size]] = {}
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """Which tensor lies where."""
         metadata = read_description(self._folder, self._files)
         for name, about in metadata.state_dict_metadata.items():
             for chunk in getattr(about, "chunks", ()):

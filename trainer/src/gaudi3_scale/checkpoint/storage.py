@@ -35,11 +35,9 @@ class HashingFile(io.IOBase):
         return written
 
     def tell(self) -> int:
-        """Bytes so far."""
         return self._size
 
     def writable(self) -> bool:
-        """Yes."""
         return True
 
     def flush(self) -> None:
@@ -53,7 +51,6 @@ class HashingFile(io.IOBase):
         return self._file.fileno()
 
     def close(self) -> None:
-        """No more is written."""
         self._file.close()
         super().close()
 
@@ -88,7 +85,6 @@ class _HashingFileSystem(FileSystem):
         self.entries[Path(path).name] = file.entry
 
     def rename(self, path: str | os.PathLike[str], new_path: str | os.PathLike[str]) -> None:
-        """Rename the file and its entry."""
         super().rename(path, new_path)
         self.entries[Path(new_path).name] = self.entries.pop(Path(path).name)
 

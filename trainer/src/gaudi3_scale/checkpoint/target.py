@@ -57,12 +57,10 @@ class DirectoryTarget:
         self._root = root
 
     def sizes(self, folder: str = "") -> dict[str, int]:
-        """See `Target`."""
         files = [path for path in (self._root / folder).rglob("*") if path.is_file() and path.suffix != ".part"]
         return {path.relative_to(self._root).as_posix(): path.stat().st_size for path in files}
 
     def put(self, path: Path, name: str) -> None:
-        """See `Target`."""
         final = self._root / name
         part = final.with_name(f"{final.name}.part")
         final.parent.mkdir(parents=True, exist_ok=True)
@@ -73,16 +71,13 @@ class DirectoryTarget:
         sync_directory(final.parent)
 
     def get(self, name: str, path: Path) -> None:
-        """See `Target`."""
         shutil.copyfile(self._root / name, path)
 
     def delete(self, names: Iterable[str]) -> None:
-        """See `Target`."""
         for name in names:
             (self._root / name).unlink(missing_ok=True)
 
     def clean(self, folder: str) -> None:
-        """See `Target`."""
         shutil.rmtree(self._root / folder, ignore_errors=True)
 
 
@@ -109,7 +104,6 @@ class S3Target:
         )
 
     def sizes(self, folder: str = "") -> dict[str, int]:
-        """See `Target`."""
         start = f"{self._prefix}{folder}/" if folder else self._prefix
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=start)
         found = [entry for page in pages for entry in page.get("Contents", ())]
@@ -120,7 +114,6 @@ class S3Target:
         self._client.upload_file(str(path), self._bucket, self._prefix + name, Config=self._transfer)
 
     def get(self, name: str, path: Path) -> None:
-        """See `Target`."""
         self._client.download_file(self._bucket, self._prefix + name, str(path), Config=self._transfer)
 
     def delete(self, names: Iterable[str]) -> None:

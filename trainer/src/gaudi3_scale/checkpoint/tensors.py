@@ -22,7 +22,6 @@ class TensorsOnly(DefaultLoadPlanner):
     """Loads tensors. The default one unpickles whatever the checkpoint calls an object, code included."""
 
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        """Refuse."""
         raise DamagedCheckpointError(f"its .metadata says of {read_item.dest_index.fqn} that it is no tensor")
 
 

@@ -38,13 +38,11 @@ class PreparationProgress:
         self._next = self._began + QUIET_SECONDS
 
     def __enter__(self) -> PreparationProgress:
-        """Nothing is drawn yet."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give the terminal back."""
         if self._bar is not None:
             self._bar.stop()
 

@@ -100,7 +100,6 @@ class GaudiAccelerator(Accelerator):
 
     @classmethod
     def get_parallel_devices(cls, devices: list[int]) -> list[torch.device]:
-        """One per local rank."""
         if cls.kind == "cpu":
             return [torch.device("cpu") for _ in devices]
         return [torch.device(cls.kind, index_of(cls.kind, index)) for index in devices]
@@ -112,12 +111,10 @@ class GaudiAccelerator(Accelerator):
 
     @classmethod
     def is_available(cls) -> bool:
-        """Is there one?"""
         return available(cls.kind) > 0
 
     @classmethod
     def name(cls) -> str:
-        """As in `GaudiTrainer(accelerator=...)`."""
         return cls.kind
 
 

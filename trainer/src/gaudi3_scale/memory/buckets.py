@@ -33,7 +33,6 @@ class Padding:
         return 1 - self.tokens / self.padded if self.padded else 0.0
 
     def __str__(self) -> str:
-        """One line for the log."""
         return f"{self.lengths} lengths became {self.shapes}; {self.waste:.1%} of the tokens computed are padding"
 
 

@@ -31,7 +31,6 @@ class MicroBatches:
     accumulation_steps: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse sizes below one."""
         if self.micro_batch_size < 1 or self.accumulation_steps < 1:
             raise ConfigError(
                 f"micro_batch_size is {self.micro_batch_size} and accumulation_steps {self.accumulation_steps}: "

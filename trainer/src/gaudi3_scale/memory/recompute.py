@@ -59,7 +59,6 @@ class RecomputePlan:
         checkpoint_blocks(model, self.blocks)
 
     def __str__(self) -> str:
-        """One line for the log."""
         return (
             f"{self.count('full')} of {len(self.blocks)} blocks recomputed, {self.count('selective')} all but their "
             f"products (+{self.recompute_share:.1%} FLOPs); predicted peak {self.predicted_peak / GIB:.3f} GiB "

@@ -66,7 +66,6 @@ class LanguageModule(pl.LightningModule):
             self._weights = None
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
-        """Loss of one micro-batch."""
         loss, extra = losses(self.model, batch, self.loss_chunks)
         self.loss_sum += loss.detach()
         self.loss_count += 1
@@ -116,7 +115,6 @@ class LanguageModule(pl.LightningModule):
             self._learnt = self.loss_sum.clone(), self.loss_count
 
     def configure_optimizers(self) -> Any:
-        """Optimizer and schedule."""
         optimizer = build_optimizer(self.model, self._config)
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self._rate(step))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}

@@ -144,7 +144,6 @@ class FolderReader(StorageReader):
         return checkpoint_id is None
 
     def read_metadata(self, *arguments: Any, **named: Any) -> Metadata:
-        """The shapes of the plan."""
         described: dict[str, Any] = {}
         for name in self._plan.sources:
             shape = self._plan.shapes[name]
@@ -156,11 +155,9 @@ class FolderReader(StorageReader):
         """Nothing is written."""
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
-        """As planned."""
         return plan
 
     def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
-        """As planned."""
         return plans
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:

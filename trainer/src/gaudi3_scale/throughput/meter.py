@@ -49,7 +49,6 @@ class Meter:
         self._began: float | None = None
 
     def start(self, now: float) -> None:
-        """The first step begins."""
         if self._warmup == 0:
             self._began = now
 
