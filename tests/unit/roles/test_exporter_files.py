@@ -104,16 +104,15 @@ def test_unit_of_our_exporter(tmp_path: Path) -> None:
         "ExecStart=/usr/bin/python3 -s /usr/local/lib/gaudi-hpu-exporter/gaudi_hpu_exporter.py --address 10.0.0.5 "
         "--port 41611 --hl-smi /usr/bin/hl-smi --interval 10 --details-interval 30 --timeout 8"
     )
-    assert {"Type=notify", "DynamicUser=yes", "CapabilityBoundingSet=", "SupplementaryGroups=render video"} <= set(
-        lines
-    )
+    wanted = {"Type=notify", "DynamicUser=yes", "CapabilityBoundingSet=", "SupplementaryGroups=render video"}
+    assert {*wanted, "MemoryMax=256M"} <= set(lines)
 
 
 def test_our_exporter_gets_the_groups_that_own_the_cards_devices() -> None:
-    """As ansible.builtin.find tells of /dev/accel; root's group opens more than cards, and is never given."""
+    """As ansible.builtin.find tells of them and of hl-smi; root's group opens more than cards, and is never given."""
 
-    def found(group: str, gid: int, mode: int) -> dict[str, Any]:
-        return {"gr_name": group, "gid": gid, "woth": bool(mode & 2), "wgrp": bool(mode & 0o20)}
+    def found(group: str, gid: int, mode: int, path: str = "/dev/accel/accel0") -> dict[str, Any]:
+        return {"path": path, "gr_name": group, "gid": gid, "woth": bool(mode & 2), "wgrp": bool(mode & 0o20)}
 
     variables = {**load("roles/hpu_exporter/defaults/main.yml"), **load("roles/hpu_exporter/vars/main.yml")}
 
@@ -124,6 +123,7 @@ def test_our_exporter_gets_the_groups_that_own_the_cards_devices() -> None:
 
     assert groups(found("render", 992, 0o660), found("render", 992, 0o660)) == ["render"]
     assert groups(found("habana", 44, 0o660), found("root", 0, 0o660), found("video", 45, 0o666)) == ["habana"]
+    assert groups(found("staff", 50, 0o775, "/usr/bin/hl-smi")) == []
     assert groups(found("render", 992, 0o660), hpu_exporter_groups=["video"]) == ["video"]
     assert groups(found("render", 992, 0o660), hpu_exporter_groups=[]) == []
     assert evaluate(variables["_hpu_exporter_groups"], **variables, _hpu_exporter_devices={"skipped": True}) == []
