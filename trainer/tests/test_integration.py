@@ -30,9 +30,9 @@ from lightning.pytorch.strategies import (
 from torch import nn
 
 from gaudi3_scale import GaudiAccelerator, GaudiOptimizer, GaudiTrainer
-from gaudi3_scale.device import is_out_of_memory
+from gaudi3_scale.device import Device, is_out_of_memory
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.integration.strategies import HabanaFSDPStrategy
+from gaudi3_scale.integration.strategies import GaudiStrategy, HabanaFSDPStrategy
 
 HERE = Path(__file__).resolve().parent
 SIMULATOR = HERE.parents[1] / ".cache" / "hpu"
@@ -365,3 +365,22 @@ def test_a_plugin_that_is_not_ours_is_refused_by_name(trainer: Any) -> None:
     with pytest.raises(ConfigError, match=r"^precision is 'Widened': give one of 32-true, bf16-mixed, bf16-true\.$"):
         trainer(accelerator=GaudiAccelerator("cpu"), strategy="habana_ddp", plugins=[Widened()], **QUIET)
     trainer(accelerator=GaudiAccelerator("cpu"), strategy="habana_ddp", plugins=[Precision()], **QUIET)
+
+
+def test_what_a_lazy_device_collected_runs_after_each_of_these() -> None:
+    """A device that runs nothing before a boundary would keep a step's work, and its memory, for the next one."""
+    ended = ["post_backward", "optimizer_step", "validation_step", "test_step", "predict_step"]
+    seen: list[str] = []
+
+    class Theirs:
+        def __getattr__(self, name: str) -> Any:
+            return None
+
+    for name in ended:
+        setattr(Theirs, name, lambda self, value, name=name, more=0: seen.append(name) or value + more)
+
+    class Ours(GaudiStrategy, Theirs):
+        gaudi_device = Device("hpu", 0, "hccl", mark_step=lambda: seen.append("boundary"))
+
+    assert [getattr(Ours(), name)(1, more=2) for name in ended] == [3] * 5
+    assert seen == [each for name in ended for each in (name, "boundary")]

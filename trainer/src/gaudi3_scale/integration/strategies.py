@@ -32,6 +32,17 @@ TIMEOUT = timedelta(minutes=30)
 """Of a group where none is given: gloo's, as torch documents it."""
 
 
+def _then_boundary(name: str) -> Any:
+    """The strategy's own method, after which a lazy device runs what was collected."""
+
+    def method(self: GaudiStrategy, *arguments: Any, **named: Any) -> Any:
+        result = getattr(super(GaudiStrategy, self), name)(*arguments, **named)
+        self._step_boundary()
+        return result
+
+    return method
+
+
 class GaudiStrategy:
     """What all strategies here share; comes before Lightning's class."""
 
@@ -72,35 +83,11 @@ class GaudiStrategy:
         if self.gaudi_device is not None:
             self.gaudi_device.step_boundary()
 
-    def post_backward(self, *arguments: Any, **named: Any) -> Any:
-        """Let a lazy device run what was collected."""
-        result = super().post_backward(*arguments, **named)  # type: ignore[misc]
-        self._step_boundary()
-        return result
-
-    def optimizer_step(self, *arguments: Any, **named: Any) -> Any:
-        """Likewise."""
-        result = super().optimizer_step(*arguments, **named)  # type: ignore[misc]
-        self._step_boundary()
-        return result
-
-    def validation_step(self, *arguments: Any, **named: Any) -> Any:
-        """Likewise."""
-        result = super().validation_step(*arguments, **named)  # type: ignore[misc]
-        self._step_boundary()
-        return result
-
-    def test_step(self, *arguments: Any, **named: Any) -> Any:
-        """Likewise."""
-        result = super().test_step(*arguments, **named)  # type: ignore[misc]
-        self._step_boundary()
-        return result
-
-    def predict_step(self, *arguments: Any, **named: Any) -> Any:
-        """Likewise."""
-        result = super().predict_step(*arguments, **named)  # type: ignore[misc]
-        self._step_boundary()
-        return result
+    post_backward = _then_boundary("post_backward")
+    optimizer_step = _then_boundary("optimizer_step")
+    validation_step = _then_boundary("validation_step")
+    test_step = _then_boundary("test_step")
+    predict_step = _then_boundary("predict_step")
 
 
 def _leave() -> None:
