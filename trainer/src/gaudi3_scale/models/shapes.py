@@ -16,14 +16,17 @@ from __future__ import annotations
 
 from typing import Any
 
-_LLAMA_3_1: dict[str, Any] = {
+_LLAMA: dict[str, Any] = {
     "model_type": "llama",
     "architectures": ["LlamaForCausalLM"],
+    "tie_word_embeddings": False,
+}
+_LLAMA_3_1: dict[str, Any] = {
+    **_LLAMA,
     "vocab_size": 128256,
     "num_key_value_heads": 8,
     "max_position_embeddings": 131072,
     "rms_norm_eps": 1e-5,
-    "tie_word_embeddings": False,
     "rope_parameters": {
         "rope_type": "llama3",
         "rope_theta": 500000.0,
@@ -48,78 +51,26 @@ _BERT: dict[str, Any] = {
     "max_position_embeddings": 512,
 }
 
+
+def _sizes(width: int, inner: int, layers: int, heads: int) -> dict[str, Any]:
+    return {
+        "hidden_size": width,
+        "intermediate_size": inner,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+    }
+
+
+_TINY: dict[str, Any] = {"vocab_size": 256, "num_key_value_heads": 2, "max_position_embeddings": 512}
+_MIXTRAL_8X7B: dict[str, Any] = {"vocab_size": 32000, "num_key_value_heads": 8, "num_local_experts": 8}
+
 SHAPES: dict[str, dict[str, Any]] = {
-    "llama-3.1-8b": {
-        **_LLAMA_3_1,
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-    },
-    "llama-3.1-70b": {
-        **_LLAMA_3_1,
-        "hidden_size": 8192,
-        "intermediate_size": 28672,
-        "num_hidden_layers": 80,
-        "num_attention_heads": 64,
-    },
-    "mixtral-8x7b": {
-        **_MIXTRAL,
-        "vocab_size": 32000,
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "num_local_experts": 8,
-        "max_position_embeddings": 32768,
-    },
-    "bert-base": {
-        **_BERT,
-        "vocab_size": 30522,
-        "hidden_size": 768,
-        "intermediate_size": 3072,
-        "num_hidden_layers": 12,
-        "num_attention_heads": 12,
-    },
-    "bert-large": {
-        **_BERT,
-        "vocab_size": 30522,
-        "hidden_size": 1024,
-        "intermediate_size": 4096,
-        "num_hidden_layers": 24,
-        "num_attention_heads": 16,
-    },
-    "llama-tiny": {
-        "model_type": "llama",
-        "architectures": ["LlamaForCausalLM"],
-        "vocab_size": 256,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 512,
-        "tie_word_embeddings": False,
-    },
-    "mixtral-tiny": {
-        **_MIXTRAL,
-        "vocab_size": 256,
-        "hidden_size": 64,
-        "intermediate_size": 96,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "num_local_experts": 4,
-        "max_position_embeddings": 512,
-    },
-    "bert-tiny": {
-        **_BERT,
-        "vocab_size": 264,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "pad_token_id": None,
-    },
+    "llama-3.1-8b": {**_LLAMA_3_1, **_sizes(4096, 14336, 32, 32)},
+    "llama-3.1-70b": {**_LLAMA_3_1, **_sizes(8192, 28672, 80, 64)},
+    "mixtral-8x7b": {**_MIXTRAL, **_MIXTRAL_8X7B, **_sizes(4096, 14336, 32, 32), "max_position_embeddings": 32768},
+    "bert-base": {**_BERT, **_sizes(768, 3072, 12, 12), "vocab_size": 30522},
+    "bert-large": {**_BERT, **_sizes(1024, 4096, 24, 16), "vocab_size": 30522},
+    "llama-tiny": {**_LLAMA, **_TINY, **_sizes(64, 128, 2, 4)},
+    "mixtral-tiny": {**_MIXTRAL, **_TINY, **_sizes(64, 96, 2, 4), "num_local_experts": 4},
+    "bert-tiny": {**_BERT, **_sizes(64, 128, 2, 4), "vocab_size": 264, "pad_token_id": None},
 }
