@@ -35,6 +35,27 @@ def test_many_blocks_follow_from_few_to_the_byte(monkeypatch: pytest.MonkeyPatch
     assert predict_peak(seven, 4, world_size=4) == few
 
 
+def test_matrices_that_are_split_are_predicted_for_scripts() -> None:
+    """`make proof-memory` compares it with what such a script takes on the simulated device."""
+    job = load(None, [*TINY, "model.layers=2", "train.strategy=habana_fsdp"])
+    whole, split = (predict_peak(job, 8, world_size=4, tensor_parallel=size) for size in (1, 2))
+    assert split.parameters == pytest.approx(whole.parameters, rel=0.01)  # split over four in both
+    assert split.activations < 0.8 * whole.activations
+    planner = Planner(job, Inputs(), 1e9, tensor_parallel=2)
+    assert planner._split(4, accelerator("h100"), "32-true", 1_000_000) == (
+        "; a script with HabanaFSDPStrategy(tensor_parallel_size=2) and all blocks recomputed takes 0.0 GB for "
+        "1 sample(s) per 2 devices"
+    )
+    assert planner._split(3, accelerator("h100"), "32-true", 1_000_000) == ""
+    for settings, size, sentence in (
+        ((), 2, r"^tensor_parallel is 2, and matrices are split by train\.strategy habana_fsdp"),
+        (("train.strategy=habana_fsdp",), 8, r"has num_attention_heads 4, which cannot be divided by it"),
+        (("train.strategy=habana_fsdp", "train.replicas=2"), 2, r"copies of shards and split matrices do not go"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            predict_peak(load(None, [*TINY, *settings]), 8, world_size=8, tensor_parallel=size)
+
+
 def test_every_batch_and_number_of_devices_follows_from_three_predictions() -> None:
     option = Option("FSDP", "none", "bf16-mixed")
     two = load(None, [*WIDE, "model.layers=2", "model.sequence_length=512"])

@@ -108,7 +108,6 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Stop."""
         self._restore.close()
         super().__exit__(*error)  # type: ignore[no-untyped-call]
 
@@ -227,9 +226,12 @@ def _kept_casts() -> Iterator[None]:
 
 
 @contextmanager
-def fake_mode() -> Iterator[FakeTensorMode]:
-    """Tensors made within have shapes and no data; plain ones that a module holds as attributes may be mixed in."""
-    with one_sequence_per_row(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+def fake_mode(again: FakeTensorMode | None = None) -> Iterator[FakeTensorMode]:
+    """Tensors made within have shapes and no data; plain ones that a module holds as attributes may be mixed in.
+
+    `again` is a mode that was left, and goes on with the tensors made in it.
+    """
+    with one_sequence_per_row(), again or FakeTensorMode(allow_non_fake_inputs=True) as mode:
         yield mode
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from gaudi3_scale.internals import storage_key, tree_leaves
@@ -79,6 +80,9 @@ class MemoryAccount(StorageTracker):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Also tell buffers of collectives from other tensors, by the operations that use them."""
+        if func.namespace == "_c10d_functional" and func.name().startswith("_c10d_functional::wait_tensor"):
+            # The tensor that was waited for, where torch's rule for fake tensors makes another one.
+            return torch.ops.aten.alias.default(args[0])
         result = super().__torch_dispatch__(func, types, args, kwargs)
         if result is not NotImplemented and func.namespace in NAMESPACES:
             for leaf in tree_leaves((args, kwargs, result)):

@@ -86,10 +86,16 @@ class TrainingPlan:
 class Planner:
     """Makes plans of one job; what is predicted once is kept."""
 
-    def __init__(self, job: Config, inputs: Inputs, tokens: float, margin: float = MARGIN) -> None:
+    def __init__(
+        self, job: Config, inputs: Inputs, tokens: float, margin: float = MARGIN, tensor_parallel: int = 1
+    ) -> None:
+        """With `tensor_parallel` above 1, rows that fit no job are also tried with matrices split over so many."""
         if not 0 <= margin < 1:
             raise ConfigError(f"The margin is {margin}: give the share of the memory to leave free, from 0 to below 1.")
+        if tensor_parallel < 1:
+            raise ConfigError(f"--tensor-parallel is {tensor_parallel}: give devices that share a matrix, from 1 on.")
         self.job, self.inputs, self.tokens, self.margin = job, inputs, tokens, margin
+        self.tensor_parallel = tensor_parallel
         self.model = known(job.model)
         if self.model.flops is None:
             raise ConfigError(
@@ -165,7 +171,24 @@ class Planner:
             least = min(least or found.bytes(1, split), found.bytes(1, split))
         whole = place.memory_bytes / 1e9
         why = f"needs {least / 1e9:,.1f} GB at least, and {limit / 1e9:,.1f} of {whole:,.0f} GB may be used"
+        if self.tensor_parallel > 1:
+            why += self._split(devices, place, precision, limit)
         return dataclasses.replace(row, needed_bytes=least, why=why)
+
+    def _split(self, devices: int, place: Accelerator, precision: str, limit: int) -> str:
+        """What a script with split matrices would fit, all blocks recomputed: a job of `fit` splits none."""
+        size, option = self.tensor_parallel, Option("FSDP", "full", precision)
+        if devices % size or self._static(option, devices, place) > limit:
+            return ""
+        config = option.config(self.job, devices, place.per_node)
+        where: dict[str, Any] = {"world_size": devices, "device": place.kind, "tensor_parallel": size}
+        if not (batch := max_batch(config, limit, **where)):
+            return f"; nor does it fit with matrices split over {size}"
+        needed = predict_peak(config, batch, **where).bytes
+        return (
+            f"; a script with HabanaFSDPStrategy(tensor_parallel_size={size}) and all blocks recomputed takes "
+            f"{needed / 1e9:,.1f} GB for {batch} sample(s) per {size} devices"
+        )
 
     def _static(self, option: Option, devices: int, place: Accelerator) -> int:
         """Bytes of weights, gradients and moments, without which nothing is trained; no prediction is needed for it."""

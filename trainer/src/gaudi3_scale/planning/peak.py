@@ -57,7 +57,9 @@ class MemoryPeak:
         return self.parameters + self.buffers + self.optimizer_state
 
 
-def predict_peak(config: Config, micro_batch: int, *, world_size: int = 1, device: str = "hpu") -> MemoryPeak:
+def predict_peak(
+    config: Config, micro_batch: int, *, world_size: int = 1, device: str = "hpu", tensor_parallel: int = 1
+) -> MemoryPeak:
     """Predict a step of `gaudi3-train fit` with this configuration, of which `train.micro_batch_size` is not used.
 
     Args:
@@ -65,6 +67,8 @@ def predict_peak(config: Config, micro_batch: int, *, world_size: int = 1, devic
         micro_batch: samples per process and forward pass.
         world_size: processes of the job, one per device.
         device: hpu, cuda or cpu: whose autocast, attention, experts and optimizer the job would have.
+        tensor_parallel: processes that share each matrix and the samples, as in a script of one's own with
+            `HabanaFSDPStrategy(tensor_parallel_size=...)`; a job of `fit` has 1.
 
     Needs no device of that type, and no memory to speak of; a second or two of a processor, whatever the batch, the
     length of the samples and the number of processes. Not seen, and to be left as a margin: rounding and fragmentation
@@ -80,19 +84,24 @@ def predict_peak(config: Config, micro_batch: int, *, world_size: int = 1, devic
     >>> peak.bytes == peak.static + peak.gradients + peak.collectives + peak.activations
     True
     """
-    _check(config, micro_batch, world_size, device)
+    _check(config, micro_batch, world_size, device, tensor_parallel)
     if _sharded(config, world_size) and _in_a_group():
-        return predict_in_child(config, micro_batch, world_size=world_size, device=device)
-    return peak_of(sections_of(config, micro_batch, world_size, device), micro_batch)
+        return predict_in_child(
+            config, micro_batch, world_size=world_size, device=device, tensor_parallel=tensor_parallel
+        )
+    return peak_of(sections_of(config, micro_batch, world_size, device, tensor_parallel), micro_batch)
 
 
-def predict_in_child(config: Config, micro_batch: int, *, world_size: int = 1, device: str = "hpu") -> MemoryPeak:
+def predict_in_child(
+    config: Config, micro_batch: int, *, world_size: int = 1, device: str = "hpu", tensor_parallel: int = 1
+) -> MemoryPeak:
     """The same, in a process of its own: for one that has a process group already, as a running job has."""
     asked = {
         "config": config.model_dump(mode="json", exclude_unset=True),
         "micro_batch": micro_batch,
         "world_size": world_size,
         "device": device,
+        "tensor_parallel": tensor_parallel,
     }
     alone = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")}
     done = subprocess.run(
@@ -110,7 +119,13 @@ def predict_in_child(config: Config, micro_batch: int, *, world_size: int = 1, d
 
 
 def max_batch(
-    config: Config, memory_bytes: int, *, world_size: int = 1, device: str = "hpu", most: int = MOST_SAMPLES
+    config: Config,
+    memory_bytes: int,
+    *,
+    world_size: int = 1,
+    device: str = "hpu",
+    most: int = MOST_SAMPLES,
+    tensor_parallel: int = 1,
 ) -> int:
     """The largest micro-batch whose predicted peak is at most so many bytes, up to `most`; 0 if one sample is too many.
 
@@ -119,7 +134,7 @@ def max_batch(
     """
 
     def peak(batch: int) -> int:
-        return predict_peak(config, batch, world_size=world_size, device=device).bytes
+        return predict_peak(config, batch, world_size=world_size, device=device, tensor_parallel=tensor_parallel).bytes
 
     return largest(peak, memory_bytes, most)
 
@@ -149,13 +164,15 @@ def largest(peak: Callable[[int], int], limit: int, most: int = MOST_SAMPLES) ->
     return low
 
 
-def sections_of(config: Config, micro_batch: int, world_size: int, device: str) -> tuple[Section, ...]:
+def sections_of(
+    config: Config, micro_batch: int, world_size: int, device: str, tensor_parallel: int = 1
+) -> tuple[Section, ...]:
     """The highest points of all stretches of a step, for whoever wants more than the highest of them.
 
     Of a model with many equal blocks two smaller ones are run, and the rest follows.
     """
     # What is not set stays so: some defaults give way to what is set.
-    return _sections(config.model_dump_json(exclude_unset=True), micro_batch, world_size, device)
+    return _sections(config.model_dump_json(exclude_unset=True), micro_batch, world_size, device, tensor_parallel)
 
 
 def allowed(counted: float) -> int:
@@ -180,25 +197,33 @@ def peak_of(found: Sequence[Section], micro_batch: int) -> MemoryPeak:
 
 
 @functools.lru_cache(maxsize=4096)
-def _sections(config: str, micro_batch: int, world_size: int, device: str) -> tuple[Section, ...]:
+def _sections(config: str, micro_batch: int, world_size: int, device: str, tensor_parallel: int) -> tuple[Section, ...]:
     from gaudi3_scale.planning.layers import FEW, WHOLE, equal_blocks, with_blocks
     from gaudi3_scale.planning.step import extrapolate, sections
 
     job = Config.model_validate_json(config)
     blocks = equal_blocks(job)
     if blocks is None or blocks <= WHOLE:
-        return tuple(sections(job, micro_batch, world_size, device))
-    few, more = (sections(with_blocks(job, number), micro_batch, world_size, device) for number in (FEW, FEW + 1))
+        return tuple(sections(job, micro_batch, world_size, device, tensor_parallel))
+    few, more = (
+        sections(with_blocks(job, number), micro_batch, world_size, device, tensor_parallel)
+        for number in (FEW, FEW + 1)
+    )
     return tuple(extrapolate(few, more, FEW, blocks))
 
 
-def _check(config: Config, micro_batch: int, world_size: int, device: str) -> None:
+def _check(config: Config, micro_batch: int, world_size: int, device: str, tensor_parallel: int) -> None:
     if micro_batch < 1 or world_size < 1:
         raise ConfigError(f"micro_batch is {micro_batch} and world_size {world_size}: both must be at least 1.")
     if device not in ("hpu", "cuda", "cpu"):
         raise ConfigError(f"device is {device!r}: give hpu, cuda or cpu.")
     if _sharded(config, world_size):
-        check_replicas(config.train.replicas, world_size, name="train.replicas")
+        check_replicas(config.train.replicas, world_size, tensor_parallel, name="train.replicas")
+    elif tensor_parallel != 1:
+        raise ConfigError(
+            f"tensor_parallel is {tensor_parallel}, and matrices are split by train.strategy habana_fsdp on more than "
+            "one process: set it, or tensor_parallel to 1."
+        )
 
 
 def _sharded(config: Config, world_size: int) -> bool:

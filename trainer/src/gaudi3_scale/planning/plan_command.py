@@ -28,6 +28,9 @@ def plan(
     mfu: Annotated[str | None, typer.Option(help="Share of the peak where none is given, as 0.3,0.4.")] = None,
     result: Annotated[Path | None, typer.Option(help="A result of gaudi3-benchmark, whose throughput counts.")] = None,
     margin: Annotated[float, typer.Option(help="Share of each memory to leave free.")] = 0.1,
+    tensor_parallel: Annotated[
+        int, typer.Option(help="Devices that share each matrix, tried where no job fits, for a script of your own.")
+    ] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write everything here.")] = None,
     html_file: Annotated[
         Path | None, typer.Option("--html", help="Write a page with pictures here; needs the extra report.")
@@ -65,7 +68,7 @@ def plan(
     length = count(tokens if tokens is not None else stated.job.dataset_tokens, "tokens")
     from gaudi3_scale.planning.estimate import Planner
 
-    found = Planner(job, stated, length, margin).plan(names, _numbers(devices))
+    found = Planner(job, stated, length, margin, tensor_parallel).plan(names, _numbers(devices))
     from gaudi3_scale.files import write_atomically
 
     typer.echo(show.as_text(found), nl=False)

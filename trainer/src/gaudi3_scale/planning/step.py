@@ -6,7 +6,8 @@ clipping, the optimizer, and the order in which Lightning's loop does these. Wri
 * autocast on an HPU (`lowered.py`), and experts one after the other (`experts.py`);
 * Habana's fused AdamW, counted with the temporaries of its formula written out for one weight at a time;
 * DDP's buckets: gradients live in them, and with accumulation those of the passes that are not reduced live beside
-  them.
+  them;
+* the optimizer of a script with split matrices, which is taken to be AdamW, one weight at a time and without clipping.
 
 `train.mode` compile and lazy are predicted as eager: a compiler of graphs plans memory of its own.
 """
@@ -25,8 +26,9 @@ from torch import Tensor, nn
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.finite import gradient_norm
-from gaudi3_scale.integration.mesh import replicated_mesh
+from gaudi3_scale.integration.mesh import mesh_sizes, replicated_mesh
 from gaudi3_scale.integration.sharding import shard, sharded_parts
+from gaudi3_scale.integration.tensor_parallel import split_matrices
 from gaudi3_scale.kernels import Kernel
 from gaudi3_scale.memory.apply import apply_recomputation
 from gaudi3_scale.memory.attention import use_attention
@@ -47,16 +49,16 @@ FUSED_TEMPORARIES = 4
 """Tensors of a weight's size that AdamW's formula needs at once beside weight, gradient and moments."""
 
 
-def sections(config: Config, micro_batch: int, world_size: int, device: str) -> list[Section]:
+def sections(config: Config, micro_batch: int, world_size: int, device: str, tensor_parallel: int = 1) -> list[Section]:
     """The sections of a step that is not the first, of the first process of so many on devices of this type."""
     sharded = config.train.strategy == "habana_fsdp" and world_size > 1
     with fake_world(world_size) if sharded else nullcontext():
-        return _Step(config, micro_batch, world_size, device).run()
+        return _Step(config, micro_batch, world_size, device, tensor_parallel).run()
 
 
 class _Step:
-    def __init__(self, config: Config, micro_batch: int, world_size: int, device: str) -> None:
-        self.config, self.device = config, device
+    def __init__(self, config: Config, micro_batch: int, world_size: int, device: str, tensor_parallel: int) -> None:
+        self.config, self.device, self.tensor_parallel = config, device, tensor_parallel
         self.sharded = config.train.strategy == "habana_fsdp" and world_size > 1
         self.copies = world_size > 1 and not self.sharded
         self.passes = min(config.train.accumulation_steps, 2)
@@ -76,15 +78,14 @@ class _Step:
 
     def run(self) -> list[Section]:
         """Two steps, of which the second is told."""
-        config = self.config
         with ExitStack() as stack:
-            mode = stack.enter_context(fake_mode())
-            stack.enter_context(self._kept_casts())
             holder = nn.Module()
-            holder.model = fake_twin(self.model, mode)
+            with fake_mode() as mode:
+                holder.model = fake_twin(self.model, mode)
             if self.sharded:
-                half = torch.bfloat16 if self._mixed else None
-                shard(holder, self.mesh, half, config.train.reshard_after_forward)
+                self._shard(holder)  # outside of the mode, in which a mesh of two dimensions does not know its ranks
+            stack.enter_context(fake_mode(mode))
+            stack.enter_context(self._kept_casts())
             self.parts = sharded_parts(holder)
             self.twin = holder.model
             self._watch(holder.model)
@@ -119,7 +120,8 @@ class _Step:
             del value
         self._mark_gradients()
         self.account.mark("optimizer")
-        gradient_norm(self.trained, self.config.train.gradient_clip)
+        if self.tensor_parallel == 1:
+            gradient_norm(self.trained, self.config.train.gradient_clip)
         step()
 
     def _watch(self, model: nn.Module) -> None:
@@ -149,9 +151,21 @@ class _Step:
     def _mark_gradients(self) -> None:
         self.account.assign((_local(p.grad) for p in self.trained if p.grad is not None), "gradients")
 
+    def _shard(self, holder: nn.Module) -> None:
+        """As the strategy does."""
+        mesh: Any = self.mesh
+        half = torch.bfloat16 if self._mixed else None
+        if self.tensor_parallel > 1:
+            split_matrices(holder, mesh["tensor_parallel"])
+            mesh = mesh["data_parallel"]
+        shard(holder, mesh, half, self.config.train.reshard_after_forward)
+
     def _mesh(self, world_size: int) -> Any:
         from torch.distributed.device_mesh import init_device_mesh
 
+        if self.tensor_parallel > 1:
+            sizes = mesh_sizes("auto", self.tensor_parallel, world_size)
+            return init_device_mesh("cpu", sizes, mesh_dim_names=("data_parallel", "tensor_parallel"))
         if self.config.train.replicas > 1:
             return replicated_mesh("cpu", self.config.train.replicas, world_size)
         return init_device_mesh("cpu", (world_size,))
@@ -198,7 +212,7 @@ class _Step:
         train = self.config.train
         if self.device == "hpu" and not self.sharded:
             return self._fused_step
-        if self.device == "hpu":
+        if self.device == "hpu" or self.tensor_parallel > 1:
             groups = [[p for p in self.trained if p.ndim >= 2], [p for p in self.trained if p.ndim < 2]]
             named = [{"params": group} for group in groups]
             made = GaudiOptimizer.FusedAdamW(named, lr=train.learning_rate, use_habana=False, fused=False)

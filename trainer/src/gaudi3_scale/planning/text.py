@@ -51,7 +51,7 @@ def sentences(plan: TrainingPlan) -> list[str]:
     said.append(
         f"{plan.margin:.0%} of each memory is left free. Predicted is what tensors take, operation by operation: an "
         "allocator's fragments and the workspaces of kernels and graph compilers come on top, and no prediction here "
-        "was compared with a Gaudi."
+        "was compared with a Gaudi. Jobs of fit split no matrices (tensor parallelism)."
     )
     return said
 
