@@ -127,11 +127,13 @@ class _Reader:
             return None
         found: dict[str, int] = {}
         for folder in _MODULE_FOLDERS:
-            for place, _folders, names in os.walk(os.path.join(top, folder)):
-                for name in names:
-                    match = _MODULE.match(name)
+            here = os.path.join(top, folder)
+            for name in pci.listing(here):
+                below = os.path.join(here, name)
+                for path in [below, *(os.path.join(below, each) for each in pci.listing(below))]:
+                    match = _MODULE.match(os.path.basename(path))
                     if match:
-                        found[match.group(1)] = os.stat(os.path.join(place, name)).st_size
+                        found[match.group(1)] = os.stat(path).st_size
         return found
 
     def flow_control(self, cards: list[CardReading]) -> list[CardReading]:

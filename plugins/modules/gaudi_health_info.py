@@ -1,0 +1,245 @@
+#!/usr/bin/python
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Verdicts on a Gaudi node: what is wrong with which part of it, and what to do."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gaudi_health_info
+short_description: Say whether a Gaudi node is healthy, and what to do where it is not
+version_added: 0.1.0
+author:
+  - gaudi3.scale contributors (@gaudi3)
+description:
+  - Reads C(hl-smi), sysfs, the kernel log and settings of the host, and judges them by the checks that
+    C(docs/health-matrix.md) lists. Changes nothing, and never fails because of what it finds.
+  - A sound node is read once. What looks wrong is read twice more, and is a verdict when all three readings show it.
+  - A tool that gives no answer in O(timeout) seconds is an error of the check. It is not asked again, and it is no
+    reason to take a node out of service.
+notes:
+  - As root it sees the kernel log and the processes of other users.
+extends_documentation_fragment:
+  - gaudi3.scale.hl_smi
+options:
+  depth:
+    description:
+      - V(quick) reads only, and may run beside a job.
+      - V(standard) also reads the counters of every port, and runs the modes of C(hl_qual) when O(hl_qual) is given.
+        The cards have to be free. They draw full power.
+    type: str
+    choices: [quick, standard]
+    default: quick
+  expected_cards:
+    description: How many cards the node has. If omitted, as many as a board of this kind has.
+    type: int
+  huge_pages:
+    description: How many huge pages the node is set up for. If omitted, their number is not checked.
+    type: int
+  interval:
+    description: Seconds between readings that confirm each other.
+    type: float
+    default: 1.0
+  hl_qual:
+    description: The vendor's C(hl_qual), run at depth V(standard).
+    type: path
+  hl_qual_modes:
+    description: Modes of C(hl_qual) to run. If omitted, all.
+    type: list
+    elements: str
+    choices: [functional, power, pcie, memory-bandwidth, hbm, nic, link-errors]
+    default: []
+  hl_qual_timeout:
+    description: Seconds that one call of C(hl_qual) may take.
+    type: int
+    default: 900
+  ports_script:
+    description: The vendor's C(manage_network_ifs.sh), which tells the ports' flow control at depth V(standard).
+    type: path
+attributes:
+  check_mode:
+    description: Changes nothing, and does the same in check mode.
+    support: full
+  diff_mode:
+    description: Changes nothing, so there is no difference to show.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Look at the node's health
+  gaudi3.scale.gaudi_health_info:
+  register: health
+
+- name: Show what is wrong
+  ansible.builtin.debug:
+    msg: "{{ health.verdicts | map(attribute='message') }}"
+
+- name: Qualify the cards of an idle node
+  gaudi3.scale.gaudi_health_info:
+    depth: standard
+    hl_qual: /opt/habanalabs/qual/gaudi3/bin/hl_qual
+"""
+
+RETURN = r"""
+healthy:
+  description: Whether there is no verdict worse than a note.
+  returned: success
+  type: bool
+  sample: false
+drains:
+  description: Whether a verdict asks for the node to be taken away from jobs.
+  returned: success
+  type: bool
+  sample: true
+severity:
+  description: The worst of the verdicts, V(info) without any.
+  returned: success
+  type: str
+  sample: critical
+remedy:
+  description: What to do, the most of what the verdicts ask for; V(none) without any.
+  returned: success
+  type: str
+  sample: reset
+verdicts:
+  description: What is wrong.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    check: {description: "The check that found it.", type: str, sample: card-status}
+    component: {description: "What is concerned.", type: str, sample: accel3}
+    kind: {description: "V(node fault) or V(user fault).", type: str, sample: node fault}
+    severity: {description: "V(info), V(warning), V(error) or V(critical).", type: str, sample: critical}
+    action: {description: "What to do.", type: str, sample: reset}
+    evidence: {description: "What was read.", type: str, sample: "the driver says 'Needs reset' of accel3"}
+    drains: {description: "Whether it takes the node away from jobs.", type: bool, sample: true}
+    message: {description: "All of it in one sentence.", type: str, sample: "accel3: ..."}
+    since: {description: "When it was seen first, in seconds of the monotonic clock.", type: float, sample: 4711.5}
+suspects:
+  description: What some readings showed and others did not; of the same shape as the verdicts, without C(since).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+errors:
+  description: What could not be read; of the same shape as the suspects. None of it says anything about the node.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+readings:
+  description: How often the node was read.
+  returned: success
+  type: int
+  sample: 1
+versions:
+  description: The versions that the verdicts hold for, by name.
+  returned: success
+  type: dict
+  sample: {driver: 1.23.0-2eae87a, board: HL-325L, spi: hl-gaudi3-1.23.0-fw-62.2.1-sec-9}
+figures:
+  description: Bandwidths of the collectives in GB/s, by name.
+  returned: success
+  type: dict
+  sample: {}
+cpu_seconds:
+  description: Processor time of the examination itself, without the tools that it called.
+  returned: success
+  type: float
+  sample: 0.08
+"""
+
+import contextlib
+import os
+import time
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import pci
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.checks import QUICK, STANDARD
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.collect import Sources
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.examine import Examination, Patience, examine
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.passport import versions_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.readings import ToolResult
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.tools import MODES, qualify
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
+    ARGUMENT_SPEC,
+    HlSmi,
+    environment,
+    run_with_timeout,
+)
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import HlSmiError
+
+
+def look(module: AnsibleModule) -> Examination:
+    """Examine the node that the module runs on."""
+    asked = module.params
+    env = environment(module)
+    run = Patience(lambda command: run_with_timeout(command, env, asked["timeout"]))
+    path = module.get_bin_path(asked["executable"])
+    sources = Sources(
+        run,
+        None if path is None else HlSmi(path, run),
+        os.uname().release,
+        table=(path or asked["executable"],),
+        ports_script=asked["ports_script"],
+        huge_pages_wanted=asked["huge_pages"],
+    )
+    tools: tuple[ToolResult, ...] = ()
+    if asked["depth"] == STANDARD and asked["hl_qual"]:
+        cards = pci.cards()
+        generation = pci.generation_of(cards)
+        if generation is not None:
+            indexes: list[tuple[int, str]] = []
+            if sources.hl_smi is not None:
+                with contextlib.suppress(HlSmiError, ValueError):  # the reading below says so
+                    rows = sources.hl_smi.query(("index", "bus_id"))
+                    indexes = [(int(row["index"]), row["bus_id"]) for row in rows]
+            long = Patience(lambda command: run_with_timeout(command, env, asked["hl_qual_timeout"]))
+            tools = tuple(qualify(long, asked["hl_qual"], generation, indexes, asked["hl_qual_modes"]))
+    return examine(
+        sources, time.monotonic, time.sleep, asked["depth"], tools, asked["expected_cards"], asked["interval"]
+    )
+
+
+def main() -> None:
+    """Run the module."""
+    started = time.process_time()
+    module = AnsibleModule(
+        argument_spec=dict(
+            ARGUMENT_SPEC,
+            depth={"type": "str", "choices": [QUICK, STANDARD], "default": QUICK},
+            expected_cards={"type": "int"},
+            huge_pages={"type": "int"},
+            interval={"type": "float", "default": 1.0},
+            hl_qual={"type": "path"},
+            hl_qual_modes={
+                "type": "list",
+                "elements": "str",
+                "choices": [name for name, _arguments in MODES],
+                "default": [],
+            },
+            hl_qual_timeout={"type": "int", "default": 900},
+            ports_script={"type": "path"},
+        ),
+        supports_check_mode=True,
+    )
+    done = look(module)
+    result: dict[str, Any] = done.report.as_dict()
+    remedy = result.pop("action")  # which Ansible's own callbacks call the module
+    figures = {name: value for tool in done.reading.tools for name, value in tool.figures.items()}
+    module.exit_json(
+        changed=False,
+        remedy=remedy,
+        readings=done.readings,
+        versions=versions_of(done.reading),
+        figures=figures,
+        cpu_seconds=round(time.process_time() - started, 3),
+        **result,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""gaudi_passport: files on the controller, check mode, a second run, and a node that lost its health."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.modules import gaudi_passport
+
+VERSIONS = {"board": "HL-325L", "driver": "1.23.0-2eae87a"}
+HEALTH = {"verdicts": [], "errors": [], "suspects": [], "versions": VERSIONS, "figures": {}}
+SICK = {**HEALTH, "verdicts": [{"severity": "critical", "message": "accel3: out of order"}]}
+
+
+@pytest.fixture(name="issue")
+def issue_a_passport(run_module: Any, tmp_path: Path) -> Any:
+    def issue(health: dict[str, Any] = HEALTH, **more: Any) -> dict[str, Any]:
+        result: dict[str, Any] = run_module(
+            gaudi_passport,
+            node="gaudi-1",
+            health=health,
+            path=str(tmp_path / "gaudi-1.json"),
+            key_file=str(tmp_path / "passports.key"),
+            **more,
+        )
+        return result
+
+    return issue
+
+
+def test_it_is_issued_once(issue: Any, tmp_path: Path) -> None:
+    planned = issue(check=True)
+    assert (planned["changed"], planned["issued"], list(tmp_path.iterdir())) == (True, True, [])
+    first = issue(diff=True)
+    assert (first["changed"], first["issued"], first["reason"]) == (True, True, "there is none")
+    key = tmp_path / "passports.key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert key.read_text().strip() not in str(first)
+    again = issue()
+    assert (again["changed"], again["issued"]) == (False, True)
+    assert issue(check=True)["changed"] is False
+
+
+def test_another_version_makes_another(issue: Any) -> None:
+    issue()
+    other = issue({**HEALTH, "versions": {**VERSIONS, "driver": "1.24.1"}})
+    assert (other["changed"], other["reason"]) == (True, "driver was 1.23.0-2eae87a and is 1.24.1")
+
+
+def test_a_node_that_lost_its_health_loses_its_passport(issue: Any, tmp_path: Path) -> None:
+    issue()
+    path = tmp_path / "gaudi-1.json"
+    planned = issue(SICK, check=True)
+    assert (planned["changed"], planned["issued"], path.exists()) == (True, False, True)
+    lost = issue(SICK)
+    assert (lost["changed"], lost["issued"], path.exists()) == (True, False, False)
+    assert "accel3: out of order" in lost["reason"]
+    assert issue(SICK)["changed"] is False
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"days": 0}, "days was 0: give 1 or more."),
+        ({"path": "/nowhere/x.json"}, "There is no folder /nowhere: make it first."),
+    ],
+)
+def test_bad_input_is_refused(run_module: Any, tmp_path: Path, more: dict[str, Any], message: str) -> None:
+    asked = {"node": "n", "health": HEALTH, "path": str(tmp_path / "n.json"), "key_file": str(tmp_path / "key"), **more}
+    result = run_module(gaudi_passport, **asked)
+    assert (result.get("failed"), result["msg"]) == (True, message)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_file_that_is_no_key(issue: Any, tmp_path: Path) -> None:
+    (tmp_path / "passports.key").write_text("oops\n")
+    assert "64 hex digits" in issue()["msg"]
