@@ -29,7 +29,7 @@ def world(tmp_path: Path) -> World:
 
 
 def make(world: World, kind: str, **values: Any) -> Row:
-    return ibm.write(world, kind, whole(kind, **values), None, GIVEN)[0]
+    return ibm.write(world, kind, whole(kind, **values), None, GIVEN, world.fault(kind))[0]
 
 
 def whole(kind: str, **values: Any) -> Row:

@@ -41,10 +41,11 @@ def crn(kind: str, region: str, ident: str, service: str = "is") -> str:
     return f"crn:v1:bluemix:public:{service}:{region}:a/{ACCOUNT}::{kind}:{ident}"
 
 
-def write(world: World, kind: str, values: Row, prior: Row | None, given: Row) -> tuple[Row, str | None]:
+def write(
+    world: World, kind: str, values: Row, prior: Row | None, given: Row, fault: Row | None = None
+) -> tuple[Row, str | None]:
     """Create or update. The text is an error that comes with an object all the same, as a broken create does."""
     region = region_of(given)
-    fault = world.fault(kind) if prior is None else None
     if fault and not fault.get("half"):
         raise Refused(fault["code"], fault["text"])
     values = {**values, "_region": region}

@@ -201,6 +201,7 @@ class Provider(tfplugin_pb2_grpc.ProviderServicer):
         state = prior
         world = self.world()
         world.wait(name)
+        fault = world.fault(name) if prior is None else None
         try:
             with world.open():
                 if planned is None:
@@ -208,7 +209,7 @@ class Provider(tfplugin_pb2_grpc.ProviderServicer):
                     state = None
                 else:
                     values = self.whole(name, planned)
-                    row, half = self.cloud.write(world, name, values, prior, self.given)
+                    row, half = self.cloud.write(world, name, values, prior, self.given, fault)
                     state = self.whole(name, row, planned.get("timeouts"))
                     failed = [diagnostic(half)] if half else []
         except Refused as refusal:

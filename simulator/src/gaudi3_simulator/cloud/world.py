@@ -97,12 +97,16 @@ class World:
         self.put("_setting", name, {**self.setting(name), **values})
 
     def fault(self, kind: str) -> Row | None:
-        """The fault that this call of a kind meets: after how many it begins, for how many it holds."""
-        fault = self.setting("faults").get(kind)
+        """The fault that this call of a kind meets: after how many it begins, for how many it holds.
+
+        Calls are counted outside of what a refusal undoes.
+        """
+        with self.open():
+            fault = self.setting("faults").get(kind)
+            count = int(self.setting("calls").get(kind, 0)) + 1
+            self.set("calls", **{kind: count})
         if not isinstance(fault, dict):
             return None
-        count = int(self.setting("calls").get(kind, 0)) + 1
-        self.set("calls", **{kind: count})
         if count <= int(fault.get("after", 0)) or count > int(fault.get("after", 0)) + int(fault.get("times", 10**6)):
             return None
         return fault
