@@ -15,6 +15,7 @@ from typing import Any, Optional
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import secret_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import progress_line
 
 display = Display()
@@ -86,6 +87,11 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         task_vars = task_vars or {}
         arguments = dict(self._task.args)
+        environment = arguments.get("environment")
+        # Asked here, as a module's call with all its options stands in the node's journal.
+        secret = secret_problem(environment) if isinstance(environment, Mapping) else None
+        if secret is not None:
+            return {"failed": True, "msg": secret}
         result: dict[str, Any] = self._execute_module(
             module_name="gaudi3.scale.gaudi_train", module_args=arguments, task_vars=task_vars
         )

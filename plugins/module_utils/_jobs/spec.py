@@ -81,6 +81,17 @@ def holds_secret(variable: str) -> bool:
     return bool(SECRET_WORDS.intersection(words)) and words[-1] not in PLACE_WORDS
 
 
+def secret_problem(environment: Mapping[str, Any]) -> Optional[str]:
+    """Why an environment must not be in a unit, for its first variable that holds a secret."""
+    secret = next((key for key in environment if holds_secret(str(key))), None)
+    if secret is None:
+        return None
+    return (
+        f"Environment variable {secret!r} looks like a secret, and every user of the node can read a unit's "
+        "environment: put it into a file with mode 0600 and name that in environment_files."
+    )
+
+
 def check_shared(what: str, path: str) -> None:
     """Raise ValueError for a path that a job would not find."""
     for folder in PRIVATE_FOLDERS:
@@ -191,12 +202,9 @@ class JobSpec:
                     f"Environment variable {key!r} cannot be set: a name has letters, digits and '_', and a "
                     "value has one line without control characters."
                 )
-        secret = next((key for key in self.environment if holds_secret(key)), None)
+        secret = secret_problem(self.environment)
         if secret is not None:
-            raise ValueError(
-                f"Environment variable {secret!r} looks like a secret, and every user of the node can read a unit's "
-                "environment: put it into a file with mode 0600 and name that in environment_files."
-            )
+            raise ValueError(secret)
         check_path("venv", self.venv)
         for path in self.environment_files:
             check_path("environment_files", path)

@@ -202,3 +202,14 @@ def test_nodes_that_have_not_come_are_named(play: Play) -> None:
         "Job demo still runs and waits for gaudi-3 after 20 seconds of waiting, and was left running: run the task "
         "again to wait on, or raise 'timeout'."
     )
+
+
+def test_a_secret_is_refused_before_it_gets_to_the_node(play: Play) -> None:
+    """There, the module's call would stand in the journal with it, and be read by all who read that."""
+    result = play.run([job("running", 1)], environment={"A": "1", "HF_TOKEN": "hunter2"})
+    assert result["failed"] and not result.get("changed") and play.asked == []
+    assert result["msg"] == (
+        "Environment variable 'HF_TOKEN' looks like a secret, and every user of the node can read a unit's "
+        "environment: put it into a file with mode 0600 and name that in environment_files."
+    )
+    assert "hunter2" not in str(result)
