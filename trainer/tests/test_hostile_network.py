@@ -149,7 +149,8 @@ def test_a_peer_that_sends_a_pickle_runs_nothing(tmp_path: Path) -> None:
     assert said[0].startswith("A process of the job sent a message that is no data of this job")
 
 
-def test_no_process_of_a_job_unpickles_what_another_one_sent() -> None:
+def test_the_trainer_asks_torch_for_no_exchange_that_unpickles() -> None:
+    """What torch and Lightning exchange by themselves is in the README: plans of sharded saves, and a broadcast."""
     names = re.compile(r"\b(all_gather_object|gather_object|\w+_object_list)\(")
     found = [path.name for path in SOURCE.rglob("*.py") if names.search(path.read_text())]
     assert found == []
