@@ -295,16 +295,10 @@ ALL: tuple[Internal, ...] = tuple(each for each in list(globals().values()) if i
 OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 """Variable of torch 2.9 to 2.13, in no documentation: "1" gives the processes a store of their own."""
 
-_NAMES = {
-    "FakeTensor": FAKE_TENSOR,
-    "FakeTensorMode": FAKE_MODE,
-    "StorageInfo": STORAGE_INFO,
-    "TorchDispatchMode": DISPATCH_MODE,
-    "tree_flatten": TREE_FLATTEN,
-    "tree_flatten_with_path": TREE_FLATTEN_PATH,
-    "tree_leaves": TREE_LEAVES,
-    "tree_unflatten": TREE_UNFLATTEN,
-}
+_LISTED = (
+    FAKE_TENSOR, FAKE_MODE, STORAGE_INFO, DISPATCH_MODE, TREE_FLATTEN, TREE_FLATTEN_PATH, TREE_LEAVES, TREE_UNFLATTEN
+)  # fmt: skip
+_NAMES = {each.key.removeprefix("_"): each for each in _LISTED}
 
 
 def __getattr__(name: str) -> Any:
