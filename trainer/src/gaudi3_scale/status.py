@@ -95,6 +95,16 @@ class Progress:
         return self.step
 
 
+SHOWN = (
+    "step", "max_steps", "loss", "first_loss", "gradient_norm", "skipped_steps", "validation_loss",
+    "baseline_loss", "tokens_per_second", "tokens_per_second_stepping", "mfu", "goodput", "cost", "anomaly",
+    "peak_memory_bytes", "batch", "tokens", "world_size", "device", "hardware_name", "simulated", "software",
+    "checkpoint", "checkpoint_step", "checkpoint_error", "uploaded_step", "upload_error", "resumed_from_step",
+    "interruption", "started_at",
+)  # fmt: skip
+"""What of the progress is in status.json, in this order."""
+
+
 class StatusFile:
     """status.json of one node. Writing it never raises OSError."""
 
@@ -125,36 +135,8 @@ class StatusFile:
         status = {
             "schema": SCHEMA,
             "state": state,
-            "step": progress.step,
-            "max_steps": progress.max_steps,
-            "loss": progress.loss,
-            "first_loss": progress.first_loss,
-            "gradient_norm": progress.gradient_norm,
-            "skipped_steps": progress.skipped_steps,
-            "validation_loss": progress.validation_loss,
-            "baseline_loss": progress.baseline_loss,
-            "tokens_per_second": progress.tokens_per_second,
-            "tokens_per_second_stepping": progress.tokens_per_second_stepping,
-            "mfu": progress.mfu,
-            "goodput": progress.goodput,
-            "cost": progress.cost,
-            "anomaly": progress.anomaly,
-            "peak_memory_bytes": progress.peak_memory_bytes,
-            "batch": progress.batch,
-            "tokens": progress.tokens,
-            "world_size": progress.world_size,
-            "device": progress.device,
-            "hardware_name": progress.hardware_name,
-            "simulated": progress.simulated,
-            "software": progress.software,
+            **{name: getattr(progress, name) for name in SHOWN},
             "checkpoint": str(progress.checkpoint) if progress.checkpoint else None,
-            "checkpoint_step": progress.checkpoint_step,
-            "checkpoint_error": progress.checkpoint_error,
-            "uploaded_step": progress.uploaded_step,
-            "upload_error": progress.upload_error,
-            "resumed_from_step": progress.resumed_from_step,
-            "interruption": progress.interruption,
-            "started_at": progress.started_at,
             "updated_at": time.time(),
             **invocation(),
             "error": error,
