@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test proof-kill-matrix proof-families proof-batch-warmup proof-deploy-kills proof-mutants proof-hsdp proof-anomalies proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
+	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-deploy-kills proof-mutants proof-hsdp proof-anomalies proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
 help:
@@ -247,6 +247,15 @@ contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/opt
 # Hand the rules of simulator/strictness.yml to the simulated node and the simulated device.
 strictness: $(VENV)/.dev
 	$(BIN)/python tests/suite/strictness.py
+
+# Each root and module with the newest provider that its range admits, from the registry.
+terraform-registry:
+	set -e; for folder in aws azure gcp ibm onprem modules/aws modules/azure modules/gcp modules/ibm modules/onprem; do \
+		echo "terraform/$$folder"; \
+		terraform -chdir=terraform/$$folder init -backend=false -input=false -upgrade; \
+		terraform -chdir=terraform/$$folder validate; \
+		case $$folder in modules/*) terraform -chdir=terraform/$$folder test;; esac; \
+	done
 
 # The Terraform tree with the real terraform, AWS played by moto; skipped, by name, where terraform is missing.
 terraform-test: $(VENV)/.dev .cache/checkov/ready .cache/standin/ready

@@ -81,8 +81,11 @@ def root_files(cloud: str) -> dict[str, str]:
     own = [block.bare() for block in variables if not any(block.text in text for text in shared.values())]
     width = max(len(block.name) for block in variables)
     passed = "".join(f"  {block.name:{width}} = var.{block.name}\n" for block in variables)
-    output = 'output "{0}" {{\n  description = "{1}"\n  value       = module.cluster.{0}\n}}\n'
-    outputs = [output.format(block.name, block.description) for block in blocks(module, "output")]
+    output = 'output "{0}" {{\n  description = "{1}"\n{2}  value       = module.cluster.{0}\n}}\n'
+    outputs = [
+        output.format(block.name, block.description, "  sensitive   = true\n" if block.argument("sensitive") else "")
+        for block in blocks(module, "output")
+    ]
     return {
         **shared,
         "variables.tf": notice + "\n".join(own),
@@ -122,7 +125,10 @@ def with_tables(readme: Path, generated: str) -> str:
 def instances(catalogue: dict[str, Any]) -> str:
     """The catalogue as a page."""
     types: dict[str, dict[str, Any]] = catalogue["types"]
-    head = "| type | cloud | accelerator | Gaudi | cards | vCPU | memory | network | EFA | NVMe | regions | seen |"
+    head = (
+        "| type | cloud | accelerator | Gaudi | cards | vCPU | memory | network | EFA | NVMe | regions | fact of "
+        "| seen |"
+    )
 
     def row(name: str, each: dict[str, Any]) -> str:
         disks = f"{each['nvme_count']} x {each['nvme_gb']} GB" if each["nvme_count"] else "none"
@@ -134,28 +140,35 @@ def instances(catalogue: dict[str, Any]) -> str:
             f"{each['cards']} x {each['card_memory_gb']} GB",
             each["vcpus"] or "?",
             f"{each['memory_gib']} GiB" if each["memory_gib"] else "?",
-            each["network"] or "?",
+            (each["network"] or "?") + (f", {each['nic_gbps']} for an interface" if each["nic_gbps"] else ""),
             each["efa_interfaces"] or "none",
             disks if each["cloud"] != "onprem" else "?",
             ", ".join(each["regions"]) or "?",
+            each["source_date"] or "?",
             each["seen"],
         ]
         return "| " + " | ".join(cell(str(each)) for each in cells) + " |"
 
     def table(chosen: dict[str, dict[str, Any]]) -> str:
-        return "\n".join([head, "|---" * 12 + "|", *(row(name, each) for name, each in chosen.items())])
+        return "\n".join([head, "|---" * 13 + "|", *(row(name, each) for name, each in chosen.items())])
 
     # First what current releases drive.
     newest = sorted(types, key=lambda name: -(types[name]["gaudi_generation"] or 0))
-    offered = {name: types[name] for name in newest if not types[name]["refused"]}
+    offered = {name: types[name] for name in newest if not types[name]["refused"] and not types[name]["withdrawn"]}
+    gone = {name: types[name] for name in newest if types[name]["withdrawn"]}
     gaudi = {name: each for name, each in offered.items() if each["gaudi_generation"]}
     other = {name: each for name, each in offered.items() if not each["gaudi_generation"]}
     notes = "\n".join(f"- `{name}`: {each['note']}" for name, each in offered.items() if each["note"])
     sources = "\n".join(f"- `{name}`: {each['source']}" for name, each in types.items())
     refused = "\n".join(f"- {each['refused']}" for each in types.values() if each["refused"])
+    withdrawn = "\n".join(
+        f"- `{name}`: not offered on {each['cloud']} since {each['withdrawn']['since']} "
+        f"({each['withdrawn']['source']}; seen {each['withdrawn']['seen']}). {each['note']}"
+        for name, each in gone.items()
+    )
     prices = "\n".join(
         f"| `{name}` | {price['market']} | {price['region']} | {price['usd_per_hour']} | {cell(price['source'])} "
-        f"| {price['seen']} |"
+        f"| {price['source_date']} | {price['seen']} |"
         for name, each in types.items()
         for price in each["prices"]
     )
@@ -175,14 +188,23 @@ These pass with `accept_other_accelerators = true` only.
 
 {table(other)}
 
+## Withdrawn
+
+Their clouds no longer offer these. They pass with `accept_withdrawn_type = true` only, for a reservation that still
+holds one.
+
+{table(gone)}
+
+{withdrawn}
+
 ## Refused
 
 {refused}
 
 ## Prices
 
-| type | market | region | USD per hour | source | seen |
-|---|---|---|---|---|---|
+| type | market | region | USD per hour | source | price of | seen |
+|---|---|---|---|---|---|---|
 {prices}
 
 ## Sources

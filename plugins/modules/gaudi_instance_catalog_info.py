@@ -42,7 +42,7 @@ options:
     default: []
   refused:
     description:
-      - Also types that the Terraform modules refuse, with the reason.
+      - Also types that the Terraform modules refuse, with the reason, and types that their clouds have withdrawn.
     type: bool
     default: false
   other_accelerators:
@@ -86,9 +86,9 @@ EXAMPLES = r"""
 
 - name: Ask AWS in which zones it has a type
   gaudi3.scale.gaudi_instance_catalog_info:
-    names: [dl1.24xlarge]
+    names: [p5.48xlarge]
     verify: true
-  register: dl1
+  register: p5
 """
 
 RETURN = r"""
@@ -132,6 +132,10 @@ types:
       description: Why the Terraform modules refuse it; null where they take it.
       type: str
       sample: null
+    withdrawn:
+      description: Since when its cloud does not offer it, with the source and the day it was seen; null where it does.
+      type: dict
+      sample: null
     note:
       description: What else is to be known.
       type: str
@@ -140,6 +144,10 @@ types:
       description: Where the facts were found.
       type: str
       sample: IBM Cloud VPC documentation
+    source_date:
+      description: Day of the facts themselves; null where the source has none.
+      type: str
+      sample: "2026-07-01"
     seen:
       description: Day on which the source was looked at.
       type: str

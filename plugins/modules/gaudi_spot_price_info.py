@@ -68,7 +68,7 @@ attributes:
 EXAMPLES = r"""
 - name: Ask for the last three days
   gaudi3.scale.gaudi_spot_price_info:
-    instance_types: [dl1.24xlarge]
+    instance_types: [p5.48xlarge]
     hours: 72
     on_demand_from: price_list
   register: spot
@@ -89,7 +89,7 @@ prices:
     instance_type:
       description: The type.
       type: str
-      sample: dl1.24xlarge
+      sample: p5.48xlarge
     region:
       description: The region.
       type: str
@@ -122,7 +122,7 @@ cheapest:
   description: The zone that asks least now, with C(instance_type) and C(region); null where there is no price at all.
   returned: success
   type: dict
-  sample: {instance_type: dl1.24xlarge, region: us-west-2, zone: us-west-2a, current: 3.9}
+  sample: {instance_type: p5.48xlarge, region: us-west-2, zone: us-west-2a, current: 3.9}
 """
 
 from datetime import datetime, timedelta, timezone

@@ -232,13 +232,61 @@ import {
 }
 
 import {
-  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_vpc_security_group_egress_rule.web" && var.internet && contains(["http", "https"], found.key) }
+  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_vpc_security_group_egress_rule.web" && var.internet && contains(var.egress_cidrs, "0.0.0.0/0") && contains(["http", "https"], found.key) }
   to       = module.cluster.aws_vpc_security_group_egress_rule.web[each.key]
   id       = each.value
 }
 
 import {
-  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_vpc_security_group_ingress_rule.admitted" && contains(var.allowed_cidrs, try(split(" ", found.key)[1], "")) }
+  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_vpc_security_group_ingress_rule.admitted" && contains(var.allowed_cidrs, try(split(" ", found.key)[1], "")) && (startswith(found.key, "ssh ") || !var.dedicated_monitor) }
   to       = module.cluster.aws_vpc_security_group_ingress_rule.admitted[each.key]
+  id       = each.value
+}
+
+import {
+  for_each = toset(var.dedicated_monitor ? compact([lookup(var.adopt, "aws_security_group.monitor[0]", "")]) : [])
+  to       = module.cluster.aws_security_group.monitor[0]
+  id       = each.value
+}
+
+import {
+  for_each = toset(var.dedicated_monitor ? compact([lookup(var.adopt, "aws_vpc_security_group_ingress_rule.monitor[\"all\"]", "")]) : [])
+  to       = module.cluster.aws_vpc_security_group_ingress_rule.monitor["all"]
+  id       = each.value
+}
+
+import {
+  for_each = toset(var.dedicated_monitor ? compact([lookup(var.adopt, "aws_vpc_security_group_egress_rule.monitor[\"all\"]", "")]) : [])
+  to       = module.cluster.aws_vpc_security_group_egress_rule.monitor["all"]
+  id       = each.value
+}
+
+import {
+  for_each = toset(var.dedicated_monitor ? compact([lookup(var.adopt, "aws_vpc_security_group_ingress_rule.from_monitor[\"all\"]", "")]) : [])
+  to       = module.cluster.aws_vpc_security_group_ingress_rule.from_monitor["all"]
+  id       = each.value
+}
+
+import {
+  for_each = toset(var.dedicated_monitor ? compact([lookup(var.adopt, "aws_vpc_security_group_egress_rule.to_monitor[\"all\"]", "")]) : [])
+  to       = module.cluster.aws_vpc_security_group_egress_rule.to_monitor["all"]
+  id       = each.value
+}
+
+import {
+  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_vpc_security_group_egress_rule.monitor_web" && var.internet && var.dedicated_monitor && contains(var.egress_cidrs, "0.0.0.0/0") && contains(["http", "https"], found.key) }
+  to       = module.cluster.aws_vpc_security_group_egress_rule.monitor_web[each.key]
+  id       = each.value
+}
+
+import {
+  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_vpc_security_group_ingress_rule.admitted_to_monitor" && var.dedicated_monitor && contains(var.allowed_cidrs, try(split(" ", found.key)[1], "")) }
+  to       = module.cluster.aws_vpc_security_group_ingress_rule.admitted_to_monitor[each.key]
+  id       = each.value
+}
+
+import {
+  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_iam_role_policy.session" && var.connection == "ssm" && (found.key == "node" || var.dedicated_monitor) }
+  to       = module.cluster.aws_iam_role_policy.session[each.key]
   id       = each.value
 }

@@ -112,7 +112,7 @@ class TestLife:
     def test_apply(self, clusters: Clusters, account: Account) -> None:
         done = clusters.applied["fixed"]
         assert done.code == 0, done.output[-4000:]
-        assert "Apply complete! Resources: 46 added, 0 changed, 0 destroyed." in done.output
+        assert "Apply complete! Resources: 52 added, 0 changed, 0 destroyed." in done.output
         assert {"gaudi-01", "gaudi-02", "gaudi-monitor"} <= set(account.machines())
 
     def test_the_outputs_are_what_aws_says(self, clusters: Clusters, account: Account) -> None:
@@ -139,10 +139,12 @@ class TestLife:
         data = version["LaunchTemplateData"]
         keys = ("NetworkCardIndex", "DeviceIndex", "InterfaceType")
         cards = [[each[key] for key in keys] for each in data["NetworkInterfaces"]]
-        assert cards == [[0, 0, "efa"], [1, 1, "efa"], [2, 1, "efa"], [3, 1, "efa"]]
+        assert cards == [[0, 0, "efa"], [1, 1, "efa-only"], [2, 1, "efa-only"], [3, 1, "efa-only"]]
         assert data["MetadataOptions"]["HttpTokens"] == "required"
         assert data["BlockDeviceMappings"][0]["Ebs"]["Encrypted"] is True
         assert data["Placement"]["GroupName"] == "gaudi"
+        (image,) = ec2.describe_images(ImageIds=[account.machines()["gaudi-01"]["ImageId"]])["Images"]
+        assert data["BlockDeviceMappings"][0]["DeviceName"] == image["RootDeviceName"] == "/dev/xvda"
 
         target = clusters.fixed.outputs()["cluster"]["checkpoint_target"]
         bucket = target.removeprefix("s3://").partition("/")[0]
@@ -184,7 +186,8 @@ class TestLife:
     def test_a_newer_image_replaces_nothing(self, clusters: Clusters, account: Account) -> None:
         images = account.client("ec2").describe_images(Owners=["amazon"])["Images"]
         running = account.machines()["gaudi-01"]["ImageId"]
-        newer = next(image["ImageId"] for image in images if image["ImageId"] != running)
+        root = {image["ImageId"]: image["RootDeviceName"] for image in images}
+        newer = next(image for image in root if image != running and root[image] == root[running])
         account.client("ssm").put_parameter(Name=NEWER_IMAGE, Value=newer, Type="String")
         done = clusters.fixed.change("plan", "-detailed-exitcode", *SIZE16)
         assert done.code == 0, done.output[-3000:]
@@ -217,7 +220,7 @@ class TestLife:
 
     def test_destroy_leaves_nothing(self, clusters: Clusters, account: Account) -> None:
         done = clusters.fixed.change("destroy", *SIZE32)
-        assert "Destroy complete! Resources: 48 destroyed." in done.output, done.output[-3000:]
+        assert "Destroy complete! Resources: 54 destroyed." in done.output, done.output[-3000:]
         assert [name for name in account.machines() if name.startswith("gaudi-")] == []
 
 

@@ -105,7 +105,11 @@ def test_check_tells_what_the_run_then_does_and_the_second_run_does_nothing(lab:
 def test_growing_and_the_end(lab: Desk) -> None:
     assert lab.changed(provision_size=24) == [PLAYED]
     assert lab.hosts() == ["rack-11", "rack-12", "rack-13"]
-    gone = {"provision_size": 24, "provision_state": "absent", "provision_destroy": "lab"}
+    # Nothing that was asked for since stops it: machines that are no longer on the list, a type that is gone.
+    gone = {
+        "provision_size": 24, "provision_state": "absent", "provision_destroy": "lab", "provision_type": "gone-8",
+        "provision_variables": {"hosts": HOSTS[:1]},
+    }  # fmt: skip
     assert lab.changed("--check", **gone) == [PLAYED, "Remove the inventory source"]
     assert lab.source.exists()
     assert lab.changed(**gone) == [PLAYED, "Remove the inventory source"]

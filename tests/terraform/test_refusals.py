@@ -15,8 +15,10 @@ GOOD: dict[str, Any] = {
     "region": "us-west-2",
     "cluster_size": 16,
     "instance_type": "dl1.24xlarge",
+    "accept_withdrawn_type": True,
     "ssh_public_key": KEY,
 }
+OFFER = "use terraform/ibm, as aws is not known to offer a machine with Gaudi"
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "size": (
         {"cluster_size": 12},
@@ -28,28 +30,32 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "unknown type": (
         {"instance_type": "dl9.metal"},
-        "instance_type is 'dl9.metal', which the catalogue does not have: use dl1.24xlarge, or describe yours in "
+        f"instance_type is 'dl9.metal', which the catalogue does not have: {OFFER}, or describe yours in "
         "extra_instance_types.",
     ),
     "qualcomm": (
         {"instance_type": "dl2q.24xlarge"},
-        "dl2q.24xlarge has Qualcomm AI 100 inference cards and no Gaudi: use dl1.24xlarge on AWS (first-generation "
-        "Gaudi) or gx3d-160x1792x8gaudi3 on IBM Cloud (Gaudi 3).",
+        "dl2q.24xlarge has Qualcomm AI 100 inference cards and no Gaudi: use gx3d-160x1792x8gaudi3 on IBM Cloud (Gaudi "
+        "3).",
     ),
     "no such type": (
         {"instance_type": "dl2q.48xlarge"},
-        "dl2q.48xlarge does not exist (no instance-type table has it): use dl1.24xlarge on AWS (first-generation "
-        "Gaudi) or gx3d-160x1792x8gaudi3 on IBM Cloud (Gaudi 3).",
+        "dl2q.48xlarge does not exist (no instance-type table has it): use gx3d-160x1792x8gaudi3 on IBM Cloud (Gaudi "
+        "3).",
     ),
     "another cloud's type": (
         {"instance_type": "gx3d-160x1792x8gaudi3"},
-        "instance_type is 'gx3d-160x1792x8gaudi3', which is a type of ibm, not of aws: use terraform/ibm, or use "
-        "dl1.24xlarge.",
+        f"instance_type is 'gx3d-160x1792x8gaudi3', which is a type of ibm, not of aws: use terraform/ibm, or {OFFER}.",
     ),
     "no gaudi": (
         {"instance_type": "p5.48xlarge"},
         "instance_type is 'p5.48xlarge', which has no Gaudi but NVIDIA H100: set accept_other_accelerators = true if "
-        "you mean that, or use dl1.24xlarge.",
+        f"you mean that, or {OFFER}.",
+    ),
+    "withdrawn": (
+        {"accept_withdrawn_type": False},
+        "instance_type is 'dl1.24xlarge', which aws has not offered since 2026-07-11 (seen 2026-11-25): "
+        f"{OFFER}, or set accept_withdrawn_type = true for a reservation that still holds it.",
     ),
     "azure": (
         {"cloud": "azure", "region": "westus3", "instance_type": "Standard_ND96"},
@@ -120,10 +126,24 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "max_hourly_usd is 20, but 2 x dl1.24xlarge cost 26.22 USD per hour on demand (price seen 2026-11-21): ask for "
         "fewer cards or raise it.",
     ),
+    "a price of Gaudi 3": (
+        {"cloud": "ibm", "region": "us-east", "instance_type": "gx3d-160x1792x8gaudi3", "node_usd_per_hour": 60,
+         "max_hourly_usd": 100},
+        "max_hourly_usd is 100, but 2 x gx3d-160x1792x8gaudi3 cost 120.00 USD per hour on demand (node_usd_per_hour): "
+        "ask for fewer cards or raise it.",
+    ),
+    "time to live": (
+        {"ttl": "soon"},
+        "ttl is 'soon': give a number of minutes, hours or days, such as 90m, 12h or 3d, or leave it empty.",
+    ),
+    "idle": (
+        {"idle_shutdown": "10m"},
+        "idle_shutdown is '10m': give 30 minutes or more, such as 45m or 2h, or leave it empty.",
+    ),
     "no price": (
         {"region": "us-east-1", "max_hourly_usd": 20},
-        "max_hourly_usd is 20, but the catalogue has no price of dl1.24xlarge in us-east-1: leave max_hourly_usd out "
-        "and watch the bill by other means.",
+        "max_hourly_usd is 20, but the catalogue has no price of dl1.24xlarge in us-east-1: give the price that "
+        "you were quoted as node_usd_per_hour, or leave max_hourly_usd out.",
     ),
 }  # fmt: skip
 
@@ -153,6 +173,18 @@ def test_what_is_right_is_planned(checks: Project) -> None:
 def test_wrong_input_is_told_in_one_sentence(checks: Project, case: str) -> None:
     wrong, sentence = CASES[case]
     assert planned(checks, {**GOOD, **wrong}) == [sentence]
+
+
+def test_nothing_that_was_asked_for_stops_a_teardown(checks: Project) -> None:
+    """A type that left the catalogue or a region, a price above the limit, a shell without the key's variable."""
+    wrong = {"instance_type": "dl9.metal", "region": "eu-west-1", "max_hourly_usd": 1, "ssh_public_key": ""}
+    assert len(planned(checks, {**GOOD, **wrong})) >= 2
+    assert planned(checks, {**GOOD, **wrong, "teardown": True}) == []
+    assert planned(checks, {**GOOD, "region": "eu-west-1", "max_hourly_usd": 1, "teardown": True}) == []
+
+
+def test_null_is_the_default(checks: Project) -> None:
+    assert planned(checks, {**GOOD, "name": None, "ttl": None, "tags": None, "allowed_cidrs": None}) == []
 
 
 def test_a_private_key_does_not_get_far(checks: Project) -> None:

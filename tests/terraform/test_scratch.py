@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -22,10 +23,23 @@ class Machine:
         self.target = folder / "scratch"
         self.log = folder / "log"
         self.disks: dict[str, tuple[str, str, int, str]] = {}
-        for name in ("mdadm", "mkfs.ext4", "mount"):
+        for name in ("mkfs.ext4", "mount", "vgcreate", "lvcreate"):
             self.tool(name, f'echo "{name} $*" >> {self.log}')
+        self.system = os.environ["PATH"]
         self.tool("mountpoint", f"test -e {folder}/mounted")
         self.tool("mdadm", f'echo "mdadm $*" >> {self.log}; case $1 in --assemble) exit 1;; esac')
+
+    def without(self, *names: str) -> None:
+        """Take tools away, and let packages be out of reach."""
+        self.system = str(self.folder / "system")
+        Path(self.system).mkdir()
+        for name in ("bash", "cat", "chmod", "head", "mkdir", "sleep", "timeout", "wc", "yes"):
+            found = shutil.which(name)
+            assert found, name
+            (Path(self.system) / name).symlink_to(found)
+        for name in names:
+            (self.folder / "bin" / name).unlink()
+        self.tool("apt-get", f'echo "apt-get ${{*: -1}}" >> {self.log}; exit 100')
 
     def tool(self, name: str, body: str) -> None:
         """Put a stand-in on PATH."""
@@ -48,7 +62,7 @@ class Machine:
         self.tool("blkid", f'case "${{@: -1}}" in {systems}\n*) exit 2;; esac')
         return subprocess.run(
             ["bash", str(SCRIPT), str(self.target)],
-            env={"PATH": f"{self.folder}/bin:{os.environ['PATH']}"},
+            env={"PATH": f"{self.folder}/bin:{self.system}"},
             capture_output=True,
             text=True,
             timeout=30,
@@ -76,9 +90,36 @@ def test_four_local_disks_are_striped(machine: Machine) -> None:
         "mdadm --assemble --scan",
         "mdadm --create /dev/md/scratch --run --force --homehost=any --level=0 --raid-devices=4 "
         "/dev/nvme1n1 /dev/nvme2n1 /dev/nvme3n1 /dev/nvme4n1",
-        "mkfs.ext4 -q -E lazy_itable_init=1,nodiscard /dev/md/scratch",
+        "mkfs.ext4 -q -L gaudi3-scratch -E lazy_itable_init=1,nodiscard /dev/md/scratch",
         f"mount -o noatime /dev/md/scratch {machine.target}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("gone", "made"),
+    [
+        (
+            ["mdadm"],
+            ["vgcreate gaudi3-scratch /dev/nvme1n1 /dev/nvme2n1",
+             "lvcreate --yes --extents 100%FREE --stripes 2 --name data gaudi3-scratch", "/dev/gaudi3-scratch/data"],
+        ),
+        (["mdadm", "lvcreate"], ["/dev/nvme1n1"]),
+    ],
+)  # fmt: skip
+def test_without_a_way_to_the_packages(machine: Machine, gone: list[str], made: list[str]) -> None:
+    for number in (1, 2):
+        machine.disk(f"nvme{number}n1")
+    machine.without(*gone)
+    result = machine.run()
+    assert result.returncode == 0, result.stderr
+    *joined, device = made
+    assert machine.done() == [
+        "apt-get update",
+        *joined,
+        f"mkfs.ext4 -q -L gaudi3-scratch -E lazy_itable_init=1,nodiscard {device}",
+        f"mount -o noatime {device} {machine.target}",
+    ]
+    assert ("gets /dev/nvme1n1 alone, of 2 disks" in result.stderr) is (not joined)
 
 
 def test_what_is_not_a_free_local_disk_is_left_alone(machine: Machine) -> None:

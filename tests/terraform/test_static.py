@@ -18,10 +18,13 @@ CLOUDS = ("aws", "azure", "gcp", "ibm", "onprem")
 MODULES = ("cluster", "inventory", *CLOUDS)
 PROVIDERS = {"azure": "azurerm", "gcp": "google", "ibm": "ibm"}
 INTERFACE = {
-    "cluster_size", "instance_type", "accept_other_accelerators", "extra_instance_types", "name", "tags",
-    "allowed_cidrs", "ssh_public_key", "jump_host",
+    "cluster_size", "instance_type", "accept_other_accelerators", "accept_withdrawn_type", "extra_instance_types",
+    "name", "tags", "allowed_cidrs", "ssh_public_key", "jump_host", "teardown",
 }  # fmt: skip
-MACHINES = {"dedicated_monitor", "nvme_mount", "root_volume_gb", "network_cidr", "max_hourly_usd"}
+MACHINES = {
+    "dedicated_monitor", "nvme_mount", "root_volume_gb", "network_cidr", "max_hourly_usd", "node_usd_per_hour", "ttl",
+    "idle_shutdown",
+}  # fmt: skip
 OUTPUTS = {"cluster_endpoints", "master_ip", "ansible_inventory", "cluster"}
 
 
@@ -84,7 +87,7 @@ def test_one_interface(parsed: dict[str, Module], cloud: str) -> None:
         assert set(parsed[folder].named("output")) == OUTPUTS
         for name in INTERFACE | (MACHINES & set(variables)):
             first = parsed["modules/aws"].named("variable")[name]
-            for key in ("type", "default", "description"):
+            for key in ("type", "default", "description", "nullable"):
                 assert variables[name].get(key) == first.get(key), f"{folder}: {name} differs in its {key}"
     assert (TREE / cloud / "interface.tf").read_text() == (TREE / "modules/aws/interface.tf").read_text()
 
@@ -92,7 +95,7 @@ def test_one_interface(parsed: dict[str, Module], cloud: str) -> None:
 def test_only_size_and_type_have_no_default(parsed: dict[str, Module]) -> None:
     for cloud in CLOUDS:
         needed = {name for name, body in parsed[cloud].named("variable").items() if "default" not in body}
-        assert needed == {"cluster_size", "instance_type"} | ({"hosts"} if cloud == "onprem" else set())
+        assert needed == {"cluster_size", "instance_type"}
     assert parsed["aws"].named("variable")["allowed_cidrs"]["default"] == []
 
 
@@ -112,6 +115,14 @@ def test_every_variable_is_typed_described_and_checked(parsed: dict[str, Module]
             "validation" in each or each["type"] == "bool" for each in inner
         )  # fmt: skip
         assert checked, f"{where} is checked nowhere"
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "ibm"])
+def test_null_is_the_default_or_refused_by_name(parsed: dict[str, Module], name: str) -> None:
+    """Without this, a null, as --var NAME= gives, comes out as an invalid argument of some function."""
+    for variable, body in parsed[f"modules/{name}"].named("variable").items():
+        wanted = None if "default" in body and body["default"] is None else False
+        assert body.get("nullable") == wanted, f"modules/{name}: {variable}"
 
 
 @pytest.mark.parametrize("folder", [*(f"modules/{name}" for name in MODULES), *CLOUDS])
@@ -220,11 +231,21 @@ def test_the_catalogue_is_whole() -> None:
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", each["seen"]), name
         assert each["efa_interfaces"] <= each["network_cards"], name
         assert each["refused"] or each["cards"] >= 1, name
-        assert all(price["source"] and price["seen"] for price in each["prices"]), name
+        dates = [each[key] for key in ("seen", "source_date") if each[key]]
+        # The day of looking, and the day of the fact: a price that was seen today may be five years old.
+        for price in each["prices"]:
+            assert price["source"], name
+            dates += [price["seen"], price["source_date"]]
+        withdrawn = each["withdrawn"] or {}
+        dates += [withdrawn[key] for key in ("since", "seen") if withdrawn]
+        assert [date for date in dates if not re.fullmatch(r"20\d\d-\d\d-\d\d", date or "")] == [], name
+        assert not withdrawn or withdrawn["source"], name
     gaudi = {name: each["gaudi_generation"] for name, each in types.items() if each["gaudi_generation"]}
     assert gaudi == {
         "dl1.24xlarge": 1, "gx3d-160x1792x8gaudi3": 3, "onprem-gaudi3-8": 3, "onprem-gaudi2-8": 2,
     }  # fmt: skip
+    assert {name for name, each in types.items() if each["withdrawn"]} == {"dl1.24xlarge"}
+    assert types["gx3d-160x1792x8gaudi3"]["nic_gbps"] == 32
     assert {name for name, each in types.items() if each["refused"]} == {
         "dl2q.24xlarge", "dl2q.48xlarge", "Standard_HX176rs",
     }  # fmt: skip

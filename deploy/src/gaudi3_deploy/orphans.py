@@ -205,8 +205,8 @@ class _Search:
             closed = not any(
                 each["IpProtocol"] == "-1" and each.get("IpRanges") for each in group["IpPermissionsEgress"]
             )
-            if self._named(group) == "nodes" and closed:
-                yield "aws_security_group.nodes", group["GroupId"]
+            if closed and (place := {"nodes": "nodes", "monitor": "monitor[0]"}.get(self._named(group))):
+                yield f"aws_security_group.{place}", group["GroupId"]
         for endpoint in self._ec2.describe_vpc_endpoints(Filters=inside)["VpcEndpoints"]:
             service = endpoint["ServiceName"].rpartition(".")[2]
             if endpoint["State"].lower() in ("available", "pending"):
@@ -242,25 +242,32 @@ class _Search:
                     yield f"aws_route_table_association.{place}", f"{subnet}/{table}"
 
     def _rules(self) -> Found:
-        """Rules of the nodes' security group, by what they let through."""
-        group = self._id("aws_security_group.nodes")
-        if group is None:
+        """Rules of the security groups of nodes and monitor, by what they let through."""
+        places = {"nodes": "aws_security_group.nodes", "monitor": "aws_security_group.monitor[0]"}
+        owners = {group: name for name, place in places.items() if (group := self._id(place))}
+        between = {("nodes", "nodes"): ("self", "self"), ("monitor", "nodes"): ('monitor["all"]',) * 2,
+                   ("nodes", "monitor"): ('from_monitor["all"]', 'to_monitor["all"]')}  # fmt: skip
+        webs = {"nodes": "web", "monitor": "monitor_web"}
+        admitted = {"nodes": "admitted", "monitor": "admitted_to_monitor"}
+        if not owners:
             return
-        wanted = [{"Name": "group-id", "Values": [group]}]
+        wanted = [{"Name": "group-id", "Values": list(owners)}]
         for rule in self._ec2.describe_security_group_rules(Filters=wanted)["SecurityGroupRules"]:
-            out = rule["IsEgress"]
+            out, owner = rule["IsEgress"], owners[rule["GroupId"]]
             cidr = rule.get("CidrIpv4") or rule.get("CidrIpv6")
-            if rule.get("ReferencedGroupInfo", {}).get("GroupId") == group:
-                place = f"{'egress' if out else 'ingress'}_rule.self"
+            other = owners.get(rule.get("ReferencedGroupInfo", {}).get("GroupId"), "")
+            way = "egress_rule" if out else "ingress_rule"
+            if (owner, other) in between:
+                place = between[owner, other][out]
             elif out and rule.get("PrefixListId"):
-                place = "egress_rule.s3"
+                place = "s3"
             elif out and cidr == "0.0.0.0/0" and rule["FromPort"] in WEB:
-                place = f'egress_rule.web["{WEB[rule["FromPort"]]}"]'
+                place = f'{webs[owner]}["{WEB[rule["FromPort"]]}"]'
             elif not out and cidr and rule["FromPort"] in PORTS:
-                place = f'ingress_rule.admitted["{PORTS[rule["FromPort"]]} {cidr}"]'
+                place = f'{admitted[owner]}["{PORTS[rule["FromPort"]]} {cidr}"]'
             else:
                 continue
-            yield f"aws_vpc_security_group_{place}", rule["SecurityGroupRuleId"]
+            yield f"aws_vpc_security_group_{way}.{place}", rule["SecurityGroupRuleId"]
 
     def _machines(self) -> Found:
         """Machines, and the group that keeps them."""
@@ -299,12 +306,17 @@ class _Search:
             "list_instance_profiles", "InstanceProfiles", "InstanceProfile", iam.get_instance_profile
         ):
             yield f"aws_iam_instance_profile.{place}", name
-        for place, policy in (("node", "checkpoints"), ("flow", "flow")):
+        policies = {
+            "node": {"checkpoints": "checkpoints", "session": 'session["node"]'},
+            "monitor[0]": {"session": 'session["monitor"]'},
+            "flow": {"write": "flow"},
+        }
+        for place, known in policies.items():
             role = self._id(f"aws_iam_role.{place}")
-            prefix = re.compile(rf"{'write' if policy == 'flow' else policy}-{GENERATED}")
             for name in iam.list_role_policies(RoleName=role)["PolicyNames"] if role else ():
-                if prefix.fullmatch(name):
-                    yield f"aws_iam_role_policy.{policy}", f"{role}:{name}"
+                for prefix, policy in known.items():
+                    if re.fullmatch(rf"{prefix}-{GENERATED}", name):
+                        yield f"aws_iam_role_policy.{policy}", f"{role}:{name}"
 
 
 def holds_anything(s3: Any, bucket: str) -> bool:

@@ -22,6 +22,18 @@ class Price:
     region: str
     usd_per_hour: float
     source: str
+    #: Day on which the source was looked at, as YYYY-MM-DD.
+    seen: str
+    #: Day of the price itself; None where the source has none.
+    source_date: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Withdrawal:
+    """That a cloud no longer offers a type: since when, where that was read, and when."""
+
+    since: str
+    source: str
     seen: str
 
 
@@ -35,12 +47,16 @@ class InstanceType:
     source: str
     #: Day on which the source was looked at, as YYYY-MM-DD.
     seen: str
+    #: Day of the facts themselves; None where the source has none.
+    source_date: Optional[str] = None
     cards: int = 0
     gaudi_generation: Optional[int] = None
     card_memory_gb: Optional[float] = None
     vcpus: Optional[int] = None
     memory_gib: Optional[float] = None
     network: Optional[str] = None
+    #: The most that one network interface carries, in Gbit/s, where that is less than ``network``.
+    nic_gbps: Optional[float] = None
     network_cards: int = 1
     efa_interfaces: int = 0
     nvme_count: int = 0
@@ -48,6 +64,8 @@ class InstanceType:
     cluster_network: bool = False
     regions: tuple[str, ...] = ()
     prices: tuple[Price, ...] = ()
+    #: Set where its cloud no longer offers it.
+    withdrawn: Optional[Withdrawal] = None
     #: Why the Terraform modules refuse it, and what to use; None where they take it.
     refused: Optional[str] = None
     note: Optional[str] = None
@@ -79,6 +97,7 @@ def read_types(catalogue: Mapping[str, Any]) -> dict[str, InstanceType]:
 def _read_type(name: str, entry: Mapping[str, Any]) -> InstanceType:
     known = {key: value for key, value in entry.items() if key in InstanceType.__dataclass_fields__}
     known["prices"] = tuple(Price(**price) for price in entry.get("prices") or ())
+    known["withdrawn"] = Withdrawal(**entry["withdrawn"]) if entry.get("withdrawn") else None
     known["regions"] = tuple(entry.get("regions") or ())
     return InstanceType(name=name, **{key: value for key, value in known.items() if key != "name"})
 
@@ -115,7 +134,7 @@ def _fits(each: InstanceType, question: Question) -> bool:
     if question.names:
         if each.name not in question.names:
             return False
-    elif (each.refused and not question.refused) or not (
+    elif ((each.refused or each.withdrawn) and not question.refused) or not (
         each.gaudi_generation or each.refused or question.other_accelerators
     ):
         return False

@@ -23,6 +23,8 @@ from .storage import to_be_kept_as_they_are
 
 #: Seconds for an interrupted terraform to write its state and give its lock back.
 GRACE = 60.0
+#: The variable of the modules that says that everything is destroyed.
+TEARDOWN = "teardown"
 
 
 class Project:
@@ -59,13 +61,22 @@ class Project:
         """
         given, planned = os.path.join(folder, "variables.tfvars.json"), os.path.join(folder, "plan")
         with open(os.open(given, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
-            json.dump(variables, stream)
+            json.dump({**variables, **self._of_an_end()} if destroy else variables, stream)
         arguments = ["-input=false", "-json", self._lock, f"-var-file={given}", f"-out={planned}"]
         arguments += [*(["-destroy"] if destroy else []), *(f"-target={address}" for address in only)]
         said = self._call("plan", *arguments)
         plan = read_plan(json.loads(self._call("show", "-json", planned)))
         plan.warnings = failed_checks(said)
         return plan, planned
+
+    def _of_an_end(self) -> dict[str, bool]:
+        """What is set where everything is destroyed, if the root module knows it: nothing is refused then."""
+        for name in sorted(os.listdir(self._folder)):
+            if name.endswith(".tf"):
+                with open(os.path.join(self._folder, name), encoding="utf-8") as stream:
+                    if f'variable "{TEARDOWN}"' in stream.read():
+                        return {TEARDOWN: True}
+        return {}
 
     def apply(self, planned: str) -> None:
         """Do what was planned."""

@@ -32,15 +32,23 @@ class Host:
     zone: Optional[str] = None
     market: Optional[str] = None
     cards: int = 0
+    #: None for ssh's own.
+    ssh_port: Optional[int] = None
+    #: In place of the cluster's.
+    ssh_arguments: Optional[str] = None
+    #: Address of the machine's management controller.
+    bmc: Optional[str] = None
 
     @classmethod
     def from_output(cls, name: str, said: Mapping[str, Any]) -> Host:
         """Read an entry of the output ``cluster_endpoints``."""
-        texts = ("role", "private_ip", "public_ip", "instance_id", "instance_type", "zone", "market", "ssh_user")
+        texts = ("role", "private_ip", "public_ip", "instance_id", "instance_type", "zone", "market", "ssh_user", "bmc")
         known: dict[str, Any] = {key: said.get(key) or None for key in texts}
         return cls(
             name=name,
             cards=int(said.get("cards") or 0),
+            ssh_port=int(said["ssh_port"]) if said.get("ssh_port") else None,
+            ssh_arguments=said.get("ssh_arguments"),
             connect_to=said.get("connect_to") or known["private_ip"] or "",
             **{**known, "private_ip": known["private_ip"] or "", "ssh_user": known["ssh_user"] or ""},
         )
@@ -58,6 +66,8 @@ class Cluster:
     monitor: Optional[Host]
     ssh_arguments: str = ""
     checkpoint_target: Optional[str] = None
+    #: Further variables of all its hosts.
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -167,6 +177,7 @@ def cluster_from_outputs(outputs: Mapping[str, Any], source: str, again: str) ->
         monitor=next((host for host in hosts if host.role == "monitor"), None),
         ssh_arguments=about.get("ssh_arguments") or "",
         checkpoint_target=about.get("checkpoint_target"),
+        variables=about.get("variables") or {},
     )
 
 
@@ -212,11 +223,13 @@ def host_vars(cluster: Cluster, host: Host) -> dict[str, Any]:
     known = {
         "ansible_host": host.connect_to,
         "ansible_user": host.ssh_user,
-        "ansible_ssh_common_args": cluster.ssh_arguments,
+        "ansible_port": host.ssh_port,
+        "ansible_ssh_common_args": cluster.ssh_arguments if host.ssh_arguments is None else host.ssh_arguments,
         "gaudi_cluster_address": host.private_ip,
         "gaudi_public_address": host.public_ip,
         "gaudi_instance_id": host.instance_id,
         "gaudi_instance_type": host.instance_type,
+        "gaudi_bmc_address": host.bmc,
         "gaudi_market": host.market,
         "gaudi_zone": host.zone,
     }
@@ -251,6 +264,7 @@ def build_inventory(clusters: list[Cluster], given: Optional[list[Optional[str]]
         about: dict[str, Any] = {"gaudi_cloud": cluster.cloud, "gaudi_cluster": cluster.name}
         about.update({"gaudi_region": cluster.region} if cluster.region else {})
         about.update({"gaudi_checkpoint_target": cluster.checkpoint_target} if cluster.checkpoint_target else {})
+        about.update(cluster.variables)
         if len(clusters) > 1:
             about.update(trainer_nodes=[called[node.name] for node in cluster.nodes], trainer_head=head)
         inventory.group_vars[group_name(word)] = about

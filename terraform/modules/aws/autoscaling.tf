@@ -55,7 +55,7 @@ resource "aws_autoscaling_group" "nodes" {
   depends_on = [
     terraform_data.intent,
     aws_route.nodes,
-    aws_iam_role_policy_attachment.node,
+    aws_iam_role_policy.session,
     aws_vpc_security_group_egress_rule.self,
     aws_vpc_security_group_ingress_rule.self,
   ]

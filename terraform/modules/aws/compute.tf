@@ -2,6 +2,8 @@
 # left alone until 'terraform apply -replace' names the node.
 
 resource "aws_key_pair" "cluster" {
+  count = var.existing_key_name == "" ? 1 : 0
+
   key_name_prefix = "${var.name}-"
   public_key      = module.cluster.ssh_public_key
   tags            = local.tags
@@ -19,11 +21,15 @@ resource "aws_launch_template" "node" {
   name_prefix            = "${var.name}-${each.key}-"
   update_default_version = true
   instance_type          = module.cluster.instance_type
-  key_name               = aws_key_pair.cluster.key_name
+  key_name               = local.key_name
   ebs_optimized          = true
-  image_id               = var.autoscaling ? local.image_id : null
-  user_data              = var.autoscaling ? base64encode(module.cluster.user_data) : null
-  tags                   = local.tags
+
+  # A machine that powers itself off at the end of its time is to cost nothing from then on.
+  instance_initiated_shutdown_behavior = module.cluster.ends_itself ? "terminate" : null
+
+  image_id  = var.autoscaling ? local.image_id : null
+  user_data = var.autoscaling ? base64encode(module.cluster.user_data) : null
+  tags      = local.tags
 
   iam_instance_profile {
     arn = aws_iam_instance_profile.node.arn
@@ -32,7 +38,7 @@ resource "aws_launch_template" "node" {
   metadata_options {
     http_endpoint               = "enabled"
     http_tokens                 = "required"
-    http_put_response_hop_limit = 1
+    http_put_response_hop_limit = var.metadata_hop_limit
     instance_metadata_tags      = "disabled"
   }
 
@@ -40,12 +46,17 @@ resource "aws_launch_template" "node" {
     enabled = true
   }
 
-  placement {
-    group_name = aws_placement_group.cluster.name
+  dynamic "placement" {
+    for_each = local.placement_group == "" ? [] : [local.placement_group]
+
+    content {
+      group_name = placement.value
+    }
   }
 
   block_device_mappings {
-    device_name = "/dev/sda1"
+    # The image's root volume, by the image's own name of it: under any other name it would be a second disk.
+    device_name = coalesce(one(data.aws_ami.node[*].root_device_name), "/dev/sda1")
 
     ebs {
       volume_type           = "gp3"
@@ -129,13 +140,15 @@ resource "aws_instance" "node" {
 
   lifecycle {
     ignore_changes = [ami, user_data, launch_template]
+    # In another zone there is another subnet, and nothing of the old one can stay.
+    replace_triggered_by = [aws_subnet.nodes.id]
   }
 
   # The rules are there before the machine talks, and go after it.
   depends_on = [
     terraform_data.intent,
     aws_route.nodes,
-    aws_iam_role_policy_attachment.node,
+    aws_iam_role_policy.session,
     aws_vpc_security_group_egress_rule.self,
     aws_vpc_security_group_ingress_rule.self,
   ]
@@ -147,17 +160,20 @@ resource "aws_instance" "monitor" {
   ami                    = local.image_id
   instance_type          = var.monitor_instance_type
   subnet_id              = aws_subnet.nodes.id
-  vpc_security_group_ids = [aws_security_group.nodes.id]
-  key_name               = aws_key_pair.cluster.key_name
+  vpc_security_group_ids = aws_security_group.monitor[*].id
+  user_data              = module.cluster.monitor_user_data
+  key_name               = local.key_name
   iam_instance_profile   = aws_iam_instance_profile.monitor[0].name
   ebs_optimized          = true
   monitoring             = true
   tags                   = merge(local.tags, { Name = module.cluster.monitor_name })
 
+  instance_initiated_shutdown_behavior = var.ttl == "" ? null : "terminate"
+
   metadata_options {
     http_endpoint               = "enabled"
     http_tokens                 = "required"
-    http_put_response_hop_limit = 1
+    http_put_response_hop_limit = var.metadata_hop_limit
   }
 
   root_block_device {
@@ -168,7 +184,7 @@ resource "aws_instance" "monitor" {
   }
 
   lifecycle {
-    ignore_changes = [ami]
+    ignore_changes = [ami, user_data]
   }
 
   depends_on = [terraform_data.intent, aws_route.nodes]

@@ -1,5 +1,5 @@
-# What the machines may do: nodes read and write the cluster's own prefix of its own bucket, and nothing else there is.
-# Systems Manager lets an operator in without an open port.
+# What the machines may do: nodes read and write the cluster's own prefix of its own bucket. With connection = ssm,
+# nodes and monitor also answer Session Manager, which lets an operator in without an open port.
 
 locals {
   assume_from_ec2 = jsonencode({
@@ -10,7 +10,22 @@ locals {
       Principal = { Service = "ec2.amazonaws.com" }
     }]
   })
-  session_manager = "arn:${data.aws_partition.current.partition}:iam::aws:policy/AmazonSSMManagedInstanceCore"
+  # What an agent needs for sessions. AWS's own AmazonSSMManagedInstanceCore would let it read the account's parameters.
+  session = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Sid    = "Sessions"
+      Effect = "Allow"
+      Action = [
+        "ssm:UpdateInstanceInformation",
+        "ssmmessages:CreateControlChannel",
+        "ssmmessages:CreateDataChannel",
+        "ssmmessages:OpenControlChannel",
+        "ssmmessages:OpenDataChannel",
+      ]
+      Resource = "*"
+    }]
+  })
 }
 
 resource "aws_iam_role" "node" {
@@ -56,9 +71,14 @@ resource "aws_iam_role_policy" "checkpoints" {
   })
 }
 
-resource "aws_iam_role_policy_attachment" "node" {
-  role       = aws_iam_role.node.name
-  policy_arn = local.session_manager
+resource "aws_iam_role_policy" "session" {
+  #checkov:skip=CKV_AWS_355:these actions have no resource to name
+  #checkov:skip=CKV_AWS_290:these actions have no resource to name
+  for_each = var.connection == "ssm" ? merge({ node = aws_iam_role.node.id }, { for role in aws_iam_role.monitor : "monitor" => role.id }) : {}
+
+  name_prefix = "session-"
+  role        = each.value
+  policy      = local.session
 }
 
 resource "aws_iam_instance_profile" "node" {
@@ -73,13 +93,6 @@ resource "aws_iam_role" "monitor" {
   name_prefix        = "${var.name}-monitor-"
   assume_role_policy = local.assume_from_ec2
   tags               = local.tags
-}
-
-resource "aws_iam_role_policy_attachment" "monitor" {
-  count = var.dedicated_monitor ? 1 : 0
-
-  role       = aws_iam_role.monitor[0].name
-  policy_arn = local.session_manager
 }
 
 resource "aws_iam_instance_profile" "monitor" {

@@ -16,18 +16,8 @@ resource "aws_default_security_group" "closed" {
 resource "aws_subnet" "nodes" {
   vpc_id            = aws_vpc.cluster.id
   cidr_block        = module.cluster.node_subnet_cidr
-  availability_zone = local.zone
+  availability_zone = var.availability_zone == "" ? terraform_data.zone.output : var.availability_zone
   tags              = merge(local.tags, { Name = "${var.name}-nodes" })
-
-  lifecycle {
-    # The order in which AWS lists zones is no reason to move a cluster.
-    ignore_changes = [availability_zone]
-
-    precondition {
-      condition     = contains(local.zones, local.zone)
-      error_message = local.zone == "" ? "region ${var.region} has no zone that offers ${var.instance_type}: take another region, or ask AWS whether your account may use the type." : "availability_zone is '${local.zone}', which does not offer ${var.instance_type}: use ${join(", ", local.zones)}, or leave it empty."
-    }
-  }
 }
 
 resource "aws_route_table" "nodes" {
@@ -110,6 +100,27 @@ resource "aws_vpc_endpoint" "s3" {
   vpc_endpoint_type = "Gateway"
   route_table_ids   = [aws_route_table.nodes.id]
   tags              = merge(local.tags, { Name = "${var.name}-s3" })
+
+  # Packages and data may be read from any bucket, and written to the cluster's own only.
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      {
+        Sid       = "Read"
+        Effect    = "Allow"
+        Principal = "*"
+        Action    = ["s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:GetBucketLocation"]
+        Resource  = "*"
+      },
+      {
+        Sid       = "Checkpoints"
+        Effect    = "Allow"
+        Principal = "*"
+        Action    = "s3:*"
+        Resource  = [aws_s3_bucket.checkpoints.arn, "${aws_s3_bucket.checkpoints.arn}/*"]
+      },
+    ]
+  })
 }
 
 resource "aws_vpc_endpoint" "interface" {

@@ -18,6 +18,7 @@ locals {
       instance_id = aws_instance.node[name].id
       zone        = aws_instance.node[name].availability_zone
       market      = local.fixed_nodes[name].market
+      type        = aws_instance.node[name].instance_type
       connect_to  = var.connection == "ssm" ? aws_instance.node[name].id : aws_instance.node[name].private_ip
     }
   ]

@@ -2,6 +2,7 @@ variable "region" {
   description = "Region of AWS; the provider that is passed to this module must have the same one."
   type        = string
   default     = "us-west-2"
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z]{2}(-[a-z]+)+-[0-9]$", var.region))
@@ -13,6 +14,7 @@ variable "availability_zone" {
   description = "Zone of the nodes; empty for the first of the region's zones that offers the type. All nodes are in one: they talk to each other."
   type        = string
   default     = ""
+  nullable    = false
 
   validation {
     condition     = var.availability_zone == "" || startswith(var.availability_zone, var.region)
@@ -24,6 +26,7 @@ variable "capacity" {
   description = "How the nodes are bought: on-demand, spot, reservation (an On-Demand Capacity Reservation) or capacity-block."
   type        = string
   default     = "on-demand"
+  nullable    = false
 
   validation {
     condition     = contains(["on-demand", "spot", "reservation", "capacity-block"], var.capacity)
@@ -35,6 +38,7 @@ variable "capacity_reservation_id" {
   description = "The reservation or the capacity block to launch into, as cr-...; for capacity = reservation and capacity-block."
   type        = string
   default     = ""
+  nullable    = false
 
   validation {
     condition     = contains(["reservation", "capacity-block"], var.capacity) ? can(regex("^cr-[0-9a-f]+$", var.capacity_reservation_id)) : var.capacity_reservation_id == ""
@@ -42,10 +46,30 @@ variable "capacity_reservation_id" {
   }
 }
 
+variable "check_quota" {
+  description = "Whether the plan compares the account's quota with what is asked for on demand, and warns; this needs the right servicequotas:GetServiceQuota."
+  type        = bool
+  default     = true
+  nullable    = false
+}
+
+variable "placement_group_name" {
+  description = "Placement group to launch into that is there already; empty for one of the cluster's own, or for none with capacity = reservation and capacity-block, whose machines have their place."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = var.placement_group_name == "" || can(regex("^[ -~]{1,255}$", var.placement_group_name))
+    error_message = "placement_group_name is '${var.placement_group_name}', which is no name of a placement group: give its name, or leave it empty."
+  }
+}
+
 variable "on_demand_nodes" {
   description = "With capacity = spot: how many nodes, from the first on, are bought on demand all the same. Keep the first one, where training processes meet."
   type        = number
   default     = 0
+  nullable    = false
 
   validation {
     condition     = var.on_demand_nodes >= 0 && floor(var.on_demand_nodes) == var.on_demand_nodes && (var.on_demand_nodes == 0 || var.capacity == "spot")
@@ -68,6 +92,12 @@ variable "autoscaling" {
   description = "Whether the nodes are kept by an autoscaling group, which replaces what is lost, instead of one by one by Terraform. Nodes are then called after their instance ids."
   type        = bool
   default     = false
+  nullable    = false
+
+  validation {
+    condition     = !var.autoscaling || (var.ttl == "" && var.idle_shutdown == "")
+    error_message = "autoscaling is true with ttl or idle_shutdown, but the group replaces each node that powers itself off: leave one of them out."
+  }
 }
 
 variable "efa" {
@@ -85,6 +115,7 @@ variable "image_id" {
   description = "AMI of the nodes; empty for the newest one of image_parameter at the time a node is made. A newer one never replaces a running node; in an autoscaling group, nodes to come have it."
   type        = string
   default     = ""
+  nullable    = false
 
   validation {
     condition     = var.image_id == "" || can(regex("^ami-[0-9a-f]{8,17}$", var.image_id))
@@ -96,6 +127,7 @@ variable "image_parameter" {
   description = "Public SSM parameter that holds the image's id; by default Canonical's of Ubuntu 22.04."
   type        = string
   default     = "/aws/service/canonical/ubuntu/server/22.04/stable/current/amd64/hvm/ebs-gp2/ami-id"
+  nullable    = false
 
   validation {
     condition     = startswith(var.image_parameter, "/aws/service/")
@@ -103,10 +135,35 @@ variable "image_parameter" {
   }
 }
 
+variable "existing_key_name" {
+  description = "Key pair of the region that may log in to the nodes, in place of one made from ssh_public_key; empty for that."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = var.existing_key_name == "" || (can(regex("^[ -~]{1,255}$", var.existing_key_name)) && var.ssh_public_key == "")
+    error_message = "existing_key_name is '${var.existing_key_name}'${var.ssh_public_key == "" ? ", which is no name of a key pair: give its name, or leave it empty" : ", but ssh_public_key is given too: leave one of them out"}."
+  }
+}
+
+variable "metadata_hop_limit" {
+  description = "How many hops an answer of the metadata service may take: 1 keeps it from containers with a network of their own, which then get neither credentials nor spot notices; 2 lets them have both."
+  type        = number
+  default     = 1
+  nullable    = false
+
+  validation {
+    condition     = contains(range(1, 65), var.metadata_hop_limit)
+    error_message = "metadata_hop_limit is ${var.metadata_hop_limit}: give 1 to 64."
+  }
+}
+
 variable "ssh_user" {
   description = "User that the image lets in with the key."
   type        = string
   default     = "ubuntu"
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z_][a-z0-9_-]{0,31}$", var.ssh_user))
@@ -118,6 +175,7 @@ variable "connection" {
   description = "How ssh reaches the nodes, none of which has a public address: direct (from inside, or over a VPN), or ssm (through AWS Systems Manager, with the session-manager plugin of the AWS command line)."
   type        = string
   default     = "direct"
+  nullable    = false
 
   validation {
     condition     = contains(["direct", "ssm"], var.connection)
@@ -134,12 +192,26 @@ variable "internet" {
   description = "Whether the nodes reach the internet through a NAT gateway. Without it they reach S3 and Systems Manager through endpoints, and packages must come from mirrors inside."
   type        = bool
   default     = true
+  nullable    = false
+}
+
+variable "egress_cidrs" {
+  description = "Networks that the machines may reach on the ports 80 and 443 through the NAT gateway; S3 is reached without it."
+  type        = list(string)
+  default     = ["0.0.0.0/0"]
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for cidr in var.egress_cidrs : can(cidrnetmask(cidr))])
+    error_message = "egress_cidrs has '${join("', '", [for cidr in var.egress_cidrs : cidr if !can(cidrnetmask(cidr))])}', which is not a network of IPv4: write each as 198.51.100.0/24."
+  }
 }
 
 variable "monitor_instance_type" {
   description = "Type of the monitoring machine."
   type        = string
   default     = "m6i.large"
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z0-9-]+\\.[a-z0-9-]+$", var.monitor_instance_type))
@@ -162,6 +234,7 @@ variable "keep_checkpoints_days" {
   description = "After how many days a version of a checkpoint that was deleted or overwritten is gone for good."
   type        = number
   default     = 30
+  nullable    = false
 
   validation {
     condition     = var.keep_checkpoints_days >= 1 && floor(var.keep_checkpoints_days) == var.keep_checkpoints_days
@@ -173,12 +246,14 @@ variable "destroy_checkpoints" {
   description = "Whether terraform destroy deletes the bucket with checkpoints in it; without it, it stops there, and the key stays."
   type        = bool
   default     = false
+  nullable    = false
 }
 
 variable "access_log_bucket" {
   description = "Bucket that gets the access log of the checkpoint bucket; empty for none."
   type        = string
   default     = ""
+  nullable    = false
 
   validation {
     condition     = var.access_log_bucket == "" || can(regex("^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", var.access_log_bucket))
@@ -201,9 +276,22 @@ variable "budget_emails" {
   description = "Who is told about the budget."
   type        = list(string)
   default     = []
+  nullable    = false
 
   validation {
     condition     = alltrue([for mail in var.budget_emails : can(regex("^[^@ ]+@[^@ ]+$", mail))])
     error_message = "budget_emails has something that is no address (${join(", ", var.budget_emails)}): give addresses such as team@example.com."
+  }
+}
+
+variable "budget_stops_nodes" {
+  description = "Whether the budget, once it is used up, also stops the machines: AWS shuts them down as their operating system would, so that jobs save. Billing data is hours late."
+  type        = bool
+  default     = false
+  nullable    = false
+
+  validation {
+    condition     = !var.budget_stops_nodes || (var.monthly_budget_usd != null && !var.autoscaling && var.capacity != "spot")
+    error_message = "budget_stops_nodes is true ${var.monthly_budget_usd == null ? "without monthly_budget_usd" : var.autoscaling ? "with autoscaling, whose group would replace what was stopped" : "with capacity = spot, whose machines cannot be stopped"}: leave it out, or change that."
   }
 }

@@ -4,7 +4,7 @@ terraform {
   required_providers {
     aws = {
       source  = "hashicorp/aws"
-      version = "~> 5.100"
+      version = ">= 5.100, < 7.0" # planned with 5.100; terraform/aws takes no other
     }
   }
 }

@@ -2,6 +2,7 @@ variable "region" {
   description = "Region of Azure, as in 'az account list-locations'."
   type        = string
   default     = "westus3"
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z0-9]+$", var.region))
@@ -13,6 +14,7 @@ variable "zone" {
   description = "Availability zone of the nodes (1, 2 or 3); empty leaves the choice to Azure."
   type        = string
   default     = ""
+  nullable    = false
 
   validation {
     condition     = contains(["", "1", "2", "3"], var.zone)
@@ -24,6 +26,7 @@ variable "capacity" {
   description = "How the nodes are bought: on-demand or spot."
   type        = string
   default     = "on-demand"
+  nullable    = false
 
   validation {
     condition     = contains(["on-demand", "spot"], var.capacity)
@@ -56,6 +59,7 @@ variable "image" {
     sku       = "22_04-lts-gen2"
     version   = "latest"
   }
+  nullable = false
 
   validation {
     condition     = alltrue([for part in values(var.image) : part != ""])
@@ -67,6 +71,7 @@ variable "ssh_user" {
   description = "User that is made on the nodes for the key."
   type        = string
   default     = "ubuntu"
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z_][a-z0-9_-]{0,31}$", var.ssh_user)) && !contains(["root", "admin", "administrator"], var.ssh_user)
@@ -78,6 +83,7 @@ variable "monitor_instance_type" {
   description = "Size of the monitoring machine."
   type        = string
   default     = "Standard_D2s_v5"
+  nullable    = false
 
   validation {
     condition     = can(regex("^Standard_", var.monitor_instance_type))
@@ -89,18 +95,21 @@ variable "accelerated_networking" {
   description = "Whether the nodes' interfaces bypass the host's switch; the nodes' size must know it."
   type        = bool
   default     = true
+  nullable    = false
 }
 
 variable "encryption_at_host" {
   description = "Whether the host encrypts the machines' disks and caches; the feature Microsoft.Compute/EncryptionAtHost must be registered."
   type        = bool
   default     = true
+  nullable    = false
 }
 
 variable "keep_checkpoints_days" {
   description = "After how many days a version of a checkpoint that was deleted or overwritten is gone for good."
   type        = number
   default     = 30
+  nullable    = false
 
   validation {
     condition     = var.keep_checkpoints_days >= 1 && var.keep_checkpoints_days <= 365 && floor(var.keep_checkpoints_days) == var.keep_checkpoints_days
@@ -112,4 +121,5 @@ variable "destroy_checkpoints" {
   description = "Whether terraform destroy deletes the storage account with the checkpoints in it; without it, it stops there."
   type        = bool
   default     = false
+  nullable    = false
 }

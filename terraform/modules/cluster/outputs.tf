@@ -44,12 +44,32 @@ output "ssh_public_key" {
 }
 
 output "user_data" {
-  description = "What cloud-init runs on a node: local NVMe disks striped and mounted at every start."
+  description = "What cloud-init runs on a node: local NVMe disks striped and mounted at every start, and the end of its time."
   value = templatefile("${path.module}/templates/node.yaml.tftpl", {
-    mount  = var.nvme_mount
-    script = base64encode(file("${path.module}/templates/scratch.sh"))
-    disks  = try(local.type.nvme_count, 0)
+    mount    = var.nvme_mount
+    script   = base64encode(file("${path.module}/templates/scratch.sh"))
+    disks    = try(local.type.nvme_count, 0)
+    lifetime = base64encode(file("${path.module}/templates/lifetime.sh"))
+    ttl      = local.seconds.ttl
+    idle     = local.seconds.idle
   })
+}
+
+output "monitor_user_data" {
+  description = "What cloud-init runs on the monitoring machine; null where there is nothing to run."
+  value = local.seconds.ttl == 0 ? null : templatefile("${path.module}/templates/node.yaml.tftpl", {
+    mount    = var.nvme_mount
+    script   = ""
+    disks    = 0
+    lifetime = base64encode(file("${path.module}/templates/lifetime.sh"))
+    ttl      = local.seconds.ttl
+    idle     = 0
+  })
+}
+
+output "ends_itself" {
+  description = "Whether a node powers itself off at some time."
+  value       = local.seconds.ttl + local.seconds.idle > 0
 }
 
 output "checkpoint_prefix" {

@@ -9,6 +9,7 @@ module "cluster" {
   cluster_size              = var.cluster_size
   instance_type             = var.instance_type
   accept_other_accelerators = var.accept_other_accelerators
+  accept_withdrawn_type     = var.accept_withdrawn_type
   extra_instance_types      = var.extra_instance_types
   name                      = var.name
   tags                      = var.tags
@@ -19,6 +20,10 @@ module "cluster" {
   root_volume_gb            = var.root_volume_gb
   network_cidr              = var.network_cidr
   max_hourly_usd            = var.max_hourly_usd
+  node_usd_per_hour         = var.node_usd_per_hour
+  ttl                       = var.ttl
+  idle_shutdown             = var.idle_shutdown
+  teardown                  = var.teardown
 }
 
 locals {

@@ -2,6 +2,7 @@ variable "project" {
   description = "Project that everything belongs to; empty for the provider's (GOOGLE_PROJECT)."
   type        = string
   default     = ""
+  nullable    = false
 
   validation {
     condition     = var.project == "" || can(regex("^[a-z][a-z0-9:.-]{4,61}[a-z0-9]$", var.project))
@@ -13,6 +14,7 @@ variable "region" {
   description = "Region of Google Cloud."
   type        = string
   default     = "us-central1"
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z]+-[a-z]+[0-9]+$", var.region))
@@ -24,6 +26,7 @@ variable "zone" {
   description = "Zone of the nodes; empty for the region's zone a."
   type        = string
   default     = ""
+  nullable    = false
 
   validation {
     condition     = var.zone == "" || can(regex("^${var.region}-[a-z]$", var.zone))
@@ -35,6 +38,7 @@ variable "capacity" {
   description = "How the nodes are bought: on-demand, spot or reservation."
   type        = string
   default     = "on-demand"
+  nullable    = false
 
   validation {
     condition     = contains(["on-demand", "spot", "reservation"], var.capacity)
@@ -46,6 +50,7 @@ variable "reservation" {
   description = "Name of the reservation to use with capacity = reservation."
   type        = string
   default     = ""
+  nullable    = false
 
   validation {
     condition     = (var.reservation != "") == (var.capacity == "reservation")
@@ -57,6 +62,7 @@ variable "image" {
   description = "Image of the nodes, or a family of images, as project/name."
   type        = string
   default     = "ubuntu-os-cloud/ubuntu-2204-lts"
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z0-9:.-]+/[a-z0-9-]+$", var.image))
@@ -82,12 +88,14 @@ variable "compact_placement" {
   description = "Whether the nodes are placed close to each other; not every type can be."
   type        = bool
   default     = true
+  nullable    = false
 }
 
 variable "ssh_user" {
   description = "User that is made on the nodes for the key."
   type        = string
   default     = "ubuntu"
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z_][a-z0-9_-]{0,31}$", var.ssh_user)) && var.ssh_user != "root"
@@ -99,6 +107,7 @@ variable "monitor_instance_type" {
   description = "Type of the monitoring machine."
   type        = string
   default     = "e2-standard-2"
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z0-9]+-[a-z0-9-]+$", var.monitor_instance_type))
@@ -121,6 +130,7 @@ variable "keep_checkpoints_days" {
   description = "After how many days a version of a checkpoint that was deleted or overwritten is gone for good."
   type        = number
   default     = 30
+  nullable    = false
 
   validation {
     condition     = var.keep_checkpoints_days >= 1 && floor(var.keep_checkpoints_days) == var.keep_checkpoints_days
@@ -132,4 +142,5 @@ variable "destroy_checkpoints" {
   description = "Whether terraform destroy deletes the bucket with checkpoints in it; without it, it stops there."
   type        = bool
   default     = false
+  nullable    = false
 }

@@ -7,11 +7,14 @@ locals {
       private_ip    = node.private_ip
       public_ip     = node.public_ip
       instance_id   = node.instance_id
-      instance_type = var.instance_type
+      instance_type = coalesce(node.type, var.instance_type)
       cards         = var.type.cards
       zone          = node.zone
       market        = node.market
-      ssh_user      = var.ssh_user
+      ssh_user      = coalesce(node.ssh_user, var.ssh_user)
+      ssh_port      = node.ssh_port
+      ssh_arguments = local.own_arguments[node.name]
+      bmc           = node.bmc
       connect_to    = coalesce(node.connect_to, node.private_ip)
     }
   }
@@ -25,7 +28,10 @@ locals {
       cards         = 0
       zone          = var.monitor.zone
       market        = null
-      ssh_user      = var.ssh_user
+      ssh_user      = coalesce(var.monitor.ssh_user, var.ssh_user)
+      ssh_port      = var.monitor.ssh_port
+      ssh_arguments = local.own_arguments[var.monitor.name]
+      bmc           = var.monitor.bmc
       connect_to    = coalesce(var.monitor.connect_to, var.monitor.private_ip)
     }
   }
@@ -33,6 +39,16 @@ locals {
   head  = try(var.nodes[0].name, null)
 
   ssh_arguments = join(" ", compact([var.jump_host == "" ? "" : "-o ProxyJump=${var.jump_host}", var.ssh_arguments]))
+
+  # Of a host that has a jump host or a key of its own; null where what the cluster has is enough. With a key nothing
+  # else is believed, and nothing has to be answered or learnt at the first connection.
+  own_arguments = {
+    for host in concat(var.nodes, var.monitor == null ? [] : [merge(var.monitor, { market = null })]) : host.name => host.jump_host == null && host.host_key == null ? null : join(" ", compact([
+      try("-o ProxyJump=${coalesce(host.jump_host, var.jump_host)}", ""),
+      host.host_key == null ? "" : "-o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null -o GlobalKnownHostsFile=/dev/null -o KnownHostsCommand=\"/bin/echo %H ${coalesce(host.host_key, "?")}\"",
+      var.ssh_arguments,
+    ]))
+  }
 
   inventory = {
     all = {
@@ -48,6 +64,11 @@ locals {
           host.zone == null ? {} : { gaudi_zone = host.zone },
           host.market == null ? {} : { gaudi_market = host.market },
           host.public_ip == null ? {} : { gaudi_public_address = host.public_ip },
+          host.bmc == null ? {} : { gaudi_bmc_address = host.bmc },
+          host.ssh_port == null ? {} : { ansible_port = host.ssh_port },
+          host.ssh_user == var.ssh_user ? {} : { ansible_user = host.ssh_user },
+          host.ssh_user == var.ssh_user ? {} : { ansible_become = host.ssh_user != "root" },
+          host.ssh_arguments == null ? {} : { ansible_ssh_common_args = host.ssh_arguments },
         )
       }
       children = {
@@ -60,6 +81,7 @@ locals {
             { gaudi_cloud = var.cloud, gaudi_cluster = var.name },
             var.region == null ? {} : { gaudi_region = var.region },
             var.checkpoint_target == null ? {} : { gaudi_checkpoint_target = var.checkpoint_target },
+            var.variables,
           )
         }
       }

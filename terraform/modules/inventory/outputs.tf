@@ -30,5 +30,6 @@ output "cluster" {
     ssh_arguments     = local.ssh_arguments
     allowed_cidrs     = sort(var.allowed_cidrs)
     tags              = var.tags
+    variables         = var.variables
   }
 }

@@ -1,6 +1,7 @@
 variable "cloud" {
   description = "Cloud of the nodes."
   type        = string
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z]+$", var.cloud))
@@ -11,6 +12,7 @@ variable "cloud" {
 variable "name" {
   description = "Name of the cluster."
   type        = string
+  nullable    = false
 
   validation {
     condition     = var.name != ""
@@ -36,6 +38,7 @@ variable "type" {
     cards            = number
     gaudi_generation = optional(number)
   })
+  nullable = false
 
   validation {
     condition     = var.type.cards >= 1
@@ -46,6 +49,7 @@ variable "type" {
 variable "instance_type" {
   description = "Name of the nodes' type."
   type        = string
+  nullable    = false
 
   validation {
     condition     = var.instance_type != ""
@@ -62,8 +66,15 @@ variable "nodes" {
     instance_id = optional(string)
     zone        = optional(string)
     market      = optional(string)
+    type        = optional(string)
     connect_to  = optional(string)
+    ssh_port    = optional(number)
+    ssh_user    = optional(string)
+    jump_host   = optional(string)
+    host_key    = optional(string)
+    bmc         = optional(string)
   }))
+  nullable = false
 
   validation {
     condition     = length(var.nodes) == length(distinct(var.nodes[*].name))
@@ -81,6 +92,11 @@ variable "monitor" {
     zone        = optional(string)
     type        = optional(string)
     connect_to  = optional(string)
+    ssh_port    = optional(number)
+    ssh_user    = optional(string)
+    jump_host   = optional(string)
+    host_key    = optional(string)
+    bmc         = optional(string)
   })
   default = null
 
@@ -93,6 +109,7 @@ variable "monitor" {
 variable "ssh_user" {
   description = "User that Ansible logs in as."
   type        = string
+  nullable    = false
 
   validation {
     condition     = can(regex("^[a-z_][a-z0-9_-]{0,31}$", var.ssh_user))
@@ -104,6 +121,7 @@ variable "ssh_arguments" {
   description = "Further arguments of ssh, such as a ProxyCommand; empty for a direct connection."
   type        = string
   default     = ""
+  nullable    = false
 
   validation {
     condition     = !strcontains(var.ssh_arguments, "\n")
@@ -115,6 +133,7 @@ variable "jump_host" {
   description = "Host through which ssh reaches the nodes, as user@host; empty where they are reached directly."
   type        = string
   default     = ""
+  nullable    = false
 
   validation {
     condition     = var.jump_host == "" || can(regex("^([a-z_][a-z0-9_-]*@)?[A-Za-z0-9.:-]+$", var.jump_host))
@@ -133,10 +152,23 @@ variable "checkpoint_target" {
   }
 }
 
+variable "variables" {
+  description = "Further variables of Ansible for all hosts, by name."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for name in keys(var.variables) : can(regex("^[a-z][a-z0-9_]*$", name))])
+    error_message = "variables has a name that Ansible does not take (${join(", ", keys(var.variables))}): use lower-case letters, digits and underscores."
+  }
+}
+
 variable "tags" {
   description = "Tags of the cluster."
   type        = map(string)
   default     = {}
+  nullable    = false
 
   validation {
     condition     = alltrue([for key in keys(var.tags) : key != ""])
@@ -148,6 +180,7 @@ variable "allowed_cidrs" {
   description = "Networks that are admitted to the nodes."
   type        = set(string)
   default     = []
+  nullable    = false
 
   validation {
     condition     = alltrue([for cidr in var.allowed_cidrs : can(cidrhost(cidr, 0))])

@@ -1,3 +1,19 @@
+locals {
+  described = [
+    for host in concat(local.used, local.monitor == null ? [] : [local.monitor]) : {
+      name       = host.name
+      private_ip = coalesce(host.cluster_address, host.address)
+      zone       = host.zone
+      connect_to = host.address
+      ssh_port   = host.port == null ? null : tonumber(host.port)
+      ssh_user   = host.user
+      jump_host  = host.jump_host
+      host_key   = host.host_key
+      bmc        = host.bmc
+    }
+  ]
+}
+
 module "inventory" {
   source = "../inventory"
 
@@ -5,8 +21,8 @@ module "inventory" {
   name          = var.name
   type          = module.cluster.type
   instance_type = module.cluster.instance_type
-  nodes         = [for host in local.used : { name = host.name, private_ip = host.address, zone = host.zone }]
-  monitor       = var.monitor_host == null ? null : { name = var.monitor_host.name, private_ip = var.monitor_host.address }
+  nodes         = slice(local.described, 0, length(local.used))
+  monitor       = try(local.described[length(local.used)], null)
   ssh_user      = var.ssh_user
   jump_host     = var.jump_host
   tags          = module.cluster.tags

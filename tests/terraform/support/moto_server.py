@@ -29,6 +29,7 @@ from moto.ec2.models import EC2Backend, instance_types, launch_templates, securi
 from moto.ec2.responses import EC2Response
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.server import main
+from moto.servicequotas.responses import ServiceQuotasResponse
 from moto.ssm.models import SimpleSystemManagerBackend
 
 UBUNTU = "/aws/service/canonical/ubuntu/server/22.04/stable/current/amd64/hvm/ebs-gp2/ami-id"
@@ -134,6 +135,14 @@ def describe_subscribers_for_notification(self: Any) -> str:
     return json.dumps({"Subscribers": found[0] if found else []})
 
 
+def get_quota(self: Any) -> str:
+    """Quotas of EC2 are not there: enough vCPU for four machines of dl1."""
+    asked = {key: str(self._get_param(key)) for key in ("ServiceCode", "QuotaCode")}
+    arn = f"arn:aws:servicequotas:::{asked['ServiceCode']}/{asked['QuotaCode']}"
+    kept = {"QuotaName": "Running On-Demand", "QuotaArn": arn, "Value": 384.0, "Unit": "None"}
+    return json.dumps({"Quota": {**asked, **kept, "Adjustable": True, "GlobalQuota": False}})
+
+
 class Gate:
     """The account stands still after a change of it: nothing is done any more, and nobody is answered.
 
@@ -213,6 +222,7 @@ def patch() -> None:
     BudgetsResponse.describe_subscribers_for_notification = describe_subscribers_for_notification
     BudgetsResponse.list_tags_for_resource = list_tags_for_resource
     BudgetsResponse.create_budget = create_budget
+    ServiceQuotasResponse.get_service_quota = ServiceQuotasResponse.get_aws_default_service_quota = get_quota
 
     # A template's own tags come back as part of its data, which the next plan takes for a change.
     version_init = launch_templates.LaunchTemplateVersion.__init__

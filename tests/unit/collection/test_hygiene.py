@@ -45,7 +45,7 @@ def test_actions_are_github_s_own_by_their_major_version() -> None:
 
 
 def test_workflows_may_read_alone() -> None:
-    assert [yaml.safe_load(path.read_text())["permissions"] for path in WORKFLOWS] == [{"contents": "read"}] * 3
+    assert [yaml.safe_load(path.read_text())["permissions"] for path in WORKFLOWS] == [{"contents": "read"}] * 4
 
 
 def test_updates_are_looked_for_where_pins_and_actions_are() -> None:

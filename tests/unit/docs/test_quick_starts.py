@@ -13,6 +13,7 @@ import yaml
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.instance_data import CATALOGUE
 from ansible_collections.gaudi3.scale.plugins.module_utils._release import support_matrix
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.storage import STORAGE
 
 from .documents import ROOT, blocks, commands, texts
 
@@ -85,6 +86,22 @@ def test_the_default_release_drives_every_type_that_a_quick_start_names() -> Non
     found = [(where, kind) for where, code in shown() for kind in named_types(code)]
     assert len(found) >= 6, "the test does not find what the documents show"
     assert [(where, kind) for where, kind in found if not drives(kind)] == []
+
+
+def test_the_page_says_what_is_left_after_the_end() -> None:
+    """What `down` keeps while there are checkpoints, and so what is still billed."""
+    page = (ROOT / "docs/terraform.md").read_text()
+    _before, _, table = page.partition("| what stays | what it costs |\n")
+    rows = [line.split("|")[1] for line in table.partition("\n\n")[0].splitlines()[1:]]
+    assert sorted(re.findall(r"`(aws_\w+)`", " ".join(rows))) == sorted(
+        kind for kind in STORAGE if kind.startswith("aws_")
+    )
+
+
+def test_no_example_names_a_type_that_is_withdrawn() -> None:
+    modules = sorted((ROOT / "plugins/modules").glob("*.py"))
+    found = [*shown(), *((path.stem, examples(path.read_text())) for path in modules)]
+    assert [(where, kind) for where, code in found for kind in named_types(code) if TYPES[kind]["withdrawn"]] == []
 
 
 @pytest.mark.parametrize("name", LEADING)

@@ -9,6 +9,14 @@ mock_provider "aws" {
     defaults = { insecure_value = "ami-0123456789abcdef0" }
   }
 
+  mock_data "aws_ami" {
+    defaults = { root_device_name = "/dev/xvda" }
+  }
+
+  mock_data "aws_servicequotas_service_quota" {
+    defaults = { value = 768 }
+  }
+
   mock_data "aws_caller_identity" {
     defaults = { account_id = "123456789012" }
   }
@@ -55,6 +63,8 @@ variables {
   instance_type  = "dl1.24xlarge"
   ssh_public_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0h3yqQWfS9NSQfzBf8Ue0qS2hP4b8nA4V1Zb2c3d4e me@example"
   jump_host      = "me@gate.example.com"
+
+  accept_withdrawn_type = true
 }
 
 # The types of Gaudi 1 are warned about, which a test run would take for a failure.
@@ -69,9 +79,30 @@ run "nodes_and_their_network" {
 
   assert {
     condition = [for each in aws_launch_template.node["on-demand"].network_interfaces : [each.network_card_index, each.device_index, each.interface_type]] == [
-      [0, 0, "efa"], [1, 1, "efa"], [2, 1, "efa"], [3, 1, "efa"],
+      [0, 0, "efa"], [1, 1, "efa-only"], [2, 1, "efa-only"], [3, 1, "efa-only"],
     ]
-    error_message = "One EFA interface on each of the four cards is wanted."
+    error_message = "One EFA interface on each of the four cards is wanted, and the first alone takes an address."
+  }
+
+  assert {
+    condition     = aws_launch_template.node["on-demand"].block_device_mappings[0].device_name == "/dev/xvda"
+    error_message = "The root volume is not mapped under the image's own name of it, so that there are two volumes."
+  }
+
+  assert {
+    condition     = aws_launch_template.node["on-demand"].metadata_options[0].http_put_response_hop_limit == 1 && aws_launch_template.node["on-demand"].instance_initiated_shutdown_behavior == null
+    error_message = "Metadata goes no further than the host by default, and a machine that is shut down stays."
+  }
+
+  # Who needs no session has no right to Systems Manager, and nobody reads the account's parameters.
+  assert {
+    condition     = length(aws_iam_role_policy.session) == 0
+    error_message = "Machines that are reached by ssh are registered with Systems Manager."
+  }
+
+  assert {
+    condition     = [for each in jsondecode(aws_vpc_endpoint.s3.policy).Statement : each.Resource if contains(flatten([each.Action]), "s3:*")] == [["arn:aws:s3:::gaudi-checkpoints-1", "arn:aws:s3:::gaudi-checkpoints-1/*"]] && !strcontains(jsonencode([for each in jsondecode(aws_vpc_endpoint.s3.policy).Statement : each.Action if each.Resource == "*"]), "Put")
+    error_message = "The endpoint lets something be written to another bucket than the cluster's."
   }
 
   assert {
@@ -105,6 +136,11 @@ run "nodes_and_their_network" {
   }
 
   assert {
+    condition     = aws_instance.monitor[0].vpc_security_group_ids == toset([aws_security_group.monitor[0].id]) && aws_vpc_security_group_ingress_rule.from_monitor["all"].security_group_id == aws_security_group.nodes.id && aws_vpc_security_group_ingress_rule.from_monitor["all"].referenced_security_group_id == aws_security_group.monitor[0].id
+    error_message = "The monitoring machine has a group of its own, which the nodes admit."
+  }
+
+  assert {
     condition     = aws_subnet.nodes.availability_zone == "us-west-2a"
     error_message = "The first zone that offers the type is taken."
   }
@@ -132,6 +168,36 @@ run "nodes_and_their_network" {
   }
 }
 
+# Another zone that is asked for moves the subnet; that AWS lists zones in another order does not.
+run "another_order_of_zones" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  override_data {
+    target = data.aws_ec2_instance_type_offerings.type
+    values = { locations = ["us-west-2b", "us-west-2c"] }
+  }
+
+  assert {
+    condition     = aws_subnet.nodes.availability_zone == "us-west-2a"
+    error_message = "The zone that was chosen first stays."
+  }
+}
+
+run "another_zone" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  variables {
+    availability_zone = "us-west-2c"
+  }
+
+  assert {
+    condition     = aws_subnet.nodes.availability_zone == "us-west-2c"
+    error_message = "A zone that is given after the first apply is not taken, so that there is no way out of a zone without capacity."
+  }
+}
+
 run "admitted_networks" {
   command         = plan
   expect_failures = [check.generation]
@@ -141,8 +207,13 @@ run "admitted_networks" {
   }
 
   assert {
-    condition     = sort([for each in aws_vpc_security_group_ingress_rule.admitted : "${each.from_port} ${coalesce(each.cidr_ipv4, each.cidr_ipv6)}"])[0] == "22 198.51.100.0/24" && length(aws_vpc_security_group_ingress_rule.admitted) == 8
-    error_message = "SSH and three pages for each of the two networks are wanted."
+    condition     = sort([for each in aws_vpc_security_group_ingress_rule.admitted : "${each.from_port} ${coalesce(each.cidr_ipv4, each.cidr_ipv6)}"]) == tolist(["22 198.51.100.0/24", "22 2001:db8::/48"])
+    error_message = "SSH alone is open on the nodes, for each of the two networks."
+  }
+
+  assert {
+    condition     = join(" ", sort([for each in aws_vpc_security_group_ingress_rule.admitted_to_monitor : tostring(each.from_port) if each.cidr_ipv6 == null])) == "22 3000 9090 9093" && length(aws_vpc_security_group_ingress_rule.admitted_to_monitor) == 8
+    error_message = "SSH and three pages are open on the monitoring machine, for each of the two networks."
   }
 }
 
@@ -183,6 +254,11 @@ run "capacity_block" {
   }
 
   assert {
+    condition     = length(aws_launch_template.node["capacity-block"].placement) == 0
+    error_message = "What was reserved before the cluster's placement group was made is not in it."
+  }
+
+  assert {
     condition     = aws_launch_template.node["capacity-block"].instance_type == "dl1.24xlarge"
     error_message = "AWS wants the type in the template of a capacity block."
   }
@@ -195,11 +271,17 @@ run "capacity_reservation" {
   variables {
     capacity                = "reservation"
     capacity_reservation_id = "cr-0123456789abcdef0"
+    placement_group_name    = "theirs"
   }
 
   assert {
     condition     = length(aws_launch_template.node["reservation"].instance_market_options) == 0 && aws_launch_template.node["reservation"].capacity_reservation_specification[0].capacity_reservation_target[0].capacity_reservation_id == "cr-0123456789abcdef0"
     error_message = "A reservation is on demand, in the reservation."
+  }
+
+  assert {
+    condition     = [for each in aws_launch_template.node["reservation"].placement : each.group_name] == ["theirs"]
+    error_message = "The reservation's own placement group is not used."
   }
 }
 
@@ -238,7 +320,7 @@ run "a_first_card_without_efa" {
   }
 
   assert {
-    condition     = aws_launch_template.node["on-demand"].network_interfaces[0].interface_type == "interface" && length([for each in aws_launch_template.node["on-demand"].network_interfaces : each if each.interface_type == "efa"]) == 16
+    condition     = aws_launch_template.node["on-demand"].network_interfaces[0].interface_type == "interface" && length([for each in aws_launch_template.node["on-demand"].network_interfaces : each if each.interface_type == "efa-only"]) == 16
     error_message = "17 cards, 16 of them with EFA."
   }
 }
@@ -248,7 +330,32 @@ run "without_efa" {
   expect_failures = [check.generation]
 
   variables {
-    efa = false
+    efa                = false
+    metadata_hop_limit = 2
+    existing_key_name  = "ours"
+    ssh_public_key     = ""
+    egress_cidrs       = ["198.51.100.0/24"]
+    ttl                = "12h"
+  }
+
+  assert {
+    condition     = aws_launch_template.node["on-demand"].metadata_options[0].http_put_response_hop_limit == 2 && aws_instance.monitor[0].metadata_options[0].http_put_response_hop_limit == 2
+    error_message = "Containers reach the metadata service over two hops."
+  }
+
+  assert {
+    condition     = length(aws_key_pair.cluster) == 0 && aws_launch_template.node["on-demand"].key_name == "ours" && aws_instance.monitor[0].key_name == "ours"
+    error_message = "A key pair that is there is used, and no other made."
+  }
+
+  assert {
+    condition     = toset([for each in concat(values(aws_vpc_security_group_egress_rule.web), values(aws_vpc_security_group_egress_rule.monitor_web)) : "${each.from_port} ${each.cidr_ipv4}"]) == toset(["80 198.51.100.0/24", "443 198.51.100.0/24"])
+    error_message = "The machines reach more than egress_cidrs."
+  }
+
+  assert {
+    condition     = aws_launch_template.node["on-demand"].instance_initiated_shutdown_behavior == "terminate" && aws_instance.monitor[0].instance_initiated_shutdown_behavior == "terminate"
+    error_message = "A machine that powers itself off at the end of its time has to cost nothing from then on."
   }
 
   assert {
@@ -285,6 +392,16 @@ run "through_systems_manager" {
     condition     = output.cluster_endpoints["gaudi-01"].connect_to == output.cluster_endpoints["gaudi-01"].instance_id && strcontains(output.cluster.ssh_arguments, "AWS-StartSSHSession")
     error_message = "ssh must go to the instance id, through a session."
   }
+
+  assert {
+    condition     = sort(keys(aws_iam_role_policy.session)) == tolist(["monitor", "node"]) && alltrue([for each in aws_iam_role_policy.session : !can(regex("GetParameter|ssm:\\*|\"\\*\"\\]?,?\"Effect", each.policy))])
+    error_message = "Sessions need no right to read the account's parameters."
+  }
+
+  assert {
+    condition     = jsondecode(aws_iam_role_policy.session["node"].policy).Statement[0].Action == ["ssm:UpdateInstanceInformation", "ssmmessages:CreateControlChannel", "ssmmessages:CreateDataChannel", "ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel"]
+    error_message = "More is allowed than sessions need."
+  }
 }
 
 run "budget" {
@@ -294,6 +411,12 @@ run "budget" {
   variables {
     monthly_budget_usd = 5000
     budget_emails      = ["team@example.com"]
+    budget_stops_nodes = true
+  }
+
+  assert {
+    condition     = aws_budgets_budget_action.stop[0].action_threshold[0].action_threshold_value == 100 && aws_budgets_budget_action.stop[0].definition[0].ssm_action_definition[0].action_sub_type == "STOP_EC2_INSTANCES" && aws_budgets_budget_action.stop[0].approval_model == "AUTOMATIC"
+    error_message = "The budget does not stop the machines once it is used up."
   }
 
   assert {
@@ -305,6 +428,51 @@ run "budget" {
   assert {
     condition     = join(" ", one(aws_budgets_budget.cluster[0].cost_filter).values) == join("$", ["user:Cluster", "gaudi"])
     error_message = "The budget counts ${join(" ", one(aws_budgets_budget.cluster[0].cost_filter).values)}, and no cost carries that."
+  }
+}
+
+run "a_budget_that_stops_what_cannot_be_stopped" {
+  command         = plan
+  expect_failures = [var.budget_stops_nodes, check.generation]
+
+  variables {
+    capacity           = "spot"
+    monthly_budget_usd = 5000
+    budget_emails      = ["team@example.com"]
+    budget_stops_nodes = true
+  }
+}
+
+run "a_group_of_nodes_that_end_themselves" {
+  command         = plan
+  expect_failures = [var.autoscaling, check.generation]
+
+  variables {
+    autoscaling = true
+    ttl         = "12h"
+  }
+}
+
+run "no_quota" {
+  command         = plan
+  expect_failures = [check.quota, check.generation]
+
+  override_data {
+    target = data.aws_servicequotas_service_quota.vcpus[0]
+    values = { value = 0 }
+  }
+}
+
+run "the_example" {
+  command = apply
+
+  module {
+    source = "../../examples/aws"
+  }
+
+  assert {
+    condition     = output.ansible_inventory != ""
+    error_message = "The example cannot be planned."
   }
 }
 
@@ -322,7 +490,7 @@ run "efa_on_a_type_without_it" {
 
 run "a_zone_without_the_type" {
   command         = plan
-  expect_failures = [aws_subnet.nodes, check.generation]
+  expect_failures = [terraform_data.zone, check.generation]
 
   variables {
     availability_zone = "us-west-2b"

@@ -6,6 +6,8 @@ variables {
   cluster_size   = 16
   instance_type  = "dl1.24xlarge"
   ssh_public_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0h3yqQWfS9NSQfzBf8Ue0qS2hP4b8nA4V1Zb2c3d4e me@example"
+
+  accept_withdrawn_type = true
 }
 
 run "two_machines_of_eight_cards" {
@@ -27,8 +29,37 @@ run "two_machines_of_eight_cards" {
   }
 
   assert {
+    condition     = !can(yamldecode(output.user_data).packages) && !strcontains(output.user_data, "lifetime") && output.monitor_user_data == null
+    error_message = "A node without a way to the packages must come up, and without ttl it does not end."
+  }
+
+  assert {
     condition     = output.node_subnet_cidr == "10.42.16.0/20"
     error_message = "The nodes' subnet is not the one that is documented."
+  }
+}
+
+run "machines_that_end_themselves" {
+  command = plan
+
+  variables {
+    ttl           = "12h"
+    idle_shutdown = "90m"
+  }
+
+  assert {
+    condition     = [for file in yamldecode(output.user_data).write_files : file.path if strcontains(file.path, "lifetime")] == ["/usr/local/sbin/gaudi3-lifetime", "/etc/systemd/system/gaudi3-lifetime.service", "/etc/systemd/system/gaudi3-lifetime.timer"]
+    error_message = "The nodes get no timer."
+  }
+
+  assert {
+    condition     = strcontains(output.user_data, "gaudi3-lifetime 43200 5400\n") && strcontains(output.monitor_user_data, "gaudi3-lifetime 43200 0\n") && output.ends_itself
+    error_message = "12 hours are 43200 seconds and 90 minutes 5400; the monitoring machine is never idle."
+  }
+
+  assert {
+    condition     = contains(yamldecode(output.user_data).runcmd, ["systemctl", "enable", "--now", "gaudi3-lifetime.timer"]) && contains(yamldecode(output.monitor_user_data).runcmd, ["systemctl", "enable", "--now", "gaudi3-lifetime.timer"])
+    error_message = "The timer is not started."
   }
 }
 

@@ -19,7 +19,7 @@ run "the_first_two_in_their_order" {
 
 run "too_few_machines" {
   command         = plan
-  expect_failures = [var.hosts]
+  expect_failures = [terraform_data.intent]
 
   variables {
     cluster_size = 32
@@ -28,7 +28,7 @@ run "too_few_machines" {
 
 run "an_address_twice" {
   command         = plan
-  expect_failures = [var.hosts]
+  expect_failures = [terraform_data.intent]
 
   variables {
     hosts = [

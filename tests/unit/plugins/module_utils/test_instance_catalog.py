@@ -34,10 +34,11 @@ def test_the_module_has_the_same_catalogue_as_terraform() -> None:
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
-        ({}, ["gx3d-160x1792x8gaudi3", "onprem-gaudi3-8", "onprem-gaudi2-8", "dl1.24xlarge"]),
-        ({"cloud": "aws"}, ["dl1.24xlarge"]),
+        ({}, ["gx3d-160x1792x8gaudi3", "onprem-gaudi3-8", "onprem-gaudi2-8"]),
+        ({"cloud": "aws"}, []),
         ({"gaudi_generation": 3, "cloud": "ibm"}, ["gx3d-160x1792x8gaudi3"]),
-        ({"region": "us-west-2"}, ["onprem-gaudi3-8", "onprem-gaudi2-8", "dl1.24xlarge"]),
+        ({"region": "us-west-2"}, ["onprem-gaudi3-8", "onprem-gaudi2-8"]),
+        ({"names": ("dl1.24xlarge",)}, ["dl1.24xlarge"]),
         ({"minimum_cards": 9}, []),
         ({"cloud": "aws", "refused": True}, ["dl1.24xlarge", "dl2q.24xlarge", "dl2q.48xlarge"]),
         ({"names": ("p5.48xlarge",)}, ["p5.48xlarge"]),
@@ -67,10 +68,17 @@ def test_refusals_are_the_catalogues_own() -> None:
         refuse(TYPES, ["gx3d-160x1792x8gaudi3"], "aws")
 
 
+def test_a_withdrawn_type_says_since_when() -> None:
+    told = TYPES["dl1.24xlarge"].as_dict()["withdrawn"]
+    assert (told["since"], told["seen"]) == ("2026-07-11", "2026-11-25")
+    assert "DescribeInstanceTypes" in told["source"]
+    assert TYPES["gx3d-160x1792x8gaudi3"].as_dict()["withdrawn"] is None
+
+
 def test_prices_and_their_sources() -> None:
     price = TYPES["dl1.24xlarge"].on_demand("us-west-2")
     assert isinstance(price, Price)
-    assert (price.usd_per_hour, price.seen) == (13.10904, "2026-11-21")
+    assert (price.usd_per_hour, price.seen, price.source_date) == (13.10904, "2026-11-21", "2021-10-26")
     assert TYPES["dl1.24xlarge"].on_demand("us-east-1") is None
     assert TYPES["dl1.24xlarge"].as_dict()["prices"][0]["market"] == "on-demand"
 
