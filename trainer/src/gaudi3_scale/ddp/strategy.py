@@ -33,28 +33,7 @@ OWN = ("ddp_comm_state", "ddp_comm_hook", "ddp_comm_wrapper", "model_averaging_p
 
 
 class OptimizedDDPParts(HabanaDDP):
-    """A copy of the model in every process, whose gradients are reduced as is fastest on this link.
-
-    Args:
-        bucket_cap_mb: MiB of gradients that are reduced together, or auto = measured on gradients of the same shapes
-            before training, which changes nothing of its state.
-        compression: none, int8 or powersgd, each with error feedback. What was lost by rounding is not in checkpoints:
-            a resumed training begins with none, and so is not the same to the bit.
-        folder: where the size of buckets is kept (ddp.json), so that a training that goes on has the same one.
-        say: gets each sentence on what was found and chosen; the log by default.
-        **named: compress, powersgd_rank and balance, as in the section `ddp` of a job's configuration; rows, of the
-            products that buckets are measured with (tokens of a micro-batch); whatever else DistributedDataParallel and
-            Lightning's DDPStrategy take.
-
-    `link` says what carries gradients, `choice` which buckets, `verdict` whether compression stayed on; each is None
-    until it is known. Raises ConfigError.
-
-    >>> OptimizedDDP(compression="int8", bucket_cap_mb=25).settings.compression
-    'int8'
-    >>> OptimizedDDP(compression="fp4")
-    Traceback (most recent call last):
-    gaudi3_scale.errors.ConfigError: compression is 'fp4': give 'none', 'int8' or 'powersgd'.
-    """
+    """What `OptimizedDDP` is beside a DDPStrategy, of either Lightning; for the arguments see there."""
 
     strategy_name: str = "optimized_ddp"
 
@@ -205,7 +184,28 @@ class OptimizedDDPParts(HabanaDDP):
 
 
 class OptimizedDDP(OptimizedDDPParts, DDPStrategy):
-    """`strategy="optimized_ddp"`; for the arguments see `OptimizedDDPParts`."""
+    """`strategy="optimized_ddp"`: a whole model in every process, gradients reduced as is fastest on this link.
+
+    Args:
+        bucket_cap_mb: MiB of gradients that are reduced together, or auto = measured on gradients of the same shapes
+            before training, which changes nothing of its state.
+        compression: none, int8 or powersgd, each with error feedback. What was lost by rounding is not in checkpoints:
+            a resumed training begins with none, and so is not the same to the bit.
+        folder: where the size of buckets is kept (ddp.json), so that a training that goes on has the same one.
+        say: gets each sentence on what was found and chosen; the log by default.
+        **named: compress, powersgd_rank and balance, as in the section `ddp` of a job's configuration; rows, of the
+            products that buckets are measured with (tokens of a micro-batch); whatever else DistributedDataParallel and
+            Lightning's DDPStrategy take.
+
+    `link` says what carries gradients, `choice` which buckets, `verdict` whether compression stayed on; each is None
+    until it is known. Raises ConfigError.
+
+    >>> OptimizedDDP(compression="int8", bucket_cap_mb=25).settings.compression
+    'int8'
+    >>> OptimizedDDP(compression="fp4")
+    Traceback (most recent call last):
+    gaudi3_scale.errors.ConfigError: compression is 'fp4': give 'none', 'int8' or 'powersgd'.
+    """
 
 
 offer(OptimizedDDP, OptimizedDDPParts)
