@@ -151,6 +151,9 @@ def apply(wanted: list[Setting], check_mode: bool) -> Outcome:
         after = sorted({_read(path) for path in different} - {setting.value})
         if after:
             outcome.short.append(f"{setting.name} is {', '.join(after)} after {setting.value} was written")
+            outcome.changes[-1]["after"] = ", ".join(after)
+            if outcome.changes[-1]["after"] == before:
+                outcome.changes.pop()
     return outcome
 
 

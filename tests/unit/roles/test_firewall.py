@@ -181,3 +181,8 @@ def test_what_is_no_address_or_port_is_refused(choices: dict[str, Any], message:
     with pytest.raises(Refusal) as error:
         text(**choices)
     assert str(error.value) == f"{message}."
+
+
+def test_it_is_off_until_a_site_wants_it_and_the_example_does() -> None:
+    assert load("roles/firewall/defaults/main.yml")["firewall_enabled"] is False
+    assert load("examples/inventory/group_vars/all.yml")["firewall_enabled"] is True

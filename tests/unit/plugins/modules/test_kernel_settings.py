@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.modules import kernel_settings
 
@@ -218,3 +219,21 @@ def test_a_number_of_huge_pages_that_is_none_changes_nothing(host: Path, run_mod
         f"vm.nr_hugepages cannot be {value!r}: give a number, or auto for that of the vendor's installer."
     )
     assert not (host / "etc/sysctl.d/90-gaudi3-scale.conf").exists()
+
+
+def test_fewer_of_the_vendors_huge_pages_are_a_warning(host: Path, run_module: Any, monkeypatch: Any) -> None:
+    """Nobody asked for that number, and a node with fragmented memory can be brought up all the same."""
+    from ansible_collections.gaudi3.scale.plugins.module_utils._host import kernel_settings as library
+
+    warned: list[str] = []
+    monkeypatch.setattr(AnsibleModule, "warn", lambda _module, warning: warned.append(warning))
+    monkeypatch.setattr(library, "_write", lambda path, _setting: Path(path).write_text("9000\n"))
+    (host / "sys/devices/system/cpu/online").write_text("0-159\n")
+    options = {"root": str(host), "sysctl": {"vm.nr_hugepages": "auto"}}
+    first, second = run_module(kernel_settings, **options), run_module(kernel_settings, **options)
+    assert "failed" not in first and first["changed"] is True and first["live"][0]["after"] == "9000"
+    sentence = (
+        "vm.nr_hugepages is 9000 after 17601 was written: for huge pages this means too little contiguous memory, so "
+        "reboot (the value is set at boot) or ask for less."
+    )
+    assert second["changed"] is False and warned == [sentence, sentence]
