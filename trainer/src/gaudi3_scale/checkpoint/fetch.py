@@ -92,37 +92,27 @@ def load(
     `state` is the checkpoint's. However many processes there were: each reads the parts that it holds now.
     """
     try:
-        _load(checkpoint, peers, model, optimizers, state)
+        reader = PeerReader(checkpoint, peers)
+        plain: dict[str, torch.Tensor] = state["plain"]
+        saved = {*reader.read_metadata().state_dict_metadata, *plain}
+        if not optimizers:
+            saved = {name for name in saved if name.startswith("model.")}
+        frozen = state.get("training", {}).get(FROZEN)
+        if frozen is not None and frozen != frozen_identity(model):
+            raise ConfigError(
+                f"The checkpoint {checkpoint.path} holds only what was trained beside other frozen weights than this "
+                "model's: give the base that it was trained with, or another output_dir."
+            )
+        training = TrainingState(model, optimizers, with_frozen=frozen is None)
+        tensors = training.select(saved, str(checkpoint.path))
+        read_tensors({name: tensor for name, tensor in tensors.items() if name not in plain}, reader, peers.group)
+        with torch.no_grad():
+            for name in plain.keys() & tensors.keys():
+                tensors[name].copy_(plain[name])
+        if optimizers:
+            training.apply(state["training"], str(checkpoint.path))
     except DamagedCheckpointError as damage:
         raise checkpoint.unusable(damage) from None
-
-
-def _load(
-    checkpoint: Checkpoint,
-    peers: Peers,
-    model: nn.Module,
-    optimizers: Sequence[torch.optim.Optimizer],
-    state: dict[str, Any],
-) -> None:
-    reader = PeerReader(checkpoint, peers)
-    plain: dict[str, torch.Tensor] = state["plain"]
-    saved = {*reader.read_metadata().state_dict_metadata, *plain}
-    if not optimizers:
-        saved = {name for name in saved if name.startswith("model.")}
-    frozen = state.get("training", {}).get(FROZEN)
-    if frozen is not None and frozen != frozen_identity(model):
-        raise ConfigError(
-            f"The checkpoint {checkpoint.path} holds only what was trained beside other frozen weights than this "
-            "model's: give the base that it was trained with, or another output_dir."
-        )
-    training = TrainingState(model, optimizers, with_frozen=frozen is None)
-    tensors = training.select(saved, str(checkpoint.path))
-    read_tensors({name: tensor for name, tensor in tensors.items() if name not in plain}, reader, peers.group)
-    with torch.no_grad():
-        for name in plain.keys() & tensors.keys():
-            tensors[name].copy_(plain[name])
-    if optimizers:
-        training.apply(state["training"], str(checkpoint.path))
 
 
 def read_all(path: Path) -> dict[str, Any]:
