@@ -138,7 +138,8 @@ def test_a_node_that_is_being_removed_is_let_in_no_more() -> None:
 
 
 def test_other_roles_ports_are_followed() -> None:
-    ports = {"trainer_rdzv_port": 29500, "node_exporter_port": 9101, "hpu_exporter_port": 9102, "prometheus_port": 9099}
+    ports: dict[str, Any] = {"trainer_rdzv_port": 29500, "node_exporter_port": 9101, "hpu_exporter_port": 9102}
+    ports["prometheus_port"] = 9099
     ports |= {"trainer_config": {"metrics": {"port": 9103}}, "firewall_collective_ports": "", "ansible_port": 2222}
     written = text(firewall_admin_networks=["10.8.0.0/16"], **ports)
     assert sets(written)["metrics_ports"] == ["9101", "9102", "9103"] and sets(written)["cluster_ports"] == ["29500"]
