@@ -188,6 +188,22 @@ def test_the_declared_range_is_that_of_the_dependencies_and_of_the_role() -> Non
     assert tools["tool"]["mypy"]["python_version"] == PYTHONS[0]
 
 
+def test_torch_is_bound_to_what_was_tried_and_the_tutorial_installs_one_without_cuda() -> None:
+    """A newer one would be taken as soon as it is out, and from PyPI with 3 GB of CUDA."""
+    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
+    (wanted,) = (Requirement(line) for line in project["dependencies"] if Requirement(line).name == "torch")
+    first, last = re.findall(r"2\.\d+", internals.TORCH)
+    following = f"2.{int(last.partition('.')[2]) + 1}.0"
+    assert [version in wanted.specifier for version in (f"{first}.0", f"{last}.1", following)] == [True, True, False]
+    tutorial = (HERE.parent / "README.md").read_text().split("## Five minutes")[1].split("\n## ")[0]
+    line = re.search(
+        r"^    pip install torch==(\S+) --index-url https://download\.pytorch\.org/whl/cpu", tutorial, re.M
+    )
+    assert line is not None and line[1] in wanted.specifier and line.end() < tutorial.index("pip install ./trainer")
+    gaudi = "pip install --require-hashes -r requirements/trainer.txt && pip install --no-deps ./trainer"
+    assert gaudi in tutorial and "torch==" not in (ROOT / "requirements" / "trainer.txt").read_text()
+
+
 @pytest.mark.parametrize("version", PYTHONS)
 def test_the_sources_are_of_the_language_of_each_python(version: str) -> None:
     for path in SOURCE.rglob("*.py"):
