@@ -42,6 +42,11 @@ options:
   script:
     description: Script of a job's command, which is to be there and readable for O(user).
     type: path
+  paths:
+    description: Files and folders that are to be there, for RV(missing).
+    type: list
+    elements: str
+    default: []
   processes:
     description: Processes of the job on this node, for RV(offer).
     type: int
@@ -136,6 +141,12 @@ script:
           C(.py)) execute; null if there is none.
       type: str
       sample: /home/someone
+missing:
+  description: Those of O(paths) that are not there, as they were given.
+  returned: success
+  type: list
+  elements: str
+  sample: [/data/corpus]
 modules:
   description: Module ids of the cards that are operational; null before the driver is loaded.
   returned: success
@@ -166,6 +177,8 @@ held_modules:
   sample: []
 """
 
+import os
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards import file_access
@@ -183,6 +196,7 @@ def main() -> None:
             "groups": {"type": "list", "elements": "str"},
             "directory": {"type": "path"},
             "script": {"type": "path"},
+            "paths": {"type": "list", "elements": "str", "default": []},
             "processes": {"type": "int", "default": 0},
             "cards": {"type": "int"},
             "uid": {"type": "int"},
@@ -213,6 +227,7 @@ def main() -> None:
         network_source=network_source,
         closed=[file.as_dict() for file in access.closed],
         script=file_access.script_access(params["script"], params["user"]) if params["script"] else None,
+        missing=[path for path in params["paths"] if not os.path.lexists(os.path.expanduser(path))],
         modules=operational,
         driver=job_needs.driver_version(),
         held_modules=held,
