@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -71,6 +72,10 @@ def test_two_used_checkouts_give_one_archive_without_what_is_not_tracked(tmp_pat
     assert len({hashlib.sha256(artifact.read_bytes()).hexdigest() for artifact in built}) == 1
     with tarfile.open(built[1]) as archive:
         modes = {member.name: member.mode for member in archive if member.isfile()}
+        listed = archive.extractfile("FILES.json")
+        assert listed is not None
+        names = [entry["name"] for entry in json.load(listed)["files"]]
+    assert names == sorted(names), "as the file system has them"
     assert set(modes) == {*sources, "FILES.json", "MANIFEST.json"} - {"galaxy.yml"}
     assert modes["roles/b/files/run"] == 0o755 and modes["README.md"] == 0o644
     galaxy = Path(sys.executable).with_name("ansible-galaxy")
