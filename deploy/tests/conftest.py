@@ -55,6 +55,10 @@ output "ansible_inventory" {
 CATALOGUE = {
     "types": {
         "box8": {
+            "cloud": "aws",
+            "source": "a list",
+            "seen": "2026-01-02",
+            "gaudi_generation": 3,
             "cards": 8,
             "accelerator": "Gaudi",
             "prices": [
@@ -84,6 +88,11 @@ class Deploy:
         catalogue.mkdir()
         (catalogue / "instances.json").write_text(json.dumps(CATALOGUE))
 
+    @property
+    def work(self) -> Path:
+        """Where Terraform runs: the copy of the tree beside the records."""
+        return self.deployments / ".terraform" / "aws"
+
     def command(self, *arguments: str) -> list[str]:
         """As a list."""
         return [sys.executable, "-m", "gaudi3_deploy", *arguments]
@@ -98,6 +107,7 @@ class Deploy:
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         }
+        kept |= {"GAUDI3_DEPLOYMENTS": str(self.deployments), "HOME": str(self.folder / "home")}
         return {**kept, "PYTHONPATH": str(SOURCE), "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "200"}
 
     def run(self, *arguments: str, code: int = 0, text: str = "") -> str:
@@ -129,7 +139,7 @@ class Deploy:
 
     def state(self, name: str = "demo") -> dict[str, str]:
         """Names and ids of the nodes in Terraform's state."""
-        path = self.folder / "terraform" / "aws" / "terraform.tfstate.d" / name / "terraform.tfstate"
+        path = self.work / "terraform.tfstate.d" / name / "terraform.tfstate"
         if not path.exists() or not path.stat().st_size:
             return {}
         found = json.loads(path.read_text())

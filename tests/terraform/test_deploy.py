@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from .support.account import moto_account
-from .support.desk import SETTINGS, UP, Desk, Instant
+from .support.desk import DOWN, REPLACE, RUN, SETTINGS, UP, WAY, Desk, Instant
 
+PUBLIC = "module.cluster.aws_s3_bucket_public_access_block"
 MONITOR, KEY = "module.cluster.aws_instance.monitor[0]", "module.cluster.aws_kms_key.cluster"
 
 
@@ -31,6 +32,12 @@ def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
 def before(desk: Desk) -> dict[str, int]:
     """What there was before everything."""
     return desk.account.everything()
+
+
+def planned(desk: Desk) -> dict[str, list[str]]:
+    """Addresses by what would be done to them."""
+    said = desk.run("plan", "cluster", "--json")
+    return dict(json.loads(said[said.index("{\n") :])["changes"])
 
 
 def storage(desk: Desk) -> dict[str, Any]:
@@ -73,10 +80,14 @@ def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(
     for address in (MONITOR, KEY):
         desk.terraform("taint", "-no-color", address)
     assert {"aws_instance", "aws_kms_key"} <= set(desk.tainted())
-    # gaudi3-deploy alone is killed: terraform goes on by itself, and the next one waits for it.
-    assert desk.cut_off(Instant("*", 1, "alone"), *UP)
+    # gaudi3-deploy alone is killed, in a run: terraform goes on by itself, and the next one waits for it.
+    assert desk.cut_off(Instant("*", 1, "alone"), *RUN, *WAY)
 
-    said = desk.run(*UP)
+    (desk.folder / "fail").touch()
+    said = desk.run(*RUN, *WAY, "--keep", code=1)
+    assert "run cluster goes on at stage up" in said
+    assert "Site.yml failed (exit code 1), and the machines are kept: mend it and run this again" in said
+    (desk.folder / "fail").unlink()
     machines = desk.account.machines()
     assert sorted(desk.endpoints()) == sorted(machines) == ["cluster-01", "cluster-02", "cluster-monitor"], said
     assert machines["cluster-monitor"]["InstanceId"] == monitor
@@ -89,10 +100,24 @@ def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(
     assert "nothing to change" in desk.run("plan", "cluster", "--type", "dl1.24xlarge")
 
 
+def test_a_node_becomes_another_machine_and_is_not_made_twice(desk: Desk, before: dict[str, int]) -> None:
+    before_it, there = desk.account.machines(), desk.account.everything()
+    assert desk.cut_off(Instant("TerminateInstances", 1, "power"), *REPLACE)
+    assert "replace cluster-02: shrink" in desk.run(*REPLACE)
+    after = desk.account.machines()
+    assert sorted(desk.endpoints()) == sorted(after) == sorted(before_it)
+    changed = [name for name in after if after[name]["InstanceId"] != before_it[name]["InstanceId"]]
+    assert changed == ["cluster-02"]
+    assert desk.endpoints()["cluster-02"]["instance_id"] == after["cluster-02"]["InstanceId"]
+    assert desk.account.everything() == there
+    assert "nothing to change" in desk.run("plan", "cluster")
+
+
 def test_down_keeps_the_checkpoints_their_key_and_what_guards_them(desk: Desk, before: dict[str, int]) -> None:
     desk.account.put(storage(desk)["bucket"], "cluster/checkpoints/step-1")
     filled = storage(desk)
-    said = desk.run("down", "cluster", "--yes")
+    assert desk.cut_off(Instant("TerminateInstances", 1, "power"), *DOWN)
+    said = desk.run(*DOWN)
     assert said.splitlines()[-1] == "deployment cluster is gone, but for the storage of its checkpoints"
     assert (
         f"{filled['bucket']} holds checkpoints: it stays with its key {filled['keys'][0][0]} and all that guards"
@@ -110,9 +135,10 @@ def test_down_keeps_the_checkpoints_their_key_and_what_guards_them(desk: Desk, b
 
 
 def test_the_next_up_finds_the_checkpoints_again(desk: Desk) -> None:
-    said = desk.run("plan", "cluster")
-    assert "create 38: " in said
-    assert "destroy" not in said and "replace" not in said
+    changes = planned(desk)
+    assert any(each.startswith("module.cluster.aws_instance.node") for each in changes["create"])
+    assert not {KEY, "module.cluster.aws_s3_bucket.checkpoints", f"{PUBLIC}.checkpoints"} & {*changes["create"]}
+    assert changes["delete"] == changes["replace"] == []
     refused = desk.run("plan", "cluster", "--var", "region=us-west-2", code=2)
     assert "The checkpoints of deployment 'cluster' are kept in us-east-1, and region is us-west-2: give" in refused
 
@@ -122,7 +148,9 @@ def test_terraform_destroy_by_hand_stops_at_the_bucket_and_leaves_the_key(desk: 
     said = desk.terraform("destroy", "-auto-approve", "-no-color", f"-var-file={variables}", code=1)
     assert "BucketNotEmpty" in said
     assert [each["KeyState"] for each in desk.keys_made()] == ["Enabled"]
-    assert "create 43: " in desk.run("plan", "cluster")  # Its guards come back with the next up.
+    created = planned(desk)["create"]
+    assert KEY not in created and "module.cluster.aws_s3_bucket.checkpoints" not in created
+    assert f"{PUBLIC}.checkpoints" in created  # Its guards come back with the next up.
 
 
 def test_what_terraform_does_not_know_is_named_and_then_nothing_is_left(desk: Desk, before: dict[str, int]) -> None:

@@ -1,49 +1,100 @@
-"""`gaudi3-deploy` bringing machines up, cut off at seeded instants, on AWS as moto plays it: run again, it converges.
+"""`gaudi3-deploy` cut off at seeded instants of up, run, replace and down, on AWS as moto plays it: it converges.
 
-An instant is a count of what was done at the service, not a time, so that a busy machine changes nothing. One of them
-is tried with the other tests, all by `make proof-deploy-kills`.
+An instant is a count of what was done at the service, not a time, so that a busy machine changes nothing. The life of
+a deployment in test_deploy.py is cut off at one of each command; `make proof-provisioning` tries all.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ..suite.proof import SEED, Proof
-from .support.account import moto_account
-from .support.desk import SETTINGS, UP, Desk, Instant, cpu_seconds
+from .support.account import Account, moto_account
+from .support.desk import DOWN, REPLACE, RUN, SETTINGS, UP, WAY, Desk, Instant, cpu_seconds
 
-#: An uninterrupted `up` changes something 56 times.
-CHANGES = 55
-#: Where a key, a machine and the one thing with a fixed name are made: each is there and not written down, or marked.
-ALWAYS = (
-    Instant("CreateKey", 1, "power"),
-    Instant("EnableKeyRotation", 1, "ctrl-c"),
-    Instant("CreatePlacementGroup", 1, "power"),
-    Instant("RunInstances", 3, "ctrl-c"),
-)
+NAMES = ["cluster-01", "cluster-02", "cluster-monitor"]
+#: What is there when two nodes and a monitor are; without what an interrupted run may have left once too often.
+WHOLE = {
+    "instances": 3, "vpcs": 1, "subnets": 2, "nat gateways": 1, "addresses": 1, "endpoints": 1, "interfaces": 4,
+    "volumes": 5, "templates": 1, "placement groups": 1, "groups": 0, "buckets": 1, "keys": 1, "roles": 3,
+    "profiles": 2, "logs": 1, "budgets": 0,
+}  # fmt: skip
+#: Clouds by name: another is an entry more, whose account has the same methods.
+CLOUDS: dict[str, Callable[[Path], AbstractContextManager[Account]]] = {
+    "aws": lambda folder: moto_account(folder, "us-east-1", folder / "gate"),
+}
+HOW = ("power", "ctrl-c", "alone")
 
 
-def instants(seed: int, drawn: int = 6) -> list[Instant]:
-    """Ten of them: those above, and one out of each sixth of an `up`."""
+@dataclass(frozen=True)
+class Case:
+    """A command, and the instant at which it is cut off."""
+
+    cloud: str
+    command: str
+    instant: Instant
+
+    def __str__(self) -> str:
+        return (
+            f"{self.command}: {self.instant}" if self.cloud == "aws" else f"{self.cloud} {self.command}: {self.instant}"
+        )
+
+
+def drawn(chance: random.Random, changes: int, count: int) -> list[Instant]:
+    """One out of each part of a command that changes something so many times."""
+    width = changes / count
+    return [
+        Instant("*", chance.randint(int(part * width) + 1, int((part + 1) * width)), chance.choice(HOW))
+        for part in range(count)
+    ]
+
+
+def instants(seed: int) -> dict[str, list[Instant]]:
+    """Twenty, by command. Always where a key, a machine and the one thing with a fixed name are made, or one ends."""
     chance = random.Random(seed)
-    width = CHANGES / drawn
-    counts = [chance.randint(int(part * width) + 1, int((part + 1) * width)) for part in range(drawn)]
-    return [*ALWAYS, *(Instant("*", count, chance.choice(("power", "ctrl-c", "alone"))) for count in counts)]
+    always = [
+        Instant("CreateKey", 1, "power"),
+        Instant("EnableKeyRotation", 1, "ctrl-c"),
+        Instant("CreatePlacementGroup", 1, "power"),
+        Instant("RunInstances", 3, "ctrl-c"),
+    ]
+    return {
+        "up": [*always, *drawn(chance, 55, 4)],
+        "run": [Instant("RunInstances", 2, "power"), Instant("TerminateInstances", 1, "power"), *drawn(chance, 50, 2)],
+        "replace": [
+            Instant("RunInstances", 1, "power"),
+            Instant("RunInstances", 1, "ctrl-c"),
+            Instant("TerminateInstances", 1, "power"),
+            Instant("TerminateInstances", 1, "alone"),
+        ],
+        "down": [Instant("TerminateInstances", 2, "power"), *drawn(chance, 30, 3)],
+    }
 
 
-INSTANTS = {str(each): each for each in instants(SEED)}
-PROOF = Proof("deploy-kills", {"up": list(INSTANTS)}, ["terraform", "deploy/src", "tests/terraform/support"])
+CASES = {
+    str(case): case
+    for cloud in CLOUDS
+    for command, found in instants(SEED).items()
+    for case in (Case(cloud, command, each) for each in found)
+}
+PROOF = Proof(
+    "provisioning", {"cases": list(CASES)}, ["terraform", "deploy/src", "tests/terraform/support"], sample=["none"]
+)
 TEXT = """
-AWS is played by moto. `gaudi3-deploy up` of two nodes and a monitor is cut off at an instant that is counted at the
-service, then run again without `--allow-replace`. Each time it converged: three machines, one key that was ever made,
-the next plan empty. Of the rest there was one of each, but for a key pair or a security group, of which one may be left
-without use until `gaudi3-deploy down` deletes it.
+AWS is played by moto, nodes and playbooks by stand-ins that do nothing. `gaudi3-deploy` is cut off at an instant that
+is counted at the service, then run again with the same arguments and without `--allow-replace`. Each time it converged.
+After `up`: three machines, one key that was ever made, the next plan empty. After `replace`: as many machines, of which
+one is another than before. After `run` and `down`: nothing. Of the rest there was one of each, but for a key pair or a
+security group, of which one may be left without use until `gaudi3-deploy down` deletes it.
 
 `power`: everything is killed at once, with a request done and not yet answered. `ctrl-c`: as a terminal does it.
 `alone`: `gaudi3-deploy` is killed and Terraform goes on. `change 9` is the ninth call that changed something.
@@ -51,51 +102,64 @@ without use until `gaudi3-deploy down` deletes it.
 
 
 @pytest.fixture
-def desk(terraform: str, tmp_path: Path) -> Iterator[Desk]:
+def desk(terraform: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Desk]:
     """An empty account with a gate."""
-    with moto_account(tmp_path, "us-east-1", tmp_path / "gate") as account:
+    case: Case = request.getfixturevalue("case")
+    with CLOUDS[case.cloud](tmp_path) as account:
         yield Desk(tmp_path, account)
 
 
-def converge(desk: Desk, instant: Instant) -> dict[str, Any]:
-    """Cut `up` off, run it again, and look at what there is; a row of the table."""
-    began = time.monotonic()
-    cut, first = cpu_seconds(lambda: desk.cut_off(instant, *UP, *SETTINGS))
-    assert cut, f"`up` was through before {instant}"
-    state = desk.state().get("resources", [])
-    written = sum(len(each["instances"]) for each in state if each["mode"] == "managed")
-    tainted = sorted(desk.tainted())
-    _said, second = cpu_seconds(lambda: desk.run(*UP, *SETTINGS))
-    names = ["cluster-01", "cluster-02", "cluster-monitor"]
-    assert sorted(desk.endpoints()) == sorted(desk.account.machines()) == names
-    running = desk.account.client("ec2").describe_instances()["Reservations"]
-    machines = [each for reservation in running for each in reservation["Instances"]]
-    assert len(machines) == 3 or "aws_instance" in tainted, "a machine was made twice"
+def whole(desk: Desk) -> None:
+    """Two nodes and a monitor, once, and one key."""
+    assert sorted(desk.endpoints()) == sorted(desk.account.machines()) == NAMES
     assert [each["KeyState"] for each in desk.keys_made()] == ["Enabled"], "a second key was made"
     found = desk.account.everything()
     # A key pair's public half cannot be read back: an orphan of it cannot be taken over, and costs nothing.
     assert found.pop("key pairs") in (1, 2)
-    # A group that was cut off before it was closed is made anew.
-    assert found.pop("security groups") in (1, 2)
-    assert found == {
-        "instances": 3, "vpcs": 1, "subnets": 2, "nat gateways": 1, "addresses": 1, "endpoints": 1, "interfaces": 4,
-        "volumes": 5, "templates": 1, "placement groups": 1, "groups": 0, "buckets": 1, "keys": 1, "roles": 3,
-        "profiles": 2, "logs": 1, "budgets": 0,
-    }  # fmt: skip
+    # A group that was cut off before it was closed is made anew; nodes and the monitor have one each.
+    assert found.pop("security groups") in (1, 2, 3, 4)
+    assert found == WHOLE
+
+
+def machine(desk: Desk, name: str) -> str:
+    """Its id."""
+    return str(desk.account.machines()[name]["InstanceId"])
+
+
+def converge(desk: Desk, case: Case) -> Mapping[str, Any]:
+    """Cut a command off, run it again, and look at what there is; a row of the table."""
+    before: dict[str, int] = desk.account.everything()
+    given = {"up": (*UP, *SETTINGS), "run": (*RUN, *SETTINGS, *WAY), "replace": REPLACE, "down": DOWN}[case.command]
+    began, first = time.monotonic(), 0.0
+    if case.command in ("replace", "down"):
+        _said, first = cpu_seconds(lambda: desk.run(*UP, *SETTINGS))
+    old = machine(desk, "cluster-02") if case.command == "replace" else ""
+    cut, second = cpu_seconds(lambda: desk.cut_off(case.instant, *given))
+    assert cut, f"`{case.command}` was through before {case.instant}"
+    tainted = sorted(desk.tainted())
+    _said, third = cpu_seconds(lambda: desk.run(*given))
+    if case.command in ("up", "replace"):
+        whole(desk)
+        assert "nothing to change" in desk.run("plan", "cluster")
+    if case.command == "replace":
+        assert machine(desk, "cluster-02") != old
+    if case.command in ("run", "down"):
+        assert desk.account.everything() == before
+    periods = json.loads((desk.folder / "deployments/cluster/deployment.json").read_text())["periods"]
+    assert (periods[-1]["ended"] is None) == (case.command in ("up", "replace")), "what is counted is not what runs"
     return {
-        "in the state by then": written,
         "marked as half made": ", ".join(tainted) or "nothing",
-        "CPU seconds": round(first + second),
+        "CPU seconds": round(first + second + third),
         "seconds": round(time.monotonic() - began),
     }
 
 
-@pytest.mark.parametrize("instant", PROOF.parameters(INSTANTS))
-def test_cut_off_and_run_again_it_converges_and_makes_no_second_key(desk: Desk, instant: Instant) -> None:
-    print(f"seed {SEED}: {instant}")
-    PROOF.skip_if_held(str(instant))
-    row = converge(desk, instant)
+@pytest.mark.proof
+@pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
+def test_cut_off_and_run_again_it_converges(desk: Desk, case: Case) -> None:
+    print(f"seed {SEED}: {case}")
+    PROOF.skip_if_held(str(case))
+    row = dict(converge(desk, case))
     if PROOF.is_running:
-        assert "nothing to change" in desk.run("plan", "cluster")
-        PROOF.note(str(instant), row)
-        PROOF.write_table("`gaudi3-deploy up`, cut off and run again", TEXT, list(row))
+        PROOF.note(str(case), row)
+        PROOF.write_table("`gaudi3-deploy`, cut off and run again", TEXT, list(row))

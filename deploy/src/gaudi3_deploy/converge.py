@@ -155,7 +155,7 @@ def take_over_to_destroy(deployment: Deployment, terraform: Terraform) -> None:
         return
     for address, identity in take_over(deployment, terraform).items():
         try:
-            terraform.take(deployment.variables_file, f"module.cluster.{address}", identity)
+            terraform.take(deployment.variables, f"module.cluster.{address}", identity)
         except DeployError as error:
             # It is named among what is left in the end.
             terraform.say(f"{address} ({identity}) was not taken over: {error}")
@@ -180,7 +180,7 @@ def _is_whole(resource: Resource, state: State, deployment: Deployment) -> bool:
     if resource.type == "aws_security_group":
         # A new group lets everything out until Terraform takes that rule away, and it never looks for it again.
         return False
-    if resource.type in INSTANCES and resource.id in state.machines_told():
+    if resource.type in INSTANCES and resource.id in (state.machines_told() or ()):
         return False  # Somebody marked a machine that jobs may use: the plan says so and asks.
     if resource.type in ("aws_nat_gateway", *INSTANCES):
         return _runs(resource, region_of(deployment))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,30 @@ def market(variables: Mapping[str, Any]) -> str:
     if capacity == "spot" and int(variables.get("on_demand_nodes", 0)):
         return "mixed"
     return "on-demand" if capacity == "reservation" else capacity
+
+
+#: What clouds bill beside the nodes, by type of resource and, where it matters, by its name in the modules.
+BESIDE = (
+    (re.compile(r"(aws_instance|azurerm_linux_virtual_machine|google_compute_instance|ibm_is_instance)\.monitor"),
+     "monitoring machine"),
+    (re.compile(r"(aws_nat_gateway|google_compute_router_nat|azurerm_nat_gateway|ibm_is_public_gateway)\."), "gateway"),
+    (re.compile(r"(aws_eip|azurerm_public_ip|google_compute_address|ibm_is_floating_ip)\."), "public address"),
+    (re.compile(r"(aws_vpc_endpoint|ibm_is_virtual_endpoint_gateway)\."), "endpoint"),
+    (re.compile(r"(aws_s3_bucket|google_storage_bucket|azurerm_storage_account|ibm_cos_bucket)\."), "bucket"),
+    (re.compile(r"(aws_kms_key)\."), "key"),
+    (re.compile(r"(aws_flow_log|ibm_is_flow_log|aws_cloudwatch_log_group)\."), "log"),
+)  # fmt: skip
+
+
+def billed_beside(addresses: Iterable[str]) -> list[str]:
+    """What is billed beside the nodes of a plan or a state, in numbers; traffic is always among it."""
+    counts = {label: 0 for _pattern, label in BESIDE}
+    for address in addresses:
+        label = next((label for pattern, label in BESIDE if pattern.search(address)), None)
+        if label:
+            counts[label] += 1
+    found = [f"{count} {label}{'s' if count > 1 else ''}" for label, count in counts.items() if count]
+    return [*found, "the nodes' disks", "traffic", "taxes"] if found else []
 
 
 def read_catalogue(path: Path) -> dict[str, InstanceType]:

@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
+#: What Terraform writes, a local state among it, is for its user alone.
+PRIVATE = 0o077
+
 
 def run(
     command: Sequence[str],
@@ -28,7 +31,7 @@ def run(
     Ctrl-C and SIGTERM are passed on as an interrupt, on which terraform finishes what it has begun and writes its
     state; `on_interrupt` is told how often that was asked for.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
+    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     times = 0
     process: subprocess.Popen[bytes] | None = None
 
@@ -50,6 +53,7 @@ def run(
                 cwd=directory,
                 env=dict(environment),
                 start_new_session=True,
+                umask=PRIVATE,
             )
         if times:  # asked for while it was being started
             process.send_signal(signal.SIGINT)

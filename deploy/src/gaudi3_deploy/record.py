@@ -23,7 +23,8 @@ from typing import Any
 
 from gaudi3_deploy.errors import DeployError, UsageError
 
-NAME = re.compile(r"[a-z][a-z0-9-]{1,30}[a-z0-9]")
+#: As terraform/modules/cluster has it: nodes are called NAME-01, and host names are short.
+NAME = re.compile(r"[a-z]([a-z0-9-]{0,22}[a-z0-9])?")
 ENVIRONMENT = "environment.json"
 PHASES = ("new", "applying", "up", "site", "ready", "destroying", "stored", "down")
 """`stored`: taken down but for the checkpoints' storage."""
@@ -80,7 +81,7 @@ class Deployment:
 
     def save(self) -> None:
         """Write it; the variables first, as the phase relies on them."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomically(self.variables_file, json.dumps(self.variables, indent=2) + "\n")
         write_atomically(self.directory / ENVIRONMENT, json.dumps(self.environment, indent=2) + "\n")
         about = {
@@ -164,8 +165,8 @@ def check_name(name: str) -> str:
     """A name becomes part of resources' names in the cloud."""
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"The name {name!r} can't be used: give 3 to 32 lower-case letters, digits and dashes, beginning with a "
-            "letter and not ending with a dash."
+            f"The name {name!r} can't be used: give 1 to 24 lower-case letters, digits and dashes, a letter first and "
+            "no dash last."
         )
     return name
 

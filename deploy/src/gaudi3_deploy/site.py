@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
-import socket
+import signal
 import subprocess
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from gaudi3_deploy import ssh
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, write_atomically
 
 HOSTS = "hosts.yml"
+ARGUMENTS = "ansible_ssh_common_args"
 
 
 def write_inventory(deployment: Deployment, outputs: dict[str, Any]) -> None:
@@ -24,15 +29,51 @@ def write_inventory(deployment: Deployment, outputs: dict[str, Any]) -> None:
         raise DeployError(
             f"Deployment {deployment.name!r} has no nodes in terraform's outputs: run `gaudi3-deploy up` to its end."
         )
-    deployment.inventory.mkdir(parents=True, exist_ok=True)
+    deployment.inventory.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomically(deployment.outputs, json.dumps(outputs, indent=2) + "\n")
-    write_atomically(deployment.inventory / HOSTS, str(outputs["ansible_inventory"]))
+    way = ssh.write(deployment, outputs)
+    write_atomically(deployment.inventory / HOSTS, hosts(str(outputs["ansible_inventory"]), way))
+
+
+class _Literal(str):
+    """A string that Ansible must take as it is."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Marks such strings."""
+
+
+_Dumper.add_representer(_Literal, lambda dumper, value: dumper.represent_scalar("!unsafe", str(value)))
+
+
+def hosts(text: str, way: Path) -> str:
+    """The inventory, where ssh goes by the configuration `way`, and no value is a template that Ansible would run."""
+    try:
+        read = yaml.safe_load(text)
+        everything = read["all"].setdefault("vars", {})
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise DeployError(
+            f"Terraform's output ansible_inventory is no inventory ({error}): write it as YAML."
+        ) from None
+    own = [each for each in (read["all"].get("hosts") or {}).values() if (each or {}).get(ARGUMENTS)]
+    for each in (everything, *own):
+        each[ARGUMENTS] = f"-F {shlex.quote(str(way))} {each.get(ARGUMENTS) or ''}".strip()
+    return yaml.dump(_literally(read), Dumper=_Dumper, sort_keys=False, width=1000)
+
+
+def _literally(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _literally(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_literally(each) for each in value]
+    return _Literal(value) if isinstance(value, str) and re.search(r"\{[{%#]", value) else value
 
 
 def forget_inventory(deployment: Deployment) -> None:
     """There are no nodes any more."""
     deployment.outputs.unlink(missing_ok=True)
-    (deployment.inventory / HOSTS).unlink(missing_ok=True)
+    for path in (deployment.inventory / HOSTS, deployment.directory / ssh.CONFIG, deployment.directory / ssh.KNOWN):
+        path.unlink(missing_ok=True)
 
 
 def playbook(collection: Path) -> list[str]:
@@ -44,24 +85,28 @@ def playbook(collection: Path) -> list[str]:
 
 def run_site(deployment: Deployment, collection: Path, arguments: Sequence[str]) -> int:
     """Run the playbook in the foreground; its exit code."""
+    process = start(deployment, collection, arguments)
+    try:
+        return process.wait()
+    except KeyboardInterrupt:  # which the terminal has given ansible-playbook, too
+        return process.wait()
+
+
+def start(
+    deployment: Deployment, collection: Path, arguments: Sequence[str], of: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
+    """Start the playbook; that of another path or name than site, if `of` gives one."""
     executable = shutil.which("ansible-playbook")
     if executable is None:
         raise UsageError("The command 'ansible-playbook' is not on this machine: install ansible-core 2.19.")
-    command = [executable, "-i", str(deployment.inventory), *playbook(collection), *arguments]
-    return subprocess.run(command, env=dict(os.environ), cwd=collection, check=False).returncode
-
-
-def reachable(addresses: Sequence[tuple[str, int]], timeout: float = 3.0) -> list[bool]:
-    """Whether each address accepts a connection."""
-
-    def knock(address: tuple[str, int]) -> bool:
-        try:
-            with socket.create_connection(address, timeout=timeout):
-                return True
-        except OSError:
-            return False
-
-    if not addresses:
-        return []
-    with ThreadPoolExecutor(min(32, len(addresses))) as pool:
-        return list(pool.map(knock, addresses))
+    command = [executable, "-i", str(deployment.inventory), *(of or playbook(collection)), *arguments]
+    where = collection if (collection / "galaxy.yml").is_file() else None
+    # Started in the background of a script, this process ignores the interrupt by which a playbook is ended.
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return subprocess.Popen(command, env=dict(os.environ), cwd=where)
+    finally:
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -91,10 +91,12 @@ class State:
         machines = [each for each in self.of(INSTANCES) if each.id and not monitor.search(each.address)]
         return len(machines) + sum(int(each.attributes.get("desired_capacity") or 0) for each in self.of(GROUPS))
 
-    def machines_told(self) -> set[str]:
-        """Ids of the machines that the outputs tell, and that a job may so have used."""
-        told = self.outputs.get("cluster_endpoints") or {}
-        return {str(each["instance_id"]) for each in told.values() if each.get("instance_id")}
+    def machines_told(self) -> set[str] | None:
+        """Ids of the machines that the outputs name, and that a job may so have used; None where they give no ids."""
+        named = self.outputs.get("cluster_endpoints") or {}
+        if any(not each.get("instance_id") for each in named.values()):
+            return None
+        return {str(each["instance_id"]) for each in named.values()}
 
     def storage(self) -> set[str]:
         """Addresses of the storage of checkpoints, and of all that it needs to stay."""

@@ -55,13 +55,12 @@ def let_go(deployment: Deployment, terraform: Terraform, state: State) -> None:
     if bucket.attributes.get("force_destroy") or bucket.attributes.get("force_delete"):
         return
     planned = terraform.plan(
-        deployment.variables_file,
-        deployment.directory / "plan",
+        deployment.variables,
         only=[each.address for each in (bucket, state.named(GUARD)) if each],
         given={"destroy_checkpoints": True},
     )
     if planned.create or planned.replace or planned.delete:  # It is gone already: there is nothing to let go.
-        planned.path.unlink(missing_ok=True)
+        planned.discard()
         return
     terraform.apply(planned)
 

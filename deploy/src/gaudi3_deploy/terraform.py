@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +18,13 @@ from gaudi3_deploy import state
 from gaudi3_deploy.advice import advice
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.prepared import Prepared
-from gaudi3_deploy.process import run
+from gaudi3_deploy.process import PRIVATE, run
+from gaudi3_deploy.record import write_atomically
 
 LOCK_TIMEOUT = "900s"
+CHECKED_BY = "\n\nThis was checked by the validation rule"
+#: Variable of a root module by which what was asked for is no reason to refuse the end of it.
+TEARDOWN = "teardown"
 FAILED_CHECK = "Check block assertion failed"
 
 
@@ -58,10 +63,19 @@ class Plan:
     warnings: list[str] = field(default_factory=list)
     """What the configuration's own checks say; they stop nothing."""
 
+    def discard(self) -> None:
+        """Remove it: it holds the variables."""
+        shutil.rmtree(self.path.parent, ignore_errors=True)
+
     @property
     def empty(self) -> bool:
         """Is all as it should be?"""
         return not (self.create or self.update or self.delete or self.replace or self.adopt or self.outputs_change)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a program."""
+        verbs = {each: getattr(self, each) for each in ("create", "update", "replace", "delete", "adopt")}
+        return {"changes": verbs, **{each: getattr(self, each) for each in ("nodes_lost", "storage_lost", "warnings")}}
 
     @property
     def changes(self) -> int:
@@ -80,7 +94,9 @@ class Terraform:
         progress: Progress,
         executable: str,
         environment: Mapping[str, str] | None = None,
+        private: Path | None = None,
     ) -> None:
+        """`private`: a folder of which nobody else reads, for what holds the variables; the logs' own parent else."""
         found = shutil.which(executable)
         if found is None:
             raise UsageError(
@@ -96,6 +112,7 @@ class Terraform:
         self.directory = directory
         self.workspace = workspace
         self._logs = logs
+        self._private = private or logs.parent
         self._progress = progress
         self._environment = {
             **os.environ,
@@ -120,16 +137,41 @@ class Terraform:
 
     def plan(
         self,
-        variables: Path,
-        out: Path,
+        variables: Mapping[str, Any],
         destroy: bool = False,
         only: Sequence[str] = (),
         given: Mapping[str, Any] | None = None,
+        replace: Sequence[str] = (),
     ) -> Plan:
-        """Compare what is wanted with what there is, of all or `only` of some addresses; `given`: more variables."""
-        command = ["plan", "-json", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", f"-var-file={variables}"]
+        """Compare what is wanted with what there is, of all or `only` of some addresses; `given`: more variables.
+
+        The plan lies in a folder of its own until it is applied or discarded: nobody else writes or reads it.
+        """
+        self._private.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = Path(tempfile.mkdtemp(prefix="plan-", dir=self._private))
+        try:
+            return self._plan(folder, variables, destroy, only, given or {}, replace)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    def _plan(
+        self,
+        folder: Path,
+        variables: Mapping[str, Any],
+        destroy: bool,
+        only: Sequence[str],
+        given: Mapping[str, Any],
+        replace: Sequence[str],
+    ) -> Plan:
+        out, file = folder / "plan", folder / "variables.tfvars.json"
+        write_atomically(file, json.dumps(variables) + "\n")
+        command = ["plan", "-json", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", f"-var-file={file}"]
         command += [f"-out={out}", *(["-destroy"] if destroy else []), *(f"-target={each}" for each in only)]
-        command += [f"-var={name}={json.dumps(value)}" for name, value in (given or {}).items()]
+        command += [f"-replace={each}" for each in replace]
+        if destroy and TEARDOWN in self.variables():
+            given = {**given, TEARDOWN: True}
+        command += [f"-var={name}={json.dumps(value)}" for name, value in given.items()]
         events: list[dict[str, Any]] = []
 
         def listen(line: str) -> None:
@@ -140,9 +182,12 @@ class Terraform:
 
         # What it prints says all; `terraform show` of the plan would start the provider once more.
         self._logged("plan", command, listen)
-        out.chmod(0o600)
-        tainted = any(each.get("change", {}).get("reason") == "tainted" for each in events)
-        plan = read_plan(events, out, self.state() if tainted else state.State((), {}))
+        ended = any(
+            each.get("change", {}).get("action") in ("delete", "replace")
+            and each["change"]["resource"]["resource_type"] in state.INSTANCES
+            for each in events
+        )
+        plan = read_plan(events, out, self.state() if ended else state.State((), {}))
         if any(address.partition("[")[0].rpartition(".")[0].endswith(state.GROUPS) for address in plan.update):
             # How many machines a group is to have is not among what it prints.
             plan.nodes_lost += ended_by_groups(json.loads(self._captured(["show", "-json", str(out)])))
@@ -155,7 +200,7 @@ class Terraform:
             command = ["apply", "-json", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", str(plan.path)]
             self._logged("apply", command, self._json_line)
         finally:
-            plan.path.unlink(missing_ok=True)  # it holds the variables
+            plan.discard()
 
     def outputs(self) -> dict[str, Any]:
         """The root module's outputs, by name; empty before the first apply."""
@@ -170,10 +215,25 @@ class Terraform:
         """Take the mark away that a thing has whose making was cut off."""
         self._captured(["untaint", "-no-color", f"-lock-timeout={LOCK_TIMEOUT}", address])
 
-    def take(self, variables: Path, address: str, identity: str) -> None:
+    def take(self, variables: Mapping[str, Any], address: str, identity: str) -> None:
         """Write down a thing that exists."""
-        options = ["-no-color", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", f"-var-file={variables}"]
-        self._captured(["import", *options, address, identity])
+        self._private.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(prefix="plan-", dir=self._private) as folder:
+            file = Path(folder, "variables.tfvars.json")
+            write_atomically(file, json.dumps(variables) + "\n")
+            options = ["-no-color", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", f"-var-file={file}"]
+            self._captured(["import", *options, address, identity])
+
+    def swap(self, one: str, other: str) -> None:
+        """Let two keys of `for_each` change places in the state, with all that has them; at once, or not at all."""
+        pulled = json.loads(self._captured(["state", "pull"]))
+        places = {one: other, other: one}
+        for resource in pulled.get("resources", []):
+            for instance in resource.get("instances", []):
+                if resource.get("mode") == "managed" and instance.get("index_key") in places:
+                    instance["index_key"] = places[instance["index_key"]]
+        pulled["serial"] += 1
+        self._captured(["state", "push", f"-lock-timeout={LOCK_TIMEOUT}", "-"], given=json.dumps(pulled))
 
     @property
     def adopts(self) -> bool:
@@ -201,6 +261,7 @@ class Terraform:
                 check=False,
                 capture_output=True,
                 timeout=300,
+                umask=PRIVATE,
             )
 
     def _json_line(self, line: str) -> None:
@@ -241,7 +302,7 @@ class Terraform:
                 f"terraform {verb} failed (exit code {code}): {reason}{advice(reason)} (whole output: {log})"
             )
 
-    def _captured(self, arguments: list[str], allowed: tuple[int, ...] = (0,)) -> str:
+    def _captured(self, arguments: list[str], allowed: tuple[int, ...] = (0,), given: str = "") -> str:
         result = subprocess.run(
             [self._executable, *arguments],
             cwd=self.directory,
@@ -250,6 +311,8 @@ class Terraform:
             capture_output=True,
             text=True,
             timeout=300,
+            umask=PRIVATE,
+            input=given,
         )
         if result.returncode not in allowed:
             self._prepared.void()
@@ -285,7 +348,10 @@ def read_plan(events: Sequence[Mapping[str, Any]], path: Path, before: state.Sta
             continue
         if kind in state.IRREPLACEABLE:
             plan.storage_lost.append(address)
-        if kind in (*state.INSTANCES, *state.GROUPS) and not _never_used(address, change, before):
+        unfinished_group = kind in state.GROUPS and change.get("reason") == "tainted"
+        if kind in state.GROUPS and not unfinished_group:
+            plan.nodes_lost.append(address)
+        if kind in state.INSTANCES and not _never_used(address, before):
             plan.nodes_lost.append(address)
     return plan
 
@@ -303,10 +369,10 @@ def ended_by_groups(shown: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _never_used(address: str, change: Mapping[str, Any], before: state.State) -> bool:
-    """Whether a machine's making was cut off, and no inventory has ever named it: nothing runs on it."""
-    machine = before.named(address)
-    return change.get("reason") == "tainted" and machine is not None and machine.id not in before.machines_told()
+def _never_used(address: str, before: state.State) -> bool:
+    """Whether no inventory has ever named a machine, so that nothing runs on it: its making was cut off or failed."""
+    machine, told = before.named(address), before.machines_told()
+    return machine is not None and bool(machine.id) and told is not None and machine.id not in told
 
 
 def _error_of(line: str) -> list[str]:
@@ -318,7 +384,9 @@ def _error_of(line: str) -> list[str]:
         return []
     if not diagnostic or diagnostic.get("severity") != "error":
         return []
-    text = f"{diagnostic['summary']}: {diagnostic.get('detail', '')}".strip(": \n")
+    # A variable's own check says all there is to say: its summary, and where in our files it stands, add nothing.
+    summary, body = diagnostic["summary"], diagnostic.get("detail", "").partition(CHECKED_BY)[0]
+    text = body if summary == "Invalid value for variable" and body else f"{summary}: {body}".strip(": \n")
     return [" ".join(text.split())]
 
 

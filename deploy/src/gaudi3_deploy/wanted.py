@@ -14,6 +14,9 @@ from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.terraform import variables_of
 
 PREFIX = "TF_VAR_"
+KEY = "ssh_public_key"
+#: Variables by which a root module takes a key that the account has already.
+KEYS_THERE = ("existing_key_name", "existing_ssh_key_ids", "ssh_key_name", "ssh_key_ids", "ssh_key_id", "key_name")
 CLOUDS = ("aws", "azure", "gcp", "ibm", "onprem")
 
 
@@ -26,8 +29,9 @@ def wanted(
     kind: str | None,
     var: list[str] | None,
     var_file: Path | None,
+    ssh_key: Path | None = None,
 ) -> Deployment:
-    """The record with what is asked for now laid over what was asked for before.
+    """The record with what is asked for now laid over what was asked for before; nothing is written yet.
 
     `tree` has a root module per cloud. What its variables are given by TF_VAR_NAME is kept as well, so that a shell in
     which it is not set can take down what was made.
@@ -45,7 +49,7 @@ def wanted(
             f"Deployment {name!r} is in {deployment.cloud}, not {cloud}: give the new one another name, or take this "
             f"one down first."
         )
-    variables = {**deployment.variables, **_read_variables(var_file), **dict(_variable(each) for each in var or ())}
+    variables = {**deployment.variables, **_read_variables(var_file), **dict(variable(each) for each in var or ())}
     for key, value in (("name", name), ("cluster_size", size), ("instance_type", kind)):
         if value is not None:
             variables[key] = value
@@ -56,17 +60,43 @@ def wanted(
             f"{region}: give the same, take another name, or delete them first with `gaudi3-deploy down {name} "
             "--checkpoints`."
         )
+    known = variables_of(tree / deployment.cloud)
+    if ssh_key is not None:
+        variables[KEY] = public_key(ssh_key)
+    elif KEY in known and not {KEY, *KEYS_THERE} & {each for each in variables if variables[each]}:
+        own = default_key() if not any(f"{PREFIX}{each}" in os.environ for each in (KEY, *KEYS_THERE)) else None
+        if own is not None and f"{PREFIX}{KEY}" not in deployment.environment:
+            variables[KEY] = public_key(own)
     deployment.variables = variables
     deployment.environment |= {
-        f"{PREFIX}{each}": os.environ[f"{PREFIX}{each}"]
-        for each in variables_of(tree / deployment.cloud)
-        if f"{PREFIX}{each}" in os.environ
+        f"{PREFIX}{each}": os.environ[f"{PREFIX}{each}"] for each in known if f"{PREFIX}{each}" in os.environ
     }
-    deployment.save()
     return deployment
 
 
-def _variable(text: str) -> tuple[str, Any]:
+def default_key() -> Path | None:
+    """The user's own public key, of the types that clouds take."""
+    found = (Path.home() / ".ssh" / f"id_{kind}.pub" for kind in ("ed25519", "rsa", "ecdsa"))
+    return next((each for each in found if each.is_file()), None)
+
+
+def public_key(path: Path) -> str:
+    """The key in a file such as ~/.ssh/id_ed25519.pub; for a private one, that beside it."""
+    path = path.expanduser()
+    try:
+        text = path.read_text().strip()
+        if "PRIVATE KEY" in text:
+            text = path.with_name(f"{path.name}.pub").read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"The public key of {path} cannot be read ({error}): give a file such as id_ed25519.pub."
+        ) from None
+    if len(text.split()) < 2 or "\n" in text:
+        raise UsageError(f"There is no public key in {path}: give a file such as ~/.ssh/id_ed25519.pub.")
+    return text
+
+
+def variable(text: str) -> tuple[str, Any]:
     key, separator, value = text.partition("=")
     if not separator or not key:
         raise UsageError(f"The variable {text!r} is not of the form KEY=VALUE: write for example region=us-west-2.")

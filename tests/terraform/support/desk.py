@@ -18,6 +18,11 @@ from .tool import KEY, copied, user_environment
 
 TREE = Path(__file__).resolve().parents[3] / "terraform"
 UP = ("up", "cluster", "--cloud", "aws", "--size", "16", "--type", "dl1.24xlarge", "--yes")
+RUN = ("run", "job.yml", "--name", "cluster", "--on", "aws", "--size", "16", "--type", "dl1.24xlarge", "--yes")
+REPLACE = ("replace", "cluster", "cluster-02", "--yes")
+DOWN = ("down", "cluster", "--yes")
+#: A way in, which `run` asks for.
+WAY = ("--var", "jump_host=me@gate")
 SETTINGS = ("--var", "region=us-east-1", "--var", f"ssh_public_key={KEY}")
 
 
@@ -42,9 +47,32 @@ class Desk:
     def __init__(self, folder: Path, account: Account) -> None:
         self.folder = folder
         self.account = account
-        self.environment = user_environment(account.environment)
+        self.environment = {
+            **user_environment(account.environment),
+            "GAUDI3_DEPLOYMENTS": str(folder / "deployments"),
+            "HOME": str(folder),
+        }
         (folder / "gate").mkdir(exist_ok=True)
+        self.environment["PATH"] = f"{self._tools()}:{self.environment.get('PATH', os.defpath)}"
+        (folder / "job.yml").write_text("trainer_job_name: job\n")
         copied(TREE, folder / "terraform")
+
+    def _tools(self) -> Path:
+        """Stand-ins for what comes after Terraform: nodes that let everybody in, and playbooks that do nothing."""
+        tools = self.folder / "tools"
+        tools.mkdir(exist_ok=True)
+        (self.folder / "written/job").mkdir(parents=True, exist_ok=True)
+        fetched = f'case "$*" in *" tar "*) tar -C {self.folder / "written"} -cf - job;; esac'
+        playbook = f'echo "$*" >> {self.folder / "plays"}; [ ! -e {self.folder / "fail"} ]'
+        for name, text in {"ssh": fetched, "ansible-playbook": playbook}.items():
+            (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tools / name).chmod(0o755)
+        return tools
+
+    @property
+    def work(self) -> Path:
+        """Where Terraform runs: the copy of the tree beside the records."""
+        return self.folder / "deployments/.terraform/aws"
 
     def run(self, *arguments: str, code: int = 0) -> str:
         """Run the command to its end; what it said."""
@@ -66,7 +94,7 @@ class Desk:
         """Run terraform in the deployment's workspace."""
         result = subprocess.run(
             ["terraform", *arguments],
-            cwd=self.folder / "terraform/aws",
+            cwd=self.work,
             env={**self.environment, "TF_WORKSPACE": "cluster"},
             text=True,
             stdin=subprocess.DEVNULL,
@@ -130,7 +158,7 @@ class Desk:
 
     def state(self) -> dict[str, Any]:
         """Terraform's state as it is on disk."""
-        path = self.folder / "terraform/aws/terraform.tfstate.d/cluster/terraform.tfstate"
+        path = self.work / "terraform.tfstate.d/cluster/terraform.tfstate"
         found: dict[str, Any] = json.loads(path.read_text()) if path.exists() and path.stat().st_size else {}
         return found
 
@@ -148,7 +176,7 @@ class Desk:
         everybody = [process.pid]
         for each in Path("/proc").glob("[0-9]*"):
             try:
-                if (each / "cwd").readlink().is_relative_to(self.folder / "terraform"):
+                if (each / "cwd").readlink().is_relative_to(self.work.parent):
                     everybody.append(int(each.name))
             except OSError:
                 continue

@@ -1,0 +1,199 @@
+"""What all commands of `gaudi3-deploy` share: where records and the Terraform tree are, and options of one meaning."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from gaudi3_deploy import __version__, converge, estimate, lock, record, tree
+from gaudi3_deploy.console import Teller
+from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.record import Deployment
+from gaudi3_deploy.terraform import Plan, Terraform
+from gaudi3_deploy.wanted import wanted
+
+#: Variable of a root module for the price of a node, as one was quoted it.
+PRICE = "node_usd_per_hour"
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="From an account to a running job: terraform and ansible-playbook, one step at a time or all at once.",
+)
+
+
+@dataclass
+class Context:
+    """Options of all commands."""
+
+    console: Console
+    terraform_dir: Path
+    terraform: str
+    folders: list[Path] = field(default_factory=list)
+    """Where records are looked for; new ones are made in the first."""
+
+    @property
+    def deployments(self) -> Path:
+        """Where new records are made."""
+        return self.folders[0]
+
+    @property
+    def collection(self) -> Path:
+        """The checkout around the Terraform tree."""
+        return self.terraform_dir.parent
+
+    def folder(self, name: str) -> Path:
+        """Where the record of a deployment is, or is to be."""
+        record.check_name(name)
+        return next((each for each in self.folders if (each / name / "deployment.json").exists()), self.deployments)
+
+    def every(self) -> list[Deployment]:
+        """All deployments, by name."""
+        found = (each for folder in self.folders for each in record.every(folder))
+        return sorted({each.name: each for each in reversed([*found])}.values(), key=lambda each: each.name)
+
+    def find(self, name: str) -> Deployment:
+        """A deployment that exists."""
+        found = record.load(self.folder(name), name)
+        if found is None:
+            names = ", ".join(each.name for each in self.every()) or "none"
+            raise UsageError(
+                f"There is no deployment {name!r} in {self.deployments} (there is: {names}): "
+                "`gaudi3-deploy up` makes one."
+            )
+        return found
+
+    def want(self, name: str, asked: Asked) -> Deployment:
+        """The record with what is asked for laid over it; not written yet."""
+        given = (asked.cloud, asked.size, asked.kind, asked.var, asked.var_file, asked.ssh_key)
+        return wanted(self.folder(name), self.terraform_dir, name, *given)
+
+    def open(self, deployment: Deployment, teller: Teller) -> Terraform:
+        """Its Terraform workspace, initialised."""
+        folder = deployment.directory.parent
+        where = tree.root(self.terraform_dir, folder, deployment.cloud, deployment.name)
+        logs, environment = deployment.logs, deployment.environment
+        terraform = Terraform(where, deployment.name, logs, teller, self.terraform, environment, deployment.directory)
+        teller.say(f"terraform in {terraform.directory}, workspace {deployment.name}")
+        terraform.init()
+        return terraform
+
+    def kind(self, deployment: Deployment) -> estimate.InstanceType | None:
+        """What the catalogue says of its type of machine."""
+        catalogue = estimate.read_catalogue(self.terraform_dir / tree.CATALOGUE)
+        return catalogue.get(str(deployment.variables.get("instance_type", "")))
+
+    def plan(self, deployment: Deployment, terraform: Terraform, price: float | None = None) -> Plan:
+        """What `up` would do, with what an interrupted run left behind taken over."""
+        wanted_nodes = estimate.node_count(self.kind(deployment), deployment.variables)
+        converge.refuse_change(deployment, terraform)
+        found = converge.take_over(deployment, terraform, wanted_nodes)
+        given: dict[str, Any] = {"adopt": found} if found else {}
+        price = deployment.given_price if price is None else price
+        if price is not None and PRICE in terraform.variables() and PRICE not in deployment.variables:
+            given[PRICE] = price  # by which max_hourly_usd is kept
+        return terraform.plan(deployment.variables, given=given)
+
+    @contextlib.contextmanager
+    def alone(self, name: str, command: str) -> Iterator[None]:
+        """Hold a deployment against other commands."""
+        with lock.held(self.folder(name) / record.check_name(name), command):
+            yield
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of a deployment is asked for now."""
+
+    cloud: str | None = None
+    size: int | None = None
+    kind: str | None = None
+    var: list[str] | None = None
+    var_file: Path | None = None
+    ssh_key: Path | None = None
+
+
+def print_json(answer: Any) -> None:
+    """The one thing on standard output of a command with --json."""
+    typer.echo(json.dumps({"schema": 1, **answer}, indent=2))
+
+
+def talker(settings: Context, as_json: bool) -> Teller:
+    """Progress goes to standard error where standard output is for a program."""
+    if as_json:
+        settings.console = Console(stderr=True)
+    return Teller(settings.console)
+
+
+def confirm(question: str) -> None:
+    """Ask. Raises UsageError where the answer is no, or nobody is there."""
+    if not sys.stdin.isatty():
+        raise UsageError("Nobody is there to be asked: look at the plan above and run the command again with --yes.")
+    if not typer.confirm(question, default=False, err=True):
+        raise UsageError("Nothing was changed: the question was answered with no.")
+
+
+def user_folder() -> Path:
+    """Where records are by default: outside of any checkout, which `git clean` empties."""
+    state = os.environ.get("XDG_STATE_HOME") or ""
+    return (Path(state) if state.startswith("/") else Path.home() / ".local/state") / "gaudi3-deploy"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gaudi3-deploy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    deployments: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GAUDI3_DEPLOYMENTS",
+            help="Folder of the deployments' records and states [default: ~/.local/state/gaudi3-deploy; those in "
+            "./deployments are found, too]",
+        ),
+    ] = None,
+    terraform_dir: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GAUDI3_TERRAFORM_DIR",
+            help="Folder with aws/, ibm/, onprem/, ... [default: ./terraform, or the one that came with this program]",
+        ),
+    ] = None,
+    terraform: Annotated[str, typer.Option(help="The terraform executable.")] = "terraform",
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Options of all commands."""
+    folders = [deployments.resolve()] if deployments else [user_folder(), Path("deployments").resolve()]
+    context.obj = Context(Console(), tree.find(terraform_dir), terraform, folders)
+
+
+Name = Annotated[str, typer.Argument(help="Name of the deployment; its Terraform workspace has the same.")]
+Cloud = Annotated[str | None, typer.Option(help="aws, azure, gcp, ibm or onprem; needed the first time.")]
+Size = Annotated[int | None, typer.Option(help="Accelerator cards in all (variable cluster_size).")]
+Type = Annotated[str | None, typer.Option("--type", help="Type of machine (variable instance_type).")]
+Var = Annotated[
+    list[str] | None,
+    typer.Option("--var", metavar="KEY=VALUE", help="A variable of the root module; repeatable."),
+]
+VarFile = Annotated[Path | None, typer.Option(help="Variables of the root module, YAML or JSON.")]
+SshKey = Annotated[
+    Path | None, typer.Option(help="Public key that may log in [default: ~/.ssh/id_ed25519.pub, id_rsa.pub, ...]")
+]
+PriceOption = Annotated[float | None, typer.Option("--price", help="Your price of one node, USD per hour.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, the rest on standard error.")]

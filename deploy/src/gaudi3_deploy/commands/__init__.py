@@ -1,0 +1,1 @@
+"""The commands of `gaudi3-deploy`, by what they are for."""

@@ -1,0 +1,234 @@
+"""plan and up: the nodes as they would be, and as they are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from gaudi3_deploy import converge, estimate, nodes, site
+from gaudi3_deploy.app import (
+    Asked,
+    Cloud,
+    Context,
+    Json,
+    Name,
+    PriceOption,
+    Size,
+    SshKey,
+    Type,
+    Var,
+    VarFile,
+    Yes,
+    app,
+    confirm,
+    print_json,
+    talker,
+)
+from gaudi3_deploy.commands.reach import prepared_site
+from gaudi3_deploy.console import Teller, tell_plan, tell_warnings
+from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.record import Deployment
+from gaudi3_deploy.state import State
+from gaudi3_deploy.terraform import Plan, Terraform
+
+
+@dataclass
+class Bill:
+    """What a deployment would cost, and what of it that does not include."""
+
+    price: estimate.Price | None
+    count: int
+    kind: str
+    beside: list[str]
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """Of all nodes, where the price is known."""
+        known = self.price.usd_per_hour if self.price else None
+        return self.count * known if known is not None and self.count else None
+
+    def sentences(self) -> list[str]:
+        """For a person."""
+        if self.price is None:
+            return []
+        total = self.usd_per_hour
+        found = [f"machines: {self.count} x {self.kind}"] if self.count else []
+        found.append(f"price: {self.price.words}")
+        if total is not None:
+            found[-1] += f"; {self.count} node(s): {total:.2f} USD per hour"
+        if self.beside:
+            found.append(f"billed beside the nodes, and not in this price: {', '.join(self.beside)}")
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a program."""
+        return {
+            "usd_per_node_hour": self.price.usd_per_hour if self.price else None,
+            "nodes": self.count,
+            "usd_per_hour": self.usd_per_hour,
+            "reason": self.price.words if self.price else "the machines are your own",
+            "not_included": self.beside,
+        }
+
+
+@app.command()
+def plan(
+    context: typer.Context,
+    name: Name,
+    cloud: Cloud = None,
+    size: Size = None,
+    type_: Type = None,
+    var: Var = None,
+    var_file: VarFile = None,
+    ssh_key: SshKey = None,
+    price: PriceOption = None,
+    as_json: Json = False,
+) -> None:
+    """Show what `up` would change and what it would cost; nothing is made, changed or destroyed in the cloud."""
+    settings: Context = context.obj
+    teller = talker(settings, as_json)
+    with settings.alone(name, "plan"):
+        deployment = settings.want(name, Asked(cloud, size, type_, var, var_file, ssh_key))
+        terraform = settings.open(deployment, teller)
+        planned = settings.plan(deployment, terraform, price)
+        planned.discard()
+        deployment.save()
+        cost = bill(settings, deployment, planned, terraform.state(), price)
+    show_plan(settings, planned, cost)
+    if as_json:
+        print_json({"deployment": name, "cloud": deployment.cloud, **planned.as_dict(), "price": cost.as_dict()})
+
+
+@app.command()
+def up(
+    context: typer.Context,
+    name: Name,
+    cloud: Cloud = None,
+    size: Size = None,
+    type_: Type = None,
+    var: Var = None,
+    var_file: VarFile = None,
+    ssh_key: SshKey = None,
+    price: PriceOption = None,
+    yes: Yes = False,
+    allow_replace: Annotated[bool, typer.Option(help="Accept a plan that destroys or replaces running nodes.")] = False,
+    then_site: Annotated[bool, typer.Option("--site", help="Run site.yml when the nodes are there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Create or change the nodes. Interrupted at any point and run again, it goes on; done, it changes nothing."""
+    settings: Context = context.obj
+    teller = talker(settings, as_json)
+    with settings.alone(name, "up"):
+        deployment = settings.want(name, Asked(cloud, size, type_, var, var_file, ssh_key))
+        planned, cost = bring_up(settings, deployment, teller, price, yes, allow_replace)
+        if as_json:
+            print_json(
+                {
+                    "deployment": name,
+                    "cloud": deployment.cloud,
+                    "phase": deployment.phase,
+                    "inventory": str(deployment.inventory),
+                    "nodes": [nodes.as_dict(each) for each in nodes.machines(nodes.on_record(deployment))],
+                    **planned.as_dict(),
+                    "price": cost.as_dict(),
+                }
+            )
+        if then_site:
+            raise typer.Exit(prepared_site(settings, deployment, teller, []))
+    settings.console.print(f"next: gaudi3-deploy site {name}", highlight=False, markup=False)
+
+
+def bring_up(
+    settings: Context,
+    deployment: Deployment,
+    teller: Teller,
+    price: float | None,
+    yes: bool,
+    allow_replace: bool = False,
+) -> tuple[Plan, Bill]:
+    """Make the nodes what is asked for, with a question before unless `yes`. What is asked for is recorded first."""
+    terraform = settings.open(deployment, teller)
+    planned = settings.plan(deployment, terraform, price)
+    try:
+        cost = bill(settings, deployment, planned, terraform.state(), price)
+        show_plan(settings, planned, cost)
+        _refuse_losses(planned, allow_replace)
+        deployment.save()
+        if not planned.empty and not yes:
+            confirm(f"Make these {planned.changes + len(planned.adopt)} changes?")
+    except BaseException:
+        planned.discard()
+        raise
+    known = cost.price.usd_per_hour if cost.price else None
+    own = price is not None or deployment.given_price is not None
+    _apply(deployment, terraform, teller, planned, (known, own))
+    outputs = terraform.outputs()
+    site.write_inventory(deployment, outputs)
+    machines = [node for node in nodes.machines(outputs) if node.get("role") != "monitor"]
+    deployment.count(len(machines), str(deployment.variables.get("instance_type", "")), known, given=own)
+    deployment.enter("up")
+    for each in nodes.machines(outputs):
+        teller.say(f"{each['name']}  {nodes.address(each)[0]}")
+    teller.say(f"inventory: {deployment.inventory}")
+    if not planned.empty:
+        tell_warnings(settings.console, planned)
+    return planned, cost
+
+
+def _refuse_losses(planned: Plan, allow_replace: bool) -> None:
+    if planned.storage_lost:
+        raise UsageError(
+            f"The plan destroys or replaces what checkpoints lie in or are encrypted with, "
+            f"{', '.join(planned.storage_lost)}: change what was asked for."
+        )
+    if planned.nodes_lost and not allow_replace:
+        raise UsageError(
+            f"The plan destroys or replaces {len(planned.nodes_lost)} running node(s), "
+            f"{', '.join(planned.nodes_lost[:4])}: change what was asked for, or accept it with --allow-replace."
+        )
+
+
+def _apply(
+    deployment: Deployment, terraform: Terraform, teller: Teller, planned: Plan, price: tuple[float | None, bool]
+) -> None:
+    if planned.empty:
+        planned.discard()
+        return
+    if deployment.phase == "applying":
+        converge.count(deployment, terraform, price)
+    deployment.enter("applying")
+    try:
+        terraform.apply(planned)
+    except BaseException:
+        converge.count(deployment, terraform, price)
+        if deployment.nodes:
+            teller.say(
+                f"{deployment.nodes} node(s) run and cost money; the inventory is not written before `up` has come to "
+                f"its end: run it again, or `gaudi3-deploy down {deployment.name}`"
+            )
+        raise
+    finally:
+        teller.stop()
+
+
+def show_plan(settings: Context, planned: Plan, cost: Bill) -> None:
+    """The plan, and its price."""
+    tell_plan(settings.console, planned)
+    for sentence in cost.sentences():
+        settings.console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
+def bill(settings: Context, deployment: Deployment, planned: Plan, state: State, given: float | None) -> Bill:
+    """The price of what there will be."""
+    if deployment.cloud == "onprem":
+        return Bill(None, 0, "", [])
+    variables = deployment.variables
+    kind = settings.kind(deployment)
+    before = deployment.given_price if given is None else None
+    region, market = str(variables.get("region", "")), estimate.market(variables)
+    price = estimate.Price.of(kind, region, market, before if given is None else given, before is not None)
+    there = {each.address for each in state.resources} | {*planned.create, *planned.adopt}
+    beside = estimate.billed_beside(there - {*planned.delete})
+    return Bill(price, estimate.node_count(kind, variables), str(variables.get("instance_type", "")), beside)

@@ -1,0 +1,127 @@
+"""inventory, wait, site, ssh and logs: from here to the nodes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from gaudi3_deploy import nodes, site, ssh
+from gaudi3_deploy.app import Context, Name, app
+from gaudi3_deploy.console import Teller
+from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.record import Deployment
+
+MINUTES = 60.0
+
+
+@app.command()
+def inventory(
+    context: typer.Context,
+    name: Name,
+    output: Annotated[bool, typer.Option("--outputs", help="Print Terraform's outputs as JSON instead.")] = False,
+) -> None:
+    """Write the inventory anew from Terraform's outputs and print its path, for `ansible-playbook -i`."""
+    settings: Context = context.obj
+    deployment = settings.find(name)
+    teller = Teller(Console(stderr=True))
+    with settings.alone(name, "inventory"):
+        outputs = settings.open(deployment, teller).outputs()
+        site.write_inventory(deployment, outputs)
+    typer.echo(json.dumps(outputs, indent=2) if output else str(deployment.inventory))
+
+
+@app.command()
+def wait(
+    context: typer.Context,
+    name: Name,
+    minutes: Annotated[float, typer.Option(help="For how long at most.")] = 15,
+) -> None:
+    """Wait until the machines let ssh in and have ended their first start; their host keys are learnt on the way."""
+    settings: Context = context.obj
+    deployment = settings.find(name)
+    with settings.alone(name, "wait"):
+        ssh.wait(deployment, made(deployment), Teller(settings.console).say, minutes * MINUTES)
+
+
+@app.command("site", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run_site(context: typer.Context, name: Name) -> None:
+    """Wait for the nodes and run site.yml; what follows the name goes to ansible-playbook (--check, --tags, -e ...)."""
+    settings: Context = context.obj
+    deployment = settings.find(name)
+    made(deployment)
+    with settings.alone(name, "site"):
+        raise typer.Exit(prepared_site(settings, deployment, Teller(settings.console), context.args))
+
+
+@app.command("ssh", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run_ssh(context: typer.Context, name: Name) -> None:
+    """Log in to a node, or run a command there: ssh NAME [NODE] [-- COMMAND]; without NODE, the first one."""
+    settings: Context = context.obj
+    deployment = settings.find(name)
+    there = [machine["name"] for machine in nodes.machines(made(deployment))]
+    given = list(context.args)
+    if given and given[0] in there:
+        ssh.enter(deployment, given[0], given[1:])
+    if given and "--" not in sys.argv:
+        raise UsageError(
+            f"Deployment {name!r} has no node {given[0]!r} (there is: {', '.join(there)}): name one, or write a "
+            f"command as in `gaudi3-deploy ssh {name} -- uptime`."
+        )
+    ssh.enter(deployment, nodes.head(made(deployment)), given)
+
+
+@app.command()
+def logs(
+    context: typer.Context,
+    name: Name,
+    job: Annotated[str | None, typer.Argument(help="A job; without it, what Terraform said last.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the job writes.")] = False,
+    lines: Annotated[int, typer.Option(help="So many of the last lines.")] = 100,
+    node: Annotated[str | None, typer.Option(help="The job's log on another node than the first.")] = None,
+) -> None:
+    """What a job writes, on the first node or another; or what Terraform said last."""
+    settings: Context = context.obj
+    deployment = settings.find(name)
+    if job is None:
+        found = sorted(deployment.logs.glob("*.log"), key=lambda path: path.stat().st_mtime)
+        if not found:
+            raise UsageError(
+                f"Terraform has said nothing for deployment {name!r} yet: run `gaudi3-deploy plan {name}`."
+            )
+        typer.echo(f"{found[-1]}:")
+        typer.echo("\n".join(found[-1].read_text(errors="replace").splitlines()[-lines:]))
+        return
+    if not ssh.PATTERN.match(job):
+        raise UsageError(f"The job {job!r} has a name that no job has: give lower-case letters, digits, - and _.")
+    root = 'sudo=""; [ "$(id -u)" -eq 0 ] || sudo="sudo -n"; $sudo'
+    command = f"{root} journalctl --no-pager -u gaudi-train-{job}.service -n {lines}" + (" -f" if follow else "")
+    ssh.enter(deployment, node or nodes.head(made(deployment)), [command])
+
+
+def made(deployment: Deployment) -> dict[str, Any]:
+    """The outputs as they were last read. Raises UsageError before the first `up`."""
+    outputs = nodes.on_record(deployment)
+    if not outputs:
+        raise UsageError(
+            f"Deployment {deployment.name!r} has no inventory yet: run `gaudi3-deploy up {deployment.name}` first."
+        )
+    if not (deployment.directory / ssh.CONFIG).exists():  # of an older version
+        site.write_inventory(deployment, outputs)
+    return outputs
+
+
+def prepared_site(settings: Context, deployment: Deployment, teller: Teller, arguments: Sequence[str]) -> int:
+    """Wait for the nodes and run site.yml on them; its exit code."""
+    quiet = {"--syntax-check", "--list-tasks", "--list-hosts", "--list-tags"} & set(arguments)
+    if not quiet:
+        ssh.wait(deployment, made(deployment), teller.say, 15 * MINUTES)
+    deployment.enter("site")
+    code = site.run_site(deployment, settings.collection, arguments)
+    if code == 0 and not quiet and not {"--check", "-C"} & set(arguments):
+        deployment.enter("ready")
+    return code

@@ -1,0 +1,298 @@
+"""The way to the nodes: ssh's configuration, keys that are learnt once, an inventory that runs nothing of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from gaudi3_deploy import guard, jobs, results, site, ssh
+from gaudi3_deploy.errors import DeployError
+from gaudi3_deploy.record import Deployment
+
+INVENTORY = {
+    "all": {
+        "vars": {"ansible_user": "ubuntu", "ansible_ssh_common_args": "-o ProxyJump=ops@198.51.100.7"},
+        "hosts": {"demo-01": {"ansible_host": "10.42.16.4"}},
+    }
+}
+OUTPUTS: dict[str, Any] = {
+    "cluster_endpoints": {
+        "demo-01": {
+            "role": "head", "private_ip": "10.42.16.4", "connect_to": "10.42.16.4", "instance_id": "i-1",
+            "ssh_user": "ubuntu",
+        },
+        "demo-02": {
+            "role": "worker", "private_ip": "10.42.16.5", "connect_to": "i-2", "instance_id": "i-2", "ssh_port": 2222,
+        },
+        "demo-monitor": {"role": "monitor", "private_ip": "10.42.16.6", "instance_id": "i-3"},
+    },
+    "ansible_inventory": yaml.safe_dump(INVENTORY),
+    "cluster": {"ssh_arguments": "-o ProxyJump=ops@198.51.100.7"},
+}  # fmt: skip
+#: A stand-in for ssh: what each node answers is in a folder, and each call is noted there.
+SSH = """#!{python}
+import json, pathlib, sys
+here = pathlib.Path({folder!r})
+arguments = sys.argv[1:]
+config = [value for option, value in zip(arguments, arguments[1:]) if option == "-F"][-1]
+flags, rest = [], list(arguments)
+while rest and rest[0].startswith("-"):
+    flags.append(rest[:2]); rest = rest[2:]
+node, command = rest[0], " ".join(rest[1:])
+text = pathlib.Path(config).read_text()
+strict = text.split("StrictHostKeyChecking ")[1].split()[0]
+given = sys.stdin.read() if command == "sh -s" else ""
+call = {{"node": node, "command": command, "strict": strict, "batch": ["-o", "BatchMode=yes"] in flags, "given": given}}
+with here.joinpath("calls").open("a") as calls:
+    calls.write(json.dumps(call) + chr(10))
+answers = json.loads(here.joinpath("answers").read_text()).get(node, [])
+count = sum(json.loads(line)["node"] == node for line in here.joinpath("calls").read_text().splitlines())
+code, out, error = answers[min(count, len(answers)) - 1] if answers else (0, "", "")
+sys.stderr.write(error)
+if out.startswith("file:"):
+    sys.stdout.buffer.write(pathlib.Path(out[5:]).read_bytes())
+else:
+    sys.stdout.write(out)
+sys.exit(code)
+"""
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Deployment:
+    """A deployment whose nodes are on record."""
+    deployment = Deployment("demo", tmp_path / "demo", "aws", "up")
+    deployment.save()
+    site.write_inventory(deployment, OUTPUTS)
+    return deployment
+
+
+class Nodes:
+    """What they answer, and what they were asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.answer()
+        (folder / "ssh").write_text(SSH.format(python=sys.executable, folder=str(folder)))
+        (folder / "ssh").chmod(0o755)
+
+    def answer(self, **answers: list[tuple[int, str, str]]) -> None:
+        """For node demo_01: exit code, output and errors of its first call, its second, and so on."""
+        by_name = {name.replace("_", "-"): each for name, each in answers.items()}
+        (self.folder / "answers").write_text(json.dumps(by_name))
+        (self.folder / "calls").write_text("")
+
+    def calls(self) -> list[dict[str, Any]]:
+        """In their order."""
+        return [json.loads(line) for line in (self.folder / "calls").read_text().splitlines()]
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nodes:
+    """A stand-in for ssh on PATH."""
+    folder = tmp_path / "nodes"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return Nodes(folder)
+
+
+def resolved(deployment: Deployment, host: str) -> dict[str, str]:
+    """What OpenSSH itself makes of the configuration."""
+    said = subprocess.run(
+        ["/usr/bin/ssh", "-G", "-F", str(deployment.directory / "ssh_config"), host],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return dict(line.partition(" ")[::2] for line in said.stdout.splitlines())
+
+
+@pytest.mark.skipif(not Path("/usr/bin/ssh").exists(), reason="OpenSSH's client is not on this machine")
+def test_openssh_goes_the_deployment_s_way_and_takes_no_unknown_key(demo: Deployment) -> None:
+    by_name, by_address = resolved(demo, "demo-01"), resolved(demo, "10.42.16.4")
+    for each in ("hostname", "user", "proxyjump", "hostkeyalias", "stricthostkeychecking", "userknownhostsfile"):
+        assert by_name[each] == by_address[each], each
+    assert (by_name["hostname"], by_name["user"], by_name["port"]) == ("10.42.16.4", "ubuntu", "22")
+    assert by_name["proxyjump"].replace("[", "").replace("]", "") == "ops@198.51.100.7"
+    assert by_name["stricthostkeychecking"] == "true"
+    assert by_name["userknownhostsfile"].split()[0] == str(demo.directory / "known_hosts")
+    # A machine that takes another's place under the same name and address is another one.
+    assert by_name["hostkeyalias"] == "demo-01.i-1"
+    ssm = resolved(demo, "demo-02")
+    assert (ssm["hostname"], ssm["port"]) == ("i-2", "2222")
+    # A machine whose key is given is believed with that key alone.
+    known = '-o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null -o KnownHostsCommand="/bin/echo %H ssh-rsa A"'
+    given = {"demo-02": {**OUTPUTS["cluster_endpoints"]["demo-02"], "ssh_arguments": known}}
+    ssh.write(demo, {**OUTPUTS, "cluster_endpoints": given})
+    found = resolved(demo, "demo-02")
+    assert (found["userknownhostsfile"], found["knownhostscommand"]) == ("/dev/null", "/bin/echo %H ssh-rsa A")
+    assert "proxyjump" not in found
+    ssh.write(demo, OUTPUTS)
+    # The jump host's own key is checked by the same rules, as ssh hands -F on to it.
+    assert resolved(demo, "198.51.100.7")["stricthostkeychecking"] == "true"
+
+
+def test_a_command_that_connects_goes_into_the_configuration_whole(demo: Deployment) -> None:
+    ssm = '-o ProxyCommand="aws ssm start-session --region us-east-1 --target %h --parameters portNumber=%p"'
+    text = ssh.config(demo, {**OUTPUTS, "cluster": {"ssh_arguments": ssm}})
+    assert "  ProxyCommand aws ssm start-session --region us-east-1 --target %h --parameters portNumber=%p\n" in text
+    gate = {"demo-monitor": {"role": "monitor", "private_ip": "10.0.0.9", "connect_to": "203.0.113.5"}}
+    jump = {"ssh_arguments": "-o ProxyJump=ubuntu@203.0.113.5"}
+    assert "ProxyJump" not in ssh.config(demo, {"cluster_endpoints": gate, "cluster": jump})
+    with pytest.raises(DeployError, match=r"^The address of 'demo-01' in Terraform's outputs is 'a b', which is none"):
+        ssh.config(demo, {"cluster_endpoints": {"demo-01": {"private_ip": "a b"}}})
+
+
+def test_the_inventory_goes_the_same_way_and_runs_no_value(demo: Deployment, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    zone = f"{{{{ lookup('ansible.builtin.pipe', 'touch {marker}') }}}}"
+    inventory = {"all": {"hosts": {"demo-01": {"ansible_connection": "local", "gaudi_zone": zone}}}}
+    site.write_inventory(demo, {**OUTPUTS, "ansible_inventory": yaml.safe_dump(inventory)})
+    ansible = [Path(sys.executable).parent / "ansible"]
+    said = subprocess.run(
+        [*ansible, "-i", demo.inventory, "demo-01", "-m", "ansible.builtin.debug", "-a", "var=gaudi_zone"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "ANSIBLE_LOCALHOST_WARNING": "false"},
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert zone in said.stdout
+    assert not marker.exists()
+
+    with_own: dict[str, Any] = yaml.safe_load(OUTPUTS["ansible_inventory"])
+    with_own["all"]["hosts"]["demo-02"] = {"ansible_ssh_common_args": "-o ProxyJump=other"}
+    site.write_inventory(demo, {**OUTPUTS, "ansible_inventory": yaml.safe_dump(with_own)})
+    text = (demo.inventory / "hosts.yml").read_text()
+    read = yaml.safe_load(text)
+    way = demo.directory / "ssh_config"
+    assert read["all"]["vars"]["ansible_ssh_common_args"] == f"-F {way} -o ProxyJump=ops@198.51.100.7"
+    assert read["all"]["hosts"]["demo-02"]["ansible_ssh_common_args"] == f"-F {way} -o ProxyJump=other"
+
+
+def test_keys_are_learnt_once_and_asked_for_strictly_afterwards(demo: Deployment, nodes: Nodes) -> None:
+    refused = (255, "", "ssh: connect to host 10.42.16.5 port 22: Connection refused\n")
+    nodes.answer(demo_02=[refused, (0, "", ""), (0, "", "")])
+    said: list[str] = []
+    ssh.wait(demo, OUTPUTS, said.append, 60, pause=0)
+    assert said == [
+        "waiting for 3 machine(s) to let ssh in, for 1 minutes at most",
+        "2 of 3 let ssh in; not yet demo-02",
+        "3 of 3 let ssh in",
+        "3 machine(s) have ended their first start",
+    ]
+    calls = nodes.calls()
+    assert all(call["batch"] for call in calls)
+    assert {call["strict"] for call in calls if call["command"] == "true"} == {"accept-new"}
+    first_boots = [call for call in calls if "cloud-init status --wait" in call["command"]]
+    assert sorted(call["node"] for call in first_boots) == ["demo-01", "demo-02", "demo-monitor"]
+    assert {call["strict"] for call in first_boots} == {"yes"}
+    assert [path.name for path in demo.directory.iterdir() if "tmp" in path.name] == []
+
+
+def test_keys_that_the_outputs_give_are_not_learnt_but_known(demo: Deployment, nodes: Nodes) -> None:
+    endpoints = {"demo-01": {**OUTPUTS["cluster_endpoints"]["demo-01"], "host_key": "ssh-ed25519 AAAA\n"}}
+    for _twice in range(2):
+        ssh.wait(demo, {**OUTPUTS, "cluster_endpoints": endpoints}, lambda text: None, 60, pause=0)
+    assert (demo.directory / "known_hosts").read_text() == "demo-01.i-1 ssh-ed25519 AAAA\n"
+
+
+def test_what_does_not_answer_and_what_answers_as_another_is_named(demo: Deployment, nodes: Nodes) -> None:
+    nodes.answer(demo_01=[(255, "", "Connection timed out\n")])
+    with pytest.raises(
+        DeployError, match=r"^1 of 3 machines do not let ssh in after 0 minutes \(demo-01: Connection tim"
+    ):
+        ssh.wait(demo, OUTPUTS, lambda text: None, 0, pause=0)
+    nodes.answer(demo_02=[(255, "", "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n")])
+    with pytest.raises(DeployError, match=r"^demo-02 has another host key than the one in .*known_hosts"):
+        ssh.wait(demo, OUTPUTS, lambda text: None, 60, pause=0)
+    nodes.answer(demo_02=[(0, "", ""), (1, "status: error\ndetail: no disk\n", "")])
+    with pytest.raises(
+        DeployError, match=r"^The first start of demo-02 did not end well \(status: error detail: no disk\)"
+    ):
+        ssh.wait(demo, OUTPUTS, lambda text: None, 60, pause=0)
+
+
+def test_status_asks_by_the_way_that_ansible_takes(demo: Deployment, nodes: Nodes) -> None:
+    nodes.answer(demo_monitor=[(255, "", "")])
+    assert ssh.answering(demo, OUTPUTS) == [True, True, False]
+    assert {call["strict"] for call in nodes.calls()} == {"yes"}
+
+
+def test_ssh_and_logs_go_to_the_node_that_is_meant(demo: Deployment, nodes: Nodes, tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "gaudi3_deploy", "--deployments", str(tmp_path), *arguments],
+            capture_output=True, text=True, check=False, cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(ssh.__file__).parents[1])},
+        )  # fmt: skip
+
+    assert run("ssh", "demo").returncode == 0
+    assert run("ssh", "demo", "demo-02", "--", "uptime").returncode == 0
+    assert run("ssh", "demo", "--", "uptime", "-p").returncode == 0
+    assert run("logs", "demo", "job", "-f", "--lines", "5").returncode == 0
+    calls = [(call["node"], call["command"]) for call in nodes.calls()]
+    assert calls[:3] == [("demo-01", ""), ("demo-02", "uptime"), ("demo-01", "uptime -p")]
+    assert calls[3][0] == "demo-01"
+    assert calls[3][1].endswith("$sudo journalctl --no-pager -u gaudi-train-job.service -n 5 -f")
+    wrong = run("ssh", "demo", "demo-03")
+    assert wrong.returncode == 2
+    assert (
+        "Deployment 'demo' has no node 'demo-03' (there is: demo-01, demo-02, demo-monitor): name one" in wrong.stderr
+    )
+    assert "has a name that no job has" in run("logs", "demo", "a;b").stderr
+    (demo.logs).mkdir()
+    (demo.logs / "1-plan.log").write_text("one\ntwo\n")
+    assert run("logs", "demo", "--lines", "1").stdout.splitlines()[-1] == "two"
+
+
+def test_jobs_save_on_all_nodes_at_once_and_one_that_does_not_is_named(demo: Deployment, nodes: Nodes) -> None:
+    nodes.answer(demo_01=[(0, "gaudi-train-b.service gaudi-train-a.service\n", "")])
+    said: list[str] = []
+    assert jobs.drain(demo, said.append) == ["a", "b"]
+    assert said == ["saved and ended: a, b"]
+    asked = nodes.calls()
+    assert sorted(call["node"] for call in asked) == ["demo-01", "demo-02"]
+    assert all("systemctl stop" in call["given"] for call in asked)
+    nodes.answer(demo_02=[(1, "", "sudo: a password is required\n")])
+    with pytest.raises(DeployError, match=r"^The jobs on demo-02 were not stopped \(sudo: a password is required\)"):
+        jobs.drain(demo, said.append)
+
+
+def test_every_machine_gets_an_end_of_its_own(demo: Deployment, nodes: Nodes) -> None:
+    said: list[str] = []
+    guard.install(demo, 1_700_000_000.0, said.append)
+    assert said == ["3 machine(s) power off at 2023-11-14 22:23 UTC by themselves"]
+    (text,) = {call["given"] for call in nodes.calls()}
+    assert "OnCalendar=2023-11-14 22:23:20 UTC\n" in text
+    assert "ExecStart=/usr/bin/systemctl poweroff\n" in text and "Persistent=true\n" in text
+    assert subprocess.run(["sh", "-n"], input=text, text=True, check=False).returncode == 0
+    nodes.answer(demo_02=[(1, "", "sudo: a password is required\n")])
+    with pytest.raises(DeployError, match=r"^demo-02 did not take the timer that ends it \(sudo: a password"):
+        guard.install(demo, 1_700_000_000.0, said.append)
+
+
+def test_results_come_whole_or_not_at_all(demo: Deployment, nodes: Nodes, tmp_path: Path) -> None:
+    job = tmp_path / "there/demo"
+    job.mkdir(parents=True)
+    (job / "status.json").write_text("{}")
+    subprocess.run(["tar", "-C", job.parent, "-cf", tmp_path / "job.tar", "demo"], check=True)
+    nodes.answer(demo_01=[(0, f"file:{tmp_path / 'job.tar'}", "")])
+    said: list[str] = []
+    target = tmp_path / "results"
+    (target / "demo").mkdir(parents=True)
+    (target / "demo/older").write_text("")
+    assert results.fetch(demo, "demo-01", "demo", target, said.append) == target / "demo"
+    assert [path.name for path in (target / "demo").iterdir()] == ["status.json"]
+    nodes.answer(demo_01=[(2, "", "tar: demo: Cannot stat: No such file or directory\n")])
+    with pytest.raises(
+        DeployError, match=r"^What job demo has written on demo-01 was not brought here \(tar: demo: Cann"
+    ):
+        results.fetch(demo, "demo-01", "demo", target, said.append)
+    assert [path.name for path in target.rglob("*")] == ["demo", "status.json"]
