@@ -21,7 +21,7 @@ from gaudi3_scale.config import DataConfig, load
 from gaudi3_scale.console import Console
 from gaudi3_scale.data import Corpus, Samples, collect, job
 from gaudi3_scale.data.job import prepare
-from gaudi3_scale.data.prepare import _Preparation, collect_all
+from gaudi3_scale.data.prepare import collect_all
 from gaudi3_scale.data.progress import PreparationProgress
 from gaudi3_scale.data.shards import width
 from gaudi3_scale.data.sources import START, open_source
@@ -179,11 +179,11 @@ def test_a_changed_source_starts_a_partial_preparation_anew(
     path.write_bytes(text.read_bytes())
     config = DataConfig(source=str(path), shard_tokens=1024)
 
-    def die(self: _Preparation, *_: object) -> Corpus:
+    def die(*_: object) -> Corpus:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(_Preparation, "_corpus", die)
+        patch.setattr("gaudi3_scale.data.prepare._finish", die)
         collect(config, tmp_path / "data")
     path.write_bytes(text.read_bytes().swapcase())
     assert bytes(content(collect(config, tmp_path / "data"))) == text.read_bytes().swapcase() + b"\n"

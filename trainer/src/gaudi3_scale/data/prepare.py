@@ -15,7 +15,7 @@ from gaudi3_scale.data.encode import Encoder, open_encoder
 from gaudi3_scale.data.mixture import Mixture
 from gaudi3_scale.data.part import Part, State, partial_of
 from gaudi3_scale.data.shards import FORMAT, TOKENIZER, Corpus, format_of, read_index, width, write_index
-from gaudi3_scale.data.sources import Source, open_source
+from gaudi3_scale.data.sources import open_source
 from gaudi3_scale.data.split import prepare_parts
 from gaudi3_scale.data.tokenizer import Tokenizer, load_tokenizer
 from gaudi3_scale.errors import ConfigError
@@ -52,7 +52,10 @@ def collect(config: DataConfig, directory: Path, say: Say = silent, bar: bool = 
                 return _known(folder, tokenizer) or _finish(config, tokenizer, folder, states or [])
         with _alone(folder):
             known = _known(folder, tokenizer)  # another process may have made it meanwhile
-            return known or _Preparation(config, tokenizer, source, encoder, folder).run(say, bar)
+            if known:
+                return known
+            state = Part(config, source, encoder, folder, None).run(say, bar)
+            return _finish(config, tokenizer, folder, [state])
     except OSError as error:
         raise ConfigError(
             f"Preparing data in {folder} failed ({error}): there has to be space, and this user has to be allowed to "
@@ -109,25 +112,6 @@ def _alone(folder: Path) -> Iterator[None]:
     with (folder / ".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-class _Preparation:
-    """One process prepares all."""
-
-    def __init__(
-        self, config: DataConfig, tokenizer: Tokenizer, source: Source, encoder: Encoder, folder: Path
-    ) -> None:
-        self._config = config
-        self._tokenizer = tokenizer
-        self._folder = folder
-        self._part = Part(config, source, encoder, folder, None)
-
-    def run(self, say: Say, bar: bool) -> Corpus:
-        state = self._part.run(say, bar)
-        return self._corpus(state)
-
-    def _corpus(self, state: State) -> Corpus:
-        return _finish(self._config, self._tokenizer, self._folder, [state])
 
 
 def _finish(config: DataConfig, tokenizer: Tokenizer, folder: Path, states: list[State]) -> Corpus:
