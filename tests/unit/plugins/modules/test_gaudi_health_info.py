@@ -1,0 +1,69 @@
+"""gaudi_health_info: what it asks of a host without cards, of a silent tool, and of hl_qual."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from health_machine import Node, nodes
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import examine as examination
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.collect import Sources
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmi, HlSmiHung
+from ansible_collections.gaudi3.scale.plugins.modules import gaudi_health_info
+
+
+def test_a_host_without_cards_has_no_verdict(run_module: Any) -> None:
+    result = run_module(gaudi_health_info, executable="/nowhere/hl-smi")
+    assert (result["changed"], result["healthy"], result["verdicts"], result["versions"]) == (False, True, [], {})
+    assert result["readings"] == 1
+
+
+def test_a_depth_that_is_none_is_refused(run_module: Any) -> None:
+    assert "value of depth must be one of: quick, standard" in run_module(gaudi_health_info, depth="deepest")["msg"]
+
+
+@pytest.fixture(name="node", scope="module")
+def a_node() -> Iterator[Node]:
+    with nodes() as made:
+        yield made.loaded("HL-325L")
+
+
+def examine(node: Node, run: Any) -> examination.Examination:
+    patient = examination.Patience(run)
+    sources = Sources(patient, HlSmi("hl-smi", patient), "none", str(node.machine.root))
+    times = iter(range(100))
+    return examination.examine(sources, lambda: float(next(times)), lambda seconds: None, expected_cards=8)
+
+
+def test_a_tool_that_hangs_is_asked_once(node: Node) -> None:
+    asked: list[str] = []
+
+    def run(command: list[str]) -> Any:
+        asked.append(command[0])
+        if command[0] == "hl-smi":
+            raise HlSmiHung("hl-smi gave no answer in 30 seconds")
+        return node.machine.run(*command)
+
+    node.machine.ok("node", "fault", "no-uverbs")  # a finding that is read three times
+    node.machine.ok("node", "fault", "gaudinet-empty")
+    try:
+        done = examine(node, run)
+    finally:
+        node.machine.ok("node", "fault", "--clear-all")
+    assert asked.count("hl-smi") == 1
+    assert done.readings == 3
+    assert [each.check for each in done.report.verdicts] == ["gaudinet"]
+    assert [each.component for each in done.report.errors] == ["hl-smi"]
+
+
+def test_a_sound_node_is_read_once(node: Node) -> None:
+    done = examine(node, lambda command: tuple(node.machine.run(*command)))
+    assert (done.readings, done.report.healthy, done.report.errors) == (1, True, ())
+    assert len(done.reading.cards) == 8
