@@ -26,7 +26,7 @@ options:
     description:
       - V(quick) reads only, and may run beside a job.
       - V(standard) also reads the counters of every port, and runs the modes of C(hl_qual) when O(hl_qual) is given.
-        The cards have to be free. They draw full power.
+        The cards have to be free, and draw full power. While a process holds a card, nothing of it is run.
     type: str
     choices: [quick, standard]
     default: quick
@@ -53,6 +53,15 @@ options:
     description: Seconds that one call of C(hl_qual) may take.
     type: int
     default: 900
+  hccl_demo:
+    description:
+      - Folder of the vendor's C(hccl_demo), built. At depth V(standard) its collectives run over all cards of the node,
+        and have to reach the floors of the board.
+    type: path
+  hccl_demo_timeout:
+    description: Seconds that one collective may take.
+    type: int
+    default: 300
   ports_script:
     description: The vendor's C(manage_network_ifs.sh), which tells the ports' flow control at depth V(standard).
     type: path
@@ -157,13 +166,13 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._cards import pci
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, pci
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.checks import QUICK, STANDARD
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.collect import Sources
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.examine import Examination, Patience, examine
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.passport import versions_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.readings import ToolResult
-from ansible_collections.gaudi3.scale.plugins.module_utils._health.tools import MODES, qualify
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.tools import MODES, measure, qualify
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
     ARGUMENT_SPEC,
     HlSmi,
@@ -171,6 +180,32 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command impor
     run_with_timeout,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import HlSmiError
+
+
+def loaded(module: AnsibleModule, sources: Sources, env: "dict[str, str]") -> "tuple[ToolResult, ...]":
+    """Results of the tests that put load on the cards; none of them is run beside a job."""
+    asked = module.params
+    cards = pci.cards()
+    if not cards or not (asked["hl_qual"] or asked["hccl_demo"]):
+        return ()
+    holders = [user for user in accel.users() if not user.control]
+    if holders:
+        return (ToolResult("hl_qual all", None, f"process {holders[0]} holds a card, so nothing was run"),)
+    results: list[ToolResult] = []
+    generation = pci.generation_of(cards)
+    if asked["hl_qual"] and generation is not None:
+        indexes: list[tuple[int, str]] = []
+        if sources.hl_smi is not None:
+            with contextlib.suppress(HlSmiError, ValueError):  # the reading below says so
+                rows = sources.hl_smi.query(("index", "bus_id"))
+                indexes = [(int(row["index"]), row["bus_id"]) for row in rows]
+        qual = Patience(lambda command: run_with_timeout(command, env, asked["hl_qual_timeout"]))
+        results += qualify(qual, asked["hl_qual"], generation, indexes, asked["hl_qual_modes"])
+    if asked["hccl_demo"]:
+        own = {**env, "HCCL_COMM_ID": "127.0.0.1:5555"}
+        demo = Patience(lambda command: run_with_timeout(command, own, asked["hccl_demo_timeout"]))
+        results += measure(demo, asked["hccl_demo"], len(cards))
+    return tuple(results)
 
 
 def look(module: AnsibleModule) -> Examination:
@@ -187,18 +222,7 @@ def look(module: AnsibleModule) -> Examination:
         ports_script=asked["ports_script"],
         huge_pages_wanted=asked["huge_pages"],
     )
-    tools: tuple[ToolResult, ...] = ()
-    if asked["depth"] == STANDARD and asked["hl_qual"]:
-        cards = pci.cards()
-        generation = pci.generation_of(cards)
-        if generation is not None:
-            indexes: list[tuple[int, str]] = []
-            if sources.hl_smi is not None:
-                with contextlib.suppress(HlSmiError, ValueError):  # the reading below says so
-                    rows = sources.hl_smi.query(("index", "bus_id"))
-                    indexes = [(int(row["index"]), row["bus_id"]) for row in rows]
-            long = Patience(lambda command: run_with_timeout(command, env, asked["hl_qual_timeout"]))
-            tools = tuple(qualify(long, asked["hl_qual"], generation, indexes, asked["hl_qual_modes"]))
+    tools = loaded(module, sources, env) if asked["depth"] == STANDARD else ()
     return examine(
         sources, time.monotonic, time.sleep, asked["depth"], tools, asked["expected_cards"], asked["interval"]
     )
@@ -222,6 +246,8 @@ def main() -> None:
                 "default": [],
             },
             hl_qual_timeout={"type": "int", "default": 900},
+            hccl_demo={"type": "path"},
+            hccl_demo_timeout={"type": "int", "default": 300},
             ports_script={"type": "path"},
         ),
         supports_check_mode=True,

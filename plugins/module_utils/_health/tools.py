@@ -71,6 +71,26 @@ def _qual(run: Run, command: list[str], mode: str, card: int | None) -> ToolResu
     return qual_result(mode, code, output, error, card)
 
 
+#: Collectives of the standard depth, and the call that the program's own page shows for one node.
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all2all")
+_DEMO = ("--node_id", "0", "--size", "32m", "--loop", "1000")
+
+
+def measure(run: Run, folder: str, cards: int, python: str = "python3") -> list[ToolResult]:
+    """Run the collectives of hccl_demo over all cards of this node. ``run`` has ``HCCL_COMM_ID`` in its environment."""
+    results = []
+    for test in COLLECTIVES:
+        ranks = ("--nranks", str(cards), "--ranks_per_node", str(cards))
+        command = ["env", "-C", folder, python, "run_hccl_demo.py", *ranks, *_DEMO, "--test", test]
+        try:
+            code, output, _error = run(command)
+        except (OSError, HlSmiHung) as caught:
+            results.append(ToolResult("hccl_demo", None, f"{test}: {caught}"))
+            continue
+        results.append(collective_result(test, code, output))
+    return results
+
+
 def collective_result(test: str, code: int, output: str) -> ToolResult:
     """The network bandwidth in GB/s that hccl_demo printed for a collective."""
     match = _BANDWIDTH.search(output)

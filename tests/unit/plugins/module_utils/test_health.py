@@ -19,6 +19,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health.readings impo
     ReadFault,
     ToolResult,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmiHung
 
 PORTS = tuple(
     PortReading(number, "external" if number in (4, 13, 21) else "internal", "up", True, 1500 if number == 4 else None)
@@ -177,6 +178,42 @@ def test_collectives_have_a_floor(figure: float, found: int) -> None:
     report = evaluate([replace(node(at), tools=(result,)) for at in range(3)])
     assert keys(report.verdicts) == [("collective:all_reduce", "node")] * found
     assert report.drains is bool(found)
+
+
+def test_the_collectives_run_over_the_cards_of_one_node() -> None:
+    asked: list[list[str]] = []
+
+    def run(command: list[str]) -> tuple[int, str, str]:
+        asked.append(command)
+        if command[-1] == "all2all":
+            raise HlSmiHung("env gave no answer in 300 seconds")
+        return 0, "[BENCHMARK]     NW Bandwidth   : 260.5 GB/s\n", ""
+
+    results = tools.measure(run, "/opt/hccl_demo", 8)
+    assert asked[0] == [
+        "env",
+        "-C",
+        "/opt/hccl_demo",
+        "python3",
+        "run_hccl_demo.py",
+        "--nranks",
+        "8",
+        "--ranks_per_node",
+        "8",
+        "--node_id",
+        "0",
+        "--size",
+        "32m",
+        "--loop",
+        "1000",
+        "--test",
+        "all_reduce",
+    ]
+    assert [result.figures for result in results] == [
+        {"all_reduce": 260.5}, {"all_gather": 260.5}, {"reduce_scatter": 260.5}, {},
+    ]  # fmt: skip
+    report = evaluate([replace(node(at), tools=tuple(results)) for at in range(3)])
+    assert report.verdicts == () and keys(report.errors) == [("collective", "node")]
 
 
 def test_a_test_without_a_result_is_an_error_of_the_check() -> None:

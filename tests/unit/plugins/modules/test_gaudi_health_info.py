@@ -13,6 +13,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from health_machine import Node, nodes
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, pci
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import examine as examination
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.collect import Sources
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmi, HlSmiHung
@@ -27,6 +28,35 @@ def test_a_host_without_cards_has_no_verdict(run_module: Any) -> None:
 
 def test_a_depth_that_is_none_is_refused(run_module: Any) -> None:
     assert "value of depth must be one of: quick, standard" in run_module(gaudi_health_info, depth="deepest")["msg"]
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_no_load_is_put_on_cards_that_a_process_holds(
+    run_module: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, control: bool
+) -> None:
+    asked = tmp_path / "asked"
+    qual = tmp_path / "hl_qual"
+    qual.write_text(f'#!/bin/sh\necho "$@" >> {asked}\necho Passed\n')
+    qual.chmod(0o755)
+    card = pci.PciCard("0000:19:00.0", "1060", "HL-325", "gaudi3", 0)
+    monkeypatch.setattr(pci, "cards", lambda sysfs="/sys": [card])
+    monkeypatch.setattr(accel, "users", lambda proc="/proc": [accel.User(4711, "python3", control)])
+    result = run_module(
+        gaudi_health_info,
+        executable="/nowhere",
+        depth="standard",
+        hl_qual=str(qual),
+        hl_qual_modes=["power"],
+        interval=0,
+    )
+    said = [each["message"] for each in result["errors"] if each["check"].startswith("hl-qual")]
+    if control:
+        assert said == []
+        assert asked.read_text() == "-gaudi3 -c all -rmod parallel -s\n"
+    else:
+        (message,) = said
+        assert "gave no result: process 4711 (python3) holds a card, so nothing was run" in message
+        assert not asked.exists()
 
 
 @pytest.fixture(name="node", scope="module")
