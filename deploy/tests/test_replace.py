@@ -131,6 +131,20 @@ def test_cut_off_after_any_stage_it_goes_on_and_ends_the_old_machine(
     assert replacement.load(deployment.directory) is None
 
 
+def test_where_a_new_name_needs_a_new_machine_nothing_is_ended(deploy: Deploy) -> None:
+    main = deploy.folder / "terraform/aws/main.tf"
+    main.write_text(main.read_text().replace("= var.image", "= [var.image, each.key]"))
+    deploy.run("up", "demo", "--yes")
+    before = deploy.state()
+    said = deploy.run("replace", "demo", "demo-01", "--yes", code=1)
+    assert 'would destroy or replace terraform_data.node["demo-01"], too: nothing was destroyed.' in said
+    assert "demo-01 is as it was, and demo-03 one node more: keep it with `gaudi3-deploy up demo --size 24`" in said
+    after = deploy.state()
+    assert sorted(after) == ["demo-01", "demo-02", "demo-03"] and before.items() < after.items()
+    assert not (deploy.deployments / "demo/replace.json").exists()
+    assert "nothing to change" in deploy.run("plan", "demo", "--size", "24")
+
+
 OUTPUTS = {"cluster_endpoints": {"demo-01": {"role": "head"}, "demo-monitor": {"role": "monitor"}}}
 
 

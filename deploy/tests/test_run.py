@@ -95,14 +95,14 @@ class World:
         (self.folder / "ansible-playbook").chmod(0o755)
         return self.really_start(deployment, collection, arguments)
 
-    def run(self, found: Run | None = None, keep: bool = False, **limits: Any) -> Run:
+    def run(self, found: Run | None = None, keep: bool = False, var: list[str] | None = None, **limits: Any) -> Run:
         """From where it is to its end."""
         digest, names = runs.read_job(self.job)
         directory = self.folder / "deployments/demo"
         directory.mkdir(parents=True, exist_ok=True)
         given = {"max_usd": None, "ttl": 3600.0, **limits}
         found = found or runs.load(directory) or Run(str(self.job), digest, names, results=str(self.folder), **given)
-        asked = Asked("aws", 8, "box8")
+        asked = Asked("aws", 8, "box8", var)
         teller = SimpleNamespace(say=print, stop=lambda: None)
         command.Stages(self.settings, "demo", found, teller, asked, None, True, keep).go_on()  # type: ignore[arg-type]
         return found
@@ -205,6 +205,25 @@ def test_problems_that_are_known_before_stop_it_before_anything_is_made(
     with pytest.raises(DeployError, match=r"^This would fail, and nothing was made\. quota: 1 node\(s\) need 96 vCPUs"):
         world.run()
     assert world.done == []
+
+
+def test_a_group_that_makes_anew_what_ends_itself_is_refused(world: World) -> None:
+    with pytest.raises(UsageError, match=r"^An autoscaling group replaces each node that powers itself off"):
+        world.run(var=["autoscaling=true"])
+    assert world.done == []
+
+
+def test_another_job_does_not_go_on_with_this_one_s_machines(world: World) -> None:
+    world.cut_at = "after up"
+    with pytest.raises(Cut):
+        world.run()
+    found = runs.load(world.folder / "deployments/demo")
+    assert found is not None
+    command._refuse_another(found, found.digest, world.job)
+    with pytest.raises(
+        UsageError, match=r"job\.yml is not what the run at stage up was begun with .*: end that one first"
+    ):
+        command._refuse_another(found, "other", world.job)
 
 
 @pytest.mark.parametrize(

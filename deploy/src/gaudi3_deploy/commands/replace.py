@@ -17,7 +17,7 @@ from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.replacement import Replacement
-from gaudi3_deploy.terraform import Terraform
+from gaudi3_deploy.terraform import Plan, Terraform
 from gaudi3_deploy.wanted import variable
 
 
@@ -166,7 +166,7 @@ class Steps:
         terraform = self._terraform()
         planned = terraform.plan(self.deployment.variables)
         try:
-            replacement.refuse_more(shrink, planned.delete, planned.replace)
+            self._refuse_more(shrink, terraform, planned)
             self.deployment.enter("applying")
             if not planned.empty:
                 terraform.apply(planned)
@@ -174,6 +174,20 @@ class Steps:
             planned.discard()
             self.teller.stop()
         self._take_note(terraform)
+
+    def _refuse_more(self, found: Replacement, terraform: Terraform, planned: Plan) -> None:
+        """Where more would be ended than the old machine, both get their names back, and nothing is ended."""
+        try:
+            replacement.refuse_more(found, planned.delete, planned.replace)
+        except DeployError as error:
+            if replacement.is_swapped(found, terraform.state()):
+                terraform.swap(found.node, found.new)
+            (self.deployment.directory / replacement.FILE).unlink(missing_ok=True)
+            name, size = self.deployment.name, found.size + found.cards
+            raise DeployError(
+                f"{error} {found.node} is as it was, and {found.new} one node more: keep it with `gaudi3-deploy up "
+                f"{name} --size {size}`, or end it with `gaudi3-deploy up {name} --size {found.size} --allow-replace`."
+            ) from None
 
     def _take_note(self, terraform: Terraform) -> None:
         outputs = terraform.outputs()
