@@ -19,3 +19,9 @@ output "cluster" {
   description = "What the cluster is: name, cloud, region, type, accelerator, cards and nodes, where checkpoints can be kept, how ssh gets there."
   value       = module.cluster.cluster
 }
+
+output "checkpoint_environment" {
+  description = "The key pair for the bucket as a file of environment variables, for a file of mode 0600 on the nodes (docs/ibm.md); empty with checkpoint_credentials = none."
+  sensitive   = true
+  value       = module.cluster.checkpoint_environment
+}

@@ -4,7 +4,7 @@ terraform {
   required_providers {
     ibm = {
       source  = "IBM-Cloud/ibm"
-      version = "~> 1.80"
+      version = ">= 2.1, < 3"
     }
   }
 }

@@ -17,6 +17,10 @@ from .support.hcl import Module, bare, check_references, check_schema, load_sche
 CLOUDS = ("aws", "azure", "gcp", "ibm", "onprem")
 MODULES = ("cluster", "inventory", *CLOUDS)
 PROVIDERS = {"azure": "azurerm", "gcp": "google", "ibm": "ibm"}
+SCHEMAS = {
+    **{each: Path(__file__).parent / "schemas" / f"{each}.json" for each in ("azurerm", "google")},
+    "ibm": ROOT / "simulator/src/gaudi3_simulator/cloud/schemas/ibm-2.1.0.json",
+}
 INTERFACE = {
     "cluster_size", "instance_type", "accept_other_accelerators", "accept_withdrawn_type", "extra_instance_types",
     "name", "tags", "allowed_cidrs", "ssh_public_key", "jump_host", "teardown",
@@ -25,6 +29,8 @@ MACHINES = {
     "dedicated_monitor", "nvme_mount", "root_volume_gb", "network_cidr", "max_hourly_usd", "node_usd_per_hour", "ttl",
     "idle_shutdown",
 }  # fmt: skip
+#: IBM's bucket needs a key pair, which is shown to nobody.
+SECRET = {"ibm": {"checkpoint_environment"}}
 OUTPUTS = {"cluster_endpoints", "master_ip", "ansible_inventory", "cluster"}
 
 
@@ -84,7 +90,7 @@ def test_one_interface(parsed: dict[str, Module], cloud: str) -> None:
     for folder in (f"modules/{cloud}", cloud):
         variables = parsed[folder].named("variable")
         assert wanted | {"ssh_user"} <= set(variables), folder
-        assert set(parsed[folder].named("output")) == OUTPUTS
+        assert set(parsed[folder].named("output")) == OUTPUTS | SECRET.get(cloud, set())
         for name in INTERFACE | (MACHINES & set(variables)):
             first = parsed["modules/aws"].named("variable")[name]
             for key in ("type", "default", "description", "nullable"):
@@ -117,7 +123,7 @@ def test_every_variable_is_typed_described_and_checked(parsed: dict[str, Module]
         assert checked, f"{where} is checked nowhere"
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name != "ibm"])
+@pytest.mark.parametrize("name", MODULES)
 def test_null_is_the_default_or_refused_by_name(parsed: dict[str, Module], name: str) -> None:
     """Without this, a null, as --var NAME= gives, comes out as an invalid argument of some function."""
     for variable, body in parsed[f"modules/{name}"].named("variable").items():
@@ -161,13 +167,13 @@ def test_every_message_is_one_sentence() -> None:
 @pytest.mark.parametrize("folder", [*(f"modules/{name}" for name in MODULES), *CLOUDS])
 def test_references_lead_somewhere(parsed: dict[str, Module], folder: str) -> None:
     provider = PROVIDERS.get(folder.rpartition("/")[2])
-    schema = load_schema(Path(__file__).parent / "schemas" / f"{provider}.json") if provider else None
+    schema = load_schema(SCHEMAS[provider]) if provider else None
     assert check_references(parsed[folder], schema) == []
 
 
-@pytest.mark.parametrize(("cloud", "blocks"), [("azure", 18), ("gcp", 13), ("ibm", 23)])
+@pytest.mark.parametrize(("cloud", "blocks"), [("azure", 18), ("gcp", 13), ("ibm", 35)])
 def test_the_provider_knows_every_argument(parsed: dict[str, Module], cloud: str, blocks: int) -> None:
-    schema = load_schema(Path(__file__).parent / "schemas" / f"{PROVIDERS[cloud]}.json")
+    schema = load_schema(SCHEMAS[PROVIDERS[cloud]])
     assert check_schema(parsed[f"modules/{cloud}"], schema) == (blocks, [])
 
 
@@ -194,7 +200,7 @@ def test_the_schema_check_sees_faults(tmp_path: Path, cloud: str, file: str, rig
     text = (folder / file).read_text()
     assert right in text
     (folder / file).write_text(text.replace(right, wrong, 1))
-    schema = load_schema(Path(__file__).parent / "schemas" / f"{PROVIDERS[cloud]}.json")
+    schema = load_schema(SCHEMAS[PROVIDERS[cloud]])
     assert told in check_schema(Module(folder), schema)[1]
 
 
@@ -205,7 +211,7 @@ def test_a_reference_to_nothing_is_seen(tmp_path: Path) -> None:
     (folder / "outputs.tf").write_text(
         text.replace(".network_interface[0].network_ip", ".private_ip").replace("var.name", "var.nam")
     )
-    schema = load_schema(Path(__file__).parent / "schemas/google.json")
+    schema = load_schema(SCHEMAS["google"])
     found = check_references(Module(folder), schema)
     assert found == ["google_compute_instance.node has no attribute private_ip", "var.nam is not declared"]
 

@@ -1,19 +1,12 @@
-resource "ibm_is_ssh_key" "cluster" {
-  name           = var.name
-  public_key     = module.cluster.ssh_public_key
-  resource_group = local.group
-  tags           = local.tags
-}
-
 resource "ibm_is_instance" "node" {
   for_each = module.cluster.nodes
 
   name                           = each.key
   profile                        = module.cluster.instance_type
-  image                          = data.ibm_is_image.node.id
-  vpc                            = ibm_is_vpc.cluster.id
+  image                          = try(local.image.id, null)
+  vpc                            = local.vpc
   zone                           = local.zone
-  keys                           = [ibm_is_ssh_key.cluster.id]
+  keys                           = local.key_ids
   resource_group                 = local.group
   tags                           = local.tags
   user_data                      = module.cluster.user_data
@@ -22,7 +15,7 @@ resource "ibm_is_instance" "node" {
   boot_volume {
     name       = "${each.key}-boot"
     encryption = var.encryption_key_crn
-    size       = min(module.cluster.root_volume_gb, 250)
+    size       = module.cluster.root_volume_gb
   }
 
   # Tokens only, over TLS, and not from a container's network.
@@ -37,9 +30,24 @@ resource "ibm_is_instance" "node" {
 
     virtual_network_interface {
       name            = "${each.key}-vpc"
-      subnet          = ibm_is_subnet.nodes.id
+      subnet          = local.subnet
       security_groups = [ibm_is_security_group.nodes.id]
       auto_delete     = true
+    }
+  }
+
+  dynamic "network_attachments" {
+    for_each = range(1, var.network_interfaces)
+
+    content {
+      name = "${each.key}-data-${network_attachments.value}"
+
+      virtual_network_interface {
+        name            = "${each.key}-data-${network_attachments.value}"
+        subnet          = local.own_subnet ? ibm_is_subnet.data[network_attachments.value - 1].id : var.subnet_id
+        security_groups = [ibm_is_security_group.nodes.id]
+        auto_delete     = true
+      }
     }
   }
 
@@ -59,6 +67,23 @@ resource "ibm_is_instance" "node" {
     }
   }
 
+  dynamic "catalog_offering" {
+    for_each = var.catalog_offering == null ? [] : [var.catalog_offering]
+
+    content {
+      version_crn = catalog_offering.value.version_crn
+      plan_crn    = catalog_offering.value.plan_crn
+    }
+  }
+
+  dynamic "availability" {
+    for_each = var.capacity == "spot" ? ["spot"] : []
+
+    content {
+      class = availability.value
+    }
+  }
+
   dynamic "reservation_affinity" {
     for_each = var.capacity == "reservation" ? [var.reservation_id] : []
 
@@ -73,7 +98,7 @@ resource "ibm_is_instance" "node" {
 
   lifecycle {
     # A newer image is no reason to replace a running node.
-    ignore_changes = [image, user_data]
+    ignore_changes = [image, catalog_offering, user_data]
   }
 
   depends_on = [terraform_data.intent, ibm_is_security_group_rule.self, ibm_is_security_group_rule.outbound]
@@ -84,17 +109,27 @@ resource "ibm_is_instance" "monitor" {
 
   name           = module.cluster.monitor_name
   profile        = var.monitor_instance_type
-  image          = data.ibm_is_image.node.id
-  vpc            = ibm_is_vpc.cluster.id
+  image          = try(local.image.id, null)
+  vpc            = local.vpc
   zone           = local.zone
-  keys           = [ibm_is_ssh_key.cluster.id]
+  keys           = local.key_ids
   resource_group = local.group
   tags           = local.tags
+  user_data      = module.cluster.monitor_user_data
+
+  dynamic "catalog_offering" {
+    for_each = var.catalog_offering == null ? [] : [var.catalog_offering]
+
+    content {
+      version_crn = catalog_offering.value.version_crn
+      plan_crn    = catalog_offering.value.plan_crn
+    }
+  }
 
   boot_volume {
     name       = "${module.cluster.monitor_name}-boot"
     encryption = var.encryption_key_crn
-    size       = min(module.cluster.root_volume_gb, 250)
+    size       = module.cluster.root_volume_gb
   }
 
   metadata_service {
@@ -108,14 +143,14 @@ resource "ibm_is_instance" "monitor" {
 
     virtual_network_interface {
       name            = "${module.cluster.monitor_name}-vpc"
-      subnet          = ibm_is_subnet.nodes.id
-      security_groups = [ibm_is_security_group.nodes.id]
+      subnet          = local.subnet
+      security_groups = [ibm_is_security_group.nodes.id, ibm_is_security_group.monitor[0].id]
       auto_delete     = true
     }
   }
 
   lifecycle {
-    ignore_changes = [image]
+    ignore_changes = [image, catalog_offering, user_data]
   }
 
   depends_on = [terraform_data.intent, ibm_is_security_group_rule.self]

@@ -1,4 +1,13 @@
+locals {
+  own_vpc    = var.vpc_id == "" && var.subnet_id == ""
+  own_subnet = var.subnet_id == ""
+  vpc        = local.own_vpc ? one(ibm_is_vpc.cluster[*].id) : local.own_subnet ? var.vpc_id : one(data.ibm_is_subnet.existing[*].vpc)
+  subnet     = local.own_subnet ? one(ibm_is_subnet.nodes[*].id) : var.subnet_id
+}
+
 resource "ibm_is_vpc" "cluster" {
+  count = local.own_vpc ? 1 : 0
+
   name                      = var.name
   address_prefix_management = "manual"
   resource_group            = local.group
@@ -6,25 +15,29 @@ resource "ibm_is_vpc" "cluster" {
 }
 
 resource "ibm_is_vpc_address_prefix" "cluster" {
+  count = local.own_subnet ? 1 : 0
+
   name = var.name
-  vpc  = ibm_is_vpc.cluster.id
+  vpc  = local.vpc
   zone = local.zone
   cidr = module.cluster.network_cidr
 }
 
 resource "ibm_is_public_gateway" "cluster" {
-  count = var.internet ? 1 : 0
+  count = var.internet && local.own_subnet ? 1 : 0
 
   name           = var.name
-  vpc            = ibm_is_vpc.cluster.id
+  vpc            = local.vpc
   zone           = local.zone
   resource_group = local.group
   tags           = local.tags
 }
 
 resource "ibm_is_subnet" "nodes" {
+  count = local.own_subnet ? 1 : 0
+
   name            = "${var.name}-nodes"
-  vpc             = ibm_is_vpc.cluster.id
+  vpc             = local.vpc
   zone            = local.zone
   ipv4_cidr_block = module.cluster.node_subnet_cidr
   public_gateway  = one(ibm_is_public_gateway.cluster[*].id)
@@ -34,9 +47,23 @@ resource "ibm_is_subnet" "nodes" {
   depends_on = [ibm_is_vpc_address_prefix.cluster]
 }
 
+# A node's further interfaces: two in one subnet would answer for each other.
+resource "ibm_is_subnet" "data" {
+  count = local.own_subnet ? var.network_interfaces - 1 : 0
+
+  name            = "${var.name}-data-${count.index + 1}"
+  vpc             = local.vpc
+  zone            = local.zone
+  ipv4_cidr_block = cidrsubnet(module.cluster.network_cidr, 4, count.index + 2)
+  resource_group  = local.group
+  tags            = local.tags
+
+  depends_on = [ibm_is_vpc_address_prefix.cluster]
+}
+
 resource "ibm_is_security_group" "nodes" {
   name           = "${var.name}-nodes"
-  vpc            = ibm_is_vpc.cluster.id
+  vpc            = local.vpc
   resource_group = local.group
   tags           = local.tags
 }
@@ -51,11 +78,12 @@ resource "ibm_is_security_group_rule" "self" {
 }
 
 locals {
-  # Out: packages, names, time. In: SSH, and the monitoring pages, all three with TLS and a password.
-  outbound = var.internet ? { http = ["tcp", 80], https = ["tcp", 443], dns = ["udp", 53], ntp = ["udp", 123] } : {}
-  inbound = {
-    for pair in setproduct([22, 3000, 9090, 9093], module.cluster.allowed_cidrs) : "${pair[0]} ${pair[1]}" => { port = pair[0], cidr = pair[1] }
-  }
+  # Out: packages, names, time. In: SSH; the monitoring pages, all three with TLS and a password, on the machine that has
+  # them.
+  outbound      = var.internet ? { http = ["tcp", 80], https = ["tcp", 443], dns = ["udp", 53], ntp = ["udp", 123] } : {}
+  pages         = [3000, 9090, 9093]
+  inbound       = { for pair in setproduct(concat([22], var.dedicated_monitor ? [] : local.pages), module.cluster.allowed_cidrs) : "${pair[0]} ${pair[1]}" => { port = pair[0], cidr = pair[1] } }
+  monitor_pages = { for pair in setproduct(var.dedicated_monitor ? local.pages : [], module.cluster.allowed_cidrs) : "${pair[0]} ${pair[1]}" => { port = pair[0], cidr = pair[1] } }
 }
 
 resource "ibm_is_security_group_rule" "outbound" {
@@ -89,6 +117,36 @@ resource "ibm_is_security_group_rule" "inbound" {
   port_max  = each.value.port
 }
 
+resource "ibm_is_security_group" "monitor" {
+  count = var.dedicated_monitor ? 1 : 0
+
+  name           = "${var.name}-monitor"
+  vpc            = local.vpc
+  resource_group = local.group
+  tags           = local.tags
+}
+
+resource "ibm_is_security_group_rule" "monitor" {
+  for_each = local.monitor_pages
+
+  group     = ibm_is_security_group.monitor[0].id
+  direction = "inbound"
+  remote    = each.value.cidr
+  protocol  = "tcp"
+  port_min  = each.value.port
+  port_max  = each.value.port
+}
+
+# The jump host of those who are outside: reached from allowed_cidrs alone.
+resource "ibm_is_floating_ip" "entry" {
+  count = var.public_entry == "monitor" ? 1 : 0
+
+  name           = "${var.name}-entry"
+  target         = ibm_is_instance.monitor[0].primary_network_attachment[0].virtual_network_interface[0].id
+  resource_group = local.group
+  tags           = local.tags
+}
+
 # For types that can be in one; Gaudi 3 is not among them (see the variable).
 resource "ibm_is_cluster_network" "cluster" {
   count = var.cluster_network_profile == null ? 0 : 1
@@ -103,7 +161,7 @@ resource "ibm_is_cluster_network" "cluster" {
   }
 
   vpc {
-    id = ibm_is_vpc.cluster.id
+    id = local.vpc
   }
 }
 

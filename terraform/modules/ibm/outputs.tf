@@ -13,6 +13,7 @@ locals {
       name        = module.cluster.monitor_name
       private_ip  = machine.primary_network_attachment[0].virtual_network_interface[0].primary_ip[0].address
       instance_id = machine.id
+      public_ip   = one(ibm_is_floating_ip.entry[*].address)
       zone        = local.zone
       type        = machine.profile
     }
@@ -29,11 +30,17 @@ module "inventory" {
   instance_type     = module.cluster.instance_type
   nodes             = local.nodes
   monitor           = local.monitor
-  ssh_user          = var.ssh_user
-  jump_host         = var.jump_host
-  checkpoint_target = "cos://${ibm_cos_bucket.checkpoints.bucket_name}/${module.cluster.checkpoint_prefix}"
+  ssh_user          = local.ssh_user
+  jump_host         = var.public_entry == "monitor" ? "${local.ssh_user}@${ibm_is_floating_ip.entry[0].address}" : var.jump_host
+  checkpoint_target = "s3://${ibm_cos_bucket.checkpoints.bucket_name}/${module.cluster.checkpoint_prefix}"
   tags              = module.cluster.tags
   allowed_cidrs     = module.cluster.allowed_cidrs
+
+  # The cards' own ports lead nowhere in a virtual machine. The direct endpoint is that of machines in a VPC.
+  variables = merge(
+    { gaudi_checkpoint_endpoint = "https://${ibm_cos_bucket.checkpoints.s3_endpoint_direct}" },
+    var.cluster_network_profile == null ? { fabric_kind = "host_tcp" } : {},
+  )
 }
 
 output "cluster_endpoints" {
@@ -54,4 +61,14 @@ output "ansible_inventory" {
 output "cluster" {
   description = "What the cluster is: name, cloud, region, type, accelerator, cards and nodes, where checkpoints can be kept, how ssh gets there."
   value       = module.inventory.cluster
+}
+
+output "checkpoint_environment" {
+  description = "The key pair for the bucket as a file of environment variables, for a file of mode 0600 on the nodes (docs/ibm.md); empty with checkpoint_credentials = none."
+  sensitive   = true
+  value = local.hmac ? join("\n", [
+    "AWS_ACCESS_KEY_ID=${ibm_resource_key.checkpoints[0].credentials["cos_hmac_keys.access_key_id"]}",
+    "AWS_SECRET_ACCESS_KEY=${ibm_resource_key.checkpoints[0].credentials["cos_hmac_keys.secret_access_key"]}",
+    "",
+  ]) : ""
 }

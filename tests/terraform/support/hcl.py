@@ -152,6 +152,25 @@ def check_references(module: Module, schema: dict[str, Any] | None = None) -> li
 
 
 def load_schema(path: Path) -> dict[str, Any]:
-    """A schema from tests/terraform/schemas."""
+    """A schema from tests/terraform/schemas, or one of those that the stand-in for a provider serves."""
     schema: dict[str, Any] = json.loads(path.read_text())
+    for kind in ("resource", "data"):
+        schema[kind] = {name: each if "arguments" in each else of_facts(each) for name, each in schema[kind].items()}
     return schema
+
+
+def of_facts(entry: dict[str, Any]) -> dict[str, Any]:
+    """What a type takes and has, out of all facts that a provider's source has of it."""
+
+    def taken(attributes: dict[str, Any]) -> dict[str, Any]:
+        settable = {name: each for name, each in attributes.items() if each.get("required") or each.get("optional")}
+        return {
+            name: {
+                "required": bool(each.get("required")),
+                **({"block": taken(each["block"])} if "block" in each else {}),
+            }
+            for name, each in settable.items()
+        }
+
+    timeouts = {"timeouts": {"required": False, "block": {}}} if "timeouts" in entry else {}
+    return {"arguments": {**taken(entry["attributes"]), **timeouts}, "attributes": sorted({*entry["attributes"], "id"})}

@@ -6,13 +6,18 @@ it in a copy of the tree only.
 
 from __future__ import annotations
 
+import os
 import platform
 import shlex
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 HOST = "registry.terraform.io"
 #: Provider to its address in the registry, whose folders are lower-case.
 SOURCES = {"ibm": "IBM-Cloud/ibm"}
+MODULE = "gaudi3_simulator.cloud.serve"
 SOURCE_FOLDER = Path(__file__).resolve().parents[2]
 
 
@@ -28,7 +33,7 @@ def make(folder: Path, provider: str, version: str, python: Path) -> Path:
     place = folder / "mirror" / HOST / SOURCES[provider].lower() / version / machine()
     place.mkdir(parents=True, exist_ok=True)
     script = place / name
-    command = f"exec {shlex.quote(str(python))} -m gaudi3_simulator.cloud.serve {provider} {version}"
+    command = f"exec {shlex.quote(str(python))} -m {MODULE} {provider} {version}"
     script.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(SOURCE_FOLDER))} {command}\n")
     script.chmod(0o755)
     settings = folder / "terraformrc"
@@ -48,3 +53,16 @@ def environment(settings: Path, world: Path) -> dict[str, str]:
         "IC_API_KEY": "standin",
         "CHECKPOINT_DISABLE": "1",
     }
+
+
+@contextmanager
+def attached(provider: str, version: str, python: Path, settings: dict[str, str]) -> Iterator[dict[str, str]]:
+    """The settings with a stand-in that stays for many calls, in the place of one that each call starts."""
+    own = {**os.environ, **settings, "PYTHONPATH": str(SOURCE_FOLDER)}
+    command = [str(python), "-m", MODULE, provider, version, "attach"]
+    with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield {**settings, "TF_REATTACH_PROVIDERS": process.stdout.readline().strip()}
+        finally:
+            process.terminate()

@@ -1,7 +1,8 @@
 """The process that Terraform starts: its plugin protocol, version 6, over a simulated cloud.
 
 ``serve.py PROVIDER VERSION``, with GAUDI3_STANDIN_WORLD naming the cloud's file. It is run by the script that
-``mirror.py`` writes, in an environment that has requirements/standin.txt.
+``mirror.py`` writes, in an environment that has requirements/standin.txt. With a third argument ``attach`` it stays
+for many calls of Terraform, and prints the value of TF_REATTACH_PROVIDERS that leads to it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tf.gen import (
     tfplugin_pb2_grpc,
 )
 
+from gaudi3_simulator.cloud.mirror import HOST, SOURCES
 from gaudi3_simulator.cloud.planning import complete, plan
 from gaudi3_simulator.cloud.schema import UNKNOWN, Attributes, is_block, load, problems
 from gaudi3_simulator.cloud.world import Refused, World
@@ -268,8 +270,8 @@ def certificate() -> tuple[bytes, bytes, bytes]:
     return private, made.public_bytes(serialization.Encoding.PEM), made.public_bytes(serialization.Encoding.DER)
 
 
-def serve(servicer: Provider) -> None:
-    """Answer Terraform until it says so, or is gone."""
+def serve(servicer: Provider, attach: str | None = None) -> None:
+    """Answer Terraform until it says so, or is gone; with an address to attach to, until the parent is gone."""
     done = threading.Event()
     unlimited = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
     server = grpc.server(futures.ThreadPoolExecutor(16), options=unlimited)
@@ -277,21 +279,33 @@ def serve(servicer: Provider) -> None:
 
     class Control(grpc_controller_pb2_grpc.GRPCControllerServicer):
         def Shutdown(self, request: Any, context: Any) -> Any:
-            done.set()
+            if not attach:
+                done.set()
             return grpc_controller_pb2.Empty()
 
     class Stdio(grpc_stdio_pb2_grpc.GRPCStdioServicer):
         def StreamStdio(self, request: Any, context: Any) -> Any:
-            done.wait()
+            # Until the caller has gone: a thread of the pool is taken as long.
+            gone = threading.Event()
+            context.add_callback(gone.set)
+            while not (gone.wait(0.2) or done.is_set()):
+                pass
             return iter(())
 
     grpc_controller_pb2_grpc.add_GRPCControllerServicer_to_server(Control(), server)
     grpc_stdio_pb2_grpc.add_GRPCStdioServicer_to_server(Stdio(), server)
     with tempfile.TemporaryDirectory() as folder:
-        key, pem, der = certificate()
-        server.add_secure_port(f"unix://{folder}/s", grpc.ssl_server_credentials([(key, pem)]))
+        if attach:
+            server.add_insecure_port(f"unix://{folder}/s")
+            place = {"Network": "unix", "String": f"{folder}/s"}
+            told = {"Protocol": "grpc", "ProtocolVersion": 6, "Pid": os.getpid(), "Test": True, "Addr": place}
+            line = json.dumps({attach: told})
+        else:
+            key, pem, der = certificate()
+            server.add_secure_port(f"unix://{folder}/s", grpc.ssl_server_credentials([(key, pem)]))
+            line = f"1|6|unix|{folder}/s|grpc|{base64.b64encode(der).decode().rstrip('=')}"
         server.start()
-        print(f"1|6|unix|{folder}/s|grpc|{base64.b64encode(der).decode().rstrip('=')}", flush=True)
+        print(line, flush=True)
         parent = os.getppid()
         while not done.wait(1):
             if os.getppid() != parent:  # Terraform was killed.
@@ -301,9 +315,10 @@ def serve(servicer: Provider) -> None:
 
 def main() -> None:
     """See the module."""
-    if not os.environ.get("TF_PLUGIN_MAGIC_COOKIE"):
+    provider, version, *attach = sys.argv[1:]
+    if not attach and not os.environ.get("TF_PLUGIN_MAGIC_COOKIE"):
         sys.exit("This is a plugin of Terraform, which starts it: it is not run by hand.")
-    serve(Provider(*sys.argv[1:3]))
+    serve(Provider(provider, version), f"{HOST}/{SOURCES[provider].lower()}" if attach else None)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,13 @@ def test_ssh_by_a_clouds_own_service() -> None:
     assert known["ansible_ssh_common_args"] == "-o ProxyCommand=x"
 
 
+def test_further_variables_of_a_cloud_are_those_of_its_group() -> None:
+    said = outputs("ibm")
+    said["cluster"]["value"]["variables"] = {"gaudi_checkpoint_endpoint": "https://s3.example.org"}
+    built = build_inventory([cluster_from_outputs(said, "here", "again")])
+    assert built.group_vars["ibm"]["gaudi_checkpoint_endpoint"] == "https://s3.example.org"
+
+
 def test_root_needs_not_become_root() -> None:
     said = outputs()
     for each in said["cluster_endpoints"]["value"].values():
