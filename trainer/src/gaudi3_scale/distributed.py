@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gaudi3_scale.device import Device, check_all_reduce
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.exchange import all_gather
+from gaudi3_scale.exchange import all_gather, done_by_all
 from gaudi3_scale.internals import SET_TIMEOUT
 from gaudi3_scale.lazy import lazily
 
@@ -193,17 +193,7 @@ class Team:
 
     def must_all(self, action: Callable[[], T]) -> list[T]:
         """Everyone's result; if anyone fails, everyone fails with the error of the lowest rank that did."""
-        result: T | None = None
-        failure: TrainerError | None = None
-        try:
-            result = action()
-        except TrainerError as error:
-            failure = error
-        outcomes = self.gather((result, failure))
-        for _, theirs in outcomes:
-            if theirs is not None:
-                raise theirs
-        return [cast("T", value) for value, _ in outcomes]
+        return done_by_all(self.gather, action)
 
     def close(self) -> None:
         """Leave in order; only after a success, since a failed peer would be waited for.

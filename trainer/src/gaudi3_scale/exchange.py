@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gaudi3_scale.errors import TrainerError
@@ -45,6 +46,20 @@ def all_gather(value: T, group: Any) -> list[T]:
     received = [torch.empty_like(sent) for _ in lengths]
     dist.all_gather(received, sent, group=group)
     return [loads(each[:length].numpy().tobytes()) for each, length in zip(received, lengths, strict=True)]
+
+
+def done_by_all(gather: Callable[[Any], list[Any]], action: Callable[[], T]) -> list[T]:
+    """Every rank's result; if anyone fails, everyone fails with the error of the lowest rank that did. Collective."""
+    result, failure = None, None
+    try:
+        result = action()
+    except TrainerError as error:
+        failure = error
+    outcomes = gather((result, failure))
+    for _, theirs in outcomes:
+        if theirs is not None:
+            raise theirs
+    return [theirs for theirs, _ in outcomes]
 
 
 def dumps(value: Any) -> bytes:

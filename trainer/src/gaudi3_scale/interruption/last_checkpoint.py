@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.exchange import done_by_all
 from gaudi3_scale.interruption.notice import Notice
 
 CAUTION = 1.5
@@ -61,7 +61,7 @@ def save_last(saver: LastCheckpoint, step: int, gather: Callable[[Any], list[Any
     rank, first = first_notice(gather, notice)
     # What was begun before comes first: its end is what a new save would wait for.
     left = min(gather(first.remaining()))
-    begun = _everyone(gather, lambda: saver.wait(_until(left)))
+    begun = all(done_by_all(gather, lambda: saver.wait(_until(left))))
     who = f"{first.reason} (rank {rank})"
     estimates = [seconds for seconds in gather(saver.estimate()) if seconds is not None]
     left = min(gather(first.remaining()))
@@ -78,27 +78,13 @@ def save_last(saver: LastCheckpoint, step: int, gather: Callable[[Any], list[Any
             return LastSave(first, rank, False, f"{who}: {saved}")
         if step:
             saver.save(step, last=True)
-    if _everyone(gather, lambda: saver.wait(_until(first.remaining()))):
+    if all(done_by_all(gather, lambda: saver.wait(_until(first.remaining())))):
         saved = f"the checkpoint of step {step} is committed" if step else "no step was made yet"
-        if not _everyone(gather, lambda: saver.close(_until(first.remaining()))):
+        if not all(done_by_all(gather, lambda: saver.close(_until(first.remaining())))):
             saved += ", but its upload is not complete"
         return LastSave(first, rank, bool(step), f"{who}: {saved}")
     saved = f"the checkpoint of step {step} was not durable in time, and the job goes on from the one before"
     return LastSave(first, rank, False, f"{who}: {saved}")
-
-
-def _everyone(gather: Callable[[Any], list[Any]], action: Callable[[], bool]) -> bool:
-    """Did it succeed on all ranks? Raises on all of them what went wrong on one."""
-    done, failure = False, None
-    try:
-        done = action()
-    except TrainerError as error:
-        failure = error
-    outcomes = gather((done, failure))
-    for _, theirs in outcomes:
-        if theirs is not None:
-            raise theirs
-    return all(theirs for theirs, _ in outcomes)
 
 
 def _until(left: float) -> float | None:
