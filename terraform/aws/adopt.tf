@@ -178,6 +178,12 @@ import {
 }
 
 import {
+  for_each = toset(var.public_entry == "monitor" ? compact([lookup(var.adopt, "aws_eip.entry[0]", "")]) : [])
+  to       = module.cluster.aws_eip.entry[0]
+  id       = each.value
+}
+
+import {
   for_each = toset(var.internet ? compact([lookup(var.adopt, "aws_nat_gateway.cluster[0]", "")]) : [])
   to       = module.cluster.aws_nat_gateway.cluster[0]
   id       = each.value

@@ -38,6 +38,7 @@ module "cluster" {
   metadata_hop_limit        = var.metadata_hop_limit
   ssh_user                  = var.ssh_user
   connection                = var.connection
+  public_entry              = var.public_entry
   internet                  = var.internet
   egress_cidrs              = var.egress_cidrs
   monitor_instance_type     = var.monitor_instance_type

@@ -110,6 +110,13 @@ variable "connection" {
   nullable    = false
 }
 
+variable "public_entry" {
+  description = "Whether the monitoring machine gets a public address, to which allowed_cidrs may connect, and is the jump host of the nodes: monitor or none. To be set before the first apply; later it replaces the monitoring machine."
+  type        = string
+  default     = "none"
+  nullable    = false
+}
+
 variable "internet" {
   description = "Whether the nodes reach the internet through a NAT gateway. Without it they reach S3 and Systems Manager through endpoints, and packages must come from mirrors inside."
   type        = bool

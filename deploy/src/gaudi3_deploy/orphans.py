@@ -174,8 +174,8 @@ class _Search:
             if group["GroupName"] == self._cluster and self._ours(group.get("Tags", ())):
                 yield "aws_placement_group.cluster", group["GroupName"]
         for address in self._ec2.describe_addresses(Filters=self._filters)["Addresses"]:
-            if self._named(address) == "nat":
-                yield "aws_eip.nat[0]", address["AllocationId"]
+            if (name := self._named(address)) in ("nat", "entry"):
+                yield f"aws_eip.{name}[0]", address["AllocationId"]
         pattern = re.compile(rf"{re.escape(self._cluster)}-([a-z-]+)-{GENERATED}")
         for template in self._ec2.describe_launch_templates(Filters=self._filters)["LaunchTemplates"]:
             if match := pattern.fullmatch(template["LaunchTemplateName"]):

@@ -159,7 +159,7 @@ resource "aws_instance" "monitor" {
 
   ami                    = local.image_id
   instance_type          = var.monitor_instance_type
-  subnet_id              = aws_subnet.nodes.id
+  subnet_id              = var.public_entry == "monitor" ? aws_subnet.gateway[0].id : aws_subnet.nodes.id
   vpc_security_group_ids = aws_security_group.monitor[*].id
   user_data              = module.cluster.monitor_user_data
   key_name               = local.key_name
@@ -188,4 +188,15 @@ resource "aws_instance" "monitor" {
   }
 
   depends_on = [terraform_data.intent, aws_route.nodes]
+}
+
+# The one public address of the cluster, where it is wanted: the way in from outside.
+resource "aws_eip" "entry" {
+  count = var.public_entry == "monitor" ? 1 : 0
+
+  domain   = "vpc"
+  instance = aws_instance.monitor[0].id
+  tags     = merge(local.tags, { Name = "${var.name}-entry" })
+
+  depends_on = [aws_internet_gateway.cluster, aws_route.gateway]
 }

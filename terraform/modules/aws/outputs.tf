@@ -26,11 +26,13 @@ locals {
     for machine in aws_instance.monitor : {
       name        = module.cluster.monitor_name
       private_ip  = machine.private_ip
-      public_ip   = machine.public_ip == "" ? null : machine.public_ip
+      public_ip   = var.public_entry == "monitor" ? aws_eip.entry[0].public_ip : machine.public_ip == "" ? null : machine.public_ip
       instance_id = machine.id
       zone        = machine.availability_zone
       type        = machine.instance_type
-      connect_to  = var.connection == "ssm" ? machine.id : machine.private_ip
+      connect_to  = var.connection == "ssm" ? machine.id : var.public_entry == "monitor" ? aws_eip.entry[0].public_ip : machine.private_ip
+      # The jump host of the others is reached without one.
+      jump_host = var.public_entry == "monitor" ? "none" : null
     }
   ])
 }
@@ -46,7 +48,7 @@ module "inventory" {
   nodes             = local.nodes
   monitor           = local.monitor
   ssh_user          = var.ssh_user
-  jump_host         = var.jump_host
+  jump_host         = var.public_entry == "monitor" ? "${var.ssh_user}@${aws_eip.entry[0].public_ip}" : var.jump_host
   ssh_arguments     = var.connection == "ssm" ? "-o ProxyCommand=\"aws ssm start-session --region ${var.region} --target %h --document-name AWS-StartSSHSession --parameters portNumber=%p\"" : ""
   checkpoint_target = "s3://${aws_s3_bucket.checkpoints.id}/${module.cluster.checkpoint_prefix}"
   tags              = local.tags

@@ -188,6 +188,23 @@ variable "connection" {
   }
 }
 
+variable "public_entry" {
+  description = "Whether the monitoring machine gets a public address, to which allowed_cidrs may connect, and is the jump host of the nodes: monitor or none. To be set before the first apply; later it replaces the monitoring machine."
+  type        = string
+  default     = "none"
+  nullable    = false
+
+  validation {
+    condition     = contains(["monitor", "none"], var.public_entry)
+    error_message = "public_entry is '${var.public_entry}': give monitor or none."
+  }
+
+  validation {
+    condition     = var.teardown || var.public_entry != "monitor" || (var.dedicated_monitor && var.internet && var.connection == "direct" && var.jump_host == "" && length(var.allowed_cidrs) > 0)
+    error_message = "public_entry is monitor, ${!var.dedicated_monitor ? "but there is no monitoring machine: set dedicated_monitor = true" : !var.internet ? "but internet is false: leave one of the two out" : var.connection != "direct" || var.jump_host != "" ? "but connection or jump_host is another way in: leave one of them out" : "but no network may reach it: set allowed_cidrs to your own address, such as 198.51.100.7/32"}."
+  }
+}
+
 variable "internet" {
   description = "Whether the nodes reach the internet through a NAT gateway. Without it they reach S3 and Systems Manager through endpoints, and packages must come from mirrors inside."
   type        = bool

@@ -39,12 +39,16 @@ locals {
   used    = slice(local.machines, 0, min(length(module.cluster.node_names), length(local.machines)))
 
   patterns = {
-    name      = "^[a-z0-9]([a-z0-9.-]{0,62}[a-z0-9])?$"
-    address   = "^[A-Za-z0-9.:-]+$"
-    port      = "^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"
-    user      = "^[a-z_][a-z0-9_-]{0,31}$"
-    jump_host = "^([a-z_][a-z0-9_-]*@)?[A-Za-z0-9.-]+(:[0-9]{1,5})?$"
-    host_key  = "^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)) [A-Za-z0-9+/]+=*$"
+    name    = "^[a-z0-9]([a-z0-9.-]{0,62}[a-z0-9])?$"
+    address = "^[A-Za-z0-9.:-]+$"
+
+    cluster_address = "^[A-Za-z0-9.:-]+$"
+    port            = "^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"
+    user            = "^[a-z_][a-z0-9_-]{0,31}$"
+    bmc             = "^[A-Za-z0-9.:-]+$"
+    zone            = "^[A-Za-z0-9._-]+$"
+    jump_host       = "^([a-z_][a-z0-9_-]*@)?[A-Za-z0-9.-]+(:[0-9]{1,5})?$"
+    host_key        = "^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)) [A-Za-z0-9+/]+=*$"
   }
   wrong = flatten([
     for host in concat(local.machines, local.monitor == null ? [] : [local.monitor]) : [

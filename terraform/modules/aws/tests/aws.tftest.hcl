@@ -379,6 +379,42 @@ run "without_internet" {
   }
 }
 
+run "through_the_monitoring_machine" {
+  command         = apply
+  expect_failures = [check.generation]
+
+  override_resource {
+    target = aws_eip.entry[0]
+    values = { public_ip = "203.0.113.9" }
+  }
+
+  variables {
+    public_entry  = "monitor"
+    jump_host     = ""
+    allowed_cidrs = ["198.51.100.7/32"]
+  }
+
+  assert {
+    condition     = aws_instance.monitor[0].subnet_id == aws_subnet.gateway[0].id && aws_eip.entry[0].instance == aws_instance.monitor[0].id
+    error_message = "Behind a NAT gateway no public address can be reached from outside."
+  }
+
+  assert {
+    condition     = output.cluster.ssh_arguments == "-o ProxyJump=ubuntu@203.0.113.9" && output.cluster_endpoints["gaudi-01"].ssh_arguments == null && output.cluster_endpoints["gaudi-monitor"].connect_to == "203.0.113.9" && output.cluster_endpoints["gaudi-monitor"].ssh_arguments == "-o ProxyJump=none"
+    error_message = "The nodes are reached through the monitoring machine, and it itself directly."
+  }
+}
+
+run "an_entry_for_nobody" {
+  command         = plan
+  expect_failures = [var.public_entry, check.generation]
+
+  variables {
+    public_entry = "monitor"
+    jump_host    = ""
+  }
+}
+
 run "through_systems_manager" {
   command         = apply
   expect_failures = [check.generation]
