@@ -104,13 +104,13 @@ security group, of which one may be left without use until `gaudi3-deploy down` 
 @pytest.fixture
 def desk(terraform: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Desk]:
     """An empty account with a gate."""
-    case: Case = request.getfixturevalue("case")
+    case: Case = request.node.callspec.params["case"]
     with CLOUDS[case.cloud](tmp_path) as account:
         yield Desk(tmp_path, account)
 
 
-def whole(desk: Desk) -> None:
-    """Two nodes and a monitor, once, and one key."""
+def whole(desk: Desk, gone: int = 0) -> None:
+    """Two nodes and a monitor, once, and one key; the interface of a machine that is gone is kept by moto alone."""
     assert sorted(desk.endpoints()) == sorted(desk.account.machines()) == NAMES
     assert [each["KeyState"] for each in desk.keys_made()] == ["Enabled"], "a second key was made"
     found = desk.account.everything()
@@ -118,7 +118,7 @@ def whole(desk: Desk) -> None:
     assert found.pop("key pairs") in (1, 2)
     # A group that was cut off before it was closed is made anew; nodes and the monitor have one each.
     assert found.pop("security groups") in (1, 2, 3, 4)
-    assert found == WHOLE
+    assert found == {**WHOLE, "interfaces": WHOLE["interfaces"] + gone}
 
 
 def machine(desk: Desk, name: str) -> str:
@@ -139,7 +139,7 @@ def converge(desk: Desk, case: Case) -> Mapping[str, Any]:
     tainted = sorted(desk.tainted())
     _said, third = cpu_seconds(lambda: desk.run(*given))
     if case.command in ("up", "replace"):
-        whole(desk)
+        whole(desk, gone=int(case.command == "replace"))
         assert "nothing to change" in desk.run("plan", "cluster")
     if case.command == "replace":
         assert machine(desk, "cluster-02") != old
