@@ -48,10 +48,12 @@ fail() {
 [[ -n $from ]] || fail "nobody could log in: give your own address with --from"
 command -v terraform >/dev/null || fail "terraform is not on PATH: see https://developer.hashicorp.com/terraform/install"
 
+umask 077
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 out=${out:-$PWD/ibm-smoke-$(date -u +%Y%m%dT%H%M%SZ)}
 mkdir -p "$out/report"
-umask 077
+out=$(cd -- "$out" && pwd)
+key=$(cd -- "$(dirname -- "$key")" && pwd)/$(basename -- "$key")
 # A copy: the lock file and the state of this run are nobody else's.
 mkdir "$out/terraform" || fail "$out is there already: give another folder with --out"
 (cd "$here/terraform" && tar --exclude=.terraform --exclude='*.tfstate*' --exclude=.terraform.lock.hcl -cf - .) | tar -xf - -C "$out/terraform"

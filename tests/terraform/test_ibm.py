@@ -257,12 +257,13 @@ def test_the_smoke_script_destroys_what_a_failure_left(fresh: Account) -> None:
     public = fresh.folder / "key.pub"
     public.write_text(KEY + "\n")
     out = fresh.folder / "out"
-    command = [str(ROOT / "examples/ibm-smoke.sh"), "--key", str(public), "--from", "198.51.100.7/32", "--yes"]
+    command = [str(ROOT / "examples/ibm-smoke.sh"), "--key", public.name, "--from", "198.51.100.7/32", "--yes"]
     del fresh.project.environment["TF_REATTACH_PROVIDERS"]
     secret = {"IC_API_KEY": "not-for-others", "TF_DATA_DIR": str(fresh.folder / "data")}
+    own = {**clean_environment(), **fresh.project.environment, **secret}
     done = subprocess.run(
-        [*command, "--no-ssh", "--out", str(out)], env={**clean_environment(), **fresh.project.environment, **secret},
-        capture_output=True, text=True, timeout=240, check=False,
+        [*command, "--no-ssh", "--out", out.name], cwd=fresh.folder, env=own, capture_output=True, text=True,
+        timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout[-2000:] + done.stderr
     steps = re.findall(r"^(\S+) exit=(\d+)", (out / "report/steps.txt").read_text(), re.MULTILINE)
