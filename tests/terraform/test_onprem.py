@@ -69,6 +69,7 @@ def test_the_outputs_are_complete(applied: dict[str, Any]) -> None:
         "instance_id": None,
         "ssh_port": None,
         "ssh_arguments": None,
+        "host_key": None,
         "bmc": None,
         "instance_type": "onprem-gaudi3-8",
         "cards": 8,
@@ -117,6 +118,8 @@ def test_a_file_of_hosts(onprem: Project, name: str, text: str) -> None:
     done = project.change("apply", *asked)
     assert done.code == 0, done.output
     assert project.outputs()["master_ip"] == "10.0.0.1"
+    keys = {host: said["host_key"] for host, said in project.outputs()["cluster_endpoints"].items()}
+    assert keys == {"cell-1": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5", "cell-2": None, "watch": None}
     inventory = yaml.safe_load(project.outputs()["ansible_inventory"])["all"]
     assert inventory["vars"] == {"ansible_user": "ubuntu", "ansible_become": True}
     assert inventory["hosts"] == {

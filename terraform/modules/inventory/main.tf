@@ -14,6 +14,7 @@ locals {
       ssh_user      = coalesce(node.ssh_user, var.ssh_user)
       ssh_port      = node.ssh_port
       ssh_arguments = local.own_arguments[node.name]
+      host_key      = node.host_key
       bmc           = node.bmc
       connect_to    = coalesce(node.connect_to, node.private_ip)
     }
@@ -31,6 +32,7 @@ locals {
       ssh_user      = coalesce(var.monitor.ssh_user, var.ssh_user)
       ssh_port      = var.monitor.ssh_port
       ssh_arguments = local.own_arguments[var.monitor.name]
+      host_key      = var.monitor.host_key
       bmc           = var.monitor.bmc
       connect_to    = coalesce(var.monitor.connect_to, var.monitor.private_ip)
     }
