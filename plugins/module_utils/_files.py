@@ -61,15 +61,20 @@ def sync_tree(top: str) -> None:
 
 
 def ensure_file(
-    module: AnsibleModule, path: str, content: Optional[str], mode: int = 0o644
+    module: AnsibleModule, path: str, content: Optional[str], mode: int = 0o644, own: bool = False
 ) -> Optional[dict[str, Any]]:
     """Make a file have this content and mode (None: not exist); return its diff, or None where it was so.
 
-    Missing folders above it are made with mode 0755. In check mode nothing is written, the same is returned.
+    Missing folders above it are made with mode 0755. With ``own``, one that another user owns is written anew. In check
+    mode nothing is written, the same is returned.
     """
     before = _content(path)
-    before_mode = None if before is None else stat.S_IMODE(os.stat(path).st_mode)
-    if before == content and (content is None or before_mode == mode):
+    status = None if before is None else os.stat(path)
+    before_mode = None if status is None else stat.S_IMODE(status.st_mode)
+    stays = content is None or (
+        before_mode == mode and not (own and status is not None and status.st_uid != os.geteuid())
+    )
+    if before == content and stays:
         return None
     if not module.check_mode:
         if content is None:

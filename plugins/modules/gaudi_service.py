@@ -22,15 +22,28 @@ options:
     required: true
   state:
     description:
-      - V(running) is up to date with its files. V(absent) is stopped, is not started at a boot, and has no file in
-        O(unit_folder); a unit that a package brought stays, stopped.
+      - V(running) is up to date with its files. V(enabled) is started at each boot, and runs now or not, as it is.
+        V(absent) is stopped, is not started at a boot, and has no file in O(unit_folder); a unit that a package brought
+        stays, stopped.
     type: str
-    choices: [running, absent]
+    choices: [running, enabled, absent]
     default: running
   enabled:
     description: Start the unit at each boot.
     type: bool
     default: true
+  files:
+    description:
+      - Files that are written before the service starts, such as its unit, its arguments and its program. They are
+        owned by root, and missing folders are made.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path: {description: "Where the file is.", type: path, required: true}
+      content: {description: "All that is in it.", type: str, required: true}
+      mode: {description: "Its mode, as octal digits.", type: str, default: "0644"}
+      restart: {description: "Whether the service starts anew for another content.", type: bool, default: true}
   restart_files:
     description:
       - Files that the service reads only when it starts, such as its program, its unit and its arguments. Those that
@@ -63,8 +76,8 @@ attributes:
     description: Predicts what would be done. A unit that does not exist yet is predicted to be started.
     support: full
   diff_mode:
-    description: Shows the unit that is removed; otherwise there is no difference to show.
-    support: partial
+    description: Shows the unit that is removed, and O(files) that are written.
+    support: full
   platform:
     description: Linux with systemd.
     platforms: linux
@@ -78,6 +91,13 @@ EXAMPLES = r"""
     restart_files: [/usr/bin/prometheus, /etc/default/prometheus]
     reload_files: [/etc/prometheus/prometheus.yml]
     pending: "{{ 'reload' if configuration is changed else 'none' }}"
+
+- name: Write a unit and run it
+  gaudi3.scale.gaudi_service:
+    name: mine.service
+    files:
+      - path: /etc/systemd/system/mine.service
+        content: "{{ lookup('ansible.builtin.template', 'mine.service.j2') }}"
 
 - name: Remove a service of this collection
   gaudi3.scale.gaudi_service:
@@ -96,6 +116,7 @@ done:
 
 import os
 import time
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -140,13 +161,40 @@ def remove(module: AnsibleModule, service: service_state.Service) -> None:
     module.exit_json(changed=bool(done), done=done, diff=diff or {})
 
 
+def write(module: AnsibleModule) -> tuple[list[dict[str, Any]], bool]:
+    """Write the files that are given; their differences, and whether the service has to start anew for one."""
+    diffs, restart = [], False
+    for file in module.params["files"]:
+        diff = ensure_file(module, file["path"], file["content"], int(file["mode"], 8), own=True)
+        if diff is not None:
+            diffs.append(diff)
+            restart = restart or file["restart"]
+    return diffs, restart
+
+
+def enable(module: AnsibleModule, service: service_state.Service, diffs: list[dict[str, Any]]) -> None:
+    """Have each boot start the unit."""
+    verbs = ["daemon-reload"] if service.stale_unit else []
+    verbs += [] if service.enabled else ["enable"]
+    if not module.check_mode:
+        do(module, verbs)
+    module.exit_json(changed=bool(verbs or diffs), done=verbs, diff=diffs)
+
+
 def main() -> None:
     """Run the module."""
+    file = {
+        "path": {"type": "path", "required": True},
+        "content": {"type": "str", "required": True},
+        "mode": {"type": "str", "default": "0644"},
+        "restart": {"type": "bool", "default": True},
+    }
     module = AnsibleModule(
         argument_spec={
             "name": {"type": "str", "required": True},
-            "state": {"type": "str", "choices": ["running", "absent"], "default": "running"},
+            "state": {"type": "str", "choices": ["running", "enabled", "absent"], "default": "running"},
             "enabled": {"type": "bool", "default": True},
+            "files": {"type": "list", "elements": "dict", "default": [], "options": file},
             "restart_files": {"type": "list", "elements": "path", "default": []},
             "reload_files": {"type": "list", "elements": "path", "default": []},
             "pending": {"type": "str", "choices": list(PENDING), "default": "none"},
@@ -155,26 +203,32 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    options, now = module.params, time.time()
+    options = module.params
+    diffs, restart = write(module)
+    now = time.time()
     try:
         service = look(module)
     except ValueError as error:
         module.fail_json(msg=str(error))
     if options["state"] == "absent":
         remove(module, service)
+    if options["state"] == "enabled":
+        enable(module, service, diffs)
     if not service.exists and not module.check_mode:
         module.fail_json(msg=f"systemd knows no unit {options['name']}: install what brings it, or mend its name.")
     verbs = service_state.actions(
         service,
         options["enabled"],
-        service_state.youngest(options["restart_files"], now),
+        service_state.youngest(
+            options["restart_files"] + [file["path"] for file in options["files"] if file["restart"]], now
+        ),
         service_state.youngest(options["reload_files"], now),
     )
     if module.check_mode:
-        verbs = verbs or PENDING[options["pending"]]
-        module.exit_json(changed=bool(verbs), done=verbs)
-    do(module, verbs)
-    module.exit_json(changed=bool(verbs), done=verbs)
+        verbs = verbs or PENDING["restart" if restart else options["pending"]]
+    else:
+        do(module, verbs)
+    module.exit_json(changed=bool(verbs or diffs), done=verbs, diff=diffs)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,19 @@ MISSING = {"failed": True, "msg": "Failed to install some of the specified packa
 
 def tasks(role: str) -> list[dict[str, Any]]:
     """The tasks of a role's preflight, and those for dnf alone."""
-    first, then = (load(f"roles/{role}/tasks/{name}.yml") for name in ("preflight", "preflight-dnf"))
-    (included,) = (task for task in first if "ansible.builtin.include_tasks" in task)
-    assert "preflight-dnf.yml" in str(included["ansible.builtin.include_tasks"])
-    assert included["when"] == "ansible_facts.os_family == 'RedHat'"
+    names = ("preflight", "preflight-dnf") if role == "synapseai" else ("preflight-other", "preflight-dnf")
+    first, then = (load(f"roles/{role}/tasks/{name}.yml") for name in names)
+    (asking,) = (task for task in first if "preflight-dnf.yml" in str(task))
+    assert asking["when"] == "ansible_facts.os_family == 'RedHat'"
     return [*first, *then]
+
+
+def test_a_system_that_is_not_debian_is_asked_for_node_exporter() -> None:
+    (asking,) = load("roles/node_exporter/tasks/preflight.yml")
+    assert asking["ansible.builtin.include_tasks"]["file"] == "preflight-other.yml"
+    assert [holds([asking["when"]], ansible_facts={"os_family": each}) for each in ("Debian", "RedHat", "Suse")] == [
+        False, True, True,
+    ]  # fmt: skip
 
 
 def using(role: str, module: str) -> dict[str, Any]:

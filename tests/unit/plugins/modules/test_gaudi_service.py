@@ -167,3 +167,40 @@ def test_a_unit_that_goes_is_stopped_and_its_file_removed(
     assert not (tmp_path / "a.service").exists()
     systemd.be(LoadState="not-found", ActiveState="inactive", UnitFileState="")
     assert run_module(gaudi_service, **going)["changed"] is False and systemd.asked() == []
+
+
+def test_files_are_written_before_the_start_and_a_second_run_changes_nothing(
+    systemd: Systemd, options: dict[str, Any], run_module: Any, tmp_path: Path
+) -> None:
+    unit, data = tmp_path / "new/a.service", tmp_path / "list.conf"
+    options["files"] = [
+        {"path": str(unit), "content": "[Service]\n"},
+        {"path": str(data), "content": "secret\n", "mode": "0600", "restart": False},
+    ]
+    predicted = run_module(gaudi_service, **options, check=True)
+    assert (predicted["changed"], predicted["done"], unit.exists()) == (True, ["restart"], False)
+    written = run_module(gaudi_service, **options)
+    assert (unit.read_text(), data.read_text(), data.stat().st_mode & 0o777) == ("[Service]\n", "secret\n", 0o600)
+    assert written["done"] == ["restart"] and systemd.asked() == ["restart a.service"]
+    assert [(each["after_header"], each["after"]) for each in written["diff"]] == [
+        (str(unit), "# mode 0644\n[Service]\n"),
+        (str(data), "# mode 0600\nsecret\n"),
+    ]
+    second = run_module(gaudi_service, **options)
+    assert (second["changed"], second["done"], second["diff"]) == (False, [], [])
+    data.write_text("other\n")
+    assert run_module(gaudi_service, **options)["changed"] is True
+    assert systemd.asked() == []
+
+
+def test_a_unit_that_is_only_enabled_is_not_started(
+    systemd: Systemd, options: dict[str, Any], run_module: Any, tmp_path: Path
+) -> None:
+    options |= {"state": "enabled", "files": [{"path": str(tmp_path / "a.service"), "content": "[Unit]\n"}]}
+    systemd.be(LoadState="not-found", ActiveState="inactive", UnitFileState="")
+    predicted = run_module(gaudi_service, **options, check=True)
+    assert predicted["done"] == ["enable"]
+    systemd.be(ActiveState="inactive", UnitFileState="disabled", NeedDaemonReload="yes")
+    assert run_module(gaudi_service, **options)["done"] == ["daemon-reload", "enable"]
+    assert systemd.asked() == ["daemon-reload", "enable a.service"]
+    assert run_module(gaudi_service, **options)["changed"] is False
