@@ -150,6 +150,15 @@ class _Reader:
         value = pci.read(self.path(*parts)) or ""
         return int(value) if value.isdigit() else None
 
+    def clock_offset(self) -> float | None:
+        """Seconds by which chrony says the clock is off; None where chrony is not there or knows no source."""
+        try:
+            code, output, _error = self._at.run(["chronyc", "-c", "tracking"])
+            cells = output.strip().split(",")
+            return float(cells[4]) if code == 0 and cells[2] != "0" else None
+        except (OSError, HlSmiHung, IndexError, ValueError):
+            return None
+
     def governors(self) -> tuple[str, ...]:
         """The governors that processors run with."""
         top = self.path("sys/devices/system/cpu")
@@ -184,6 +193,7 @@ def collect(sources: Sources, now: float, depth: str = QUICK, tools: tuple[ToolR
         huge_pages=reader.number("proc/sys/vm/nr_hugepages"),
         huge_pages_wanted=sources.huge_pages_wanted,
         governors=reader.governors(),
+        clock_offset_s=reader.clock_offset(),
         gaudinet=_text(reader.path("etc/habanalabs/gaudinet.json")),
         port_macs=tuple(port.mac for port in network if port.mac),
     )

@@ -17,7 +17,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command impor
 
 sys.path.append(str(Path(__file__).parents[3] / "simulator/tests/node"))
 
-from simulated_machine import Machine, Machines, Tree, machines
+from simulated_machine import TOOLS, Machine, Machines, Tree, machines
 
 ACQUIRE = "/run/gaudi3-simulator/acquire-status"
 BOARD_GENERATIONS = {"HL-325L": "gaudi3", "HL-225": "gaudi2"}
@@ -31,12 +31,17 @@ class Node:
         self.machine = machine
         self.hung = False
         self.calls: list[str] = []
+        self.answers: dict[str, str] = {}
         self.results: tuple[ToolResult, ...] = ()
 
     def _run(self, command: list[str]) -> tuple[int, str, str]:
         self.calls.append(" ".join(command))
         if self.hung and command[0] == "hl-smi":
             raise HlSmiHung("hl-smi gave no answer in 30 seconds")
+        if command[0] in self.answers:
+            return (0, self.answers[command[0]], "")
+        if command[0] not in TOOLS:
+            raise FileNotFoundError(f"No such file: {command[0]}")
         return tuple(self.machine.run(*command))  # type: ignore[return-value]
 
     def qualify(self, *modes: str) -> None:

@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Callable
 
-from health_machine import Node
+from health_machine import TOOLS, Node
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.collect import Sources, collect
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.readings import NodeReading
@@ -43,6 +43,8 @@ class Recorded:
         node.calls.clear()
 
         def run(command: list[str]) -> Answer:
+            if command[0] not in TOOLS:
+                raise FileNotFoundError(f"No such file: {command[0]}")
             answer: Answer = tuple(node.machine.run(*command))
             self.answers[" ".join(command)] = answer
             return answer
@@ -61,6 +63,8 @@ class Recorded:
 
         def run(command: list[str]) -> Answer:
             line = " ".join(command)
+            if line not in self.answers:
+                raise FileNotFoundError(f"No such file: {command[0]}")
             answer = self.answers[line]
             return answer if spoil is None else spoil(line, answer)
 

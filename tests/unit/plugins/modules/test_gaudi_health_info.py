@@ -79,7 +79,7 @@ def test_a_tool_that_hangs_is_asked_once(node: Node) -> None:
         asked.append(command[0])
         if command[0] == "hl-smi":
             raise HlSmiHung("hl-smi gave no answer in 30 seconds")
-        return node.machine.run(*command)
+        return node._run(command)
 
     node.machine.ok("node", "fault", "no-uverbs")  # a finding that is read three times
     node.machine.ok("node", "fault", "gaudinet-empty")
@@ -93,7 +93,24 @@ def test_a_tool_that_hangs_is_asked_once(node: Node) -> None:
     assert [each.component for each in done.report.errors] == ["hl-smi"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("A9FEA97B,10.0.0.1,3,1700000000.1,-3.500000,0.1,0.1,0,0,0,0,0,64.0,Normal", ["clock"]),
+        ("A9FEA97B,10.0.0.1,3,1700000000.1,0.000012,0.1,0.1,0,0,0,0,0,64.0,Normal", []),
+        ("00000000,,0,0.0,-3.5,0,0,0,0,0,1,1,0.0,Not synchronised", []),
+        ("506 Cannot talk to daemon", []),
+    ],
+)
+def test_the_clock_is_what_chrony_says(node: Node, answer: str, found: list[str]) -> None:
+    node.answers = {"chronyc": answer + "\n"}
+    done = examine(node, node._run)
+    node.answers = {}
+    assert [each.check for each in done.report.verdicts] == found
+    assert done.report.errors == ()
+
+
 def test_a_sound_node_is_read_once(node: Node) -> None:
-    done = examine(node, lambda command: tuple(node.machine.run(*command)))
+    done = examine(node, node._run)
     assert (done.readings, done.report.healthy, done.report.errors) == (1, True, ())
     assert len(done.reading.cards) == 8
