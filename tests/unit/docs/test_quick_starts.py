@@ -75,7 +75,9 @@ def rentals(text: str) -> Iterator[tuple[str, list[str], dict[str, str]]]:
         for given in commands(line, "ansible-playbook"):
             pairs = dict(each.partition("=")[::2] for each in options(given, "-e"))
             if "provision_cloud" in pairs:
-                own = next((yaml.safe_load(each) for each in options(given, "-e") if each.startswith("{")), {})
+                own: dict[str, Any] = next(
+                    (yaml.safe_load(each) for each in options(given, "-e") if each.startswith("{")), {}
+                )
                 yield pairs["provision_cloud"], [pairs["provision_type"]], own.get("provision_variables", {})
 
 
