@@ -81,8 +81,8 @@ def trained(rank: int, size: int, cases: list[tuple[type[Model], str, dict[str, 
     os.environ.update(RANK=f"{rank}", LOCAL_RANK=f"{rank}", WORLD_SIZE=f"{size}", LOCAL_WORLD_SIZE=f"{size}")
     os.environ.update(GROUP_RANK="0", TORCHELASTIC_RUN_ID="x", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
     seen = []
-    for kind, name, arguments in cases:
-        module = kind()
+    for kind, name, given in cases:
+        module, arguments = kind(), {key: value for key, value in given.items() if key != "clip"}
         strategy = (HabanaFSDPStrategy if name == "habana_fsdp" else HabanaDDPStrategy)(**arguments)
         trainer = GaudiTrainer(
             "cpu",
@@ -90,6 +90,7 @@ def trained(rank: int, size: int, cases: list[tuple[type[Model], str, dict[str, 
             devices=size,
             max_steps=1,
             accumulate_grad_batches=ACCUMULATED,
+            gradient_clip_val=given.get("clip"),
             logger=False,
             enable_checkpointing=False,
             enable_progress_bar=False,
@@ -134,6 +135,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "kept": (Model, "habana_fsdp", {**once, "reshard_after_forward": False}),
         "tensor": (Model, "habana_fsdp", {"data_parallel_size": 1, "tensor_parallel_size": 2}),
         "own plan": (SplitsItself, "habana_fsdp", {"data_parallel_size": 1, "tensor_parallel_size": 2}),
+        "ddp clipped": (Model, "habana_ddp", {"clip": 0.01}),
+        "tensor clipped": (Model, "habana_fsdp", {"data_parallel_size": 1, "tensor_parallel_size": 2, "clip": 0.01}),
     }
     found = run(2, tmp_path_factory.mktemp("two"), trained, 2, list(cases.values()))
     for one, other in zip(found[0], found[1], strict=True):
@@ -150,6 +153,12 @@ def test_sizes_that_are_named_give_that_mesh(two: dict[str, Any]) -> None:
 @pytest.mark.parametrize("how", ["fsdp", "once", "kept", "tensor", "own plan"])
 def test_however_a_model_is_split_it_learns_the_same(two: dict[str, Any], how: str) -> None:
     assert_close(two[how], two["ddp"])
+
+
+def test_gradients_on_two_meshes_are_clipped_to_one_norm(two: dict[str, Any]) -> None:
+    """Split matrices are on another mesh than what is not split."""
+    assert_close(two["tensor clipped"], two["ddp clipped"])
+    assert two["ddp clipped"]["weights"] != two["ddp"]["weights"]
 
 
 def test_collectives_of_a_step_of_four_micro_batches(two: dict[str, Any]) -> None:

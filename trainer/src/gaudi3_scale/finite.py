@@ -87,14 +87,23 @@ class FiniteLosses:
 
 @torch.no_grad()
 def gradient_norm(parameters: Sequence[Tensor], clip: float) -> Tensor:
-    """The norm of all gradients, which are scaled down to `clip` if it is larger (0 = never); the same on all ranks."""
+    """The norm of all gradients, which are scaled down to `clip` if it is larger (0 = never); the same on all ranks.
+
+    Those of split matrices are on another mesh than the others, and torch takes no norm over two.
+    """
     from torch.distributed.tensor import DTensor
 
-    norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
-    if isinstance(norm, DTensor):
-        norm = norm.full_tensor()
-    if clip:
-        torch.nn.utils.clip_grads_with_norm_(parameters, clip, norm)
+    by_mesh: dict[Any, list[Tensor]] = {}
+    for parameter in parameters:
+        if parameter.grad is not None:
+            by_mesh.setdefault(getattr(parameter.grad, "device_mesh", None), []).append(parameter)
+    norms = []
+    for group in by_mesh.values() or [[]]:
+        norm = torch.nn.utils.get_total_norm([p.grad for p in group if p.grad is not None])
+        norms.append(norm.full_tensor() if isinstance(norm, DTensor) else norm)
+    norm = norms[0] if len(norms) == 1 else torch.nn.utils.get_total_norm(norms)
+    for group in by_mesh.values() if clip else ():
+        torch.nn.utils.clip_grads_with_norm_(group, clip, norm)
     return norm
 
 

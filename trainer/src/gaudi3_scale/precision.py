@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.finite import gradient_norm
 from gaudi3_scale.kernels import autocast_overruled
 
 PRECISIONS = ("32-true", "bf16-mixed", "bf16-true")
@@ -145,6 +146,10 @@ class GaudiMixedPrecision(Precision):
             return super().optimizer_step(optimizer, model=model, closure=closure, **kwargs)
         finally:
             self.drop_cache()
+
+    def clip_grad_by_norm(self, optimizer: Any, clip_val: float) -> None:
+        """As torch does, and of split matrices as well, whose gradients are on a mesh of their own."""
+        gradient_norm(list(self.main_params(optimizer)), float(clip_val))
 
     def teardown(self) -> None:
         self.drop_cache()

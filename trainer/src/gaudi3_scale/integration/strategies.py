@@ -183,6 +183,9 @@ class HabanaFSDP(_Distributed):
     def setup(self, trainer: Any) -> None:
         """Shard what does not shard itself in `configure_model`, then as Lightning does."""
         module = self.lightning_module  # type: ignore[attr-defined]
+        if self.device_mesh["tensor_parallel"].size() > 1 and lightnings(self.precision_plugin) == "Precision":  # type: ignore[attr-defined]
+            # Lightning's own cannot clip gradients that are on two meshes.
+            self.precision_plugin = GaudiMixedPrecision("32-true", use_fused_rope=False, use_flash_attention_v2=False)
         base: Any = next(kind for kind in type(module).__mro__ if kind.__name__ == "LightningModule")
         if "configure_model" not in vars(module) and type(module).configure_model is base.configure_model:
             half = torch.bfloat16 if str(self.precision_plugin.precision).startswith("bf16") else None
