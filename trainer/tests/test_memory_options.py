@@ -207,9 +207,9 @@ def test_the_plan_by_a_budget_knows_the_mask_of_documents() -> None:
     model, lines = small_llama(), torch.zeros((8, 3, 64), dtype=torch.int64, device="meta")
     plain, masked = (predict_step(model, training_loss, [each]).peak for each in (*spec(8), lines))
     assert masked > plain + 8 * 64 * 64
-    settings = (*SMALL, "train.micro_batch_size=8", "memory.activation_checkpointing=budget", "memory.margin=0")
-    settings = (*settings, f"memory.budget_gib={(plain + 16384) / 2**30:.9f}")
+    settings = [*SMALL, "train.micro_batch_size=8", "memory.activation_checkpointing=budget", "memory.margin=0"]
+    settings.append(f"memory.budget_gib={(plain + 16384) / 2**30:.9f}")
     done = apply(model, training_loss, configuration.load(None, settings), CPU)
     assert done["activation_checkpointing"].startswith("0 of 3 blocks recomputed, 0 all but their products")
-    done = apply(model, training_loss, configuration.load(None, (*settings, "data.documents=true")), CPU)
+    done = apply(model, training_loss, configuration.load(None, [*settings, "data.documents=true"]), CPU)
     assert not done["activation_checkpointing"].startswith("0 of 3 blocks recomputed, 0 all but their products")
