@@ -33,13 +33,13 @@ def why_stop(job: Mapping[str, Any], waited: float, timeout: float, ended_on: Op
         )
     if timeout and waited >= timeout:
         return (
-            f"Job {job['name']} still runs{far(job)} after {timeout:.0f} seconds of waiting, and was left running: run "
-            "the task again to wait on, or raise 'timeout'."
+            f"Job {job['name']} still runs{progress(job)} after {timeout:.0f} seconds of waiting, and was left "
+            "running: run the task again to wait on, or raise 'timeout'."
         )
     return None
 
 
-def far(job: Mapping[str, Any]) -> str:
+def progress(job: Mapping[str, Any]) -> str:
     """Where a job is, for use behind a word of a sentence; nothing where a script of the user's does not say it."""
     status = job.get("status") or {}
     if status.get("max_steps"):
@@ -52,7 +52,7 @@ def far(job: Mapping[str, Any]) -> str:
     return "" if job.get("command") else " before its first step"
 
 
-def verdict(job: Mapping[str, Any]) -> Optional[str]:
+def problem(job: Mapping[str, Any]) -> Optional[str]:
     """Why a job which no longer runs is not what was waited for; None when it is finished."""
     name, state = job["name"], job["state"]
     if state in ("finished", "spare"):
@@ -60,15 +60,15 @@ def verdict(job: Mapping[str, Any]) -> Optional[str]:
     if state == "failed":
         reason = (job.get("status") or {}).get("error") or f"its unit ended with {job.get('ending')}"
         return (
-            f"Job {name} failed on this node{far(job)}: {str(reason).rstrip('.')}; the last lines of its "
+            f"Job {name} failed on this node{progress(job)}: {str(reason).rstrip('.')}; the last lines of its "
             "log are in 'log'."
         )
     if state == "absent":
         return f"There is no job {name} on this node to wait for: start it with state=started."
     why = (job.get("status") or {}).get("interruption") if state == "interrupted" else None
     return (
-        f"Job {name} is {state} on this node{far(job)}, but not finished{f' ({why})' if why else ''}: run the task "
-        "again to continue it."
+        f"Job {name} is {state} on this node{progress(job)}, but not finished{f' ({why})' if why else ''}: run the "
+        "task again to continue it."
     )
 
 
@@ -125,7 +125,7 @@ class ActionModule(ActionBase):
         line = progress_line(host, result["job"]["status"])
         if line is not None and line != shown and shown is not None:
             display.display(line)
-        reason = verdict(result["job"])
+        reason = problem(result["job"])
         if reason is not None:
             look = self._look(arguments, task_vars, lines=int(arguments.get("lines", 20)))
             log = look["jobs"][0]["log"] if "jobs" in look else []

@@ -198,7 +198,7 @@ def unmet(requirements: Iterable[str], installed: Mapping[str, str]) -> list[tup
     return result
 
 
-def told(missing: Iterable[tuple[Requirement, Optional[str]]]) -> str:
+def described(missing: Iterable[tuple[Requirement, Optional[str]]]) -> str:
     """Unmet requirements, for use inside a sentence."""
     return ", ".join(
         f"{wanted} ({'missing' if version is None else 'found ' + version})" for wanted, version in missing

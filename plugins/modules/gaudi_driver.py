@@ -252,12 +252,12 @@ def carry_out(driver: Driver, plan: Plan, exporters: Exporters) -> dict[str, Any
         plan, ports, predicted = Plan([], []), False, False
     if not module.check_mode:
         driver.load(plan)
-    found = driver.settled(module.params["timeout"] if plan.load and not predicted else 0)
+    found = driver.wait_for_cards(module.params["timeout"] if plan.load and not predicted else 0)
     if ports and not module.check_mode:
         ports = driver.bring_ports_up(module.params["timeout"])
     if wanted and not held and not predicted:
-        driver.judge(found)
-        driver.caution(found)
+        driver.require_working(found)
+        driver.warn_ahead(found)
     modules, version = driver.now()
     if predicted:
         modules = sorted({*driver.running} - {*plan.unload} | {*plan.load})

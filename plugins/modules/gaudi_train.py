@@ -562,7 +562,7 @@ def main() -> None:
                 texts[node.config_path(name)] = config_text(spec, share)
         else:
             check_name(name)
-        found = node.settled(name)
+        found = node.observe_at_rest(name)
         decision = _decide(params, found, spec)
         owner = (0, 0)
         if spec is not None and decision.action == "start" and not module.check_mode:
@@ -574,7 +574,7 @@ def main() -> None:
             if decision.changed and not module.check_mode:
                 # Another controller may have acted since: look once more, with nobody else at work.
                 held.enter_context(node.alone())
-                found = node.settled(name)
+                found = node.observe_at_rest(name)
                 decision = _decide(params, found, spec)
             if spec is not None and decision.action == "start":
                 job_neighbours.refuse_clash(node, spec, share)

@@ -143,9 +143,9 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._apt.node import (
     PIN,
     SOURCE,
     Node,
-    consult,
     foreign_sources,
     lacking,
+    open_repository,
     read,
     sources,
 )
@@ -203,7 +203,7 @@ def main() -> None:
     present = {path: (read(path) or b"").decode(errors="replace") for path in texts}
     if not key or present != texts or plan.install:
         try:
-            repository = consult(node, source, trusted, plan.packages, release)
+            repository = open_repository(node, source, trusted, plan.packages, release)
         except Refusal as error:
             module.fail_json(msg=str(error))
         keyring = repository.keyring

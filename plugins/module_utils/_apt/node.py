@@ -109,7 +109,7 @@ class Node:
         status, output, errors = self.module.run_command(command)
         return int(status), str(output), str(errors)
 
-    def must(self, command: list[str], what: str) -> None:
+    def run_or_fail(self, command: list[str], what: str) -> None:
         """Run a command that has to succeed."""
         status, output, errors = self.run(command)
         if status:
@@ -146,8 +146,8 @@ class Node:
         """Install what the set needs beforehand."""
         if plan.prerequisites:
             apt_get = self.module.get_bin_path("apt-get", required=True)
-            self.must(apt.update_command(apt_get, self.timeout), "apt cannot refresh its package lists")
-            self.must(
+            self.run_or_fail(apt.update_command(apt_get, self.timeout), "apt cannot refresh its package lists")
+            self.run_or_fail(
                 apt.prerequisites_command(apt_get, plan, self.timeout),
                 "What synapseai_prerequisites names cannot be installed",
             )
@@ -159,7 +159,7 @@ class Node:
         ansible.builtin.apt does), which this refresh says nothing about.
         """
         ages = [(path, os.stat(path)) for path in _LIST_AGES if os.path.exists(path)]
-        self.must(apt.update_command(apt_get, self.timeout, SOURCE), "apt cannot read the vendor's repository")
+        self.run_or_fail(apt.update_command(apt_get, self.timeout, SOURCE), "apt cannot read the vendor's repository")
         for path, before in ages:
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
@@ -173,10 +173,10 @@ class Node:
             if self.run([*command, "--simulate"])[0]:
                 # The distribution's lists lack something: only then are they worth refreshing.
                 self.run(apt.update_command(apt_get, self.timeout))
-            self.must(command, f"The packages of {plan.release} cannot be installed")
+            self.run_or_fail(command, f"The packages of {plan.release} cannot be installed")
         if plan.hold or plan.install:
             apt_mark = self.module.get_bin_path("apt-mark", required=True)
-            self.must([apt_mark, "hold", *plan.packages], "The packages cannot be put on hold")
+            self.run_or_fail([apt_mark, "hold", *plan.packages], "The packages cannot be put on hold")
 
 
 def sources() -> dict[str, str]:
@@ -231,7 +231,7 @@ def lacking(plan: apt.Plan, state: dict[str, apt.Installed], prerequisites: list
     return ""
 
 
-def consult(node: Node, source: Source, trusted: bytes | None, packages: list[str], release: str) -> Repository:
+def open_repository(node: Node, source: Source, trusted: bytes | None, packages: list[str], release: str) -> Repository:
     """The repository, verified, with all ``packages`` at ``release`` and one of them within reach."""
     repository = check(source, trusted, lambda url: fetch(url, node.timeout), node.verify)
     problem = missing_release(repository, packages, release)

@@ -186,7 +186,7 @@ class Driver:
             self.fail(f"The external ports cannot be brought up ({complaint}); look at {script} --status.")
         return True
 
-    def settled(self, timeout: int) -> list[accel.Device]:
+    def wait_for_cards(self, timeout: int) -> list[accel.Device]:
         """The devices, once all work or time is up."""
         deadline = time.monotonic() + timeout
         found = accel.devices(SYSFS)
@@ -195,7 +195,7 @@ class Driver:
             found = accel.devices(SYSFS)
         return found
 
-    def judge(self, found: list[accel.Device]) -> None:
+    def require_working(self, found: list[accel.Device]) -> None:
         """Fail unless the release's driver runs and every card works."""
         version = pci.driver_version(SYSFS)
         if version_of(version) != version_of(self.release):
@@ -207,7 +207,7 @@ class Driver:
         if trouble:
             self.fail(trouble)
 
-    def caution(self, found: list[accel.Device]) -> None:
+    def warn_ahead(self, found: list[accel.Device]) -> None:
         """Warn of what will matter later."""
         expected = self.module.params["expected_preboot"]
         other = [

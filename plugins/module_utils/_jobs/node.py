@@ -73,7 +73,7 @@ def command_of(record: dict[str, Any]) -> list[str]:
     return [str(word) for word in words] if isinstance(words, list) else []
 
 
-def judge(unit: UnitState, has_unit: bool, record: dict[str, Any], status: Optional[dict[str, Any]]) -> str:
+def state_of(unit: UnitState, has_unit: bool, record: dict[str, Any], status: Optional[dict[str, Any]]) -> str:
     """The job's state from its unit and from what its trainer wrote last.
 
     The unit alone does not do: systemd forgets at a reboot, and a job which ended well is as inactive as
@@ -225,7 +225,7 @@ class JobNode:
         record = control.record()
         status = read_json(os.path.join(folder, "status.json"))
         has_unit = os.path.exists(self.unit_path(name))
-        state = judge(unit, has_unit, record, status)
+        state = state_of(unit, has_unit, record, status)
         situation = Situation(
             state=state,
             spec_sha256=record.get("spec_sha256"),
@@ -239,7 +239,7 @@ class JobNode:
             status = None
         return Observed(name, state, unit, record, status, situation)
 
-    def settled(self, name: str, patience: float = 10.0) -> Observed:
+    def observe_at_rest(self, name: str, patience: float = 10.0) -> Observed:
         """Observe a job, giving one that is going down the time to be gone."""
         deadline = time.monotonic() + patience
         while True:

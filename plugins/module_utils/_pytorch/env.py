@@ -139,7 +139,7 @@ class PytorchEnv:
         os.makedirs(self.root, mode=0o755, exist_ok=True)
         if os.path.lexists(self.folder):
             shutil.rmtree(self.folder)
-        self.must([python, "-m", "venv", self.folder], "The virtual environment of PyTorch cannot be made")
+        self.run_or_fail([python, "-m", "venv", self.folder], "The virtual environment of PyTorch cannot be made")
 
     def install(self, packed: str, tarball: Tarball, kind: str, environ: Mapping[str, str]) -> None:
         """Run the install.sh of a tarball with the environment active, as in the vendor's Dockerfiles."""
@@ -149,7 +149,7 @@ class PytorchEnv:
             if not os.path.isfile(os.path.join(draft, "install.sh")):
                 raise Refusal(f"{tarball.name} has no install.sh: it is not a tarball of the vendor's PyTorch.")
             path = os.pathsep.join([os.path.dirname(self.interpreter), os.environ.get("PATH", os.defpath)])
-            self.must(
+            self.run_or_fail(
                 ["./install.sh", tarball.release.version, str(tarball.release.build), kind],
                 f"install.sh of {tarball.name} failed",
                 {"VIRTUAL_ENV": self.folder, "PATH": path, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **environ},
@@ -161,7 +161,7 @@ class PytorchEnv:
     def add(self, pins: Iterable[str], environ: Mapping[str, str]) -> None:
         """Install exactly these packages, and nothing that they ask for: pip might bring another torch for one."""
         argv = [self.interpreter, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-deps"]
-        self.must([*argv, *pins], "The packages beside PyTorch cannot be installed", environ)
+        self.run_or_fail([*argv, *pins], "The packages beside PyTorch cannot be installed", environ)
 
     def complaints(self, names: Iterable[str]) -> list[str]:
         """What pip finds missing or unfit of these packages' own requirements."""
@@ -217,7 +217,7 @@ class PytorchEnv:
         os.symlink(os.path.basename(self.folder), draft)
         os.replace(draft, self.link)
 
-    def must(
+    def run_or_fail(
         self, argv: list[str], trouble: str, environ: Optional[Mapping[str, str]] = None, cwd: Optional[str] = None
     ) -> str:
         """Run a command that has to succeed; returns what it printed."""

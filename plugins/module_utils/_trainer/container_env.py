@@ -20,7 +20,7 @@ from .._jobs.container import Container
 from .._pytorch.pins import pip_environment, wanted
 from .._refusal import Refusal
 from .._release.versions import Release as VendorRelease
-from .._wheels import python_admitted, told, unmet
+from .._wheels import described, python_admitted, unmet
 from .env import Release, Run, TrainerEnv
 
 PLUGIN = "habana-torch-plugin"
@@ -73,16 +73,16 @@ class ContainerEnv(TrainerEnv):
         torch = [pair for pair in unmet(release.requirements, found) if pair[0].name == "torch"]
         if torch:
             raise Refusal(
-                f"The trainer needs {told(torch)} in the image {image}, whose PyTorch is never replaced: take an image "
-                "of a newer release, or set trainer_container_python to the Python in it that has PyTorch."
+                f"The trainer needs {described(torch)} in the image {image}, whose PyTorch is never replaced: take an "
+                "image of a newer release, or set trainer_container_python to the Python in it that has PyTorch."
             )
         missing = wanted(self._pins, found, self._ours() if self.has_venv() else ())
         coming = {pin.partition("==")[0]: pin.partition("==")[2] for pin in missing}
         rest = [pair for pair in unmet(release.requirements, {**found, **coming}) if pair[0].name != "torch"]
         if rest:
             raise Refusal(
-                f"The trainer needs {told(rest)} in the image {image}: take an image without its own version of it, or "
-                "add what is missing to trainer_container_requirements as name==version."
+                f"The trainer needs {described(rest)} in the image {image}: take an image without its own version of "
+                "it, or add what is missing to trainer_container_requirements as name==version."
             )
         return missing
 
@@ -138,7 +138,7 @@ class ContainerEnv(TrainerEnv):
         write_file(os.path.join(self.venv, _RECORD), "".join(f"{name}\n" for name in ours), 0o644)
         argv = [self.interpreter, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-deps"]
         argv += ["--no-cache-dir", *requirements]
-        self._must(argv, "The trainer's requirements cannot be installed", pip_environment(index_url or ""))
+        self._run_or_fail(argv, "The trainer's requirements cannot be installed", pip_environment(index_url or ""))
 
     def _ours(self) -> list[str]:
         try:

@@ -23,7 +23,7 @@ from typing import Any, Optional
 from .._cards.file_access import first_closed, numbers_of
 from .._files import sync_tree, write_file
 from .._refusal import Refusal
-from .._wheels import Requirement, is_intact, python_admitted, read_wheel, told, unmet
+from .._wheels import Requirement, described, is_intact, python_admitted, read_wheel, unmet
 from .pins import complained_of, names_of, other_file
 
 Run = Callable[..., tuple[int, str, str]]
@@ -113,14 +113,14 @@ class TrainerEnv:
         torch = [pair for pair in missing if pair[0].name == "torch"]
         if torch:
             raise Refusal(
-                f"The trainer needs {told(torch)} for {self._python}, and PyTorch comes with role pytorch or the "
+                f"The trainer needs {described(torch)} for {self._python}, and PyTorch comes with role pytorch or the "
                 "node's image, never from an index: run the phase pytorch, or set trainer_python to the Python that "
                 "has it."
             )
         if missing and not from_index:
             raise Refusal(
-                f"The trainer needs {told(missing)} for {self._python}: install them, or set trainer_dependencies to "
-                "index to have them installed from a package index."
+                f"The trainer needs {described(missing)} for {self._python}: install them, or set trainer_dependencies "
+                "to index to have them installed from a package index."
             )
         return [str(wanted) for wanted, _version in missing]
 
@@ -162,12 +162,14 @@ class TrainerEnv:
         identity = [f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--init-groups"]
         argv = [setpriv, *identity, "--", self.interpreter, "-I", "-c", f"import {imports}"]
         # A plugin that torch loads by itself fails without its reason.
-        self._must(argv, f"{user} cannot import {imports} with {self._python}", {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+        self._run_or_fail(
+            argv, f"{user} cannot import {imports} with {self._python}", {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+        )
 
     def make_venv(self, answer: Mapping[str, Any], release: Release) -> dict[str, Any]:
         """Make the environment and probe it; it sees the system's packages, as that is where PyTorch is."""
         argv = [self._python, "-m", "venv", "--without-pip", "--system-site-packages", self.venv]
-        self._must(argv, "The virtual environment cannot be made")
+        self._run_or_fail(argv, "The virtual environment cannot be made")
         fresh = self._asked(self.interpreter, release)
         base = os.path.join(fresh["purelib"], "gaudi3-scale-vendor.pth")
         if answer["own_paths"]:
@@ -223,7 +225,7 @@ class TrainerEnv:
         scripts = self.unpack(wheel, release)
         folder = self.folder(release)
         for target in scripts.values():
-            self._must(
+            self._run_or_fail(
                 [self.interpreter, "-c", f"import {target.partition(':')[0]}"],
                 "The trainer cannot be imported",
                 {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -248,7 +250,7 @@ class TrainerEnv:
                 os.chmod(draft, 0o755)
                 with zipfile.ZipFile(wheel) as archive:
                     archive.extractall(draft)
-                self._must([self.interpreter, "-m", "compileall", "-q", draft], "The trainer cannot be compiled")
+                self._run_or_fail([self.interpreter, "-m", "compileall", "-q", draft], "The trainer cannot be compiled")
                 sync_tree(draft)
                 os.rename(draft, folder)
             finally:
@@ -263,7 +265,7 @@ class TrainerEnv:
     def _link(purelib: str) -> str:
         return os.path.join(purelib, "gaudi3-scale-trainer.pth")
 
-    def _must(self, argv: list[str], trouble: str, environ: Optional[dict[str, str]] = None) -> None:
+    def _run_or_fail(self, argv: list[str], trouble: str, environ: Optional[dict[str, str]] = None) -> None:
         self._check(self._run(argv, environ_update=environ or {}), trouble)
 
     @staticmethod

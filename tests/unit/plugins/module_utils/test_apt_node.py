@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt import node as apt_node
-from ansible_collections.gaudi3.scale.plugins.module_utils._apt.node import Node, consult, redirection
+from ansible_collections.gaudi3.scale.plugins.module_utils._apt.node import Node, open_repository, redirection
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt.repository import Repository, Source, follow
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
@@ -91,7 +91,7 @@ def test_the_package_of_the_release_is_asked_for_when_the_repository_is(monkeypa
     found = Repository(b"", "F", {"a": ["1.22.0-740", "1.23.0-695"]}, {("a", "1.23.0-695"): "pool/main/a.deb"})
     monkeypatch.setattr(apt_node, "check", lambda *_arguments: found)
     monkeypatch.setattr(apt_node, "redirection", lambda url, _timeout: asked.append(url) or "")
-    assert consult(node([]), SOURCE, None, ["a"], "1.23.0-695") is found
+    assert open_repository(node([]), SOURCE, None, ["a"], "1.23.0-695") is found
     assert asked == ["http://vault/debian/pool/main/a.deb"]
 
 

@@ -267,7 +267,7 @@ def test_a_job_that_goes_down_is_waited_for(tmp_path: Path, monkeypatch: pytest.
     naps: list[float] = []
     monkeypatch.setattr("time.sleep", naps.append)
     node = node_of(tmp_path, Systemctl("deactivating", "deactivating", "inactive"))
-    assert node.settled("demo").unit.active_state == "inactive"
+    assert node.observe_at_rest("demo").unit.active_state == "inactive"
     assert naps == [0.2, 0.2]
 
 
@@ -275,4 +275,6 @@ def test_a_job_that_does_not_go_down_is_not_waited_for_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    assert node_of(tmp_path, Systemctl("deactivating")).settled("demo", 0.05).unit.active_state == "deactivating"
+    assert (
+        node_of(tmp_path, Systemctl("deactivating")).observe_at_rest("demo", 0.05).unit.active_state == "deactivating"
+    )

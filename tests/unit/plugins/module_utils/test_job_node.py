@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import write_file
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.systemd import UnitState
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import JobNode, check_venv, judge, owner_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import JobNode, check_venv, owner_of, state_of
 
 UP = UnitState("loaded", "active", "running", "success", 0, False)
 GOING = UnitState("loaded", "deactivating", "stop-sigterm", "success", 0, False)
@@ -59,22 +59,22 @@ def said(state: str, at: float) -> dict[str, Any]:
     ],
 )
 def test_state(unit: UnitState, record: dict[str, Any], status: dict[str, Any] | None, state: str) -> None:
-    assert judge(unit, True, record, status) == state
+    assert state_of(unit, True, record, status) == state
 
 
 @pytest.mark.parametrize("word", ["spare", "interrupted"])
 def test_a_clock_that_was_set_back_changes_nothing(word: str) -> None:
     unit = replace(DOWN, invocation="0123")
-    assert judge(unit, True, RECORD, {**said(word, 99), "invocation": "0123"}) == word
-    assert judge(unit, True, RECORD, {**said(word, 101), "invocation": "4567"}) == "stopped"
+    assert state_of(unit, True, RECORD, {**said(word, 99), "invocation": "0123"}) == word
+    assert state_of(unit, True, RECORD, {**said(word, 101), "invocation": "4567"}) == "stopped"
     # After a reboot systemd names no run, and a trainer of an older version does not either.
-    assert judge(DOWN, True, RECORD, {**said(word, 101), "invocation": "0123"}) == word
-    assert judge(unit, True, RECORD, said(word, 101)) == word
+    assert state_of(DOWN, True, RECORD, {**said(word, 101), "invocation": "0123"}) == word
+    assert state_of(unit, True, RECORD, said(word, 101)) == word
 
 
 def test_a_job_without_a_unit_is_absent_unless_it_runs() -> None:
-    assert judge(DOWN, False, RECORD, said("finished", 101)) == "absent"
-    assert judge(UP, False, RECORD, None) == "running"
+    assert state_of(DOWN, False, RECORD, said("finished", 101)) == "absent"
+    assert state_of(UP, False, RECORD, None) == "running"
 
 
 class Systemctl:

@@ -12,11 +12,11 @@ from packaging.requirements import Requirement as PipRequirement
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import (
     Requirement,
+    described,
     python_admitted,
     read_wheel,
     source_digest,
     source_files,
-    told,
     unmet,
 )
 from gaudi3_simulator.vendor import pytorch
@@ -107,7 +107,7 @@ def test_python_versions() -> None:
 def test_unmet_requirements_are_told_with_what_was_found() -> None:
     wanted = ["torch>=2.9", "Lightning <2.7,>=2.6", "py_yaml", "optuna; extra == 'tune'", "rich[all]>=1"]
     missing = unmet(wanted, {"torch": "2.9.0+hpu", "lightning": "2.5.1", "rich": "13.0"})
-    assert told(missing) == "lightning<2.7,>=2.6 (found 2.5.1), py-yaml (missing)"
+    assert described(missing) == "lightning<2.7,>=2.6 (found 2.5.1), py-yaml (missing)"
 
 
 def test_sources_are_what_gets_into_a_wheel(tmp_path: Path) -> None:

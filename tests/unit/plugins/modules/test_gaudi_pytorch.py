@@ -68,7 +68,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Environments with the pip of the Python beneath, which are made at once."""
 
     def make(self: pytorch_env.PytorchEnv, python: str) -> None:
-        self.must([python, "-m", "venv", "--clear", "--without-pip", "--system-site-packages", self.folder], "venv")
+        self.run_or_fail(
+            [python, "-m", "venv", "--clear", "--without-pip", "--system-site-packages", self.folder], "venv"
+        )
 
     monkeypatch.setattr(pytorch_env.PytorchEnv, "make", make)
 

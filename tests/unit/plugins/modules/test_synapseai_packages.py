@@ -56,7 +56,7 @@ class World:
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     world = World(tmp_path)
 
-    def consult(
+    def open_repository(
         node: apt_node.Node, source: Source, trusted: bytes | None, packages: list[str], release: str
     ) -> Repository:
         world.consulted += 1
@@ -67,7 +67,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     for name in ("KEYRING", "SOURCE", "PIN"):
         monkeypatch.setattr(synapseai_packages, name, str(world.root / name.lower()))
     monkeypatch.setattr(apt_node, "SOURCE", str(world.root / "source"))
-    monkeypatch.setattr(synapseai_packages, "consult", consult)
+    monkeypatch.setattr(synapseai_packages, "open_repository", open_repository)
     monkeypatch.setattr(apt_node, "SOURCES", (str(world.sources / "*.list"), str(world.sources / "*.sources")))
     monkeypatch.setattr(apt_node, "OS_RELEASE", str(tmp_path / "os-release"))
     monkeypatch.setattr(apt_node.Node, "run", lambda _node, command: world.run(command))
