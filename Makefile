@@ -104,7 +104,7 @@ unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
 plays: $(VENV)/.dev
 	pytest -q tests/plays
 
-simulator-test: $(VENV)/.dev
+simulator-test: $(VENV)/.dev .cache/standin/ready
 	cd simulator && $(call covered,simulator)
 
 device-test: $(VENV)/.dev hpu
