@@ -42,14 +42,14 @@ def test_a_wheel_has_the_tree_and_runs_anywhere(tmp_path: Path) -> None:
     environment = {**given, "PYTHONPATH": str(tmp_path / "installed"), "HOME": str(tmp_path / "home"), "NO_COLOR": "1"}
     environment.pop("XDG_STATE_HOME", None)
     command = [sys.executable, "-m", "gaudi3_deploy"]
-    where = {"cwd": tmp_path / "empty", "env": environment, "text": True, "check": False, "timeout": 60}
-    offers = subprocess.run([*command, "offers", "--json"], capture_output=True, **where)  # type: ignore[call-overload]
+    where = {"cwd": tmp_path / "empty", "env": environment, "text": True, "timeout": 60}
+    offers = subprocess.run([*command, "offers", "--json"], capture_output=True, check=False, **where)  # type: ignore[call-overload]
     assert offers.returncode == 0, offers.stderr
     (found,) = (each for each in json.loads(offers.stdout)["offers"] if each["cloud"] == "ibm")
     assert (found["type"], found["cards"]) == ("gx3d-160x1792x8gaudi3", 8)
     # The root module of a cloud is found, too: this fails for the want of a terraform, and of nothing else.
     new = ["--terraform", "none", "plan", "demo", "--cloud", "ibm", "--size", "8", "--type", "gx3d-160x1792x8gaudi3"]
-    refused = subprocess.run([*command, *new], capture_output=True, **where)  # type: ignore[call-overload]
+    refused = subprocess.run([*command, *new], capture_output=True, check=False, **where)  # type: ignore[call-overload]
     assert "The command 'none' is not on this machine" in refused.stderr
     assert (tmp_path / "home/.local/state/gaudi3-deploy/.terraform/ibm/main.tf").is_file()
     assert list((tmp_path / "empty").iterdir()) == []

@@ -177,7 +177,6 @@ held_modules:
   sample: []
 """
 
-import os
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -227,7 +226,7 @@ def main() -> None:
         network_source=network_source,
         closed=[file.as_dict() for file in access.closed],
         script=file_access.script_access(params["script"], params["user"]) if params["script"] else None,
-        missing=[path for path in params["paths"] if not os.path.lexists(os.path.expanduser(path))],
+        missing=file_access.missing(params["paths"]),
         modules=operational,
         driver=job_needs.driver_version(),
         held_modules=held,

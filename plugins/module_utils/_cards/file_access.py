@@ -74,6 +74,11 @@ def _ways(path: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def missing(paths: Iterable[str]) -> list[str]:
+    """Those of the paths that are not there, as they were given; ``~`` is the home of who asks."""
+    return [path for path in paths if not os.path.lexists(os.path.expanduser(path))]
+
+
 def script_access(path: str, user: str) -> dict[str, Any]:
     """Whether a script is there, and the first folder on the way, or the script, that is closed to a user.
 

@@ -57,14 +57,12 @@ def examine(
 ) -> Examination:
     """Read the node until every finding is confirmed or gone; ``tools`` are results of longer tests."""
     tracker = Tracker(expected_cards)
-    report, best = Report(0.0), None
-    for number in range(1, CONFIRM + 1):
-        reading = collect(sources, clock(), depth, tools)
-        report = tracker.step(reading)
-        if best is None or reading.cards:
-            best = reading
-        if not report.suspects or number == CONFIRM:
-            break
+    number, best = 1, collect(sources, clock(), depth, tools)
+    report = tracker.step(best)
+    while report.suspects and number < CONFIRM:
         sleep(interval_s)
-    assert best is not None
+        number, reading = number + 1, collect(sources, clock(), depth, tools)
+        report = tracker.step(reading)
+        if reading.cards:
+            best = reading
     return Examination(report, best, number)
