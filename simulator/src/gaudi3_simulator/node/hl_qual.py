@@ -61,10 +61,10 @@ def main(arguments: Sequence[str], release: str) -> int:
         busy = [card for card in chosen if card.index in held]
         if busy:
             raise _Refused(f"accel{busy[0].index} is held by process {held[busy[0].index].pid}: end that first")
-    except (_Refused, store.StateError) as error:
+        time.sleep(paths.seconds(SECONDS, DEFAULT_SECONDS))
+    except (_Refused, store.StateError, ValueError) as error:
         sys.stderr.write(f"hl_qual: {error}\n")
         return 1
-    time.sleep(_seconds())
     after = node.Node.load()
     causes = [f"accel{card.index} {card.bus_id}: {why}" for card in chosen for why in _causes(after, card, modes)]
     text = _report(modes, release, chosen, causes)
@@ -165,10 +165,3 @@ def _write(text: str) -> None:
     folder = f"{os.environ.get('HABANA_LOGS', LOGS).rstrip('/')}/qual"
     stamp = time.strftime("%Y-%m-%d_%H-%M-%S", time.gmtime(paths.now()))
     paths.write_atomically(f"{folder}/{os.uname().nodename}_hl_qual_report_{stamp}.log", text)
-
-
-def _seconds() -> float:
-    text = paths.read_text(SECONDS)
-    if text is None:
-        return 0.0 if paths.root() else DEFAULT_SECONDS
-    return float(text)

@@ -147,13 +147,10 @@ def duration() -> float:
     """Seconds that a call takes."""
     if not is_on("hl-smi-takes-time"):
         return 0.0
-    text = paths.read_text(SECONDS)
-    if text is None:
-        return 0.0 if paths.root() else DEFAULT_SECONDS
     try:
-        return max(0.0, float(text))
-    except ValueError:
-        raise UsageError(f"{SECONDS} holds '{text.strip()}': write a number of seconds into it") from None
+        return paths.seconds(SECONDS, DEFAULT_SECONDS)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def parse(arguments: Sequence[str]) -> dict[str, str]:

@@ -62,6 +62,17 @@ def read_text(absolute: str) -> str | None:
         return None
 
 
+def seconds(absolute: str, default: float) -> float:
+    """The seconds in a file; without it ``default`` on a node, and none under another root."""
+    text = read_text(absolute)
+    if text is None:
+        return 0.0 if root() else default
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        raise ValueError(f"{absolute} holds '{text.strip()}': write a number of seconds into it") from None
+
+
 def write_atomically(absolute: str, text: str, mode: int = 0o644, lasting: bool = False) -> None:
     """Replace the file in one step: readers see the old text or the new one, after a power cut too if lasting."""
     target = at(absolute)
