@@ -88,7 +88,7 @@ def demo(folder: Path) -> tuple[str, str]:
     """The job that the trainer has by default, whose model is the demo's."""
     config = load(None, ["device=cpu", f"output_dir={folder}"])
     keep = os.environ.get("GAUDI3_TUNER_STUDY")  # to look at afterwards, or to go on with
-    options = Options(Path(keep) if keep else folder / "study", trials=10, steps=32, repeats=5, time_limit=150)
+    options = Options(Path(keep) if keep else folder / "study", trials=12, steps=96, repeats=9, time_limit=240)
     found = AutoTuner(config, None, options).tune()
     assert found.ratio is not None and found.ratio.low > 1 and found.ratio.ratio >= 1.10, found.verdict
     changed = {k: v for k, v in found.values.items() if v != AutoTuner(config, None, options).space.default()[k]}
