@@ -29,12 +29,37 @@ class SilentProfiler(PassThroughProfiler):
         return self._nothing
 
 
+STEP_HOOKS = (
+    "on_train_batch_start",
+    "on_before_zero_grad",
+    "on_before_backward",
+    "on_after_backward",
+    "on_before_optimizer_step",
+    "on_train_batch_end",
+)
+"""Those of a callback that Lightning calls in each step."""
+
+
+def leave_out_empty_hooks(callbacks: list[pl.Callback]) -> None:
+    """Have the hooks of a step that a callback does not implement not called: with all callbacks, some seventy.
+
+    Lightning calls what is callable, and enters and leaves the profiler each time.
+    """
+    for callback in callbacks:
+        for hook in STEP_HOOKS:
+            if getattr(type(callback), hook) is getattr(pl.Callback, hook):
+                setattr(callback, hook, None)
+
+
 def build_trainer(run: Run, callbacks: list[pl.Callback]) -> pl.Trainer:
     """A trainer that makes the steps that are left and nothing besides: what else happens is in the callbacks."""
     settings, topology = run.config.train, run.team.topology
+    leave_out_empty_hooks(callbacks)
+    strategy = _strategy(run)
+    strategy.plain_batches = True
     return GaudiTrainer(
         accelerator=GaudiAccelerator(run.device.type),
-        strategy=_strategy(run),
+        strategy=strategy,
         devices=topology.local_world_size,
         num_nodes=topology.nodes,
         plugins=[

@@ -59,6 +59,13 @@ class LanguageModule(pl.LightningModule):
         self._learnt = self.loss_sum.clone(), 0
         self._trained: list[Tensor] = []
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Lightning notes the hook that it calls, forty times a step: torch need not ask whether text is a weight."""
+        if (value is None or type(value) is str) and name in self.__dict__:
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
+
     def materialise(self, device: torch.device) -> None:
         """Once sharded: give a deferred model its weights; nothing for any other."""
         if next(self.model.parameters()).is_meta:
