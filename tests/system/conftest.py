@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from gaudi3_simulator.home import load_cluster
 from gaudi3_simulator.network import taken
 from tests.ansible_run import CALLBACK, PlaybookRun
 
@@ -127,8 +129,15 @@ class Site:
         return {"GAUDI3_SIMULATOR_CLUSTER": self.name}
 
     def ssh(self, host: str, command: str) -> subprocess.CompletedProcess[str]:
-        """Run ``command`` in ``host``'s shell as root."""
-        return run("ansible", host, "-m", "ansible.builtin.raw", "-a", command, given=self.environment())
+        """Run ``command`` in ``host``'s shell as root: by ssh itself, as starting ansible costs a second of CPU."""
+        cluster = load_cluster(self.name)
+        assert cluster is not None, f"cluster {self.name} is not up"
+        address = next(node.address for node in cluster.all_nodes() if node.name == host)
+        options = ("BatchMode=yes", "StrictHostKeyChecking=yes", f"UserKnownHostsFile={cluster.folder / 'known_hosts'}")
+        shell = command if cluster.user == "root" else f"sudo -n sh -c {shlex.quote(command)}"
+        return run(
+            "ssh", "-i", str(cluster.key), *(f"-o{option}" for option in options), f"{cluster.user}@{address}", shell,
+        )  # fmt: skip
 
 
 def ensure_stage() -> None:

@@ -82,7 +82,7 @@ def given(settings: dict[str, Any], **more: Any) -> tuple[str, str]:
 
 def containers(site: Site, node: str) -> list[str]:
     """Names of all containers of a node, those that ended included."""
-    said = site.ssh(node, "podman ps --all --format 'is:{{ '{{' }}.Names{{ '}}' }}'")
+    said = site.ssh(node, "podman ps --all --format 'is:{{.Names}}'")
     assert said.returncode == 0, said.stdout
     return [line.removeprefix("is:") for line in said.stdout.splitlines() if line.startswith("is:")]
 
