@@ -17,8 +17,8 @@ from health_noise import HUNG_TOOLS, Noise, Recorded
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.engine import Report, Tracker
 from tests.suite.proof import Proof
 
-BOOTS, READINGS = 20, 6
-CASES = {f"{board}-{number:02}": (board, number) for board in BOARDS for number in range(25)}
+BOOTS, READINGS = 5, 6
+CASES = {f"{board}-{number:02}": (board, number) for board in BOARDS for number in range(100)}
 ENGINE = [
     "boards",
     "checks",
@@ -47,7 +47,7 @@ TEXT = """
 Each boot is a sound node of eight cards that is read six times. Sensors are noisy. One card in fifty shows a value that
 cannot be true, one in a hundred a wrong one that could be. 12 % of the ports have a torn counter, off by multiples of
 2^32. Calls take longer than their limit, and in every boot one tool hangs: in one reading, or in all of them. A good
-reading comes last. In every tenth boot a card really needs a reset: that has to be found, and nothing else.
+reading comes last. In every fifth boot a card really needs a reset: that has to be found, and nothing else.
 """
 READY = "Module status                   : Operational"
 
@@ -90,7 +90,7 @@ def test_no_node_is_blamed(recorded: dict[str, Recorded], case: str) -> None:
     draw = random.Random(f"{case}-{PROOF.seed}")
     spoilt = errors = verdicts = found = 0
     for each in range(BOOTS):
-        broken = each % 10 == 9
+        broken = each == BOOTS - 1
         reports, injected = boot(recorded[board], draw, broken)
         for report, count in zip(reports, injected, strict=True):
             assert len(report.errors) <= count, (report.errors, count)
@@ -102,9 +102,9 @@ def test_no_node_is_blamed(recorded: dict[str, Recorded], case: str) -> None:
         found += broken and any(report.drains for report in reports)
         spoilt += sum(injected)
         errors += sum(len(report.errors) for report in reports)
-    assert found == BOOTS // 10
+    assert found == 1
     assert spoilt > BOOTS * READINGS, "the noise is there"
     if PROOF.is_running:
-        row = [BOOTS, BOOTS * READINGS, spoilt, errors, verdicts, f"{found} of {BOOTS // 10}"]
+        row = [BOOTS, BOOTS * READINGS, spoilt, errors, verdicts, f"{found} of 1"]
         PROOF.note(case, dict(zip(COLUMNS, row, strict=True)))
         PROOF.write_table("False alarms on noisy nodes", TEXT, COLUMNS)
