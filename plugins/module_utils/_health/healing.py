@@ -47,7 +47,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Seen:
-    """A confirmed verdict on a node, read at ``taken_at``."""
+    """A confirmed verdict on a node, read at ``taken_at``. ``components`` are all that a step has to be done to."""
 
     node: str
     component: str
@@ -55,6 +55,7 @@ class Seen:
     action: str
     message: str
     taken_at: float
+    components: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class NodeState:
     spare: str = ""
     ended_at: float | None = None
     left_at: float | None = None
+    components: list[str] = field(default_factory=list)
     remediations: list[float] = field(default_factory=list)
     retried: dict[str, float] = field(default_factory=dict)
 
@@ -195,6 +197,7 @@ def _leave(fleet: Fleet, state: NodeState, seen: Seen, action: str, now: float, 
     """Take a node out of service, put a spare in its place, and begin its remediation."""
     again = any(now - began <= policy.again_s for began in state.remediations)
     state.left_at, state.reason = now, seen.message
+    state.components = list(seen.components or (seen.component,))
     state.retried.clear()
     decisions = []
     if seen.node in fleet.spares:
