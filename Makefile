@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
+	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
 help:
@@ -149,6 +149,10 @@ proof-anomalies: $(VENV)/.dev
 # A thousand boots of nodes whose sensors, counters and tools misbehave: no verdict against a sound one; five minutes.
 proof-health-noise: $(VENV)/.dev
 	GAUDI3_PROOF=health-noise pytest -v -m "proof or not proof" tests/unit/plugins/module_utils/test_health_noise.py
+
+# Fifty faults during a real training on simulated nodes: the right node is taken out and not a loss differs; half an hour.
+proof-healing: $(VENV)/.dev
+	cd trainer && GAUDI3_PROOF=healing pytest -v -m "proof or not proof" tests/test_healing.py
 
 # Predicted memory against the allocator of the simulated device, over models, precisions and strategies; five minutes.
 proof-memory: $(VENV)/.dev hpu

@@ -4,6 +4,7 @@ Set by environment variables, and installed by the tests' own entry point: nothi
 that has come to its phase writes `paused-RANK` into the folder, and goes on when `go` is there.
 
     PAUSE_IN=folder PAUSE_PHASE=backward PAUSE_STEP=6 PAUSE_RANKS=0,1
+    PAUSE_EACH=0.05                     every forward pass takes these seconds longer, on every rank
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ PHASES = ("data", "forward", "backward", "optimizer", "evaluation", "warm-up", "
 
 def install() -> None:
     """Put the pause where the environment asks for it."""
+    if "PAUSE_EACH" in os.environ:
+        _each(float(os.environ["PAUSE_EACH"]))
     if "PAUSE_IN" in os.environ and os.environ["RANK"] in os.environ["PAUSE_RANKS"].split(","):
         phase, step = os.environ["PAUSE_PHASE"], int(os.environ["PAUSE_STEP"])
         _INSTALL[phase](Pause(Path(os.environ["PAUSE_IN"]), os.environ["RANK"], step))
@@ -53,6 +56,18 @@ class Pause:
             self.done += 1
 
         register_optimizer_step_post_hook(count)
+
+
+def _each(seconds: float) -> None:
+    from gaudi3_scale.models.module import LanguageModule
+
+    original = LanguageModule.training_step
+
+    def slow(self: LanguageModule, *args: Any) -> Any:
+        time.sleep(seconds)
+        return original(self, *args)
+
+    LanguageModule.training_step = slow  # type: ignore[method-assign]
 
 
 def _data(pause: Pause) -> None:
