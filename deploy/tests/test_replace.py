@@ -173,3 +173,101 @@ def test_a_plan_that_would_end_more_is_refused() -> None:
     for destroyed, replaced in ((['m.aws_instance.node["demo-02"]'], []), ([], ["m.aws_subnet.nodes"])):
         with pytest.raises(DeployError, match=r"^To end the machine that demo-01 was would destroy or replace m\.aws"):
             replacement.refuse_more(found, destroyed, replaced)
+
+
+KEPT = "= var.image\n  lifecycle { ignore_changes = [triggers_replace] }"
+
+
+def of_image(deploy: Deploy) -> dict[str, str]:
+    """Of which image each node was made, as the state has it."""
+    path = deploy.work / "terraform.tfstate.d/demo/terraform.tfstate"
+    found = json.loads(path.read_text())["resources"]
+    return {
+        each["index_key"]: each["attributes"]["triggers_replace"]["value"] for one in found for each in one["instances"]
+    }
+
+
+def keep_running_nodes(deploy: Deploy) -> None:
+    """As the modules do: a newer image is no reason to replace what runs."""
+    main = deploy.folder / "terraform/aws/main.tf"
+    main.write_text(main.read_text().replace("= var.image", KEPT))
+
+
+def test_all_nodes_get_another_image_one_after_the_other_the_first_one_last(deploy: Deploy) -> None:
+    keep_running_nodes(deploy)
+    before = deploy.state()
+    said = deploy.run("replace", "demo", "--all", "--image", "image=two", "--yes")
+    ended = [line.partition(" ")[0] for line in said.splitlines() if line.endswith(" is another machine now")]
+    assert ended == ["demo-02", "demo-01"]
+    assert of_image(deploy) == {"demo-01": "two", "demo-02": "two"}
+    assert not set(before.values()) & set(deploy.state().values())
+    assert [period["nodes"] for period in deploy.record()["periods"]] == [2, 3, 2, 3, 2]  # type: ignore[attr-defined]
+    # A node that is added later is made of it, too.
+    deploy.run("up", "demo", "--size", "24", "--yes")
+    assert of_image(deploy)["demo-03"] == "two"
+
+
+def test_an_image_that_makes_no_healthy_node_is_given_up(deploy: Deploy) -> None:
+    keep_running_nodes(deploy)
+    before = deploy.state()
+    deploy.run("replace", "demo", "demo-01", "--image", "image=bad", "--health", "false", "--yes", code=1)
+    assert deploy.state() == before
+    deploy.run("up", "demo", "--size", "24", "--yes")
+    assert set(of_image(deploy).values()) == {"one"}
+    said = deploy.run("replace", "demo", "demo-01", "--image", "imge=two", "--yes", code=2)
+    assert "terraform/aws has no variable 'imge': give VARIABLE=VALUE of the image (image)." in said
+
+
+def test_all_cut_off_goes_on_with_the_nodes_that_are_left(deploy: Deploy) -> None:
+    before = deploy.state()
+    tools = deploy.folder / "tools"
+    (tools / "ansible-playbook").rename(tools / "kept")
+    (tools / "ansible-playbook").write_text(f"#!/bin/sh\n[ ! -e {deploy.folder}/fail ]\n")
+    (tools / "ansible-playbook").chmod(0o755)
+    once = f"sh -c 'test NODE = demo-03 && [ ! -e {deploy.folder}/once ] && touch {deploy.folder}/once'"
+    # The second node's gate is red.
+    said = deploy.run("replace", "demo", "--all", "--yes", "--health", once, code=1)
+    assert "demo-02 is another machine now" in said and "demo-01 was not replaced" in said
+    halfway = deploy.state()
+    assert halfway["demo-01"] == before["demo-01"] and halfway["demo-02"] != before["demo-02"]
+    said = deploy.run("replace", "demo", "--all", "--yes")
+    assert "replace demo-02" not in said and "demo-01 is another machine now" in said
+    after = deploy.state()
+    assert after["demo-02"] == halfway["demo-02"] and after["demo-01"] != halfway["demo-01"]
+    assert not (deploy.deployments / "demo/replace-all.json").exists()
+
+
+def test_in_place_the_old_machine_ends_first_and_the_others_stay(deploy: Deploy) -> None:
+    before = deploy.state()
+    said = deploy.run("replace", "demo", "demo-02", "--in-place", "--yes", "--job", "job.yml")
+    after = deploy.state()
+    assert sorted(after) == ["demo-01", "demo-02"]
+    assert after["demo-01"] == before["demo-01"] and after["demo-02"] != before["demo-02"]
+    assert "grow" not in said and "gate" not in said
+    assert plays(deploy) == ["-e @job.yml -e trainer_state=started"]
+    # Jobs were stopped on both before anything was ended, and no third node was ever paid for.
+    assert deploy.folder.joinpath("calls").read_text().count("sh -s") == 2
+    assert [period["nodes"] for period in deploy.record()["periods"]] == [2]  # type: ignore[attr-defined]
+    endpoints = json.loads((deploy.deployments / "demo/outputs.json").read_text())["cluster_endpoints"]
+    assert endpoints["demo-02"]["instance_id"] == after["demo-02"]
+    assert deploy.record()["phase"] == "ready"
+    assert "nothing to change" in deploy.run("plan", "demo")
+
+
+def test_in_place_ends_nothing_where_more_would_go_or_nothing_can_be_made(deploy: Deploy) -> None:
+    before = deploy.state()
+    # The image is no reason to keep running nodes here: both would go.
+    said = deploy.run("replace", "demo", "demo-02", "--in-place", "--image", "image=two", "--yes", code=1)
+    assert 'would destroy or replace terraform_data.node["demo-01"], too: nothing was destroyed.' in said
+    assert deploy.state() == before
+    said = deploy.run("replace", "demo", "demo-09", "--in-place", "--yes", code=2)
+    assert "Deployment 'demo' has no node 'demo-09': there is demo-01, demo-02." in said
+    own = Deployment("demo", Path("demo"), "onprem", "up", variables={"cluster_size": 8})
+    with pytest.raises(UsageError, match="are your own machines"):
+        replacement.refuse(own, OUTPUTS, "demo-01")
+
+
+@pytest.mark.parametrize("which", [(), ("demo-01", "--all")])
+def test_one_node_or_all(deploy: Deploy, which: tuple[str, ...]) -> None:
+    said = deploy.run("replace", "demo", *which, "--yes", code=2)
+    assert said == "gaudi3-deploy: Say which node is to be replaced, or --all.\n"

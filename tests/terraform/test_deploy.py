@@ -47,7 +47,7 @@ def storage(desk: Desk) -> dict[str, Any]:
     encryption = s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]["Rules"][0]
     return {
         "bucket": bucket,
-        "keys": [(each["KeyId"], each["KeyState"]) for each in desk.keys_made()],
+        "keys": [(each["KeyId"], each["KeyState"]) for each in desk.account.keys_made()],
         "aliases": [
             each["AliasName"]
             for each in desk.account.client("kms").list_aliases()["Aliases"]
@@ -91,7 +91,7 @@ def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(
     machines = desk.account.machines()
     assert sorted(desk.endpoints()) == sorted(machines) == ["cluster-01", "cluster-02", "cluster-monitor"], said
     assert machines["cluster-monitor"]["InstanceId"] == monitor
-    assert [each["KeyState"] for each in desk.keys_made()] == ["Enabled"]
+    assert [each["KeyState"] for each in desk.account.keys_made()] == ["Enabled"]
     assert desk.tainted() == []
     assert "nothing to change" in desk.run("plan", "cluster")
     # What running nodes have does not change under them: neither the inventory nor the bill may say so.
@@ -148,7 +148,7 @@ def test_terraform_destroy_by_hand_stops_at_the_bucket_and_leaves_the_key(desk: 
     variables = desk.folder / "deployments/cluster/variables.tfvars.json"
     said = desk.terraform("destroy", "-auto-approve", "-no-color", f"-var-file={variables}", code=1)
     assert "BucketNotEmpty" in said
-    assert [each["KeyState"] for each in desk.keys_made()] == ["Enabled"]
+    assert [each["KeyState"] for each in desk.account.keys_made()] == ["Enabled"]
     created = planned(desk)["create"]
     assert KEY not in created and "module.cluster.aws_s3_bucket.checkpoints" not in created
     assert f"{PUBLIC}.checkpoints" in created  # Its guards come back with the next up.

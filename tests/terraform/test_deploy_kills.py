@@ -1,4 +1,4 @@
-"""`gaudi3-deploy` cut off at seeded instants of up, run, replace and down, on AWS as moto plays it: it converges.
+"""`gaudi3-deploy` cut off at seeded instants of up, run, replace and down, on stand-ins for AWS and IBM: it converges.
 
 An instant is a count of what was done at the service, not a time, so that a busy machine changes nothing. The life of
 a deployment in test_deploy.py is cut off at one of each command; `make proof-provisioning` tries all.
@@ -19,7 +19,8 @@ import pytest
 
 from ..suite.proof import SEED, Proof
 from .support.account import Account, moto_account
-from .support.desk import DOWN, REPLACE, RUN, SETTINGS, UP, WAY, Desk, Instant, cpu_seconds
+from .support.desk import Desk, Instant, cpu_seconds
+from .support.ibm_account import IbmAccount, ibm_account
 
 NAMES = ["cluster-01", "cluster-02", "cluster-monitor"]
 #: What is there when two nodes and a monitor are; without what an interrupted run may have left once too often.
@@ -28,9 +29,18 @@ WHOLE = {
     "volumes": 5, "templates": 1, "placement groups": 1, "groups": 0, "buckets": 1, "keys": 1, "roles": 3,
     "profiles": 2, "logs": 1, "budgets": 0,
 }  # fmt: skip
+#: The same on IBM, where nothing may be left once too often.
+WHOLE_ON_IBM = {
+    "ibm_is_instance": 3, "ibm_is_vpc": 1, "ibm_is_vpc_address_prefix": 1, "ibm_is_subnet": 5,
+    "ibm_is_public_gateway": 1, "ibm_is_security_group": 2, "ibm_is_security_group_rule": 8, "ibm_is_ssh_key": 1,
+    "ibm_is_flow_log": 1, "ibm_resource_instance": 1, "ibm_cos_bucket": 2, "ibm_resource_key": 1,
+    "ibm_iam_trusted_profile": 1, "ibm_iam_trusted_profile_policy": 1, "ibm_iam_service_id": 1,
+    "ibm_iam_service_policy": 1, "ibm_iam_custom_role": 1, "ibm_iam_authorization_policy": 1,
+}  # fmt: skip
 #: Clouds by name: another is an entry more, whose account has the same methods.
-CLOUDS: dict[str, Callable[[Path], AbstractContextManager[Account]]] = {
+CLOUDS: dict[str, Callable[[Path], AbstractContextManager[Account | IbmAccount]]] = {
     "aws": lambda folder: moto_account(folder, "us-east-1", folder / "gate"),
+    "ibm": lambda folder: ibm_account(folder, folder / "gate"),
 }
 HOW = ("power", "ctrl-c", "alone")
 
@@ -58,7 +68,27 @@ def drawn(chance: random.Random, changes: int, count: int) -> list[Instant]:
     ]
 
 
-def instants(seed: int) -> dict[str, list[Instant]]:
+def on_ibm(seed: int) -> dict[str, list[Instant]]:
+    """Twelve, by command. Always where storage, the network, a machine and a key pair are made, or one ends."""
+    chance = random.Random(f"ibm-{seed}")
+    always = [
+        Instant("create:ibm_resource_instance", 1, "power"),
+        Instant("create:ibm_is_vpc", 1, "power"),
+        Instant("create:ibm_is_instance", 2, "power"),
+    ]
+    return {
+        "up": [*always, *drawn(chance, 30, 2)],
+        "run": [Instant("create:ibm_cos_bucket", 1, "power"), *drawn(chance, 34, 1)],
+        "replace": [
+            Instant("create:ibm_is_instance", 1, "power"),
+            Instant("delete:ibm_is_instance", 1, "power"),
+            Instant("delete:ibm_is_instance", 1, "alone"),
+        ],
+        "down": [Instant("delete:ibm_is_instance", 2, "power"), *drawn(chance, 30, 1)],
+    }
+
+
+def on_aws(seed: int) -> dict[str, list[Instant]]:
     """Twenty, by command. Always where a key, a machine and the one thing with a fixed name are made, or one ends."""
     chance = random.Random(seed)
     always = [
@@ -80,21 +110,26 @@ def instants(seed: int) -> dict[str, list[Instant]]:
     }
 
 
+INSTANTS = {"aws": on_aws, "ibm": on_ibm}
 CASES = {
     str(case): case
     for cloud in CLOUDS
-    for command, found in instants(SEED).items()
+    for command, found in INSTANTS[cloud](SEED).items()
     for case in (Case(cloud, command, each) for each in found)
 }
 PROOF = Proof(
-    "provisioning", {"cases": list(CASES)}, ["terraform", "deploy/src", "tests/terraform/support"], sample=["none"]
+    "provisioning",
+    {"cases": list(CASES)},
+    ["terraform", "deploy/src", "tests/terraform/support", "simulator/src/gaudi3_simulator/cloud"],
+    sample=["none"],
 )
 TEXT = """
-AWS is played by moto, nodes and playbooks by stand-ins that do nothing. `gaudi3-deploy` is cut off at an instant that
-is counted at the service, then run again with the same arguments and without `--allow-replace`. Each time it converged.
-After `up`: three machines, one key that was ever made, the next plan empty. After `replace`: as many machines, of which
-one is another than before. After `run` and `down`: nothing. Of the rest there was one of each, but for a key pair or a
-security group, of which one may be left without use until `gaudi3-deploy down` deletes it.
+AWS is played by moto, IBM Cloud by a stand-in for its provider and a simulated cloud, nodes and playbooks by stand-ins
+that do nothing. `gaudi3-deploy` is cut off at an instant that is counted at the service, then run again with the same
+arguments and without `--allow-replace`. Each time it converged. After `up`: three machines, one key or one storage
+instance that was ever made, the next plan empty. After `replace`: as many machines, of which one is another than
+before. After `run` and `down`: nothing. Of the rest there was one of each; on AWS a key pair or a security group may be
+left without use until `gaudi3-deploy down` deletes it.
 
 `power`: everything is killed at once, with a request done and not yet answered. `ctrl-c`: as a terminal does it.
 `alone`: `gaudi3-deploy` is killed and Terraform goes on. `change 9` is the ninth call that changed something.
@@ -112,7 +147,10 @@ def desk(terraform: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
 def whole(desk: Desk, gone: int = 0) -> None:
     """Two nodes and a monitor, once, and one key; the interface of a machine that is gone is kept by moto alone."""
     assert sorted(desk.endpoints()) == sorted(desk.account.machines()) == NAMES
-    assert [each["KeyState"] for each in desk.keys_made()] == ["Enabled"], "a second key was made"
+    if isinstance(desk.account, IbmAccount):
+        assert desk.account.everything() == WHOLE_ON_IBM
+        return
+    assert [each["KeyState"] for each in desk.account.keys_made()] == ["Enabled"], "a second key was made"
     found = desk.account.everything()
     # A key pair's public half cannot be read back: an orphan of it cannot be taken over, and costs nothing.
     assert found.pop("key pairs") in (1, 2)
@@ -129,10 +167,10 @@ def machine(desk: Desk, name: str) -> str:
 def converge(desk: Desk, case: Case) -> Mapping[str, Any]:
     """Cut a command off, run it again, and look at what there is; a row of the table."""
     before: dict[str, int] = desk.account.everything()
-    given = {"up": (*UP, *SETTINGS), "run": (*RUN, *SETTINGS, *WAY), "replace": REPLACE, "down": DOWN}[case.command]
+    given = desk.commands.whole(case.command)
     began, first = time.monotonic(), 0.0
     if case.command in ("replace", "down"):
-        _said, first = cpu_seconds(lambda: desk.run(*UP, *SETTINGS))
+        _said, first = cpu_seconds(lambda: desk.run(*desk.commands.whole("up")))
     old = machine(desk, "cluster-02") if case.command == "replace" else ""
     cut, second = cpu_seconds(lambda: desk.cut_off(case.instant, *given))
     assert cut, f"`{case.command}` was through before {case.instant}"

@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gaudi3_deploy import orphans
+from gaudi3_deploy import leftover, orphans, orphans_ibm
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.leftover import Unchecked
-from gaudi3_deploy.record import Deployment
+from gaudi3_deploy.record import BEFORE, Deployment
 from gaudi3_deploy.state import INSTANCES, IRREPLACEABLE, Resource, State
 from gaudi3_deploy.terraform import Terraform
 
@@ -29,16 +29,35 @@ KEPT_ELSEWHERE = IRREPLACEABLE | {
 }
 #: Phases in which the last command ran to its end: there is nothing to take over.
 WHOLE = ("up", "site", "ready")
-#: Phases in which nothing but the checkpoints' storage can be this deployment's.
-BEFORE = ("new", "stored", "down")
 DURABLE = ("aws_kms_key.cluster", "aws_kms_alias.cluster", "aws_s3_bucket.checkpoints")
-MACHINES = ("aws_instance", "aws_autoscaling_group")
-NODE = re.compile(r'aws_instance\.node\[".*-(\d+)"\]')
+MACHINES = ("aws_instance", "aws_autoscaling_group", "ibm_is_instance")
+NODE = re.compile(r'(?:aws|ibm_is)_instance\.node\[".*-(\d+)"\]')
+#: What a cloud has and the state lacks can be looked for; by the network, which comes before its machines.
+NETWORK = {"aws": "aws_vpc.cluster", "ibm": "ibm_is_security_group.nodes"}
+REGIONS = {"aws": "us-west-2", "ibm": "us-east"}
 
 
 def region_of(deployment: Deployment) -> str:
-    """The region on AWS."""
-    return str(deployment.variables.get("region") or "us-west-2")
+    """The region, or the default one of the root module."""
+    return str(deployment.variables.get("region") or REGIONS.get(deployment.cloud, ""))
+
+
+def lacking(deployment: Deployment, state: State) -> dict[str, str]:
+    """Ids, by address in the module, of what belongs to the deployment and is not in the state. Raises `Unchecked`."""
+    region, name = region_of(deployment), deployment.name
+    if deployment.cloud == "ibm":
+        if deployment.phase in BEFORE:
+            return {}  # Names are all that it is known by, and what was made is in the state.
+        return orphans_ibm.on_ibm(region, name, state, deployment.since or deployment.entered)
+    return orphans.on_aws(region, name, state)
+
+
+def finder(deployment: Deployment) -> Callable[[], list[str]] | None:
+    """What lists all that the cloud has of a deployment, as kind and id; None where that cannot be asked."""
+    region, name, since = region_of(deployment), deployment.name, deployment.since
+    if deployment.cloud == "ibm":
+        return lambda: orphans_ibm.left_on_ibm(region, name, since)
+    return (lambda: leftover.on_aws(region, name)) if deployment.cloud == "aws" else None
 
 
 def take_over(deployment: Deployment, terraform: Terraform, nodes: int = 0) -> dict[str, str]:
@@ -51,10 +70,10 @@ def take_over(deployment: Deployment, terraform: Terraform, nodes: int = 0) -> d
         if _is_whole(resource, state, deployment):
             terraform.untaint(resource.address)
             terraform.say(f"{resource.address} ({resource.id}) was being made when the last run ended, and is kept")
-    if deployment.cloud != "aws" or deployment.phase in WHOLE or not terraform.adopts:
+    if deployment.cloud not in NETWORK or deployment.phase in WHOLE or not terraform.adopts:
         return {}
     try:
-        found = orphans.on_aws(region_of(deployment), deployment.name, state)
+        found = lacking(deployment, state)
     except Unchecked as reason:
         terraform.say(
             f"whether anything of cluster {deployment.name} is in {region_of(deployment)} that Terraform's state lacks "
@@ -71,7 +90,7 @@ def _of_this_deployment(found: dict[str, str], deployment: Deployment, state: St
     """Without what may be another deployment's of the same name, from another record; running machines are refused."""
     machines = {address: each for address, each in found.items() if address.split(".")[0] in MACHINES}
     # A network comes before its machines: without one on record, these were never this deployment's.
-    if machines and state.named("aws_vpc.cluster") is None:
+    if machines and state.named(NETWORK[deployment.cloud]) is None:
         told = ", ".join(machines.values())
         raise UsageError(
             f"Machines of a cluster {deployment.name!r} run in {region_of(deployment)} ({told}), "
@@ -139,11 +158,11 @@ HAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
 
 
 def _nodes_beside(deployment: Deployment, state: State) -> int:
-    """How many nodes AWS has of which Terraform, cut off while it asked for them, knows nothing."""
-    if deployment.cloud != "aws" or state.named("aws_vpc.cluster") is None:
+    """How many nodes the cloud has of which Terraform, cut off while it asked for them, knows nothing."""
+    if deployment.cloud not in NETWORK or state.named(NETWORK[deployment.cloud]) is None:
         return 0
     try:
-        found = orphans.on_aws(region_of(deployment), deployment.name, state)
+        found = lacking(deployment, state)
     except Unchecked:
         return 0
     return sum(1 for address in found if NODE.match(address))

@@ -40,12 +40,12 @@ def on_aws(region: str, cluster: str) -> list[str]:
     return sorted(found)
 
 
-def look(cloud: str, region: str, cluster: str, kept: Collection[str], say: Callable[[str], None]) -> None:
-    """Terraform has destroyed what it knew; say what else there is under the cluster's tags, and is not to be kept."""
-    if cloud != "aws":
-        return
+def look(
+    find: Callable[[], list[str]], region: str, cluster: str, kept: Collection[str], say: Callable[[str], None]
+) -> None:
+    """Terraform has destroyed what it knew; say what else `find` finds of the cluster, and is not to be kept."""
     try:
-        left = [each for each in on_aws(region, cluster) if each.partition(" ")[2] not in kept]
+        left = [each for each in find() if each.partition(" ")[2] not in kept]
     except Unchecked as reason:
         say(f"whether anything of cluster {cluster} is left in {region} was not checked: {reason}")
         return

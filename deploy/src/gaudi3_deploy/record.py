@@ -28,6 +28,8 @@ NAME = re.compile(r"[a-z]([a-z0-9-]{0,22}[a-z0-9])?")
 ENVIRONMENT = "environment.json"
 PHASES = ("new", "applying", "up", "site", "ready", "destroying", "stored", "down")
 """`stored`: taken down but for the checkpoints' storage."""
+#: Phases in which nothing but the checkpoints' storage can be this deployment's.
+BEFORE = ("new", "stored", "down")
 
 
 @dataclass
@@ -58,6 +60,8 @@ class Deployment:
     """When the phase began, in seconds since 1970; 0 in a record of an older version."""
     environment: dict[str, str] = field(default_factory=dict)
     """What terraform was given by TF_VAR_NAME, and is given again where that is not set."""
+    since: float = 0.0
+    """When the first `up` of what there is began, in seconds since 1970; 0 where nothing was made, or long ago."""
 
     @property
     def variables_file(self) -> Path:
@@ -89,6 +93,7 @@ class Deployment:
             "cloud": self.cloud,
             "phase": self.phase,
             "entered": self.entered,
+            "since": self.since,
             "periods": [asdict(period) for period in self.periods],
         }
         write_atomically(self.directory / "deployment.json", json.dumps(about, indent=2) + "\n")
@@ -96,8 +101,9 @@ class Deployment:
     def enter(self, phase: str) -> None:
         """Note what is being done, before it is."""
         assert phase in PHASES
-        self.phase = phase
-        self.entered = time.time()
+        before, self.phase, self.entered = self.phase, phase, time.time()
+        if phase == "applying" and before in BEFORE:
+            self.since = self.entered
         self.save()
 
     @property
@@ -143,7 +149,8 @@ def load(root: Path, name: str) -> Deployment | None:
         entered = float(about.get("entered", 0))
         environment = directory / ENVIRONMENT  # which records of older versions lack
         given = json.loads(environment.read_text()) if environment.exists() else {}
-        return Deployment(name, directory, about["cloud"], about["phase"], periods, variables, entered, given)
+        since = float(about.get("since", 0))
+        return Deployment(name, directory, about["cloud"], about["phase"], periods, variables, entered, given, since)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -1,6 +1,7 @@
 """A node's replacement on record: which machine stands for which, and how far it is, whatever is killed in between.
 
-deployments/NAME/replace.json
+    deployments/NAME/replace.json       the one under way
+    deployments/NAME/replace-all.json   with --all: which nodes are still to come
 
 grow     a new machine is made beside the old one, under the next free name
 gate     site.yml on it alone, then the health command: where either fails, it goes and the old one stays
@@ -13,8 +14,8 @@ start    site.yml on all nodes: jobs go on from their checkpoints
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, write_atomically
 from gaudi3_deploy.state import State
 
-FILE = "replace.json"
+FILE, ALL = "replace.json", "replace-all.json"
 STAGES = ("grow", "gate", "drain", "swap", "shrink", "start")
 #: Clouds where a machine may change its name and stay: elsewhere the name is what the machine is made with.
 RENAMES = ("aws", "ibm")
+#: Clouds where a machine's name is given once in a region, so that two cannot change theirs at once.
+UNIQUE_NAMES = ("ibm",)
 
 
 @dataclass
@@ -43,6 +46,8 @@ class Replacement:
     old_id: str
     """What the cloud calls the old machine."""
     stage: str = "grow"
+    before: dict[str, Any] = field(default_factory=dict)
+    """The image's variable as it was, which comes back where the new machine is not healthy; None: it was not given."""
 
     def save(self, directory: Path) -> None:
         """Write it down."""
@@ -70,13 +75,30 @@ def load(directory: Path) -> Replacement | None:
         ) from None
 
 
-def begin(deployment: Deployment, outputs: Mapping[str, Any], node: str) -> Replacement:
-    """What is to be done. Raises UsageError, with what can be done instead, where no node can stand beside another."""
-    name, cloud, variables = deployment.name, deployment.cloud, deployment.variables
+def left(directory: Path, image: str | None) -> list[str] | None:
+    """Nodes that a `--all` which was cut off has still to replace; None where none was, or for another image."""
+    try:
+        read = json.loads((directory / ALL).read_text())
+        return list(read["left"]) if read["image"] == image else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def note_left(directory: Path, nodes_left: Sequence[str], image: str | None) -> None:
+    """Write them down; with none left, remove the record."""
+    if nodes_left:
+        write_atomically(directory / ALL, json.dumps({"schema": 1, "left": [*nodes_left], "image": image}) + "\n")
+    else:
+        (directory / ALL).unlink(missing_ok=True)
+
+
+def refuse(deployment: Deployment, outputs: Mapping[str, Any], node: str) -> dict[str, Any]:
+    """The node's machine. Raises UsageError, with what can be done instead, where there is none to be replaced."""
+    name, variables = deployment.name, deployment.variables
     machines = {each["name"]: each for each in nodes.machines(outputs) if each.get("role") != "monitor"}
     if node not in machines:
         raise UsageError(f"Deployment {name!r} has no node {node!r}: there is {', '.join(machines)}.")
-    if cloud == "onprem":
+    if deployment.cloud == "onprem":
         raise UsageError(
             f"The nodes of {name!r} are your own machines, and none can be made beside {node}: name another in "
             f"`hosts`, and run `gaudi3-deploy up {name}`."
@@ -86,14 +108,22 @@ def begin(deployment: Deployment, outputs: Mapping[str, Any], node: str) -> Repl
             f"The nodes of {name!r} are kept by an autoscaling group, which makes a new one where one ends: end {node} "
             "at the cloud, and run `gaudi3-deploy inventory` when the new one is there."
         )
+    return machines[node]
+
+
+def begin(deployment: Deployment, outputs: Mapping[str, Any], node: str) -> Replacement:
+    """What is to be done. Raises UsageError, with what can be done instead, where no node can stand beside another."""
+    name, cloud, variables = deployment.name, deployment.cloud, deployment.variables
+    machine = refuse(deployment, outputs, node)
+    count = sum(each.get("role") != "monitor" for each in nodes.machines(outputs))
     if cloud not in RENAMES:
         raise UsageError(
             f"On {cloud} a machine cannot change its name, so that none can take {node}'s place: run `gaudi3-deploy up "
             f"{name}` with one node more, or `gaudi3-deploy replace {name} {node} --in-place`, which ends it first."
         )
-    new = f"{name}-{len(machines) + 1:02}"
-    cards = int(machines[node].get("cards") or 0) or int(variables["cluster_size"]) // len(machines)
-    identity = str(machines[node].get("instance_id") or "")
+    new = f"{name}-{count + 1:02}"
+    cards = int(machine.get("cards") or 0) or int(variables["cluster_size"]) // count
+    identity = str(machine.get("instance_id") or "")
     return Replacement(node, new, int(variables["cluster_size"]), cards, identity)
 
 

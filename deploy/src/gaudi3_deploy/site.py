@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from gaudi3_deploy import ssh
+from gaudi3_deploy import partial, ssh
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, write_atomically
 
@@ -33,6 +33,7 @@ def write_inventory(deployment: Deployment, outputs: dict[str, Any]) -> None:
     write_atomically(deployment.outputs, json.dumps(outputs, indent=2) + "\n")
     way = ssh.write(deployment, outputs)
     write_atomically(deployment.inventory / HOSTS, hosts(str(outputs["ansible_inventory"]), way))
+    partial.forget(deployment)
 
 
 class _Literal(str):
@@ -71,6 +72,7 @@ def _literally(value: Any) -> Any:
 
 def forget_inventory(deployment: Deployment) -> None:
     """There are no nodes any more."""
+    partial.forget(deployment)
     deployment.outputs.unlink(missing_ok=True)
     for path in (deployment.inventory / HOSTS, deployment.directory / ssh.CONFIG, deployment.directory / ssh.KNOWN):
         path.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gaudi3_deploy import ibm
 from gaudi3_deploy.converge import region_of
 from gaudi3_deploy.leftover import Unchecked
 from gaudi3_deploy.orphans import holds_anything
@@ -28,9 +29,9 @@ def kept(deployment: Deployment, state: State) -> Kept:
     bucket = _bucket(state)
     if bucket is None:
         return Kept()
-    name = str(bucket.attributes.get("bucket") or bucket.attributes.get("name") or bucket.id)
+    name = str(next(filter(None, map(bucket.attributes.get, ("bucket", "bucket_name", "name"))), bucket.id))
     try:
-        if not _filled(deployment, bucket.id):
+        if not _filled(deployment, name):
             return Kept()
         reason = f"{name} holds checkpoints"
     except Unchecked as why:
@@ -72,6 +73,8 @@ def _bucket(state: State) -> Resource | None:
 
 def _filled(deployment: Deployment, bucket: str) -> bool:
     """Whether there is anything in the bucket. Raises `Unchecked`."""
+    if deployment.cloud == "ibm":
+        return ibm.Account(region_of(deployment)).holds_anything(bucket)
     if deployment.cloud != "aws":
         raise Unchecked(f"nothing here can look into a bucket on {deployment.cloud}")
     try:

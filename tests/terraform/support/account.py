@@ -22,6 +22,8 @@ import boto3
 class Account:
     """A moto server that stands for an account."""
 
+    cloud = "aws"
+
     url: str
     log: Path
     region: str
@@ -117,6 +119,14 @@ class Account:
             "logs": len(self.client("logs").describe_log_groups()["logGroups"]),
             "budgets": len(self.client("budgets").describe_budgets(AccountId="123456789012")["Budgets"]),
         }
+
+    def keys_made(self) -> list[dict[str, Any]]:
+        """Every key of the cluster that was ever made, as the service has them."""
+        kms = self.client("kms")
+        found = [each["KeyId"] for each in kms.list_keys()["Keys"]]
+        wanted = {"TagKey": "Cluster", "TagValue": "cluster"}
+        ours = [key for key in found if wanted in kms.list_resource_tags(KeyId=key)["Tags"]]
+        return [kms.describe_key(KeyId=key)["KeyMetadata"] for key in ours]
 
     def put(self, bucket: str, key: str) -> None:
         """Put an object into a bucket whose policy demands TLS, which moto takes for one that denies everything."""

@@ -14,16 +14,57 @@ from pathlib import Path
 from typing import Any
 
 from .account import Account
+from .ibm_account import IbmAccount
+from .standin import GAUDI
 from .tool import KEY, copied, user_environment
 
 TREE = Path(__file__).resolve().parents[3] / "terraform"
-UP = ("up", "cluster", "--cloud", "aws", "--size", "16", "--type", "dl1.24xlarge", "--yes")
-RUN = ("run", "job.yml", "--name", "cluster", "--on", "aws", "--size", "16", "--type", "dl1.24xlarge", "--yes")
 REPLACE = ("replace", "cluster", "cluster-02", "--yes")
 DOWN = ("down", "cluster", "--yes")
-#: A way in, which `run` asks for.
-WAY = ("--var", "jump_host=me@gate")
-SETTINGS = ("--var", "region=us-east-1", "--var", f"ssh_public_key={KEY}")
+
+
+@dataclass(frozen=True)
+class Commands:
+    """What is called on a cloud, for two nodes and a monitor."""
+
+    cloud: str
+    kind: str
+    settings: tuple[str, ...]
+    way: tuple[str, ...]
+    """A way in, which `run` asks for."""
+
+    @property
+    def up(self) -> tuple[str, ...]:
+        """Make them."""
+        return ("up", "cluster", "--cloud", self.cloud, "--size", "16", "--type", self.kind, "--yes")
+
+    @property
+    def run(self) -> tuple[str, ...]:
+        """Run a job on them."""
+        what = ("run", "job.yml", "--name", "cluster", "--on", self.cloud)
+        return (*what, "--size", "16", "--type", self.kind, "--yes")
+
+    def whole(self, command: str) -> tuple[str, ...]:
+        """A command with all that it is given the first time."""
+        made = {"up": (*self.up, *self.settings), "run": (*self.run, *self.settings, *self.way)}
+        return {**made, "replace": REPLACE, "down": DOWN}[command]
+
+
+COMMANDS = {
+    "aws": Commands(
+        "aws",
+        "dl1.24xlarge",
+        ("--var", "region=us-east-1", "--var", f"ssh_public_key={KEY}"),
+        ("--var", "jump_host=me@gate"),
+    ),
+    "ibm": Commands(
+        "ibm",
+        GAUDI,
+        ("--var", f"ssh_public_key={KEY}"),
+        ("--var", "public_entry=existing", "--var", "jump_host=me@gate"),
+    ),
+}
+UP, RUN, SETTINGS, WAY = COMMANDS["aws"].up, COMMANDS["aws"].run, COMMANDS["aws"].settings, COMMANDS["aws"].way
 
 
 @dataclass(frozen=True)
@@ -44,9 +85,10 @@ class Instant:
 class Desk:
     """The command, in a folder of its own, on an account."""
 
-    def __init__(self, folder: Path, account: Account) -> None:
+    def __init__(self, folder: Path, account: Account | IbmAccount) -> None:
         self.folder = folder
         self.account = account
+        self.commands = COMMANDS[account.cloud]
         self.environment = {
             **user_environment(account.environment),
             "GAUDI3_DEPLOYMENTS": str(folder / "deployments"),
@@ -72,7 +114,7 @@ class Desk:
     @property
     def work(self) -> Path:
         """Where Terraform runs: the copy of the tree beside the records."""
-        return self.folder / "deployments/.terraform/aws"
+        return self.folder / "deployments/.terraform" / self.account.cloud
 
     def run(self, *arguments: str, code: int = 0) -> str:
         """Run the command to its end; what it said."""
@@ -186,14 +228,6 @@ class Desk:
                     os.kill(pid, number)
                 except ProcessLookupError:
                     continue
-
-    def keys_made(self) -> list[dict[str, Any]]:
-        """Every key of the cluster that was ever made, as the service has them."""
-        kms = self.account.client("kms")
-        found = [each["KeyId"] for each in kms.list_keys()["Keys"]]
-        wanted = {"TagKey": "Cluster", "TagValue": "cluster"}
-        ours = [key for key in found if wanted in kms.list_resource_tags(KeyId=key)["Tags"]]
-        return [kms.describe_key(KeyId=key)["KeyMetadata"] for key in ours]
 
     def endpoints(self) -> dict[str, dict[str, Any]]:
         """The machines on record."""

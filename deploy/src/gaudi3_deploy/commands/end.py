@@ -27,7 +27,7 @@ def down(
     with settings.alone(name, "down"):
         deployment = settings.find(name)
         take_down(settings, deployment, Teller(settings.console), yes, checkpoints)
-        for record in (runs.FILE, replacement.FILE):  # there is nothing to go on with
+        for record in (runs.FILE, replacement.FILE, replacement.ALL):  # there is nothing to go on with
             (deployment.directory / record).unlink(missing_ok=True)
 
 
@@ -87,5 +87,7 @@ def take_down(settings: Context, deployment: Deployment, teller: Teller, yes: bo
     if not kept.addresses:
         terraform.forget()
     deployment.enter("stored" if kept.addresses else "down")
-    leftover.look(deployment.cloud, converge.region_of(deployment), deployment.name, kept.ids, teller.say)
+    find = converge.finder(deployment)
+    if find is not None:
+        leftover.look(find, converge.region_of(deployment), name, kept.ids, teller.say)
     teller.say(f"deployment {name} is gone" + (", but for the storage of its checkpoints" if kept.addresses else ""))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gaudi3_deploy import converge, estimate, nodes, site
+from gaudi3_deploy import converge, estimate, nodes, partial, site
 from gaudi3_deploy.app import (
     Asked,
     Cloud,
@@ -28,7 +28,7 @@ from gaudi3_deploy.app import (
 )
 from gaudi3_deploy.commands.reach import prepared_site
 from gaudi3_deploy.console import Teller, tell_plan, tell_warnings
-from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.state import State
 from gaudi3_deploy.terraform import Plan, Terraform
@@ -203,14 +203,19 @@ def _apply(
         terraform.apply(planned)
     except BaseException:
         converge.count(deployment, terraform, price)
-        if deployment.nodes:
-            teller.say(
-                f"{deployment.nodes} node(s) run and cost money; the inventory is not written before `up` has come to "
-                f"its end: run it again, or `gaudi3-deploy down {deployment.name}`"
-            )
+        _report(deployment, terraform, teller, price[0])
         raise
     finally:
         teller.stop()
+
+
+def _report(deployment: Deployment, terraform: Terraform, teller: Teller, usd: float | None) -> None:
+    """What there is after a failure, whose own error is what counts."""
+    try:
+        state = terraform.state()
+    except DeployError:
+        return  # Whoever needs the state next is told why it cannot be read.
+    partial.report(deployment, state, usd, teller.say)
 
 
 def show_plan(settings: Context, planned: Plan, cost: Bill) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.replacement import Replacement
-from gaudi3_deploy.terraform import Plan, Terraform
+from gaudi3_deploy.terraform import Plan, Terraform, variables_of
 from gaudi3_deploy.wanted import variable
 
 
@@ -49,24 +50,45 @@ def replace(
         names = [each["name"] for each in nodes.machines(outputs) if each.get("role") != "monitor"]
         head = nodes.head(outputs)
         todo = sorted(names, key=lambda each: each == head) if every else [str(node)]
-        if image is not None:
-            deployment.variables |= dict([variable(image)])
-        under_way = replacement.load(deployment.directory)
+        directory = deployment.directory
+        if every:
+            todo = replacement.left(directory, image) or todo
+        before = _take_image(settings, deployment, image) if image is not None else {}
+        under_way = replacement.load(directory)
         if under_way is not None:
             todo = [under_way.node, *(each for each in todo if each != under_way.node)]
-        elif not in_place:
-            replacement.begin(deployment, outputs, todo[0])
+        else:
+            (replacement.refuse if in_place else replacement.begin)(deployment, outputs, todo[0])
         if not yes and under_way is None:
             how = "ends it before the new one is made" if in_place else "one node more is paid for meanwhile"
             confirm(f"Replace {', '.join(todo)} ({how})?")
-        for each in todo:
-            steps = Steps(settings, deployment, teller, price, health, job or [])
+        steps = Steps(settings, deployment, teller, price, health, job or [])
+        for number, each in enumerate(todo):
+            if every:
+                replacement.note_left(directory, todo[number:], image)
             if in_place:
                 steps.in_place(each)
-            else:
-                steps.go_on(
-                    replacement.load(deployment.directory) or replacement.begin(deployment, made(deployment), each)
-                )
+                continue
+            found = replacement.load(directory)
+            if found is None:
+                found = replacement.begin(deployment, made(deployment), each)
+                found.before = before
+            steps.go_on(found)
+        replacement.note_left(directory, [], image)
+
+
+def _take_image(settings: Context, deployment: Deployment, image: str) -> dict[str, Any]:
+    """Have new machines made of it; what the variable was before."""
+    name, value = variable(image)
+    known = variables_of(settings.terraform_dir / deployment.cloud)
+    if name not in known:
+        likely = ", ".join(sorted(each for each in known if "image" in each)) or "none"
+        raise UsageError(
+            f"terraform/{deployment.cloud} has no variable {name!r}: give VARIABLE=VALUE of the image ({likely})."
+        )
+    before = deployment.variables.get(name)
+    deployment.variables[name] = value
+    return {name: before}
 
 
 @dataclass
@@ -110,6 +132,8 @@ class Steps:
                     raise DeployError(f"the health command failed (exit code {code})")
         except DeployError as error:
             self.teller.say(f"{found.new} is not healthy and goes: {error}")
+            given = {**self.deployment.variables, **found.before}
+            self.deployment.variables = {name: value for name, value in given.items() if value is not None}
             self._resize(found.size, shrink=found)
             (self.deployment.directory / replacement.FILE).unlink()
             raise DeployError(f"{found.node} was not replaced, and stays as it is: {error}.") from None
@@ -140,10 +164,8 @@ class Steps:
 
     def in_place(self, node: str) -> None:
         """End the node and make it anew; its jobs are drained before."""
-        outputs = made(self.deployment)
+        replacement.refuse(self.deployment, made(self.deployment), node)
         found = Replacement(node, node, int(self.deployment.variables["cluster_size"]), 0, "")
-        if node not in [each["name"] for each in nodes.machines(outputs)]:
-            raise UsageError(f"Deployment {self.deployment.name!r} has no node {node!r}.")
         self.drain(found)
         terraform = self._terraform()
         machines = [each.address for each in terraform.state().resources if each.address.endswith(f'["{node}"]')]
@@ -164,16 +186,32 @@ class Steps:
             bring_up(self.settings, self.deployment, self.teller, self.price, yes=True)
             return
         terraform = self._terraform()
-        planned = terraform.plan(self.deployment.variables)
+        old = [each.address for each in terraform.state().resources if each.address.endswith(f'["{shrink.new}"]')]
+        if old and self.deployment.cloud in replacement.UNIQUE_NAMES:
+            # The old machine has to go before the new one can take its name; all is looked at before it goes.
+            self._shrink_plan(shrink, terraform).discard()
+            self._apply(terraform, self._shrink_plan(shrink, terraform, old))
+        self._apply(terraform, self._shrink_plan(shrink, terraform))
+        self._take_note(terraform)
+
+    def _shrink_plan(self, found: Replacement, terraform: Terraform, only: Sequence[str] = ()) -> Plan:
+        """The plan that ends the old machine. Raises DeployError where it would end more."""
+        planned = terraform.plan(self.deployment.variables, only=only)
         try:
-            self._refuse_more(shrink, terraform, planned)
+            self._refuse_more(found, terraform, planned)
+        except BaseException:
+            planned.discard()
+            raise
+        return planned
+
+    def _apply(self, terraform: Terraform, planned: Plan) -> None:
+        try:
             self.deployment.enter("applying")
             if not planned.empty:
                 terraform.apply(planned)
         finally:
             planned.discard()
             self.teller.stop()
-        self._take_note(terraform)
 
     def _refuse_more(self, found: Replacement, terraform: Terraform, planned: Plan) -> None:
         """Where more would be ended than the old machine, both get their names back, and nothing is ended."""

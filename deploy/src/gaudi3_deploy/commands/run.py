@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gaudi3_deploy import converge, duration, estimate, guard, jobs, nodes, record, results, runs, site, ssh
+from gaudi3_deploy import duration, estimate, guard, jobs, nodes, record, results, runs, site, ssh
 from gaudi3_deploy.app import (
     Asked,
     Context,
@@ -169,7 +169,7 @@ class Stages:
         asked = self.asked if self.asked.cloud else self._as_before()
         deployment = self.settings.want(self.name, asked)
         known = variables_of(self.settings.terraform_dir / deployment.cloud)
-        fresh = deployment.phase in converge.BEFORE  # machines that are there do not get it any more
+        fresh = deployment.phase in record.BEFORE  # machines that are there do not get it any more
         if fresh and guard.VARIABLE in known and guard.VARIABLE not in deployment.variables:
             deployment.variables[guard.VARIABLE] = guard.span(self.run.ttl)
         bring_up(self.settings, deployment, self.teller, self.price, yes=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from gaudi3_deploy import estimate, nodes, ssh, tree
+from gaudi3_deploy import estimate, nodes, partial, ssh, tree
 from gaudi3_deploy.app import Context, Json, Name, app, print_json
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
@@ -35,6 +35,9 @@ def status(
         table.add_row(*where, f"{answers}/{len(each['nodes'])}", each["master_ip"] or "")
     folders = ", ".join(str(each) for each in settings.folders if each.exists()) or settings.deployments
     settings.console.print(table if found else f"no deployments in {folders}", soft_wrap=not found)
+    for each in (one for one in found if one["partial"]):
+        sentence = f"{each['deployment']} is partial: {', '.join(each['partial'])}; `gaudi3-deploy up` goes on from it"
+        settings.console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
 def _status(deployment: Deployment) -> dict[str, Any]:
@@ -51,6 +54,7 @@ def _status(deployment: Deployment) -> dict[str, Any]:
         "paid_nodes": deployment.nodes if under_way else len(machines),
         "master_ip": outputs.get("master_ip"),
         "directory": str(deployment.directory),
+        "partial": partial.read(deployment),
         "nodes": [{**nodes.as_dict(each), "answers": answer} for each, answer in zip(machines, answers, strict=True)],
     }
 

@@ -8,6 +8,7 @@ money, capacity, or what IAM admits.
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import ipaddress
 import json
@@ -52,6 +53,8 @@ def write(
     rules.check(world, TABLES, kind, values, prior)
     ident = prior["id"] if prior else identity(kind, values, region)
     made = MADE.get(kind, nothing)(world, values, ident, region)
+    before = world.get(kind, ident) or {}
+    made["_created"] = before.get("_created") or f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
     default_group = {"resource_group": GROUP["id"], "resource_group_id": GROUP["id"]}
     filled = {
         name: made.get(name, default_group.get(name)) if value in (None, []) else value
@@ -84,6 +87,12 @@ def identity(kind: str, values: Row, region: str) -> str:
     if kind == "ibm_cos_bucket":
         where = str(values["resource_instance_id"]).removesuffix("::")
         return f"{where}:bucket:{values['bucket_name']}:meta:rl:{values.get('region_location')}:public"
+    if kind in ("ibm_iam_service_policy", "ibm_iam_trusted_profile_policy"):
+        owner = values.get("iam_service_id") or values.get("profile_id") or values.get("iam_id")
+        return f"{owner}/{new_id('x')[2:]}"
+    if kind == "ibm_resource_key":
+        where = str(values["resource_instance_id"]).removesuffix("::")
+        return f"{where}:resource-key:{new_id('x')[2:]}"
     if kind.startswith("ibm_iam"):
         return new_id("ServiceId" if kind == "ibm_iam_service_id" else "Profile")
     if kind == "ibm_is_vpc_address_prefix":
@@ -129,16 +138,24 @@ def instance(world: World, values: Row, ident: str, region: str) -> Row:
         rows = []
         for index, each in enumerate(values.get(name) or []):
             before = (old.get(name) or [])[index : index + 1]
-            rows.append(before[0] if before else attachment(world, each, ident))
+            rows.append(renamed(before[0], each) if before else attachment(world, each, ident))
             world.put("_address", f"{ident}/{name}/{index}", {
                 "subnet": rows[-1]["virtual_network_interface"][0]["subnet"], "instance": ident,
                 "address": rows[-1]["virtual_network_interface"][0]["primary_ip"][0]["address"],
             })  # fmt: skip
         values[name] = rows
     boot = (values.get("boot_volume") or [{}])[0]
-    values["boot_volume"] = [{**boot, "size": boot.get("size") or 100, "volume_id": new_id()}]
+    volume = (old.get("boot_volume") or [{}])[0].get("volume_id") or new_id()
+    values["boot_volume"] = [{**boot, "size": boot.get("size") or 100, "volume_id": volume}]
     return {**nothing(world, values, ident, region), "crn": crn("instance", region, ident), "status": "running",
             "availability": [{"class": "standard"}], "network_attachments": []}  # fmt: skip
+
+
+def renamed(before: Row, given: Row) -> Row:
+    """An interface under another name: it stays, with its address. [provider, is_instance: names can be updated]"""
+    inner, asked = before["virtual_network_interface"][0], given["virtual_network_interface"][0]
+    vni = {**inner, "name": asked.get("name") or inner.get("name")}
+    return {**before, "name": given.get("name") or before.get("name"), "virtual_network_interface": [vni]}
 
 
 def attachment(world: World, each: Row, ident: str) -> Row:

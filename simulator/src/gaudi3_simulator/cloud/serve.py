@@ -12,6 +12,7 @@ import datetime
 import importlib
 import json
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -32,6 +33,7 @@ from tf.gen import (
     tfplugin_pb2_grpc,
 )
 
+from gaudi3_simulator.cloud.gate import Gate
 from gaudi3_simulator.cloud.mirror import HOST, SOURCES
 from gaudi3_simulator.cloud.planning import complete, plan
 from gaudi3_simulator.cloud.schema import UNKNOWN, Attributes, is_block, load, problems
@@ -119,6 +121,7 @@ class Provider(tfplugin_pb2_grpc.ProviderServicer):
         self.facts = load(provider, version)
         self.cloud = importlib.import_module(f"gaudi3_simulator.cloud.{provider}")
         self.given: dict[str, Any] = {}
+        self.gate = Gate(os.environ.get("GAUDI3_STANDIN_GATE"))
 
     def world(self) -> World:
         """The cloud's file. A link of its own for each call, as calls come at the same time."""
@@ -202,6 +205,7 @@ class Provider(tfplugin_pb2_grpc.ProviderServicer):
         name, failed = request.type_name, []
         state = prior
         world = self.world()
+        self.gate.wait()
         world.wait(name)
         fault = world.fault(name) if prior is None else None
         try:
@@ -214,6 +218,7 @@ class Provider(tfplugin_pb2_grpc.ProviderServicer):
                     row, half = self.cloud.write(world, name, values, prior, self.given, fault)
                     state = self.whole(name, row, planned.get("timeouts"))
                     failed = [diagnostic(half)] if half else []
+            self.gate.passed(f"{'delete' if planned is None else 'update' if prior else 'create'}:{name}")
         except Refused as refusal:
             failed = [diagnostic(str(refusal), refusal.path)]
         return tfplugin_pb2.ApplyResourceChange.Response(
@@ -318,6 +323,8 @@ def main() -> None:
     provider, version, *attach = sys.argv[1:]
     if not attach and not os.environ.get("TF_PLUGIN_MAGIC_COOKIE"):
         sys.exit("This is a plugin of Terraform, which starts it: it is not run by hand.")
+    # A terminal's interrupt goes to everybody, and it is Terraform that says what becomes of a call.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     serve(Provider(provider, version), f"{HOST}/{SOURCES[provider].lower()}" if attach else None)
 
 
