@@ -43,6 +43,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command impor
 
 GRACE = 6.0
 """Seconds that a launcher gets to leave, as a unit's TimeoutStopSec is; after them it is killed."""
+RETURN = 40.0
+"""Seconds after which a node returns although no spare node trains."""
 INTERVAL = 1.0
 """Seconds between readings that confirm each other, and between looks at the nodes."""
 RDZV = "--rdzv-conf=last_call_timeout=1,is_host="
@@ -237,8 +239,15 @@ class Site:
         out = controller.out_of_service(fleet)
         for name in self.ever_out - set(out):
             number = self.names.index(name)
-            if number not in self.launchers and self.launchers[0].poll() is None:
+            if number not in self.launchers and self._is_replaced(name):
                 self.start(number)  # as the spare that it is now
+
+    def _is_replaced(self, name: str) -> bool:
+        """Wait until a spare node trains: a reset takes no time here, and a node must not come back before that."""
+        end = time.monotonic() + RETURN
+        while self.launchers[0].poll() is None and not self.seen[name].new_step and time.monotonic() < end:
+            time.sleep(0.05)
+        return self.launchers[0].poll() is None
 
     def _fleet(self) -> Any:
         text = self.state.read_text() if self.state.exists() else None
