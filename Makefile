@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
+	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
 help:
@@ -173,6 +173,10 @@ proof-tuner: $(VENV)/.dev
 # gaudi3-deploy up, run, replace and down, killed at many instants and run again.
 proof-provisioning: $(VENV)/.dev
 	GAUDI3_PROOF=provisioning pytest -v -m "proof or not proof" tests/terraform/test_deploy_kills.py
+
+# The documented quick starts, from the command to a finished job on simulated nodes behind a jump host.
+proof-quickstart: $(VENV)/.dev .cache/standin/ready
+	GAUDI3_PROOF=quickstart pytest -v -m "proof or not proof" tests/system/test_quickstart.py
 
 # One line changed at a time, each of which a test must notice.
 proof-mutants: $(VENV)/.dev

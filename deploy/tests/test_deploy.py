@@ -248,7 +248,34 @@ def test_what_holds_checkpoints_stays_with_all_that_it_needs() -> None:
     }
     kept = storage.kept(Deployment("demo", Path("demo"), "azure"), state)
     assert kept.addresses == state.storage()
-    assert kept.sentence.startswith("azurerm_storage_account-checkpoints may hold checkpoints, which was not checked (")
+    assert kept.sentences[0].startswith(
+        "azurerm_storage_account-checkpoints may hold checkpoints, which was not checked ("
+    )
+
+
+def test_a_state_that_a_power_cut_has_emptied_comes_back(deploy: Deploy) -> None:
+    """Terraform empties the file before it writes it, and so leaves nothing where it is killed in between."""
+    deploy.run(*NEW, "--yes")
+    two = deploy.state()
+    path = deploy.work / "terraform.tfstate.d/demo/terraform.tfstate"
+    assert not path.with_name("terraform.tfstate.backup").exists()
+    path.write_text("")
+    said = deploy.run("plan", "demo")
+    copy = deploy.deployments / "demo/terraform.tfstate.copy"
+    assert f"Terraform's state was broken, as by a power cut while it was written, and is restored from {copy}" in said
+    assert "nothing to change" in said
+    assert deploy.state() == two
+    assert copy.stat().st_mode & 0o077 == 0
+    # Of the copy and Terraform's backup the newer one is taken.
+    deploy.run("up", "demo", "--size", "24", "--yes")
+    path.write_text('{"version": 4, "ser')
+    assert "nothing to change" in deploy.run("plan", "demo")
+    assert len(deploy.state()) == 3
+    copy.unlink()
+    path.write_text("")
+    assert "create 1" in deploy.run("plan", "demo")
+    deploy.run("down", "demo", "--yes")
+    assert not copy.exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])

@@ -22,20 +22,20 @@ locals {
 }
 
 import {
-  for_each = toset(compact([lookup(var.adopt, "aws_kms_key.cluster", "")]))
-  to       = module.cluster.aws_kms_key.cluster
+  for_each = toset(var.kms_key_arn == "" ? compact([lookup(var.adopt, "aws_kms_key.cluster", "")]) : [])
+  to       = module.cluster.aws_kms_key.cluster[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(compact([lookup(var.adopt, "aws_kms_alias.cluster", "")]))
-  to       = module.cluster.aws_kms_alias.cluster
+  for_each = toset(var.kms_key_arn == "" ? compact([lookup(var.adopt, "aws_kms_alias.cluster", "")]) : [])
+  to       = module.cluster.aws_kms_alias.cluster[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(compact([lookup(var.adopt, "aws_s3_bucket.checkpoints", "")]))
-  to       = module.cluster.aws_s3_bucket.checkpoints
+  for_each = toset(var.existing_bucket == "" ? compact([lookup(var.adopt, "aws_s3_bucket.checkpoints", "")]) : [])
+  to       = module.cluster.aws_s3_bucket.checkpoints[0]
   id       = each.value
 }
 
@@ -46,26 +46,26 @@ import {
 }
 
 import {
-  for_each = toset(compact([lookup(var.adopt, "aws_vpc.cluster", "")]))
-  to       = module.cluster.aws_vpc.cluster
+  for_each = toset(var.subnet_id == "" ? compact([lookup(var.adopt, "aws_vpc.cluster", "")]) : [])
+  to       = module.cluster.aws_vpc.cluster[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(compact([lookup(var.adopt, "aws_subnet.nodes", "")]))
-  to       = module.cluster.aws_subnet.nodes
+  for_each = toset(var.subnet_id == "" ? compact([lookup(var.adopt, "aws_subnet.nodes", "")]) : [])
+  to       = module.cluster.aws_subnet.nodes[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(compact([lookup(var.adopt, "aws_route_table.nodes", "")]))
-  to       = module.cluster.aws_route_table.nodes
+  for_each = toset(var.subnet_id == "" ? compact([lookup(var.adopt, "aws_route_table.nodes", "")]) : [])
+  to       = module.cluster.aws_route_table.nodes[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(compact([lookup(var.adopt, "aws_route_table_association.nodes", "")]))
-  to       = module.cluster.aws_route_table_association.nodes
+  for_each = toset(var.subnet_id == "" ? compact([lookup(var.adopt, "aws_route_table_association.nodes", "")]) : [])
+  to       = module.cluster.aws_route_table_association.nodes[0]
   id       = each.value
 }
 
@@ -94,8 +94,8 @@ import {
 }
 
 import {
-  for_each = toset(compact([lookup(var.adopt, "aws_vpc_endpoint.s3", "")]))
-  to       = module.cluster.aws_vpc_endpoint.s3
+  for_each = toset(var.subnet_id == "" ? compact([lookup(var.adopt, "aws_vpc_endpoint.s3", "")]) : [])
+  to       = module.cluster.aws_vpc_endpoint.s3[0]
   id       = each.value
 }
 
@@ -112,8 +112,8 @@ import {
 }
 
 import {
-  for_each = toset(compact([lookup(var.adopt, "aws_iam_role.node", "")]))
-  to       = module.cluster.aws_iam_role.node
+  for_each = toset(var.node_role_name == "" ? compact([lookup(var.adopt, "aws_iam_role.node", "")]) : [])
+  to       = module.cluster.aws_iam_role.node[0]
   id       = each.value
 }
 
@@ -124,8 +124,8 @@ import {
 }
 
 import {
-  for_each = toset(compact([lookup(var.adopt, "aws_iam_role_policy.checkpoints", "")]))
-  to       = module.cluster.aws_iam_role_policy.checkpoints
+  for_each = toset(var.node_role_name == "" ? compact([lookup(var.adopt, "aws_iam_role_policy.checkpoints", "")]) : [])
+  to       = module.cluster.aws_iam_role_policy.checkpoints[0]
   id       = each.value
 }
 
@@ -142,37 +142,37 @@ import {
 }
 
 import {
-  for_each = toset(var.internet ? compact([lookup(var.adopt, "aws_subnet.gateway[0]", "")]) : [])
+  for_each = toset(var.internet && var.subnet_id == "" ? compact([lookup(var.adopt, "aws_subnet.gateway[0]", "")]) : [])
   to       = module.cluster.aws_subnet.gateway[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(var.internet ? compact([lookup(var.adopt, "aws_internet_gateway.cluster[0]", "")]) : [])
+  for_each = toset(var.internet && var.subnet_id == "" ? compact([lookup(var.adopt, "aws_internet_gateway.cluster[0]", "")]) : [])
   to       = module.cluster.aws_internet_gateway.cluster[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(var.internet ? compact([lookup(var.adopt, "aws_route_table.gateway[0]", "")]) : [])
+  for_each = toset(var.internet && var.subnet_id == "" ? compact([lookup(var.adopt, "aws_route_table.gateway[0]", "")]) : [])
   to       = module.cluster.aws_route_table.gateway[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(var.internet ? compact([lookup(var.adopt, "aws_route.gateway[0]", "")]) : [])
+  for_each = toset(var.internet && var.subnet_id == "" ? compact([lookup(var.adopt, "aws_route.gateway[0]", "")]) : [])
   to       = module.cluster.aws_route.gateway[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(var.internet ? compact([lookup(var.adopt, "aws_route_table_association.gateway[0]", "")]) : [])
+  for_each = toset(var.internet && var.subnet_id == "" ? compact([lookup(var.adopt, "aws_route_table_association.gateway[0]", "")]) : [])
   to       = module.cluster.aws_route_table_association.gateway[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(var.internet ? compact([lookup(var.adopt, "aws_eip.nat[0]", "")]) : [])
+  for_each = toset(var.internet && var.subnet_id == "" ? compact([lookup(var.adopt, "aws_eip.nat[0]", "")]) : [])
   to       = module.cluster.aws_eip.nat[0]
   id       = each.value
 }
@@ -184,13 +184,13 @@ import {
 }
 
 import {
-  for_each = toset(var.internet ? compact([lookup(var.adopt, "aws_nat_gateway.cluster[0]", "")]) : [])
+  for_each = toset(var.internet && var.subnet_id == "" ? compact([lookup(var.adopt, "aws_nat_gateway.cluster[0]", "")]) : [])
   to       = module.cluster.aws_nat_gateway.cluster[0]
   id       = each.value
 }
 
 import {
-  for_each = toset(var.internet ? compact([lookup(var.adopt, "aws_route.nodes[0]", "")]) : [])
+  for_each = toset(var.internet && var.subnet_id == "" ? compact([lookup(var.adopt, "aws_route.nodes[0]", "")]) : [])
   to       = module.cluster.aws_route.nodes[0]
   id       = each.value
 }
@@ -232,7 +232,7 @@ import {
 }
 
 import {
-  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_vpc_endpoint.interface" && !var.internet && contains(["ssm", "ssmmessages", "ec2messages", "kms"], found.key) }
+  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_vpc_endpoint.interface" && !var.internet && var.subnet_id == "" && contains(["ssm", "ssmmessages", "ec2messages", "kms"], found.key) }
   to       = module.cluster.aws_vpc_endpoint.interface[each.key]
   id       = each.value
 }
@@ -292,7 +292,7 @@ import {
 }
 
 import {
-  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_iam_role_policy.session" && var.connection == "ssm" && (found.key == "node" || var.dedicated_monitor) }
+  for_each = { for found in values(local.adopted) : found.key => found.id if found.block == "aws_iam_role_policy.session" && var.connection == "ssm" && (found.key == "node" ? var.node_role_name == "" : var.dedicated_monitor) }
   to       = module.cluster.aws_iam_role_policy.session[each.key]
   id       = each.value
 }

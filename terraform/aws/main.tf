@@ -35,6 +35,10 @@ module "cluster" {
   image_id                  = var.image_id
   image_parameter           = var.image_parameter
   existing_key_name         = var.existing_key_name
+  subnet_id                 = var.subnet_id
+  existing_bucket           = var.existing_bucket
+  kms_key_arn               = var.kms_key_arn
+  node_role_name            = var.node_role_name
   metadata_hop_limit        = var.metadata_hop_limit
   ssh_user                  = var.ssh_user
   connection                = var.connection

@@ -89,6 +89,34 @@ variable "existing_key_name" {
   nullable    = false
 }
 
+variable "subnet_id" {
+  description = "A subnet of yours to put all machines in, with its VPC; empty for a new VPC. Whether it reaches the internet, S3 and Systems Manager is yours to decide."
+  type        = string
+  default     = ""
+  nullable    = false
+}
+
+variable "existing_bucket" {
+  description = "A bucket of yours for checkpoints, in the same region; empty for a new one. It is neither changed nor guarded nor destroyed here. Give the key that it is encrypted with as kms_key_arn."
+  type        = string
+  default     = ""
+  nullable    = false
+}
+
+variable "kms_key_arn" {
+  description = "A key of yours for checkpoints and the flow log; empty for a new one. Its policy must let the region's log service use it."
+  type        = string
+  default     = ""
+  nullable    = false
+}
+
+variable "node_role_name" {
+  description = "A role of yours for the nodes; empty for a new one. It needs what terraform/modules/aws/iam.tf gives, and gets no policy here."
+  type        = string
+  default     = ""
+  nullable    = false
+}
+
 variable "metadata_hop_limit" {
   description = "How many hops an answer of the metadata service may take: 1 keeps it from containers with a network of their own, which then get neither credentials nor spot notices; 2 lets them have both."
   type        = number

@@ -112,7 +112,7 @@ class TestLife:
     def test_apply(self, clusters: Clusters, account: Account) -> None:
         done = clusters.applied["fixed"]
         assert done.code == 0, done.output[-4000:]
-        assert "Apply complete! Resources: 52 added, 0 changed, 0 destroyed." in done.output
+        assert "Apply complete! Resources: 53 added, 0 changed, 0 destroyed." in done.output
         assert {"gaudi-01", "gaudi-02", "gaudi-monitor"} <= set(account.machines())
 
     def test_the_outputs_are_what_aws_says(self, clusters: Clusters, account: Account) -> None:
@@ -220,7 +220,7 @@ class TestLife:
 
     def test_destroy_leaves_nothing(self, clusters: Clusters, account: Account) -> None:
         done = clusters.fixed.change("destroy", *SIZE32)
-        assert "Destroy complete! Resources: 54 destroyed." in done.output, done.output[-3000:]
+        assert "Destroy complete! Resources: 55 destroyed." in done.output, done.output[-3000:]
         assert [name for name in account.machines() if name.startswith("gaudi-")] == []
 
 

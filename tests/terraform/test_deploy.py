@@ -12,16 +12,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from gaudi3_deploy.converge import COUNTED
 
-from .support.account import moto_account
+from .support.account import Account, moto_account
 from .support.desk import DOWN, REPLACE, RUN, SETTINGS, UP, WAY, Desk, Instant
 
+AwsDesk = Desk[Account]
 PUBLIC = "module.cluster.aws_s3_bucket_public_access_block"
-MONITOR, KEY = "module.cluster.aws_instance.monitor[0]", "module.cluster.aws_kms_key.cluster"
+MONITOR, KEY = "module.cluster.aws_instance.monitor[0]", "module.cluster.aws_kms_key.cluster[0]"
 
 
 @pytest.fixture(scope="module")
-def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsDesk]:
     """An empty account with a gate."""
     folder = tmp_path_factory.mktemp("desk")
     with moto_account(folder, "us-east-1", folder / "gate") as account:
@@ -29,18 +31,18 @@ def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
 
 
 @pytest.fixture(scope="module")
-def before(desk: Desk) -> dict[str, int]:
+def before(desk: AwsDesk) -> dict[str, int]:
     """What there was before everything."""
     return desk.account.everything()
 
 
-def planned(desk: Desk) -> dict[str, list[str]]:
+def planned(desk: AwsDesk) -> dict[str, list[str]]:
     """Addresses by what would be done to them."""
     said = desk.run("plan", "cluster", "--json")
     return dict(json.loads(said[said.index("{\n") :])["changes"])
 
 
-def storage(desk: Desk) -> dict[str, Any]:
+def storage(desk: AwsDesk) -> dict[str, Any]:
     """What holds the checkpoints, and what guards it, as the service has it."""
     s3 = desk.account.client("s3")
     (bucket,) = (each["Name"] for each in s3.list_buckets()["Buckets"])
@@ -63,7 +65,7 @@ def storage(desk: Desk) -> dict[str, Any]:
 
 
 def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(
-    desk: Desk, before: dict[str, int]
+    desk: AwsDesk, before: dict[str, int]
 ) -> None:
     # The power goes while the first resources are made: gaudi3-deploy, terraform and its provider end at once.
     assert desk.cut_off(Instant("CreateVpc", 1, "power"), *UP, *SETTINGS)
@@ -100,7 +102,7 @@ def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(
     assert "nothing to change" in desk.run("plan", "cluster", "--type", "dl1.24xlarge")
 
 
-def test_a_node_becomes_another_machine_and_is_not_made_twice(desk: Desk, before: dict[str, int]) -> None:
+def test_a_node_becomes_another_machine_and_is_not_made_twice(desk: AwsDesk, before: dict[str, int]) -> None:
     before_it, there = desk.account.machines(), desk.account.everything()
     assert desk.cut_off(Instant("TerminateInstances", 1, "power"), *REPLACE)
     assert "replace cluster-02: shrink" in desk.run(*REPLACE)
@@ -114,7 +116,25 @@ def test_a_node_becomes_another_machine_and_is_not_made_twice(desk: Desk, before
     assert "nothing to change" in desk.run("plan", "cluster")
 
 
-def test_down_keeps_the_checkpoints_their_key_and_what_guards_them(desk: Desk, before: dict[str, int]) -> None:
+def test_a_state_from_before_these_had_a_count_replaces_nothing(desk: AwsDesk, before: dict[str, int]) -> None:
+    """What a release renames moves in the state: no user's key, bucket or network is made anew for it."""
+    path = desk.work / "terraform.tfstate.d/cluster/terraform.tfstate"
+    kept = path.read_text()
+    state = json.loads(kept)
+    renamed = []
+    for resource in state["resources"]:
+        address = f"{resource['type']}.{resource['name']}"
+        if address in COUNTED or resource["type"].startswith("aws_s3_bucket"):
+            renamed.append(address)
+            del resource["instances"][0]["index_key"]
+    assert set(COUNTED) <= set(renamed)
+    path.write_text(json.dumps(state))
+    changes = planned(desk)
+    path.write_text(kept)
+    assert changes["create"] == changes["delete"] == changes["replace"] == []
+
+
+def test_down_keeps_the_checkpoints_their_key_and_what_guards_them(desk: AwsDesk, before: dict[str, int]) -> None:
     desk.account.put(storage(desk)["bucket"], "cluster/checkpoints/step-1")
     filled = storage(desk)
     assert desk.cut_off(Instant("TerminateInstances", 1, "power"), *DOWN)
@@ -135,26 +155,26 @@ def test_down_keeps_the_checkpoints_their_key_and_what_guards_them(desk: Desk, b
     assert storage(desk) == filled
 
 
-def test_the_next_up_finds_the_checkpoints_again(desk: Desk) -> None:
+def test_the_next_up_finds_the_checkpoints_again(desk: AwsDesk) -> None:
     changes = planned(desk)
     assert any(each.startswith("module.cluster.aws_instance.node") for each in changes["create"])
-    assert not {KEY, "module.cluster.aws_s3_bucket.checkpoints", f"{PUBLIC}.checkpoints"} & {*changes["create"]}
+    assert not {KEY, "module.cluster.aws_s3_bucket.checkpoints[0]", f"{PUBLIC}.checkpoints[0]"} & {*changes["create"]}
     assert changes["delete"] == changes["replace"] == []
     refused = desk.run("plan", "cluster", "--var", "region=us-west-2", code=2)
     assert "The checkpoints of deployment 'cluster' are kept in us-east-1, and region is us-west-2: give" in refused
 
 
-def test_terraform_destroy_by_hand_stops_at_the_bucket_and_leaves_the_key(desk: Desk) -> None:
+def test_terraform_destroy_by_hand_stops_at_the_bucket_and_leaves_the_key(desk: AwsDesk) -> None:
     variables = desk.folder / "deployments/cluster/variables.tfvars.json"
     said = desk.terraform("destroy", "-auto-approve", "-no-color", f"-var-file={variables}", code=1)
     assert "BucketNotEmpty" in said
     assert [each["KeyState"] for each in desk.account.keys_made()] == ["Enabled"]
     created = planned(desk)["create"]
-    assert KEY not in created and "module.cluster.aws_s3_bucket.checkpoints" not in created
-    assert f"{PUBLIC}.checkpoints" in created  # Its guards come back with the next up.
+    assert KEY not in created and "module.cluster.aws_s3_bucket.checkpoints[0]" not in created
+    assert f"{PUBLIC}.checkpoints[0]" in created  # Its guards come back with the next up.
 
 
-def test_what_terraform_does_not_know_is_named_and_then_nothing_is_left(desk: Desk, before: dict[str, int]) -> None:
+def test_what_terraform_does_not_know_is_named_and_then_nothing_is_left(desk: AwsDesk, before: dict[str, int]) -> None:
     # A machine with a name that no configuration gives: nothing can take it over.
     tags = [{"Key": "Cluster", "Value": "cluster"}, {"Key": "ManagedBy", "Value": "terraform"}]
     ec2 = desk.account.client("ec2")

@@ -16,12 +16,13 @@ from .support.desk import DOWN, Desk, Instant
 from .support.ibm_account import IbmAccount, ibm_account
 from .test_deploy_kills import NAMES, whole
 
+IbmDesk = Desk[IbmAccount]
 #: IBM publishes none: a user gives what was quoted.
 PRICE = ("--price", "60")
 
 
 @pytest.fixture(scope="module")
-def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IbmDesk]:
     """An empty account with a gate."""
     folder = tmp_path_factory.mktemp("desk")
     with ibm_account(folder, folder / "gate") as account:
@@ -29,13 +30,12 @@ def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[D
 
 
 @pytest.fixture
-def account(desk: Desk) -> IbmAccount:
+def account(desk: IbmDesk) -> IbmAccount:
     """The account."""
-    assert isinstance(desk.account, IbmAccount)
     return desk.account
 
 
-def test_a_failed_up_lists_what_runs_and_what_it_costs(desk: Desk, account: IbmAccount) -> None:
+def test_a_failed_up_lists_what_runs_and_what_it_costs(desk: IbmDesk, account: IbmAccount) -> None:
     fault = {"after": 2, "times": 1, "code": "no_capacity", "text": "There is no capacity"}
     account.world.set("faults", ibm_is_instance=fault)
     said = desk.run(*desk.commands.whole("up"), *PRICE, code=1)
@@ -66,7 +66,7 @@ def test_a_failed_up_lists_what_runs_and_what_it_costs(desk: Desk, account: IbmA
     assert [(each["nodes"], each["hourly_usd"], each["ended"]) for each in periods] == [(count, 60.0, None)]
 
 
-def test_what_was_made_without_being_written_down_is_taken_over(desk: Desk, account: IbmAccount) -> None:
+def test_what_was_made_without_being_written_down_is_taken_over(desk: IbmDesk, account: IbmAccount) -> None:
     # The power goes when the missing machine was made and Terraform was not told of it.
     assert desk.cut_off(Instant("create:ibm_is_instance", 1, "power"), *desk.commands.up)
     machines = account.machines()
@@ -81,7 +81,7 @@ def test_what_was_made_without_being_written_down_is_taken_over(desk: Desk, acco
     assert "nothing to change" in desk.run("plan", "cluster")
 
 
-def known(desk: Desk) -> list[dict[str, str]]:
+def known(desk: IbmDesk) -> list[dict[str, str]]:
     """Machines in Terraform's state."""
     return [
         instance["attributes"]
@@ -91,7 +91,7 @@ def known(desk: Desk) -> list[dict[str, str]]:
     ]
 
 
-def test_down_leaves_the_checkpoints_and_nothing_else_that_is_billed(desk: Desk, account: IbmAccount) -> None:
+def test_down_leaves_the_checkpoints_and_nothing_else_that_is_billed(desk: IbmDesk, account: IbmAccount) -> None:
     account.put(account.bucket(), "cluster/checkpoints/step-1")
     assert desk.cut_off(Instant("delete:ibm_is_instance", 1, "power"), *DOWN)
     said = desk.run(*DOWN)
@@ -100,4 +100,32 @@ def test_down_leaves_the_checkpoints_and_nothing_else_that_is_billed(desk: Desk,
     assert account.everything() == {"ibm_cos_bucket": 1, "ibm_resource_instance": 1}
     said = desk.run(*DOWN, "--checkpoints")
     assert said.splitlines()[-1] == "deployment cluster is gone"
+    assert account.everything() == {}
+
+
+def test_all_or_none_leaves_no_half_cluster(desk: IbmDesk, account: IbmAccount) -> None:
+    calls = account.world.setting("calls").get("ibm_is_instance", 0)
+    fault = {"after": calls + 2, "times": 1, "code": "no_capacity", "text": "There is no capacity"}
+    account.world.set("faults", ibm_is_instance=fault)
+    said = desk.run(*desk.commands.whole("up"), "--all-or-none", code=1)
+    assert "There is no capacity" in said
+    assert account.machines() == {}
+    # What the next `up` uses is there, and told of.
+    assert {"ibm_is_vpc", "ibm_cos_bucket"} <= set(account.everything())
+    assert "no node runs; billed beside: 1 gateway, 2 buckets, 1 log" in said
+    periods = json.loads((desk.folder / "deployments/cluster/deployment.json").read_text())["periods"]
+    assert periods[-1]["ended"] is not None
+    desk.run(*desk.commands.up, "--all-or-none")
+    whole(desk)
+
+
+def test_down_leaves_flow_logs_and_ends_once_they_are_gone(desk: IbmDesk, account: IbmAccount) -> None:
+    (flow,) = (row["bucket_name"] for row in account.world.rows("ibm_cos_bucket") if "-flow-" in row["bucket_name"])
+    account.put(flow, "log")
+    said = desk.run(*DOWN, "--checkpoints")
+    assert f"{flow} holds flow logs: it stays, and goes on costing money" in said
+    assert said.splitlines()[-1] == "deployment cluster is gone, but for its flow logs"
+    assert account.everything() == {"ibm_cos_bucket": 1, "ibm_resource_instance": 1}
+    account.world.drop("_object", f"{flow}/log")
+    assert desk.run(*DOWN).splitlines()[-1] == "deployment cluster is gone"
     assert account.everything() == {}

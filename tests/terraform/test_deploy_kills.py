@@ -137,14 +137,14 @@ left without use until `gaudi3-deploy down` deletes it.
 
 
 @pytest.fixture
-def desk(terraform: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Desk]:
+def desk(terraform: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Desk[Any]]:
     """An empty account with a gate."""
     case: Case = request.node.callspec.params["case"]
     with CLOUDS[case.cloud](tmp_path) as account:
         yield Desk(tmp_path, account)
 
 
-def whole(desk: Desk, gone: int = 0) -> None:
+def whole(desk: Desk[Any], gone: int = 0) -> None:
     """Two nodes and a monitor, once, and one key; the interface of a machine that is gone is kept by moto alone."""
     assert sorted(desk.endpoints()) == sorted(desk.account.machines()) == NAMES
     if isinstance(desk.account, IbmAccount):
@@ -159,12 +159,12 @@ def whole(desk: Desk, gone: int = 0) -> None:
     assert found == {**WHOLE, "interfaces": WHOLE["interfaces"] + gone}
 
 
-def machine(desk: Desk, name: str) -> str:
+def machine(desk: Desk[Any], name: str) -> str:
     """Its id."""
     return str(desk.account.machines()[name]["InstanceId"])
 
 
-def converge(desk: Desk, case: Case) -> Mapping[str, Any]:
+def converge(desk: Desk[Any], case: Case) -> Mapping[str, Any]:
     """Cut a command off, run it again, and look at what there is; a row of the table."""
     before: dict[str, int] = desk.account.everything()
     given = desk.commands.whole(case.command)
@@ -194,7 +194,7 @@ def converge(desk: Desk, case: Case) -> Mapping[str, Any]:
 
 @pytest.mark.proof
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
-def test_cut_off_and_run_again_it_converges(desk: Desk, case: Case) -> None:
+def test_cut_off_and_run_again_it_converges(desk: Desk[Any], case: Case) -> None:
     print(f"seed {SEED}: {case}")
     PROOF.skip_if_held(str(case))
     row = dict(converge(desk, case))

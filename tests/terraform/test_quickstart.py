@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ CLOUDS: dict[str, tuple[str, Callable[[Path], AbstractContextManager[Account | I
 }
 
 
-def rehearse(desk: Desk, heading: str) -> str:
+def rehearse(desk: Desk[Any], heading: str) -> str:
     """Call what is documented, with the documented files beside; what it said."""
     (desk.folder / "job.yml").write_text(blocks("terraform.md", "Quick start")[0])
     (desk.folder / "lab.yml").write_text(blocks("terraform.md", "Machines that are there already")[0])
@@ -42,7 +43,7 @@ def test_on_a_cloud_it_goes_from_nothing_to_results_to_nothing(terraform: str, t
     heading, made = CLOUDS[cloud]
     with made(tmp_path) as account:
         before = account.everything()
-        desk = Desk(tmp_path, account)
+        desk: Desk[Any] = Desk(tmp_path, account)
         said = rehearse(desk, heading)
         assert said.splitlines()[-1] == "run trial is done"
         assert "2 machine(s) have ended their first start" in said

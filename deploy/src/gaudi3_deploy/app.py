@@ -195,5 +195,9 @@ SshKey = Annotated[
     Path | None, typer.Option(help="Public key that may log in [default: ~/.ssh/id_ed25519.pub, id_rsa.pub, ...]")
 ]
 PriceOption = Annotated[float | None, typer.Option("--price", help="Your price of one node, USD per hour.")]
+Beside = Annotated[
+    float | None,
+    typer.Option("--price-beside", help="Your price of all that is billed beside the nodes, USD per hour in all."),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, the rest on standard error.")]

@@ -33,7 +33,14 @@ DURABLE = ("aws_kms_key.cluster", "aws_kms_alias.cluster", "aws_s3_bucket.checkp
 MACHINES = ("aws_instance", "aws_autoscaling_group", "ibm_is_instance")
 NODE = re.compile(r'(?:aws|ibm_is)_instance\.node\[".*-(\d+)"\]')
 #: What a cloud has and the state lacks can be looked for; by the network, which comes before its machines.
-NETWORK = {"aws": "aws_vpc.cluster", "ibm": "ibm_is_security_group.nodes"}
+NETWORK = {
+    "aws": ("aws_vpc.cluster", "aws_security_group.nodes"),
+    "ibm": ("ibm_is_vpc.cluster", "ibm_is_security_group.nodes"),
+}
+#: What a module makes with a count, as it may be the user's own; found without the index.
+COUNTED = (*DURABLE, "aws_vpc.cluster", "aws_subnet.nodes", "aws_route_table.nodes",
+           "aws_route_table_association.nodes", "aws_vpc_endpoint.s3", "aws_iam_role.node",
+           "aws_iam_role_policy.checkpoints")  # fmt: skip
 REGIONS = {"aws": "us-west-2", "ibm": "us-east"}
 
 
@@ -90,7 +97,7 @@ def _of_this_deployment(found: dict[str, str], deployment: Deployment, state: St
     """Without what may be another deployment's of the same name, from another record; running machines are refused."""
     machines = {address: each for address, each in found.items() if address.split(".")[0] in MACHINES}
     # A network comes before its machines: without one on record, these were never this deployment's.
-    if machines and state.named(NETWORK[deployment.cloud]) is None:
+    if machines and not _has_network(deployment, state):
         told = ", ".join(machines.values())
         raise UsageError(
             f"Machines of a cluster {deployment.name!r} run in {region_of(deployment)} ({told}), "
@@ -100,6 +107,11 @@ def _of_this_deployment(found: dict[str, str], deployment: Deployment, state: St
         return {address: each for address, each in found.items() if address in DURABLE}
     beyond = {address for address in found if nodes and (match := NODE.match(address)) and int(match.group(1)) > nodes}
     return {address: each for address, each in found.items() if address not in beyond}
+
+
+def _has_network(deployment: Deployment, state: State) -> bool:
+    """Whether the state has what comes before a machine."""
+    return any(state.named(each) for each in NETWORK.get(deployment.cloud, ()))
 
 
 def count(deployment: Deployment, terraform: Terraform, price: tuple[float | None, bool] | None = None) -> None:
@@ -159,7 +171,7 @@ HAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
 
 def _nodes_beside(deployment: Deployment, state: State) -> int:
     """How many nodes the cloud has of which Terraform, cut off while it asked for them, knows nothing."""
-    if deployment.cloud not in NETWORK or state.named(NETWORK[deployment.cloud]) is None:
+    if not _has_network(deployment, state):
         return 0
     try:
         found = lacking(deployment, state)
@@ -174,7 +186,8 @@ def take_over_to_destroy(deployment: Deployment, terraform: Terraform) -> None:
         return
     for address, identity in take_over(deployment, terraform).items():
         try:
-            terraform.take(deployment.variables, f"module.cluster.{address}", identity)
+            index = "[0]" if address in COUNTED else ""
+            terraform.take(deployment.variables, f"module.cluster.{address}{index}", identity)
         except DeployError as error:
             # It is named among what is left in the end.
             terraform.say(f"{address} ({identity}) was not taken over: {error}")

@@ -185,11 +185,17 @@ class _Search:
         for group in logs.describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]:
             yield "aws_cloudwatch_log_group.flow", group["logGroupName"]
 
+    @property
+    def _vpc(self) -> str | None:
+        """The VPC; where it is the user's own, that of the machines' group."""
+        group = self._state.named("aws_security_group.nodes")
+        return self._id("aws_vpc.cluster") or (str(group.attributes.get("vpc_id") or "") or None if group else None)
+
     def _network(self) -> Found:
         """The VPC and its parts, by their names."""
         for vpc in self._ec2.describe_vpcs(Filters=self._filters)["Vpcs"]:
             yield "aws_vpc.cluster", vpc["VpcId"]
-        vpc_id = self._id("aws_vpc.cluster")
+        vpc_id = self._vpc
         if vpc_id is None:
             return
         inside = [*self._filters, {"Name": "vpc-id", "Values": [vpc_id]}]
@@ -218,7 +224,7 @@ class _Search:
 
     def _gateways(self) -> Found:
         """Ways to the internet. A gateway that failed is of no use."""
-        vpc_id = self._id("aws_vpc.cluster")
+        vpc_id = self._vpc
         for gateway in self._ec2.describe_internet_gateways(Filters=self._filters)["InternetGateways"]:
             if not gateway["Attachments"] or gateway["Attachments"][0]["VpcId"] == vpc_id:
                 yield "aws_internet_gateway.cluster[0]", gateway["InternetGatewayId"]

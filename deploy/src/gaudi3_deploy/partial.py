@@ -16,7 +16,7 @@ import yaml
 
 from gaudi3_deploy import estimate
 from gaudi3_deploy.record import Deployment, write_atomically
-from gaudi3_deploy.state import INSTANCES, Resource, State
+from gaudi3_deploy.state import GROUPS, INSTANCES, Resource, State
 
 FILE = "partial.yml"
 HEADER = """# Written by gaudi3-deploy: the machines of {name} that there are, after `up` was cut off or failed.
@@ -97,6 +97,7 @@ def report(deployment: Deployment, state: State, usd: float | None, say: Callabl
     found = machines(state)
     beside = estimate.billed_beside(each.address for each in state.resources)
     if not found and not beside:
+        forget(deployment)
         return
     write(deployment, found)
     for each in found:
@@ -107,6 +108,11 @@ def report(deployment: Deployment, state: State, usd: float | None, say: Callabl
     nodes = f"{count} node(s) run and cost money{price}" if count else "no node runs"
     also = f"; billed beside: {', '.join(beside)}" if beside else ""
     say(f"{nodes}{also}")
+    for group in state.of(GROUPS):
+        say(
+            f"{group.address} ({group.id}) goes on trying, and buys machines when there are some: only its end stops "
+            "that"
+        )
     say(
         f"this is partial, and on record in {deployment.directory / FILE}: run `up` again, which goes on from it, or "
         f"`gaudi3-deploy down {deployment.name}`"

@@ -44,6 +44,8 @@ class Run:
     """When `up` began, in seconds since 1970; 0 before."""
     reason: str = ""
     """Why it was ended early; empty where the job came to its own end."""
+    beside: float = 0.0
+    """USD per hour of what is billed beside the nodes, as the user gave it."""
     failed: str = ""
     """What failed of site or of the job."""
     asked: dict[str, Any] = field(default_factory=dict)
@@ -65,14 +67,15 @@ class Run:
         self.save(deployment)
 
     def spent(self, periods: Sequence[Period], now: float | None = None) -> float:
-        """USD for nodes since it began, where their price is known."""
+        """USD since it began, for nodes whose price is known and for what was given of the rest."""
         now = time.time() if now is None else now
         of_run = [
             Period(max(each.began, self.began), each.nodes, each.instance_type, each.hourly_usd, each.ended)
             for each in periods
             if (each.ended or now) > self.began
         ]
-        return estimate.accrued(of_run, now)[0]
+        beside = self.beside * max(0.0, now - self.began) / estimate.HOURS if self.began else 0.0
+        return estimate.accrued(of_run, now)[0] + beside
 
     def over(self, deployment: Deployment, now: float | None = None) -> str:
         """Why it has to end now, as a sentence; empty where it has not."""
@@ -121,7 +124,9 @@ def read_job(path: Path) -> tuple[str, list[str]]:
     return hashlib.sha256(text).hexdigest(), names
 
 
-def refuse_price(usd_per_hour: float | None, reason: str, max_usd: float | None, ttl: float, count: int) -> None:
+def refuse_price(
+    usd_per_hour: float | None, reason: str, max_usd: float | None, ttl: float, count: int, beside: float = 0.0
+) -> None:
     """Raise UsageError where a run may cost more than it is allowed to; `usd_per_hour` is of all nodes."""
     if max_usd is None:
         return
@@ -130,9 +135,11 @@ def refuse_price(usd_per_hour: float | None, reason: str, max_usd: float | None,
             f"The price of the nodes is {reason.partition(';')[0]}, so that --max-usd guards nothing: give yours with "
             "--price."
         )
+    usd_per_hour += beside
     most = usd_per_hour * ttl / 3600
+    what = f"{count} node(s)" + " and what is beside them" * bool(beside)
     if most > max_usd:
         raise UsageError(
-            f"{count} node(s) for {ttl / 3600:g} hours cost {most:.2f} USD, which is above --max-usd {max_usd:.2f}: "
+            f"{what} for {ttl / 3600:g} hours cost {most:.2f} USD, which is above --max-usd {max_usd:.2f}: "
             f"give a --ttl of at most {int(max_usd / usd_per_hour * 60)}m, a smaller --size, or more money."
         )

@@ -77,8 +77,9 @@ class State:
     outputs: Mapping[str, Any]
 
     def named(self, address: str) -> Resource | None:
-        """A resource by the end of its address, such as aws_vpc.cluster."""
-        return next((each for each in self.resources if f".{each.address}".endswith(f".{address}")), None)
+        """A resource by the end of its address, such as aws_vpc.cluster; without an index, also the one of a count."""
+        ends = (f".{address}", f".{address}[0]")
+        return next((each for each in self.resources if f".{each.address}".endswith(ends)), None)
 
     def of(self, kinds: Iterable[str]) -> list[Resource]:
         """The resources of some types."""
@@ -100,13 +101,16 @@ class State:
 
     def storage(self) -> set[str]:
         """Addresses of the storage of checkpoints, and of all that it needs to stay."""
+        # A log's bucket is of the same type; it goes with what it is the log of.
+        durable = [each for each in self.of(STORAGE) if each.configured.rpartition(".")[2] != "flow"]
+        return self.with_needs([*durable, *(each for each in (self.named(GUARD),) if each)])
+
+    def with_needs(self, resources: Iterable[Resource]) -> set[str]:
+        """Addresses of these, and of all that they were made with."""
         by_block: dict[str, list[Resource]] = {}
         for each in self.resources:
             by_block.setdefault(each.configured, []).append(each)
-        # A log's bucket is of the same type; it goes with what it is the log of.
-        todo = [each for each in self.of(STORAGE) if each.configured.rpartition(".")[2] != "flow"]
-        todo += [each for each in (self.named(GUARD),) if each]
-        found: set[str] = set()
+        todo, found = [*resources], set[str]()
         while todo:
             each = todo.pop()
             if each.address not in found:

@@ -21,7 +21,18 @@ class Kept:
 
     addresses: set[str] = field(default_factory=set)
     ids: set[str] = field(default_factory=set)
-    sentence: str = ""
+    sentences: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Of it in the last sentence."""
+
+    def with_(self, other: Kept) -> Kept:
+        """Both."""
+        return Kept(
+            self.addresses | other.addresses,
+            self.ids | other.ids,
+            [*self.sentences, *other.sentences],
+            [*self.names, *other.names],
+        )
 
 
 def kept(deployment: Deployment, state: State) -> Kept:
@@ -43,8 +54,33 @@ def kept(deployment: Deployment, state: State) -> Kept:
     return Kept(
         addresses,
         {each.id for each in guards},
-        f"{words}, and goes on costing money; `gaudi3-deploy up {deployment.name}` uses it again, "
-        f"`gaudi3-deploy down {deployment.name} --checkpoints` deletes it with every checkpoint in it",
+        [
+            f"{words}, and goes on costing money; `gaudi3-deploy up {deployment.name}` uses it again, "
+            f"`gaudi3-deploy down {deployment.name} --checkpoints` deletes it with every checkpoint in it"
+        ],
+        ["the storage of its checkpoints"],
+    )
+
+
+def logs(deployment: Deployment, state: State) -> Kept:
+    """On IBM Cloud, where flow logs are in a bucket: that bucket, unless it is known to be empty."""
+    bucket = next((each for each in state.of(["ibm_cos_bucket"]) if each.configured.endswith(".flow")), None)
+    if bucket is None:
+        return Kept()
+    name = str(bucket.attributes.get("bucket_name") or bucket.id)
+    try:
+        if not _filled(deployment, name):
+            return Kept()
+        reason = f"{name} holds flow logs"
+    except Unchecked as why:
+        reason = f"{name} may hold flow logs, which was not checked ({why})"
+    addresses = state.with_needs([bucket])
+    sentence = (
+        f"{reason}: it stays, and goes on costing money until the year is over after which each log is deleted; delete "
+        "them yourself, and run this again"
+    )
+    return Kept(
+        addresses, {each.id for each in state.resources if each.address in addresses}, [sentence], ["its flow logs"]
     )
 
 

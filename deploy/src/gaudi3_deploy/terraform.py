@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from gaudi3_deploy import state
 from gaudi3_deploy.advice import advice
 from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.kept_state import KeptState
 from gaudi3_deploy.prepared import Prepared
 from gaudi3_deploy.process import PRIVATE, run
 from gaudi3_deploy.record import write_atomically
@@ -123,6 +124,7 @@ class Terraform:
         }
         self._environment.pop("TF_WORKSPACE", None)
         self._prepared = Prepared(directory, found, self._environment)
+        self._kept = KeptState(directory, workspace, self._private)
 
     def init(self) -> None:
         """Providers, and the workspace; neither where it would do nothing."""
@@ -134,6 +136,10 @@ class Terraform:
             self._logged("workspace", choose, lambda line: None)
             self._prepared.note({self.workspace, *(there or ())})
         self._environment["TF_WORKSPACE"] = self.workspace
+        if copy := self._kept.restore():
+            self.say(
+                f"Terraform's state was broken, as by a power cut while it was written, and is restored from {copy}"
+            )
 
     def plan(
         self,
@@ -201,6 +207,7 @@ class Terraform:
             self._logged("apply", command, self._json_line)
         finally:
             plan.discard()
+            self._kept.keep()
 
     def outputs(self) -> dict[str, Any]:
         """The root module's outputs, by name; empty before the first apply."""
@@ -250,6 +257,7 @@ class Terraform:
 
     def forget(self) -> None:
         """Remove the empty workspace."""
+        self._kept.forget()
         self._prepared.void()
         environment = dict(self._environment)
         environment.pop("TF_WORKSPACE", None)
@@ -277,6 +285,7 @@ class Terraform:
             self._progress.began(address, hook.get("action", ""))
         elif kind in ("apply_complete", "apply_errored"):
             self._progress.done(address, kind == "apply_errored")
+            self._kept.keep()
 
     def _logged(self, verb: str, arguments: list[str], on_line: Callable[[str], None]) -> None:
         """Run with its output in a log; a failure is told in terraform's own words."""

@@ -7,7 +7,7 @@ resource "aws_autoscaling_group" "nodes" {
   min_size                  = length(module.cluster.node_names)
   max_size                  = length(module.cluster.node_names)
   desired_capacity          = length(module.cluster.node_names)
-  vpc_zone_identifier       = [aws_subnet.nodes.id]
+  vpc_zone_identifier       = [local.subnet_id]
   health_check_type         = "EC2"
   health_check_grace_period = 900
   wait_for_capacity_timeout = "30m"

@@ -75,7 +75,7 @@ resource "aws_launch_template" "node" {
       network_card_index    = network_interfaces.value.card
       device_index          = network_interfaces.value.device
       interface_type        = network_interfaces.value.type
-      subnet_id             = var.autoscaling ? null : aws_subnet.nodes.id
+      subnet_id             = var.autoscaling ? null : local.subnet_id
       security_groups       = [aws_security_group.nodes.id]
       delete_on_termination = true
       # AWS takes this with one interface only; with several there is no public address anyway.
@@ -139,9 +139,8 @@ resource "aws_instance" "node" {
   }
 
   lifecycle {
-    ignore_changes = [ami, user_data, launch_template]
-    # In another zone there is another subnet, and nothing of the old one can stay.
-    replace_triggered_by = [aws_subnet.nodes.id]
+    ignore_changes       = [ami, user_data, launch_template]
+    replace_triggered_by = [terraform_data.subnet]
   }
 
   # The rules are there before the machine talks, and go after it.
@@ -159,7 +158,7 @@ resource "aws_instance" "monitor" {
 
   ami                    = local.image_id
   instance_type          = var.monitor_instance_type
-  subnet_id              = var.public_entry == "monitor" ? aws_subnet.gateway[0].id : aws_subnet.nodes.id
+  subnet_id              = var.public_entry == "monitor" ? aws_subnet.gateway[0].id : local.subnet_id
   vpc_security_group_ids = aws_security_group.monitor[*].id
   user_data              = module.cluster.monitor_user_data
   key_name               = local.key_name

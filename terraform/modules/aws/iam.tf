@@ -29,14 +29,18 @@ locals {
 }
 
 resource "aws_iam_role" "node" {
+  count = local.own_role ? 1 : 0
+
   name_prefix        = "${var.name}-node-"
   assume_role_policy = local.assume_from_ec2
   tags               = local.tags
 }
 
 resource "aws_iam_role_policy" "checkpoints" {
+  count = local.own_role ? 1 : 0
+
   name_prefix = "checkpoints-"
-  role        = aws_iam_role.node.id
+  role        = aws_iam_role.node[0].id
 
   policy = jsonencode({
     Version = "2012-10-17"
@@ -45,7 +49,7 @@ resource "aws_iam_role_policy" "checkpoints" {
         Sid       = "List"
         Effect    = "Allow"
         Action    = "s3:ListBucket"
-        Resource  = aws_s3_bucket.checkpoints.arn
+        Resource  = local.bucket_arn
         Condition = { StringLike = { "s3:prefix" = ["${module.cluster.checkpoint_prefix}/*"] } }
       },
       {
@@ -53,19 +57,19 @@ resource "aws_iam_role_policy" "checkpoints" {
         Sid      = "Uploads"
         Effect   = "Allow"
         Action   = "s3:ListBucketMultipartUploads"
-        Resource = aws_s3_bucket.checkpoints.arn
+        Resource = local.bucket_arn
       },
       {
         Sid      = "Objects"
         Effect   = "Allow"
         Action   = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
-        Resource = "${aws_s3_bucket.checkpoints.arn}/${module.cluster.checkpoint_prefix}/*"
+        Resource = "${local.bucket_arn}/${module.cluster.checkpoint_prefix}/*"
       },
       {
         Sid      = "Key"
         Effect   = "Allow"
         Action   = ["kms:Decrypt", "kms:GenerateDataKey"]
-        Resource = aws_kms_key.cluster.arn
+        Resource = local.key_arn
       },
     ]
   })
@@ -74,7 +78,7 @@ resource "aws_iam_role_policy" "checkpoints" {
 resource "aws_iam_role_policy" "session" {
   #checkov:skip=CKV_AWS_355:these actions have no resource to name
   #checkov:skip=CKV_AWS_290:these actions have no resource to name
-  for_each = var.connection == "ssm" ? merge({ node = aws_iam_role.node.id }, { for role in aws_iam_role.monitor : "monitor" => role.id }) : {}
+  for_each = var.connection == "ssm" ? merge({ for role in aws_iam_role.node : "node" => role.id }, { for role in aws_iam_role.monitor : "monitor" => role.id }) : {}
 
   name_prefix = "session-"
   role        = each.value
@@ -83,7 +87,7 @@ resource "aws_iam_role_policy" "session" {
 
 resource "aws_iam_instance_profile" "node" {
   name_prefix = "${var.name}-node-"
-  role        = aws_iam_role.node.name
+  role        = local.role_name
   tags        = local.tags
 }
 

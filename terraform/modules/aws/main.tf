@@ -112,7 +112,7 @@ resource "terraform_data" "zone" {
     ignore_changes = [input]
 
     precondition {
-      condition     = var.teardown || contains(local.zones, local.zone)
+      condition     = var.teardown || !local.own_network || contains(local.zones, local.zone)
       error_message = local.zone == "" ? "region ${var.region} has no zone that offers ${var.instance_type}: take another region, or ask AWS whether your account may use the type." : "availability_zone is '${local.zone}', which does not offer ${var.instance_type}: use ${join(", ", local.zones)}, or leave it empty."
     }
   }

@@ -1,6 +1,8 @@
 # Machines have private addresses only. With internet they reach out through NAT; S3 is always reached inside.
 
 resource "aws_vpc" "cluster" {
+  count = local.own_network ? 1 : 0
+
   cidr_block           = module.cluster.network_cidr
   enable_dns_support   = true
   enable_dns_hostnames = true
@@ -9,53 +11,61 @@ resource "aws_vpc" "cluster" {
 
 # Nothing uses the group that every VPC comes with: it admits nothing.
 resource "aws_default_security_group" "closed" {
-  vpc_id = aws_vpc.cluster.id
+  count = local.own_network ? 1 : 0
+
+  vpc_id = aws_vpc.cluster[0].id
   tags   = merge(local.tags, { Name = "${var.name}-closed" })
 }
 
 resource "aws_subnet" "nodes" {
-  vpc_id            = aws_vpc.cluster.id
+  count = local.own_network ? 1 : 0
+
+  vpc_id            = aws_vpc.cluster[0].id
   cidr_block        = module.cluster.node_subnet_cidr
   availability_zone = var.availability_zone == "" ? terraform_data.zone.output : var.availability_zone
   tags              = merge(local.tags, { Name = "${var.name}-nodes" })
 }
 
 resource "aws_route_table" "nodes" {
-  vpc_id = aws_vpc.cluster.id
+  count = local.own_network ? 1 : 0
+
+  vpc_id = aws_vpc.cluster[0].id
   tags   = merge(local.tags, { Name = "${var.name}-nodes" })
 }
 
 resource "aws_route_table_association" "nodes" {
-  subnet_id      = aws_subnet.nodes.id
-  route_table_id = aws_route_table.nodes.id
+  count = local.own_network ? 1 : 0
+
+  subnet_id      = aws_subnet.nodes[0].id
+  route_table_id = aws_route_table.nodes[0].id
 }
 
 resource "aws_subnet" "gateway" {
-  count = var.internet ? 1 : 0
+  count = local.gateway ? 1 : 0
 
-  vpc_id                  = aws_vpc.cluster.id
+  vpc_id                  = aws_vpc.cluster[0].id
   cidr_block              = module.cluster.public_subnet_cidr
-  availability_zone       = aws_subnet.nodes.availability_zone
+  availability_zone       = aws_subnet.nodes[0].availability_zone
   map_public_ip_on_launch = false
   tags                    = merge(local.tags, { Name = "${var.name}-gateway" })
 }
 
 resource "aws_internet_gateway" "cluster" {
-  count = var.internet ? 1 : 0
+  count = local.gateway ? 1 : 0
 
-  vpc_id = aws_vpc.cluster.id
+  vpc_id = aws_vpc.cluster[0].id
   tags   = merge(local.tags, { Name = var.name })
 }
 
 resource "aws_route_table" "gateway" {
-  count = var.internet ? 1 : 0
+  count = local.gateway ? 1 : 0
 
-  vpc_id = aws_vpc.cluster.id
+  vpc_id = aws_vpc.cluster[0].id
   tags   = merge(local.tags, { Name = "${var.name}-gateway" })
 }
 
 resource "aws_route" "gateway" {
-  count = var.internet ? 1 : 0
+  count = local.gateway ? 1 : 0
 
   route_table_id         = aws_route_table.gateway[0].id
   destination_cidr_block = "0.0.0.0/0"
@@ -63,21 +73,21 @@ resource "aws_route" "gateway" {
 }
 
 resource "aws_route_table_association" "gateway" {
-  count = var.internet ? 1 : 0
+  count = local.gateway ? 1 : 0
 
   subnet_id      = aws_subnet.gateway[0].id
   route_table_id = aws_route_table.gateway[0].id
 }
 
 resource "aws_eip" "nat" {
-  count = var.internet ? 1 : 0
+  count = local.gateway ? 1 : 0
 
   domain = "vpc"
   tags   = merge(local.tags, { Name = "${var.name}-nat" })
 }
 
 resource "aws_nat_gateway" "cluster" {
-  count = var.internet ? 1 : 0
+  count = local.gateway ? 1 : 0
 
   allocation_id = aws_eip.nat[0].id
   subnet_id     = aws_subnet.gateway[0].id
@@ -87,18 +97,20 @@ resource "aws_nat_gateway" "cluster" {
 }
 
 resource "aws_route" "nodes" {
-  count = var.internet ? 1 : 0
+  count = local.gateway ? 1 : 0
 
-  route_table_id         = aws_route_table.nodes.id
+  route_table_id         = aws_route_table.nodes[0].id
   destination_cidr_block = "0.0.0.0/0"
   nat_gateway_id         = aws_nat_gateway.cluster[0].id
 }
 
 resource "aws_vpc_endpoint" "s3" {
-  vpc_id            = aws_vpc.cluster.id
+  count = local.own_network ? 1 : 0
+
+  vpc_id            = aws_vpc.cluster[0].id
   service_name      = "com.amazonaws.${var.region}.s3"
   vpc_endpoint_type = "Gateway"
-  route_table_ids   = [aws_route_table.nodes.id]
+  route_table_ids   = [aws_route_table.nodes[0].id]
   tags              = merge(local.tags, { Name = "${var.name}-s3" })
 
   # Packages and data may be read from any bucket, and written to the cluster's own only.
@@ -117,26 +129,27 @@ resource "aws_vpc_endpoint" "s3" {
         Effect    = "Allow"
         Principal = "*"
         Action    = "s3:*"
-        Resource  = [aws_s3_bucket.checkpoints.arn, "${aws_s3_bucket.checkpoints.arn}/*"]
+        Resource  = [local.bucket_arn, "${local.bucket_arn}/*"]
       },
     ]
   })
 }
 
 resource "aws_vpc_endpoint" "interface" {
-  for_each = var.internet ? toset([]) : toset(["ssm", "ssmmessages", "ec2messages", "kms"])
+  for_each = var.internet || !local.own_network ? toset([]) : toset(["ssm", "ssmmessages", "ec2messages", "kms"])
 
-  vpc_id              = aws_vpc.cluster.id
+  vpc_id              = aws_vpc.cluster[0].id
   service_name        = "com.amazonaws.${var.region}.${each.key}"
   vpc_endpoint_type   = "Interface"
   private_dns_enabled = true
-  subnet_ids          = [aws_subnet.nodes.id]
+  subnet_ids          = [aws_subnet.nodes[0].id]
   security_group_ids  = [aws_security_group.nodes.id]
   tags                = merge(local.tags, { Name = "${var.name}-${each.key}" })
 }
 
 resource "aws_flow_log" "cluster" {
-  vpc_id          = aws_vpc.cluster.id
+  vpc_id          = local.own_network ? local.vpc_id : null
+  subnet_id       = local.own_network ? null : var.subnet_id
   traffic_type    = "ALL"
   log_destination = aws_cloudwatch_log_group.flow.arn
   iam_role_arn    = aws_iam_role.flow.arn
@@ -146,7 +159,7 @@ resource "aws_flow_log" "cluster" {
 resource "aws_cloudwatch_log_group" "flow" {
   name_prefix       = "/gaudi3/${var.name}/flow-"
   retention_in_days = 365
-  kms_key_id        = aws_kms_key.cluster.arn
+  kms_key_id        = local.key_arn
   tags              = local.tags
 }
 

@@ -1,12 +1,13 @@
 locals {
   autoscaled = var.autoscaling ? zipmap(data.aws_instances.autoscaled[0].ids, data.aws_instances.autoscaled[0].private_ips) : {}
+  # Where a part is destroyed after an apply that failed, not all of it is there.
   nodes = var.autoscaling ? [
     for id in sort(keys(local.autoscaled)) : {
       name        = "${var.name}-${trimprefix(id, "i-")}"
       private_ip  = local.autoscaled[id]
       public_ip   = null
       instance_id = id
-      zone        = aws_subnet.nodes.availability_zone
+      zone        = local.subnet_zone
       market      = var.capacity == "spot" && var.on_demand_nodes > 0 ? "mixed" : var.capacity
       connect_to  = var.connection == "ssm" ? id : local.autoscaled[id]
     }
@@ -20,17 +21,17 @@ locals {
       market      = local.fixed_nodes[name].market
       type        = aws_instance.node[name].instance_type
       connect_to  = var.connection == "ssm" ? aws_instance.node[name].id : aws_instance.node[name].private_ip
-    }
+    } if contains(keys(aws_instance.node), name)
   ]
   monitor = one([
     for machine in aws_instance.monitor : {
       name        = module.cluster.monitor_name
       private_ip  = machine.private_ip
-      public_ip   = var.public_entry == "monitor" ? aws_eip.entry[0].public_ip : machine.public_ip == "" ? null : machine.public_ip
+      public_ip   = var.public_entry == "monitor" ? one(aws_eip.entry[*].public_ip) : machine.public_ip == "" ? null : machine.public_ip
       instance_id = machine.id
       zone        = machine.availability_zone
       type        = machine.instance_type
-      connect_to  = var.connection == "ssm" ? machine.id : var.public_entry == "monitor" ? aws_eip.entry[0].public_ip : machine.private_ip
+      connect_to  = var.connection == "ssm" ? machine.id : var.public_entry == "monitor" ? one(aws_eip.entry[*].public_ip) : machine.private_ip
       # The jump host of the others is reached without one.
       jump_host = var.public_entry == "monitor" ? "none" : null
     }
@@ -48,9 +49,9 @@ module "inventory" {
   nodes             = local.nodes
   monitor           = local.monitor
   ssh_user          = var.ssh_user
-  jump_host         = var.public_entry == "monitor" ? "${var.ssh_user}@${aws_eip.entry[0].public_ip}" : var.jump_host
+  jump_host         = var.public_entry == "monitor" ? try("${var.ssh_user}@${aws_eip.entry[0].public_ip}", "") : var.jump_host
   ssh_arguments     = var.connection == "ssm" ? "-o ProxyCommand=\"aws ssm start-session --region ${var.region} --target %h --document-name AWS-StartSSHSession --parameters portNumber=%p\"" : ""
-  checkpoint_target = "s3://${aws_s3_bucket.checkpoints.id}/${module.cluster.checkpoint_prefix}"
+  checkpoint_target = "s3://${local.bucket}/${module.cluster.checkpoint_prefix}"
   tags              = local.tags
   allowed_cidrs     = module.cluster.allowed_cidrs
 }

@@ -30,7 +30,7 @@ locals {
 resource "aws_security_group" "nodes" {
   name_prefix = "${var.name}-nodes-"
   description = "Nodes of the cluster ${var.name}"
-  vpc_id      = aws_vpc.cluster.id
+  vpc_id      = local.vpc_id
   tags        = merge(local.tags, { Name = "${var.name}-nodes" })
 
   lifecycle {
@@ -68,7 +68,7 @@ resource "aws_vpc_security_group_egress_rule" "web" {
 
 resource "aws_vpc_security_group_egress_rule" "s3" {
   security_group_id = aws_security_group.nodes.id
-  prefix_list_id    = aws_vpc_endpoint.s3.prefix_list_id
+  prefix_list_id    = local.s3_prefixes
   ip_protocol       = "tcp"
   from_port         = 443
   to_port           = 443
@@ -96,7 +96,7 @@ resource "aws_security_group" "monitor" {
 
   name_prefix = "${var.name}-monitor-"
   description = "Monitoring machine of the cluster ${var.name}"
-  vpc_id      = aws_vpc.cluster.id
+  vpc_id      = local.vpc_id
   tags        = merge(local.tags, { Name = "${var.name}-monitor" })
 
   lifecycle {

@@ -1,6 +1,8 @@
 # Where checkpoints outlive the nodes: versioned, encrypted, over TLS only.
 
 resource "aws_kms_key" "cluster" {
+  count = local.own_key ? 1 : 0
+
   description             = "Checkpoints and logs of the cluster ${var.name}"
   enable_key_rotation     = true
   deletion_window_in_days = 7
@@ -29,11 +31,15 @@ resource "aws_kms_key" "cluster" {
 }
 
 resource "aws_kms_alias" "cluster" {
+  count = local.own_key ? 1 : 0
+
   name_prefix   = "alias/gaudi3-${var.name}-"
-  target_key_id = aws_kms_key.cluster.key_id
+  target_key_id = aws_kms_key.cluster[0].key_id
 }
 
 resource "aws_s3_bucket" "checkpoints" {
+  count = local.own_bucket ? 1 : 0
+
   #checkov:skip=CKV_AWS_18:access log where access_log_bucket names a place for it, see aws_s3_bucket_logging
   #checkov:skip=CKV_AWS_144:a copy in a second region doubles the cost of data that lives for days; peers keep copies
   #checkov:skip=CKV2_AWS_62:nothing reacts to new checkpoints
@@ -47,7 +53,9 @@ resource "aws_s3_bucket" "checkpoints" {
 }
 
 resource "aws_s3_bucket_public_access_block" "checkpoints" {
-  bucket                  = aws_s3_bucket.checkpoints.id
+  count = local.own_bucket ? 1 : 0
+
+  bucket                  = aws_s3_bucket.checkpoints[0].id
   block_public_acls       = true
   block_public_policy     = true
   ignore_public_acls      = true
@@ -55,7 +63,9 @@ resource "aws_s3_bucket_public_access_block" "checkpoints" {
 }
 
 resource "aws_s3_bucket_versioning" "checkpoints" {
-  bucket = aws_s3_bucket.checkpoints.id
+  count = local.own_bucket ? 1 : 0
+
+  bucket = aws_s3_bucket.checkpoints[0].id
 
   versioning_configuration {
     status = "Enabled"
@@ -63,20 +73,24 @@ resource "aws_s3_bucket_versioning" "checkpoints" {
 }
 
 resource "aws_s3_bucket_server_side_encryption_configuration" "checkpoints" {
-  bucket = aws_s3_bucket.checkpoints.id
+  count = local.own_bucket ? 1 : 0
+
+  bucket = aws_s3_bucket.checkpoints[0].id
 
   rule {
     bucket_key_enabled = true
 
     apply_server_side_encryption_by_default {
       sse_algorithm     = "aws:kms"
-      kms_master_key_id = aws_kms_key.cluster.arn
+      kms_master_key_id = local.key_arn
     }
   }
 }
 
 resource "aws_s3_bucket_lifecycle_configuration" "checkpoints" {
-  bucket = aws_s3_bucket.checkpoints.id
+  count = local.own_bucket ? 1 : 0
+
+  bucket = aws_s3_bucket.checkpoints[0].id
 
   rule {
     id     = "forget"
@@ -101,7 +115,9 @@ resource "aws_s3_bucket_lifecycle_configuration" "checkpoints" {
 }
 
 resource "aws_s3_bucket_policy" "checkpoints" {
-  bucket = aws_s3_bucket.checkpoints.id
+  count = local.own_bucket ? 1 : 0
+
+  bucket = aws_s3_bucket.checkpoints[0].id
 
   policy = jsonencode({
     Version = "2012-10-17"
@@ -110,7 +126,7 @@ resource "aws_s3_bucket_policy" "checkpoints" {
       Effect    = "Deny"
       Principal = "*"
       Action    = "s3:*"
-      Resource  = [aws_s3_bucket.checkpoints.arn, "${aws_s3_bucket.checkpoints.arn}/*"]
+      Resource  = [aws_s3_bucket.checkpoints[0].arn, "${aws_s3_bucket.checkpoints[0].arn}/*"]
       Condition = { Bool = { "aws:SecureTransport" = "false" } }
     }]
   })
@@ -119,9 +135,9 @@ resource "aws_s3_bucket_policy" "checkpoints" {
 }
 
 resource "aws_s3_bucket_logging" "checkpoints" {
-  count = var.access_log_bucket == "" ? 0 : 1
+  count = var.access_log_bucket == "" || !local.own_bucket ? 0 : 1
 
-  bucket        = aws_s3_bucket.checkpoints.id
+  bucket        = aws_s3_bucket.checkpoints[0].id
   target_bucket = var.access_log_bucket
-  target_prefix = "${aws_s3_bucket.checkpoints.id}/"
+  target_prefix = "${aws_s3_bucket.checkpoints[0].id}/"
 }

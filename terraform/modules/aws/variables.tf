@@ -147,6 +147,64 @@ variable "existing_key_name" {
   }
 }
 
+variable "subnet_id" {
+  description = "A subnet of yours to put all machines in, with its VPC; empty for a new VPC. Whether it reaches the internet, S3 and Systems Manager is yours to decide."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(subnet-[0-9a-f]{8,17})?$", var.subnet_id))
+    error_message = "subnet_id is '${var.subnet_id}', which is no subnet: give one as subnet-0123456789abcdef0, or leave it empty."
+  }
+
+  validation {
+    condition     = var.subnet_id == "" || var.availability_zone == ""
+    error_message = "subnet_id is given with availability_zone, but a subnet is in one zone: leave availability_zone out."
+  }
+
+  validation {
+    condition     = var.teardown || var.subnet_id == "" || var.public_entry == "none"
+    error_message = "subnet_id is given with public_entry = ${var.public_entry}, but a public address needs the gateway of a network that is made here: leave public_entry out, and give jump_host."
+  }
+}
+
+variable "existing_bucket" {
+  description = "A bucket of yours for checkpoints, in the same region; empty for a new one. It is neither changed nor guarded nor destroyed here. Give the key that it is encrypted with as kms_key_arn."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$", var.existing_bucket))
+    error_message = "existing_bucket is '${var.existing_bucket}', which is no name of a bucket: give its name alone, or leave it empty."
+  }
+}
+
+variable "kms_key_arn" {
+  description = "A key of yours for checkpoints and the flow log; empty for a new one. Its policy must let the region's log service use it."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(arn:aws[a-z-]*:kms:.*:key/.+)?$", var.kms_key_arn))
+    error_message = "kms_key_arn is '${var.kms_key_arn}', which is no key: give its ARN (arn:aws:kms:...:key/...), or leave it empty."
+  }
+}
+
+variable "node_role_name" {
+  description = "A role of yours for the nodes; empty for a new one. It needs what terraform/modules/aws/iam.tf gives, and gets no policy here."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9+=,.@_-]{0,64}$", var.node_role_name))
+    error_message = "node_role_name is '${var.node_role_name}', which is no name of a role: give its name alone, without path or ARN, or leave it empty."
+  }
+}
+
 variable "metadata_hop_limit" {
   description = "How many hops an answer of the metadata service may take: 1 keeps it from containers with a network of their own, which then get neither credentials nor spot notices; 2 lets them have both."
   type        = number

@@ -1,4 +1,5 @@
 locals {
+  # Where a part is destroyed after an apply that failed, not all of it is there.
   nodes = [
     for name in module.cluster.node_names : {
       name        = name
@@ -6,7 +7,7 @@ locals {
       instance_id = google_compute_instance.node[name].instance_id
       zone        = local.zone
       market      = var.capacity
-    }
+    } if contains(keys(google_compute_instance.node), name)
   ]
   monitor = one([
     for machine in google_compute_instance.monitor : {

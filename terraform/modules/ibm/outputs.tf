@@ -1,4 +1,5 @@
 locals {
+  # Where a part is destroyed after an apply that failed, not all of it is there.
   nodes = [
     for name in module.cluster.node_names : {
       name        = name
@@ -6,7 +7,7 @@ locals {
       instance_id = ibm_is_instance.node[name].id
       zone        = local.zone
       market      = var.capacity
-    }
+    } if contains(keys(ibm_is_instance.node), name)
   ]
   monitor = one([
     for machine in ibm_is_instance.monitor : {
@@ -14,6 +15,7 @@ locals {
       private_ip  = machine.primary_network_attachment[0].virtual_network_interface[0].primary_ip[0].address
       instance_id = machine.id
       public_ip   = one(ibm_is_floating_ip.entry[*].address)
+      connect_to  = one(ibm_is_floating_ip.entry[*].address)
       zone        = local.zone
       type        = machine.profile
     }
@@ -31,7 +33,7 @@ module "inventory" {
   nodes             = local.nodes
   monitor           = local.monitor
   ssh_user          = local.ssh_user
-  jump_host         = var.public_entry == "monitor" ? "${local.ssh_user}@${ibm_is_floating_ip.entry[0].address}" : var.jump_host
+  jump_host         = var.public_entry == "monitor" ? try("${local.ssh_user}@${ibm_is_floating_ip.entry[0].address}", "") : var.jump_host
   checkpoint_target = "s3://${ibm_cos_bucket.checkpoints.bucket_name}/${module.cluster.checkpoint_prefix}"
   tags              = module.cluster.tags
   allowed_cidrs     = module.cluster.allowed_cidrs
@@ -66,9 +68,9 @@ output "cluster" {
 output "checkpoint_environment" {
   description = "The key pair for the bucket as a file of environment variables, for a file of mode 0600 on the nodes (docs/ibm.md); empty with checkpoint_credentials = none."
   sensitive   = true
-  value = local.hmac ? join("\n", [
+  value = local.hmac ? try(join("\n", [
     "AWS_ACCESS_KEY_ID=${ibm_resource_key.checkpoints[0].credentials["cos_hmac_keys.access_key_id"]}",
     "AWS_SECRET_ACCESS_KEY=${ibm_resource_key.checkpoints[0].credentials["cos_hmac_keys.secret_access_key"]}",
     "",
-  ]) : ""
+  ]), "") : ""
 }

@@ -42,11 +42,18 @@ locals {
 
   ssh_arguments = join(" ", compact([var.jump_host == "" ? "" : "-o ProxyJump=${var.jump_host}", var.ssh_arguments]))
 
+  # The jump host may be one of the hosts: it is reached without one, as ssh refuses to jump to a host through itself.
+  jump_address = try(regex("^(?:[^@]*@)?([^@:]+)(?::[0-9]+)?$", var.jump_host)[0], "")
+  jump_hosts = {
+    for host in concat([for node in var.nodes : merge(node, { market = null })], var.monitor == null ? [] : [merge(var.monitor, { market = null })]) :
+    host.name => host.jump_host != null ? host.jump_host : coalesce(host.connect_to, host.private_ip) == local.jump_address ? "none" : null
+  }
+
   # Of a host that has a jump host or a key of its own; null where what the cluster has is enough. With a key nothing
   # else is believed, and nothing has to be answered or learnt at the first connection.
   own_arguments = {
-    for host in concat(var.nodes, var.monitor == null ? [] : [merge(var.monitor, { market = null })]) : host.name => host.jump_host == null && host.host_key == null ? null : join(" ", compact([
-      try("-o ProxyJump=${coalesce(host.jump_host, var.jump_host)}", ""),
+    for host in concat(var.nodes, var.monitor == null ? [] : [merge(var.monitor, { market = null })]) : host.name => local.jump_hosts[host.name] == null && host.host_key == null ? null : join(" ", compact([
+      try("-o ProxyJump=${coalesce(local.jump_hosts[host.name], var.jump_host)}", ""),
       host.host_key == null ? "" : "-o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null -o GlobalKnownHostsFile=/dev/null -o KnownHostsCommand=\"/bin/echo %H ${coalesce(host.host_key, "?")}\"",
       var.ssh_arguments,
     ]))

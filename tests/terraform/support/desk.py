@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .account import Account
 from .ibm_account import IbmAccount
@@ -82,12 +82,15 @@ class Instant:
         return f"{self.how} after {self.action.replace('*', 'change')} {self.count}"
 
 
-class Desk:
+AnAccount = TypeVar("AnAccount", Account, IbmAccount)
+
+
+class Desk(Generic[AnAccount]):
     """The command, in a folder of its own, on an account."""
 
-    def __init__(self, folder: Path, account: Account | IbmAccount) -> None:
+    def __init__(self, folder: Path, account: AnAccount) -> None:
         self.folder = folder
-        self.account = account
+        self.account: AnAccount = account
         self.commands = COMMANDS[account.cloud]
         self.environment = {
             **user_environment(account.environment),
@@ -114,7 +117,7 @@ class Desk:
     @property
     def work(self) -> Path:
         """Where Terraform runs: the copy of the tree beside the records."""
-        return self.folder / "deployments/.terraform" / self.account.cloud
+        return self.folder / "deployments/.terraform" / self.commands.cloud
 
     def run(self, *arguments: str, code: int = 0) -> str:
         """Run the command to its end; what it said."""

@@ -53,9 +53,10 @@ def take_down(settings: Context, deployment: Deployment, teller: Teller, yes: bo
     converge.take_over_to_destroy(deployment, terraform)
     state = terraform.state()
     kept = storage.Kept() if checkpoints else storage.kept(deployment, state)
+    kept = kept.with_(storage.logs(deployment, state))
     going = sorted({each.configured for each in state.resources if each.address not in kept.addresses})
-    if kept.sentence:
-        teller.say(kept.sentence)
+    for sentence in kept.sentences:
+        teller.say(sentence)
     if going:
         only = going if kept.addresses else ()
         planned = terraform.plan(deployment.variables, destroy=True, only=only)
@@ -72,7 +73,7 @@ def take_down(settings: Context, deployment: Deployment, teller: Teller, yes: bo
             if checkpoints:
                 planned.discard()
                 storage.let_go(deployment, terraform, state)
-                planned = terraform.plan(deployment.variables, destroy=True)
+                planned = terraform.plan(deployment.variables, destroy=True, only=only)
             terraform.apply(planned)
         finally:
             teller.stop()
@@ -90,4 +91,4 @@ def take_down(settings: Context, deployment: Deployment, teller: Teller, yes: bo
     find = converge.finder(deployment)
     if find is not None:
         leftover.look(find, converge.region_of(deployment), name, kept.ids, teller.say)
-    teller.say(f"deployment {name} is gone" + (", but for the storage of its checkpoints" if kept.addresses else ""))
+    teller.say(f"deployment {name} is gone" + (f", but for {' and '.join(kept.names)}" if kept.names else ""))

@@ -10,6 +10,7 @@ import typer
 from gaudi3_deploy import converge, estimate, nodes, partial, site
 from gaudi3_deploy.app import (
     Asked,
+    Beside,
     Cloud,
     Context,
     Json,
@@ -30,7 +31,7 @@ from gaudi3_deploy.commands.reach import prepared_site
 from gaudi3_deploy.console import Teller, tell_plan, tell_warnings
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.state import State
+from gaudi3_deploy.state import INSTANCES, State
 from gaudi3_deploy.terraform import Plan, Terraform
 
 
@@ -42,12 +43,20 @@ class Bill:
     count: int
     kind: str
     beside: list[str]
+    beside_usd: float | None = None
+    """USD per hour of what is billed beside the nodes, as the user gave it."""
 
     @property
     def usd_per_hour(self) -> float | None:
         """Of all nodes, where the price is known."""
         known = self.price.usd_per_hour if self.price else None
         return self.count * known if known is not None and self.count else None
+
+    @property
+    def all_in(self) -> float | None:
+        """USD per hour of everything, where both prices are known."""
+        total = self.usd_per_hour
+        return None if total is None or self.beside_usd is None else total + self.beside_usd
 
     def sentences(self) -> list[str]:
         """For a person."""
@@ -58,8 +67,15 @@ class Bill:
         found.append(f"price: {self.price.words}")
         if total is not None:
             found[-1] += f"; {self.count} node(s): {total:.2f} USD per hour"
-        if self.beside:
-            found.append(f"billed beside the nodes, and not in this price: {', '.join(self.beside)}")
+        if self.beside and self.beside_usd is None:
+            what = f"billed beside the nodes, and not in this price: {', '.join(self.beside)}"
+            found.append(f"{what}; give yours with --price-beside")
+        elif self.beside:
+            found.append(
+                f"billed beside the nodes: {', '.join(self.beside)}: {self.beside_usd:.2f} USD per hour, as given"
+            )
+        if self.all_in is not None:
+            found.append(f"all in: {self.all_in:.2f} USD per hour")
         return found
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,6 +84,7 @@ class Bill:
             "usd_per_node_hour": self.price.usd_per_hour if self.price else None,
             "nodes": self.count,
             "usd_per_hour": self.usd_per_hour,
+            "usd_per_hour_all_in": self.all_in,
             "reason": self.price.words if self.price else "the machines are your own",
             "not_included": self.beside,
         }
@@ -84,6 +101,7 @@ def plan(
     var_file: VarFile = None,
     ssh_key: SshKey = None,
     price: PriceOption = None,
+    beside: Beside = None,
     as_json: Json = False,
 ) -> None:
     """Show what `up` would change and what it would cost; nothing is made, changed or destroyed in the cloud."""
@@ -95,7 +113,7 @@ def plan(
         planned = settings.plan(deployment, terraform, price)
         planned.discard()
         deployment.save()
-        cost = bill(settings, deployment, planned, terraform.state(), price)
+        cost = bill(settings, deployment, planned, terraform.state(), price, beside)
     show_plan(settings, planned, cost)
     if as_json:
         print_json({"deployment": name, "cloud": deployment.cloud, **planned.as_dict(), "price": cost.as_dict()})
@@ -112,7 +130,11 @@ def up(
     var_file: VarFile = None,
     ssh_key: SshKey = None,
     price: PriceOption = None,
+    beside: Beside = None,
     yes: Yes = False,
+    all_or_none: Annotated[
+        bool, typer.Option("--all-or-none", help="Where a machine can't be had, give back those that were made for it.")
+    ] = False,
     allow_replace: Annotated[bool, typer.Option(help="Accept a plan that destroys or replaces running nodes.")] = False,
     then_site: Annotated[bool, typer.Option("--site", help="Run site.yml when the nodes are there.")] = False,
     as_json: Json = False,
@@ -122,7 +144,13 @@ def up(
     teller = talker(settings, as_json)
     with settings.alone(name, "up"):
         deployment = settings.want(name, Asked(cloud, size, type_, var, var_file, ssh_key))
-        planned, cost = bring_up(settings, deployment, teller, price, yes, allow_replace)
+        before = {each["name"] for each in nodes.machines(nodes.on_record(deployment))}
+        try:
+            planned, cost = bring_up(settings, deployment, teller, price, yes, allow_replace, beside)
+        except DeployError:
+            if all_or_none:
+                give_back(settings, deployment, teller, before)
+            raise
         if as_json:
             print_json(
                 {
@@ -147,12 +175,13 @@ def bring_up(
     price: float | None,
     yes: bool,
     allow_replace: bool = False,
+    beside: float | None = None,
 ) -> tuple[Plan, Bill]:
     """Make the nodes what is asked for, with a question before unless `yes`. What is asked for is recorded first."""
     terraform = settings.open(deployment, teller)
     planned = settings.plan(deployment, terraform, price)
     try:
-        cost = bill(settings, deployment, planned, terraform.state(), price)
+        cost = bill(settings, deployment, planned, terraform.state(), price, beside)
         show_plan(settings, planned, cost)
         _refuse_losses(planned, allow_replace)
         deployment.save()
@@ -225,7 +254,38 @@ def show_plan(settings: Context, planned: Plan, cost: Bill) -> None:
         settings.console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
-def bill(settings: Context, deployment: Deployment, planned: Plan, state: State, given: float | None) -> Bill:
+def give_back(settings: Context, deployment: Deployment, teller: Teller, before: set[str]) -> None:
+    """After an `up` that failed: destroy the machines that it made, so that no half of what was asked for is paid for.
+
+    Those of `before` stay, by their names; so do network and storage, which the next `up` uses.
+    """
+    if deployment.phase != "applying":
+        return  # It failed before anything was made.
+    terraform = settings.open(deployment, teller)
+    converge.take_over_to_destroy(deployment, terraform)
+    state = terraform.state()
+    fresh = {each["id"]: each["name"] for each in partial.machines(state) if each["name"] not in before}
+    going = [each.address for each in state.of(INSTANCES) if each.id in fresh]
+    if not going:
+        return
+    teller.say(f"gives back {', '.join(sorted(fresh.values()))}, as not all could be had")
+    planned = terraform.plan(deployment.variables, destroy=True, only=going)
+    try:
+        terraform.apply(planned)
+    finally:
+        teller.stop()
+        converge.count(deployment, terraform)
+        _report(deployment, terraform, teller, None)
+
+
+def bill(
+    settings: Context,
+    deployment: Deployment,
+    planned: Plan,
+    state: State,
+    given: float | None,
+    beside_usd: float | None = None,
+) -> Bill:
     """The price of what there will be."""
     if deployment.cloud == "onprem":
         return Bill(None, 0, "", [])
@@ -236,4 +296,5 @@ def bill(settings: Context, deployment: Deployment, planned: Plan, state: State,
     price = estimate.Price.of(kind, region, market, before if given is None else given, before is not None)
     there = {each.address for each in state.resources} | {*planned.create, *planned.adopt}
     beside = estimate.billed_beside(there - {*planned.delete})
-    return Bill(price, estimate.node_count(kind, variables), str(variables.get("instance_type", "")), beside)
+    count, name = estimate.node_count(kind, variables), str(variables.get("instance_type", ""))
+    return Bill(price, count, name, beside, beside_usd)

@@ -15,6 +15,7 @@ import typer
 from gaudi3_deploy import duration, estimate, guard, jobs, nodes, record, results, runs, site, ssh
 from gaudi3_deploy.app import (
     Asked,
+    Beside,
     Context,
     Json,
     PriceOption,
@@ -55,7 +56,10 @@ def run(
     var_file: VarFile = None,
     ssh_key: SshKey = None,
     price: PriceOption = None,
-    max_usd: Annotated[float | None, typer.Option(help="Refuse, and end, what costs more; nodes alone.")] = None,
+    beside: Beside = None,
+    max_usd: Annotated[
+        float | None, typer.Option(help="Refuse, and end, what costs more; nodes alone without --price-beside.")
+    ] = None,
     ttl: Annotated[str, typer.Option(help="End it after this time: 90m, 12h, 2d.")] = "12h",
     to: Annotated[Path, typer.Option("--results", help="Folder for what the jobs write.")] = Path("results"),
     keep: Annotated[bool, typer.Option("--keep", help="Stop, and keep the machines, where site or job fails.")] = False,
@@ -74,6 +78,7 @@ def run(
         found = runs.load(folder)
         if found is None or found.stage == "done":
             found = Run(str(job.resolve()), digest, names, max_usd, duration.seconds(ttl), str(to.resolve()))
+            found.beside = beside or 0.0
             found.asked = {
                 key: str(value) if isinstance(value, Path) else value for key, value in asdict(asked).items()
             }
@@ -159,7 +164,12 @@ class Stages:
         price = estimate.Price.of(kind, region, market, given, before is not None)
         count = estimate.node_count(kind, deployment.variables)
         total = None if price.usd_per_hour is None else price.usd_per_hour * count
-        runs.refuse_price(total, price.words, self.run.max_usd, self.run.ttl, count)
+        runs.refuse_price(total, price.words, self.run.max_usd, self.run.ttl, count, self.run.beside)
+        if self.run.max_usd is not None and not self.run.beside:
+            self.teller.say(
+                "--max-usd counts the nodes alone, and not the monitoring machine, disks, gateway and traffic: give "
+                "the price of these per hour with --price-beside"
+            )
 
     def up(self) -> str:
         """Make the nodes."""

@@ -101,7 +101,7 @@ run "nodes_and_their_network" {
   }
 
   assert {
-    condition     = [for each in jsondecode(aws_vpc_endpoint.s3.policy).Statement : each.Resource if contains(flatten([each.Action]), "s3:*")] == [["arn:aws:s3:::gaudi-checkpoints-1", "arn:aws:s3:::gaudi-checkpoints-1/*"]] && !strcontains(jsonencode([for each in jsondecode(aws_vpc_endpoint.s3.policy).Statement : each.Action if each.Resource == "*"]), "Put")
+    condition     = [for each in jsondecode(aws_vpc_endpoint.s3[0].policy).Statement : each.Resource if contains(flatten([each.Action]), "s3:*")] == [["arn:aws:s3:::gaudi-checkpoints-1", "arn:aws:s3:::gaudi-checkpoints-1/*"]] && !strcontains(jsonencode([for each in jsondecode(aws_vpc_endpoint.s3[0].policy).Statement : each.Action if each.Resource == "*"]), "Put")
     error_message = "The endpoint lets something be written to another bucket than the cluster's."
   }
 
@@ -141,12 +141,12 @@ run "nodes_and_their_network" {
   }
 
   assert {
-    condition     = aws_subnet.nodes.availability_zone == "us-west-2a"
+    condition     = aws_subnet.nodes[0].availability_zone == "us-west-2a"
     error_message = "The first zone that offers the type is taken."
   }
 
   assert {
-    condition = [for each in jsondecode(aws_iam_role_policy.checkpoints.policy).Statement : each.Resource] == [
+    condition = [for each in jsondecode(aws_iam_role_policy.checkpoints[0].policy).Statement : each.Resource] == [
       "arn:aws:s3:::gaudi-checkpoints-1",
       "arn:aws:s3:::gaudi-checkpoints-1",
       "arn:aws:s3:::gaudi-checkpoints-1/gaudi/checkpoints/*",
@@ -156,7 +156,7 @@ run "nodes_and_their_network" {
   }
 
   assert {
-    condition = [for each in jsondecode(aws_iam_role_policy.checkpoints.policy).Statement : each.Action if can(each.Condition)] == [
+    condition = [for each in jsondecode(aws_iam_role_policy.checkpoints[0].policy).Statement : each.Action if can(each.Condition)] == [
       "s3:ListBucket",
     ]
     error_message = "IAM denies an action under a condition whose key it does not have; s3:prefix is one of ListBucket."
@@ -179,7 +179,7 @@ run "another_order_of_zones" {
   }
 
   assert {
-    condition     = aws_subnet.nodes.availability_zone == "us-west-2a"
+    condition     = aws_subnet.nodes[0].availability_zone == "us-west-2a"
     error_message = "The zone that was chosen first stays."
   }
 }
@@ -193,7 +193,7 @@ run "another_zone" {
   }
 
   assert {
-    condition     = aws_subnet.nodes.availability_zone == "us-west-2c"
+    condition     = aws_subnet.nodes[0].availability_zone == "us-west-2c"
     error_message = "A zone that is given after the first apply is not taken, so that there is no way out of a zone without capacity."
   }
 }
@@ -566,5 +566,101 @@ run "a_budget_that_nobody_hears_of" {
 
   variables {
     monthly_budget_usd = 5000
+  }
+}
+
+run "in_a_subnet_with_a_bucket_a_key_and_a_role_that_are_there" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  variables {
+    subnet_id       = "subnet-0123456789abcdef0"
+    existing_bucket = "team-checkpoints"
+    kms_key_arn     = "arn:aws:kms:us-west-2:123456789012:key/team"
+    node_role_name  = "team-nodes"
+  }
+
+  override_data {
+    target = data.aws_subnet.existing[0]
+    values = { vpc_id = "vpc-0123456789abcdef0", availability_zone = "us-west-2c" }
+  }
+
+  override_data {
+    target = data.aws_prefix_list.s3[0]
+    values = { id = "pl-0123456789abcdef0" }
+  }
+
+  assert {
+    condition     = length(concat(aws_vpc.cluster, aws_default_security_group.closed, aws_subnet.nodes, aws_subnet.gateway, aws_nat_gateway.cluster, aws_internet_gateway.cluster, aws_route_table.nodes, aws_vpc_endpoint.s3)) + length(aws_vpc_endpoint.interface) == 0
+    error_message = "A network is made beside the one that was given."
+  }
+
+  assert {
+    condition     = aws_security_group.nodes.vpc_id == "vpc-0123456789abcdef0" && aws_launch_template.node["on-demand"].network_interfaces[0].subnet_id == "subnet-0123456789abcdef0" && aws_instance.monitor[0].subnet_id == "subnet-0123456789abcdef0" && aws_flow_log.cluster.subnet_id == "subnet-0123456789abcdef0"
+    error_message = "The machines are not in the subnet that was given."
+  }
+
+  assert {
+    condition     = aws_vpc_security_group_egress_rule.s3.prefix_list_id == "pl-0123456789abcdef0"
+    error_message = "S3 is closed."
+  }
+
+  assert {
+    condition     = length(concat(aws_s3_bucket.checkpoints, aws_s3_bucket_policy.checkpoints, aws_s3_bucket_lifecycle_configuration.checkpoints, aws_s3_bucket_versioning.checkpoints, aws_s3_bucket_public_access_block.checkpoints, aws_s3_bucket_server_side_encryption_configuration.checkpoints)) == 0 && output.cluster.checkpoint_target == "s3://team-checkpoints/gaudi/checkpoints"
+    error_message = "The bucket that was given is changed, or not used."
+  }
+
+  assert {
+    condition     = length(concat(aws_kms_key.cluster, aws_kms_alias.cluster)) == 0 && aws_cloudwatch_log_group.flow.kms_key_id == "arn:aws:kms:us-west-2:123456789012:key/team"
+    error_message = "The key that was given is not used."
+  }
+
+  assert {
+    condition     = length(aws_iam_role.node) + length(aws_iam_role_policy.checkpoints) == 0 && aws_iam_instance_profile.node.role == "team-nodes"
+    error_message = "The role that was given is not used, or got a policy."
+  }
+}
+
+run "a_bucket_that_is_there_with_a_role_of_the_cluster" {
+  command         = plan
+  expect_failures = [check.generation]
+
+  variables {
+    existing_bucket = "team-checkpoints"
+    kms_key_arn     = "arn:aws:kms:us-west-2:123456789012:key/team"
+  }
+
+  assert {
+    condition = [for each in jsondecode(aws_iam_role_policy.checkpoints[0].policy).Statement : each.Resource] == [
+      "arn:aws:s3:::team-checkpoints",
+      "arn:aws:s3:::team-checkpoints",
+      "arn:aws:s3:::team-checkpoints/gaudi/checkpoints/*",
+      "arn:aws:kms:us-west-2:123456789012:key/team",
+    ]
+    error_message = "The nodes reach another bucket or key than the ones that were given."
+  }
+}
+
+run "a_subnet_in_a_zone_without_the_type" {
+  command         = plan
+  expect_failures = [data.aws_subnet.existing, check.generation]
+
+  variables {
+    subnet_id = "subnet-0123456789abcdef0"
+  }
+
+  override_data {
+    target = data.aws_subnet.existing[0]
+    values = { vpc_id = "vpc-0123456789abcdef0", availability_zone = "us-west-2b" }
+  }
+}
+
+run "a_subnet_with_a_zone" {
+  command         = plan
+  expect_failures = [var.subnet_id, check.generation]
+
+  variables {
+    subnet_id         = "subnet-0123456789abcdef0"
+    availability_zone = "us-west-2a"
   }
 }

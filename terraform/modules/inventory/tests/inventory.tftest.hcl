@@ -96,3 +96,16 @@ run "machines_of_ones_own_are_reached_already" {
     jump_host = ""
   }
 }
+
+run "who_is_the_jump_host_of_the_others_is_reached_without_one" {
+  command = plan
+
+  variables {
+    jump_host = "me@10.42.16.5:2222"
+  }
+
+  assert {
+    condition     = yamldecode(output.ansible_inventory).all.hosts["big-01"].ansible_ssh_common_args == "-o ProxyJump=none" && !can(yamldecode(output.ansible_inventory).all.hosts["big-02"].ansible_ssh_common_args)
+    error_message = "ssh refuses to jump to a host through itself."
+  }
+}
