@@ -122,14 +122,17 @@ class Site:
         return launcher is not None and launcher.poll() is None and bool(workers(launcher.pid))
 
     def strike(self, number: int, effect: str) -> None:
-        """What the fault does to the process on the node's cards: nothing, kills it, or has it hang."""
-        for pid in workers(self.launchers[number].pid) if effect != "none" else ():
+        """What the fault does to the job on its node: nothing, kills all of it, or has its process hang."""
+        if effect == "none":
+            return
+        launcher = self.launchers[number]
+        for pid in [*workers(launcher.pid), *([launcher.pid] if effect == "killed" else [])]:
             kill(pid, signal.SIGKILL if effect == "killed" else signal.SIGSTOP)
 
     def leave(self, number: int) -> None:
         """Stop the job on a node, as systemd stops its unit."""
-        launcher = self.launchers.pop(number, None)
-        if launcher is None or launcher.poll() is not None:
+        launcher = self.launchers.pop(number)
+        if launcher.poll() is not None:
             return
         kill(launcher.pid, signal.SIGTERM)
         end = time.monotonic() + GRACE
@@ -262,16 +265,16 @@ class Site:
 
     def _watch_for_the_next(self, name: str) -> None:
         """Note when a node that was spare has made its first new step."""
-        idle = [number for number in range(1, len(self.nodes)) if number in self.launchers and not self.losses(number)]
+        began = time.time()
 
         def watch() -> None:
             while self.launchers[0].poll() is None and not self.seen[name].new_step:
-                for number in idle:
-                    resumed = self.status(number).get("resumed_from_step")
-                    done = self.losses(number)
+                for number in range(1, len(self.nodes)):
+                    status, done = self.status(number), self.losses(number)
+                    resumed = status.get("resumed_from_step") if status.get("started_at", 0) > began else None
                     if done and resumed is not None and done[-1][0] > resumed:
                         self.seen[name].new_step = time.monotonic()
-                time.sleep(0.05)
+                time.sleep(0.1)
 
         threading.Thread(target=watch, daemon=True).start()
 
