@@ -15,6 +15,7 @@ from typing import Any, Optional
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import admission
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import secret_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import progress_line
 
@@ -92,6 +93,10 @@ class ActionModule(ActionBase):
         secret = secret_problem(environment) if isinstance(environment, Mapping) else None
         if secret is not None:
             return {"failed": True, "msg": secret}
+        given = arguments.get("passports")
+        if isinstance(given, Mapping) and given.get("mode") != admission.OFF:
+            name = str(task_vars.get("inventory_hostname", ""))
+            arguments["passports"] = {**given, **admission.of_the_controller(given, name, int(time.time()))}
         result: dict[str, Any] = self._execute_module(
             module_name="gaudi3.scale.gaudi_train", module_args=arguments, task_vars=task_vars
         )

@@ -65,6 +65,14 @@ options:
   ports_script:
     description: The vendor's C(manage_network_ifs.sh), which tells the ports' flow control at depth V(standard).
     type: path
+  history:
+    description: How many of the newest entries of the node's history are returned.
+    type: int
+    default: 20
+  folder:
+    description: Folder of the node's fence and history.
+    type: path
+    default: /var/lib/gaudi3-scale/health
 attributes:
   check_mode:
     description: Changes nothing, and does the same in check mode.
@@ -152,6 +160,17 @@ figures:
   returned: success
   type: dict
   sample: {}
+fence:
+  description: Why the node is out of service, as M(gaudi3.scale.gaudi_fence) wrote it; null where it is in service.
+  returned: success
+  type: dict
+  sample: {reason: "accel3: the driver says 'Needs reset'", step: reset, by: healing, since: 1767225600.0, jobs: [demo]}
+history:
+  description: What happened to the node, the oldest first. Times are in seconds since 1970.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{at: 1767225600.0, what: out, reason: "accel3: the driver says 'Needs reset'", step: reset, jobs: [demo]}]
 cpu_seconds:
   description: Processor time of the examination itself, without the tools that it called.
   returned: success
@@ -167,6 +186,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, pci
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import history
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.checks import QUICK, STANDARD
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.collect import Sources
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.examine import Examination, Patience, examine
@@ -249,6 +269,8 @@ def main() -> None:
             hccl_demo={"type": "path"},
             hccl_demo_timeout={"type": "int", "default": 300},
             ports_script={"type": "path"},
+            history={"type": "int", "default": 20},
+            folder={"type": "path", "default": history.FOLDER},
         ),
         supports_check_mode=True,
     )
@@ -262,6 +284,8 @@ def main() -> None:
         readings=done.readings,
         versions=versions_of(done.reading),
         figures=figures,
+        fence=history.fence(module.params["folder"]),
+        history=history.entries(module.params["folder"], max(0, module.params["history"])),
         cpu_seconds=round(time.process_time() - started, 3),
         **result,
     )

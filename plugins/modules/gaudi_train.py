@@ -210,6 +210,28 @@ options:
         leaves it stopped.
     type: bool
     default: true
+  passports:
+    description:
+      - Ask for the node's passport, as M(gaudi3.scale.gaudi_passport) writes it on the controller, before the job is
+        started. If omitted, no passport is asked for.
+    type: dict
+    suboptions:
+      mode:
+        description:
+          - V(enforce) refuses a node without a valid one. V(shadow) warns of it, on sites that have passports.
+        type: str
+        choices: ["off", shadow, enforce]
+        default: shadow
+      folder: {description: Folder of the passports and of their key on the controller., type: path, required: true}
+      depth:
+        description: The least depth of the examination.
+        type: str
+        choices: [quick, standard, deep]
+        default: quick
+      executable: {description: The C(hl-smi) that says the present versions., type: path, default: hl-smi}
+      timeout: {description: Seconds to wait for one call of it., type: int, default: 30}
+      problem: {description: What is wrong with the passport; the controller sets it., type: str, default: ""}
+      versions: {description: What the passport holds for; the controller sets it., type: dict, default: {}}
   ended_on:
     description:
       - With O(state=finished) and O(state=ended), the node on which the job has ended already. A node whose unit then
@@ -449,6 +471,14 @@ from typing import Any, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import admission, history
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.checks import DEPTHS
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.examine import Patience
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
+    HlSmi,
+    environment,
+    run_with_timeout,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import archives as job_archives
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import container as job_container
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import neighbours as job_neighbours
@@ -508,6 +538,18 @@ SPEC: dict[str, dict[str, Any]] = {
     "trainer_version": {"type": "str"},
     "rejoin": {"type": "bool", "default": False},
     "resume_stopped": {"type": "bool", "default": True},
+    "passports": {
+        "type": "dict",
+        "options": {
+            "mode": {"type": "str", "choices": list(admission.MODES), "default": admission.SHADOW},
+            "folder": {"type": "path", "required": True},
+            "depth": {"type": "str", "choices": list(DEPTHS), "default": "quick"},
+            "executable": {"type": "path", "default": "hl-smi"},
+            "timeout": {"type": "int", "default": 30},
+            "problem": {"type": "str", "default": ""},
+            "versions": {"type": "dict", "default": {}},
+        },
+    },
     "ended_on": {"type": "str"},
     "purge": {"type": "bool", "default": False},
     "keep_archives": {"type": "int"},
@@ -565,6 +607,11 @@ def main() -> None:
         found = node.observe_at_rest(name)
         decision = _decide(params, found, spec)
         owner = (0, 0)
+        fence = history.fence() if decision.action == "start" else None
+        if fence is not None:
+            raise JobError(history.refusal(fence))
+        if decision.action == "start":
+            _ask_for_the_passport(module)
         if spec is not None and decision.action == "start" and not module.check_mode:
             owner = owner_of(spec.user)
             check_venv(spec.venv, spec.container is not None)
@@ -621,6 +668,25 @@ def _decide(params: dict[str, Any], found: Observed, spec: Optional[JobSpec]) ->
     if decision.action == "refuse":
         raise JobError(decision.reason)
     return decision
+
+
+def _ask_for_the_passport(module: AnsibleModule) -> None:
+    """Refuse a node without a valid passport, or warn of it, by the option ``passports``."""
+    asked = module.params["passports"]
+    if asked is None or asked["mode"] == admission.OFF:
+        return
+    path = module.get_bin_path(asked["executable"])
+    env = environment(module)
+    run = Patience(lambda command: run_with_timeout(command, env, asked["timeout"]))
+    problem = admission.of_the_node(asked, None if path is None else HlSmi(path, run))
+    if not problem:
+        return
+    if asked["mode"] == admission.ENFORCE:
+        raise JobError(
+            f"This node has no valid passport, as {problem}: examine it with the playbook gaudi3.scale.health, or "
+            "leave it out of the job."
+        )
+    module.warn(f"This node has no valid passport, as {problem}. With passports enforced, no job would start here.")
 
 
 def _contained(spec: JobSpec) -> dict[str, Any]:

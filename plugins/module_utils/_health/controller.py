@@ -15,10 +15,24 @@ from typing import Any, Union
 from .._refusal import Refusal
 from .actions import DRAINING, ERROR, RETRY, SEVERITIES, strongest
 from .engine import ENFORCE
-from .healing import IN_SERVICE, OUT, REPAIRING, TESTING, Decision, Done, Fleet, NodeState, Policy, Seen, Tested, decide
+from .healing import (
+    IN_SERVICE,
+    OUT,
+    REPAIRING,
+    TESTING,
+    Decision,
+    Done,
+    Fleet,
+    NodeState,
+    Policy,
+    Released,
+    Seen,
+    Tested,
+    decide,
+)
 from .verdicts import NODE_FAULT, USER_FAULT
 
-Event = Union[Seen, Tested, Done, Any]
+Event = Union[Seen, Tested, Done, Released]
 
 #: Version of the state's file.
 SCHEMA = 1

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from .._health.history import FENCE_PATH
 from .container import Container, Share, group_numbers, unit_lines, user_numbers
 from .spec import (
     CONFIG,
@@ -126,6 +127,8 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         f"Wants=network-online.target{daemon}",
         f"After=network-online.target{daemon}",
         "StartLimitIntervalSec=0",
+        # A node that is out of service starts no job, whoever asks.
+        f"AssertPathExists=!{FENCE_PATH}",
         "",
         "[Service]",
         *_run_lines(spec, share),

@@ -58,6 +58,7 @@ def test_only_faults_of_the_node_that_ask_for_a_step_do_anything() -> None:
         verdict("accel3", "free", kind="user fault"),
     )
     (found,) = controller.observe(IN_SERVICE, "gaudi-1", said, 10.0)
+    assert isinstance(found, Seen)
     assert (found.kind, found.component) == ("user fault", "accel3")
     assert controller.observe(TESTING, "gaudi-1", said, 10.0) == [Tested("gaudi-1", True, 10.0)]
 

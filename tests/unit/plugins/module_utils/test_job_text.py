@@ -38,6 +38,7 @@ Description=Gaudi 3 training job demo
 Wants=network-online.target
 After=network-online.target
 StartLimitIntervalSec=0
+AssertPathExists=!/var/lib/gaudi3-scale/health/fence.json
 
 [Service]
 Type=exec

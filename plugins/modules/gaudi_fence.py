@@ -1,0 +1,212 @@
+#!/usr/bin/python
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Take a Gaudi node out of service, or give it back to jobs."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gaudi_fence
+short_description: Take a Gaudi node out of service, or give it back
+version_added: 0.1.0
+author:
+  - gaudi3.scale contributors (@gaudi3)
+description:
+  - A node that is out of service has a file C(fence.json) with the reason. M(gaudi3.scale.gaudi_train) starts no job
+    there, and neither does the unit of a job.
+  - Training jobs that run on the node are told to leave. They save a checkpoint, and a job with spare nodes goes on
+    on one of them. What ran is kept in the fence.
+  - A node that is given back starts those jobs again that still run elsewhere, as a spare node of theirs. A job whose
+    rendezvous does not answer any more is left stopped.
+  - Every change is a line of the node's history, which M(gaudi3.scale.gaudi_health_info) returns.
+options:
+  state:
+    description: Whether jobs may use the node.
+    type: str
+    choices: [out, in_service]
+    required: true
+  reason:
+    description: Why it is out of service, or in again.
+    type: str
+    default: ""
+  step:
+    description: The step of its remediation that comes next, such as V(reset). It is in the fence and in the history.
+    type: str
+    default: ""
+  by:
+    description:
+      - Who takes the node out. V(healing) is the playbook C(gaudi3.scale.heal), which gives back what it took out, and
+        leaves a node alone that V(person) took out.
+    type: str
+    choices: [person, healing]
+    default: person
+  folder:
+    description: Folder of the fence and of the history.
+    type: path
+    default: /var/lib/gaudi3-scale/health
+  jobs_dir:
+    description: Folder below which each job has its own.
+    type: path
+    default: /var/lib/gaudi3-scale/jobs
+  unit_dir: {description: Folder of the jobs' units., type: path, default: /etc/systemd/system}
+  systemctl_executable: {description: The C(systemctl) to use., type: path, default: systemctl}
+  journalctl_executable: {description: The C(journalctl) to use., type: path, default: journalctl}
+attributes:
+  check_mode:
+    description: Says which jobs would be stopped or started.
+    support: full
+  diff_mode:
+    description: Shows the fence.
+    support: full
+  platform:
+    description: Linux with systemd.
+    platforms: linux
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Take a node out of service
+  gaudi3.scale.gaudi_fence:
+    state: out
+    reason: its power supply is replaced
+
+- name: Give it back
+  gaudi3.scale.gaudi_fence:
+    state: in_service
+"""
+
+RETURN = r"""
+jobs:
+  description: Jobs that were stopped or started (in check mode, that would be).
+  returned: success
+  type: list
+  elements: str
+  sample: [pretrain]
+"""
+
+import contextlib
+import json
+import os
+import socket
+import time
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import history
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLACES, JobNode
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import (
+    FAILED,
+    INTERRUPTED,
+    RUNNING,
+    STOPPED,
+    unit_name,
+)
+
+#: Seconds that the rendezvous of a job may take to answer.
+PATIENCE = 3.0
+
+
+def meets(specification: "dict[str, Any]") -> bool:
+    """Whether the rendezvous of a job still answers, that is whether the job runs on its head."""
+    with contextlib.suppress(OSError, KeyError, TypeError, ValueError):
+        place = (str(specification["head_address"]), int(specification["rdzv_port"]))
+        with socket.create_connection(place, PATIENCE):
+            return True
+    return False
+
+
+class Fence:
+    """The node's fence, and the jobs on the node."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self._module = module
+        self._asked = module.params
+        self._node = JobNode.of(module)
+        self._path = os.path.join(self._asked["folder"], history.FENCE)
+        self._before = history.fence(self._asked["folder"])
+
+    def take_out(self) -> "dict[str, Any]":
+        """Write the fence, then stop what runs: nothing may start in between."""
+        running = [name for name in self._node.names() if self._node.observe(name).state == RUNNING]
+        before = self._before or {}
+        kept = [name for name in before.get("jobs") or () if isinstance(name, str)]
+        same = (before.get("reason"), before.get("step")) == (self._asked["reason"], self._asked["step"])
+        content = {
+            "reason": self._asked["reason"],
+            "step": self._asked["step"],
+            "by": before.get("by", self._asked["by"]),
+            "since": before.get("since", round(time.time(), 3)),
+            "jobs": sorted({*kept, *running}),
+        }
+        text = json.dumps(content, indent=1, sort_keys=True) + "\n"
+        diff = None
+        if self._before is None or not same or content["jobs"] != before.get("jobs"):
+            diff = ensure_file(self._module, self._path, text)
+        if not self._module.check_mode:
+            if diff is not None:
+                self._note("out", running)
+            for name in running:
+                self._systemctl("stop", name)
+        return {"changed": diff is not None or bool(running), "jobs": running, "diff": diff or {}}
+
+    def give_back(self) -> "dict[str, Any]":
+        """Remove the fence, then start what the others of a job still wait for."""
+        if self._before is None:
+            return {"changed": False, "jobs": []}
+        started = [name for name in self._before.get("jobs") or () if self._goes_on(name)]
+        diff = ensure_file(self._module, self._path, None)
+        if not self._module.check_mode:
+            self._note("in service", started)
+            for name in started:
+                self._systemctl("start", name)
+        return {"changed": True, "jobs": started, "diff": diff or {}}
+
+    def _goes_on(self, name: str) -> bool:
+        found = self._node.observe(name)
+        left = found.state in (STOPPED, INTERRUPTED, FAILED) and found.situation.has_setup
+        return left and not found.record.get("stopped_at") and meets(found.record.get("specification") or {})
+
+    def _note(self, what: str, jobs: "list[str]") -> None:
+        entry = {
+            "at": round(time.time(), 3),
+            "what": what,
+            "reason": self._asked["reason"],
+            "step": self._asked["step"],
+        }
+        history.append([{**entry, "jobs": jobs}], self._asked["folder"])
+
+    def _systemctl(self, verb: str, name: str) -> None:
+        code, output, errors = self._module.run_command([self._node.systemctl, verb, unit_name(name)])
+        if code != 0:
+            self._module.fail_json(
+                msg=f"'systemctl {verb} {unit_name(name)}' failed ({(errors or output).strip()}): look into its log "
+                f"with 'journalctl -u {unit_name(name)}', and run again."
+            )
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["out", "in_service"], "required": True},
+            "reason": {"type": "str", "default": ""},
+            "step": {"type": "str", "default": ""},
+            "by": {"type": "str", "choices": ["person", "healing"], "default": "person"},
+            "folder": {"type": "path", "default": history.FOLDER},
+            **PLACES,
+        },
+        supports_check_mode=True,
+    )
+    try:
+        fence = Fence(module)
+        result = fence.take_out() if module.params["state"] == "out" else fence.give_back()
+    except (JobError, OSError) as error:
+        module.fail_json(msg=f"The node was not taken out of service or given back: {str(error).rstrip('.')}.")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
