@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
+	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
 help:
@@ -152,7 +152,11 @@ proof-health-noise: $(VENV)/.dev
 
 # Fifty faults during a real training on simulated nodes: the right node is taken out and not a loss differs; half an hour.
 proof-healing: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=healing pytest -v -m "proof or not proof" tests/test_healing.py
+	cd trainer && GAUDI3_PROOF=healing pytest -v -m "proof or not proof" -k "not race" tests/test_healing.py
+
+# A training under a fault a minute against an undisturbed one; ten minutes.
+proof-healing-race: $(VENV)/.dev
+	cd trainer && GAUDI3_PROOF=healing-race pytest -v -m proof -k race tests/test_healing.py
 
 # Predicted memory against the allocator of the simulated device, over models, precisions and strategies; five minutes.
 proof-memory: $(VENV)/.dev hpu

@@ -6,6 +6,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -132,7 +133,7 @@ RACE_TEXT = """
 A training of two nodes and a spare one, undisturbed and then with a fault a minute on the node that works beside the
 first. Each time the node is taken out, the spare goes on from the last checkpoint, and the node comes back as the
 spare. So that the same three nodes can be used again and again, a second remediation does not go to a person here. A
-pause makes each step take 0.08 s. The rest is as in [the fifty faults](healing.md).
+pause makes each step take 0.08 s. The rest is as in the proof `healing`.
 """
 
 
@@ -146,7 +147,7 @@ def test_a_fault_a_minute_costs_little(case: str, made: Nodes, client: Client, t
         try:
             for number in (0, 1):
                 site.start(number)
-            wait_for(lambda site=site: bool(site.losses(0)), "a step")  # type: ignore[misc]
+            wait_for(partial(site.losses, 0), "a step")
             began = time.monotonic()
             site.start(2)
             while site.launchers[0].poll() is None and len(site.losses(0)) < RACE_STEPS:
