@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from health_machine import Nodes, nodes
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import admission, passport
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmi
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
+from ansible_collections.gaudi3.scale.plugins.modules import gaudi_train
 
 NOW, KEY = 1_767_225_600, bytes(range(32))
 
@@ -73,3 +76,18 @@ def test_what_is_wrong_with_a_passport_is_said_without_asking_the_node(folder: P
 def test_a_site_without_passports_is_warned_of_none_and_refused_where_it_wants_them(tmp_path: Path) -> None:
     assert controller(tmp_path, mode="shadow") == {"mode": "off"}
     assert controller(tmp_path, mode="enforce")["problem"] == f"there is no key of passports in {tmp_path}"
+
+
+@pytest.mark.parametrize("mode", ["off", "shadow", "enforce"])
+def test_what_gaudi_train_does_about_it(mode: str, tmp_path: Path) -> None:
+    warned: list[str] = []
+    asked = {"mode": mode, "executable": "hl-smi", "timeout": 5, "problem": "there is none", "versions": {}}
+    module: Any = SimpleNamespace(
+        params={"passports": asked}, warn=warned.append, get_bin_path=lambda _name: None, tmpdir=str(tmp_path)
+    )
+    if mode == "enforce":
+        with pytest.raises(JobError, match="no valid passport, as there is none: examine it with the playbook"):
+            gaudi_train._ask_for_the_passport(module)
+    else:
+        gaudi_train._ask_for_the_passport(module)
+    assert bool(warned) == (mode == "shadow")

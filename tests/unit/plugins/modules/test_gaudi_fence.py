@@ -1,0 +1,115 @@
+"""gaudi_fence: the fence before the jobs stop, a second run, jobs that go on as spares, and the history."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import history
+from ansible_collections.gaudi3.scale.plugins.modules import gaudi_fence
+
+SYSTEMCTL = """#!/bin/sh
+state={folder}/$2
+case $1 in
+show)
+  echo LoadState=loaded; echo ActiveState=$(cat $state 2>/dev/null || echo inactive)
+  echo SubState=dead; echo Result=success; echo ExecMainCode=1; echo ExecMainStatus=75; echo InvocationID=;;
+stop) echo inactive > $state; ls {health}/fence.json >> {folder}/calls; echo stop $2 >> {folder}/calls;;
+start) [ -e {folder}/refuses ] && {{ echo no >&2; exit 1; }}; echo active > $state; echo start $2 >> {folder}/calls;;
+esac
+"""
+
+
+class Node:
+    def __init__(self, run_module: Any, folder: Path) -> None:
+        self._run = run_module
+        self.folder, self.health = folder / "units", folder / "health"
+        self.jobs = folder / "jobs"
+        for each in (self.folder, self.jobs):
+            each.mkdir()
+        self.systemctl = folder / "systemctl"
+        self.systemctl.write_text(SYSTEMCTL.format(folder=self.folder, health=self.health))
+        self.systemctl.chmod(0o755)
+
+    def job(self, name: str, port: int, state: str = "active") -> None:
+        (self.folder / f"gaudi-train-{name}.service").write_text(state)
+        control = self.jobs / ".control" / name
+        control.mkdir(parents=True)
+        (self.jobs / name).mkdir()
+        specification = {"head_address": "127.0.0.1", "rdzv_port": port}
+        (control / "job.json").write_text(json.dumps({"specification": specification}))
+
+    def fence(self, state: str, **more: Any) -> dict[str, Any]:
+        result: dict[str, Any] = self._run(
+            gaudi_fence,
+            state=state,
+            folder=str(self.health),
+            jobs_dir=str(self.jobs),
+            unit_dir=str(self.folder),
+            systemctl_executable=str(self.systemctl),
+            journalctl_executable="/bin/true",
+            **more,
+        )
+        return result
+
+    @property
+    def calls(self) -> list[str]:
+        path = self.folder / "calls"
+        return path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.fixture(name="node")
+def a_node(run_module: Any, tmp_path: Path) -> Node:
+    return Node(run_module, tmp_path)
+
+
+def test_a_node_goes_out_and_comes_back_as_a_spare_of_the_jobs_that_still_run(node: Node) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as rendezvous, socket.create_server(("127.0.0.1", 0)) as other:
+        closed = other.getsockname()[1]
+        other.close()
+        node.job("demo", rendezvous.getsockname()[1])
+        node.job("over", closed)
+        node.job("idle", closed, "inactive")
+        planned = node.fence("out", reason="accel1: broken", step="reset", check=True)
+        assert (planned["changed"], planned["jobs"], node.health.exists()) == (True, ["demo", "over"], False)
+        out = node.fence("out", reason="accel1: broken", step="reset", by="healing", diff=True)
+        assert (out["changed"], out["jobs"]) == (True, ["demo", "over"])
+        assert '"step": "reset"' in out["diff"]["after"]
+        fence = str(node.health / "fence.json")
+        stops = ["stop gaudi-train-demo.service", "stop gaudi-train-over.service"]
+        assert node.calls == [fence, stops[0], fence, stops[1]], "the fence is there before a job is stopped"
+        assert node.fence("out", reason="accel1: broken", step="reset")["changed"] is False
+        assert node.fence("out", reason="accel1: broken", step="reload")["changed"] is True
+        found = history.fence(str(node.health))
+        assert found is not None
+        assert (found["by"], found["jobs"], found["step"]) == ("healing", ["demo", "over"], "reload")
+        assert node.fence("in_service", check=True)["jobs"] == ["demo"]
+        back = node.fence("in_service", reason="it is healthy again")
+        assert (back["changed"], back["jobs"]) == (True, ["demo"])
+    assert node.calls[-1] == "start gaudi-train-demo.service"
+    assert node.fence("in_service")["changed"] is False
+    entries = history.entries(str(node.health))
+    assert [(each["what"], each["step"]) for each in entries] == [
+        ("out", "reset"),
+        ("out", "reload"),
+        ("in service", ""),
+    ]
+
+
+def test_a_job_that_does_not_start_again_is_named(node: Node) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as rendezvous:
+        node.job("demo", rendezvous.getsockname()[1])
+        node.fence("out", reason="accel1: broken")
+        (node.folder / "refuses").touch()
+        failed = node.fence("in_service")
+    assert failed["msg"].startswith("'systemctl start gaudi-train-demo.service' failed (no): look into its log")
+
+
+def test_a_systemd_that_does_not_answer_is_said(node: Node) -> None:
+    node.job("demo", 1)
+    node.systemctl.write_text("#!/bin/sh\nexit 1\n")
+    assert node.fence("out")["msg"].startswith("The node was not taken out of service or given back: systemctl show")
