@@ -356,6 +356,7 @@ sign:
 bench: $(VENV)/.dev hpu
 	gaudi3-simulator prepare
 	$(BIN)/python benchmarks/module_cpu.py
+	$(BIN)/python benchmarks/health_cpu.py
 	$(BIN)/python benchmarks/trainer_step.py
 	$(BIN)/python benchmarks/checkpoint_stall.py
 	$(BIN)/python benchmarks/resume.py
