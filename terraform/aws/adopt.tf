@@ -5,6 +5,7 @@ variable "adopt" {
   description = "Ids of things that exist and are not in the state, by their address in the module, such as aws_kms_key.cluster; gaudi3-deploy looks for them and fills this in."
   type        = map(string)
   default     = {}
+  nullable    = false
 }
 
 locals {

@@ -32,10 +32,9 @@ HEADINGS = {"hosts": "On machines that you have", "ibm": "On IBM Cloud", "aws": 
 PROOF = Proof(
     "quickstart",
     {"targets": list(HEADINGS)},
-    ["docs/terraform.md", "terraform", "deploy/src", "roles", "playbooks", "plugins", "trainer/src",
-     "tests/system/test_quickstart.py"],
+    ["docs/terraform.md", "terraform", "deploy/src", "tests/system/test_quickstart.py"],
     sample=["none"],
-)  # fmt: skip
+)
 TEXT = """
 Each row is the quick start of [terraform.md](../terraform.md#quick-start) as it stands there, called on a machine
 that reaches the nodes through a jump host alone. Clouds are played by stand-ins (moto, the stand-in for IBM's

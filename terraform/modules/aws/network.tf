@@ -148,7 +148,7 @@ resource "aws_vpc_endpoint" "interface" {
 }
 
 resource "aws_flow_log" "cluster" {
-  vpc_id          = local.own_network ? local.vpc_id : null
+  vpc_id          = local.own_network ? aws_vpc.cluster[0].id : null
   subnet_id       = local.own_network ? null : var.subnet_id
   traffic_type    = "ALL"
   log_destination = aws_cloudwatch_log_group.flow.arn
