@@ -75,44 +75,10 @@ reboot_needed:
   sample: false
 """
 
-import os
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._cards.pci import read
-from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
-from ansible_collections.gaudi3.scale.plugins.module_utils._host import command_line
+from ansible_collections.gaudi3.scale.plugins.module_utils._host import boot_loader
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-
-
-def with_update_grub(module: AnsibleModule, update_grub: str) -> dict[str, Any] | None:
-    """Write the drop-in and build GRUB's configuration; put the drop-in back where that fails."""
-    path = os.path.join(module.params["root"], "etc/default/grub.d", f"90-{module.params['name']}.cfg")
-    before = None
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            before = file.read()
-    difference = ensure_file(module, path, command_line.grub_text(module.params["arguments"]))
-    if difference and not module.check_mode:
-        code, _output, error = module.run_command([update_grub])
-        if code != 0:
-            ensure_file(module, path, before)
-            said = (error.strip().splitlines() or ["nothing"])[-1]
-            module.fail_json(msg=f"update-grub ended with exit code {code} and said {said!r}: nothing was changed.")
-    return difference
-
-
-def with_grubby(module: AnsibleModule, grubby: str) -> dict[str, Any] | None:
-    """Add the arguments to every installed kernel."""
-    _code, info, _error = module.run_command([grubby, "--info=DEFAULT"], check_rc=True)
-    before = command_line.grubby_arguments(info)
-    lacking = command_line.missing(module.params["arguments"], before)
-    if not lacking:
-        return None
-    if not module.check_mode:
-        module.run_command([grubby, "--update-kernel=ALL", f"--args={' '.join(lacking)}"], check_rc=True)
-    return {"before": before + "\n", "after": " ".join([before, *lacking]).strip() + "\n"}
 
 
 def main() -> None:
@@ -126,26 +92,12 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
+    given = module.params
     try:
-        arguments = command_line.checked(module.params["arguments"])
+        result = boot_loader.compare(module, given["root"], given["name"], given["arguments"], given["state"])
     except Refusal as error:
         module.fail_json(msg=str(error))
-    missing = command_line.missing(arguments, read(module.params["root"], "proc/cmdline") or "")
-    if module.params["state"] == "reported" or not arguments:
-        module.exit_json(changed=False, missing=missing, reboot_needed=False)
-    update_grub, grubby = module.get_bin_path("update-grub"), module.get_bin_path("grubby")
-    if update_grub:
-        difference = with_update_grub(module, update_grub)
-    elif grubby:
-        difference = with_grubby(module, grubby)
-    else:
-        module.fail_json(
-            msg="Neither update-grub nor grubby was found on this host: add the arguments "
-            f"{' '.join(arguments)} to its boot loader by hand, or use state=reported."
-        )
-    module.exit_json(
-        changed=difference is not None, missing=missing, reboot_needed=bool(missing), diff=difference or {}
-    )
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

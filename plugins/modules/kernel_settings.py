@@ -43,6 +43,27 @@ options:
       - For an attribute which lists its choices, the chosen one counts.
     type: dict
     default: {}
+  memlock:
+    description:
+      - Locked memory of login sessions, as C(pam_limits) words it, in C(/etc/security/limits.d/90-NAME.conf). When
+        empty, that file is left as it is.
+    type: str
+    default: ""
+  command_line:
+    description:
+      - Arguments of the kernel's command line that are compared, and given to the boot loader with V(present), as
+        M(gaudi3.scale.kernel_command_line) does.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name: {description: "Names the file of the boot loader.", type: str, required: true}
+      arguments: {description: "Arguments.", type: list, elements: str, required: true}
+      state:
+        description: Whether they are given to the boot loader.
+        type: str
+        choices: [reported, present]
+        default: reported
   root:
     description:
       - Folder in which C(/etc), C(/proc) and C(/sys) are looked for.
@@ -97,17 +118,39 @@ files:
   type: list
   elements: str
   sample: [/etc/sysctl.d/90-gaudi3-scale.conf]
+command_line:
+  description: The compared arguments, as given, in their order.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Their name.
+      type: str
+      sample: gaudi3-scale
+    missing:
+      description: Those which the running kernel does not have.
+      type: list
+      elements: str
+      sample: [iommu=pt]
+    reboot_needed:
+      description: Whether the boot loader has arguments which the running kernel does not have yet.
+      type: bool
+      sample: false
 """
 
 import os
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._host import boot_loader
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.kernel_settings import (
     AUTO,
     HUGEPAGES,
     apply,
+    limits_text,
     resolved,
     settings,
     sysctl_text,
@@ -115,54 +158,79 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._host.kernel_settings
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
+SPEC: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "default": "gaudi3-scale"},
+    "sysctl": {"type": "dict", "default": {}},
+    "sysfs": {"type": "dict", "default": {}},
+    "memlock": {"type": "str", "default": ""},
+    "command_line": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {
+            "name": {"type": "str", "required": True},
+            "arguments": {"type": "list", "elements": "str", "required": True},
+            "state": {"type": "str", "choices": ["reported", "present"], "default": "reported"},
+        },
+    },
+    "root": {"type": "path", "default": "/"},
+}
+
+
+def write(module: AnsibleModule, sysctl: dict[str, str]) -> list[dict[str, Any]]:
+    """Write the files that are read at boot and at a login; their differences."""
+    root, name, memlock = (module.params[key] for key in ("root", "name", "memlock"))
+    texts = {
+        f"etc/sysctl.d/90-{name}.conf": sysctl_text(sysctl),
+        f"etc/tmpfiles.d/{name}.conf": tmpfiles_text(module.params["sysfs"]),
+    }
+    if memlock:
+        texts[f"etc/security/limits.d/90-{name}.conf"] = limits_text(memlock)
+    written = (ensure_file(module, os.path.join(root, path), text) for path, text in texts.items())
+    return [difference for difference in written if difference]
+
+
+def live_difference(changes: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """The difference of the live values, for diff mode; none without changes."""
+    if not changes:
+        return []
+    sides = {
+        side: "".join(f"{change['name']} = {change[side]}\n" for change in changes) for side in ("before", "after")
+    }
+    return [{"before_header": "live values", "after_header": "live values", **sides}]
+
 
 def main() -> None:
-    """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            "name": {"type": "str", "default": "gaudi3-scale"},
-            "sysctl": {"type": "dict", "default": {}},
-            "sysfs": {"type": "dict", "default": {}},
-            "root": {"type": "path", "default": "/"},
-        },
-        supports_check_mode=True,
-    )
-    root, name = module.params["root"], module.params["name"]
-    sysctl, sysfs = module.params["sysctl"], module.params["sysfs"]
+    """Compare and set what is live, then what counts at boot, then the command line."""
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
+    given = module.params
     try:
-        sysctl = resolved(root, sysctl)
-        outcome = apply(settings(root, sysctl, sysfs), module.check_mode)
+        sysctl = resolved(given["root"], given["sysctl"])
+        outcome = apply(settings(given["root"], sysctl, given["sysfs"]), module.check_mode)
+        written = write(module, sysctl)
+        lines = [
+            {"name": each["name"], **boot_loader.compare(module, given["root"], **each)}
+            for each in given["command_line"]
+        ]
     except Refusal as error:
         module.fail_json(msg=str(error))
-    diffs = []
-    if outcome.changes:
-        diffs.append(
-            {
-                "before_header": "live values",
-                "after_header": "live values",
-                "before": "".join(f"{change['name']} = {change['before']}\n" for change in outcome.changes),
-                "after": "".join(f"{change['name']} = {change['after']}\n" for change in outcome.changes),
-            }
-        )
-    files = []
-    for path, content in (
-        (os.path.join(root, "etc/sysctl.d", f"90-{name}.conf"), sysctl_text(sysctl)),
-        (os.path.join(root, "etc/tmpfiles.d", f"{name}.conf"), tmpfiles_text(sysfs)),
-    ):
-        difference = ensure_file(module, path, content)
-        if difference:
-            files.append(path)
-            diffs.append(difference)
-    result = {"changed": bool(diffs), "live": outcome.changes, "absent": outcome.absent, "files": files}
+    differences = live_difference(outcome.changes) + written + [line["diff"] for line in lines if line["changed"]]
+    result = {
+        "changed": bool(differences),
+        "live": outcome.changes,
+        "absent": outcome.absent,
+        "files": [difference["after_header"] for difference in written],
+        "command_line": [{key: line[key] for key in ("name", "missing", "reboot_needed")} for line in lines],
+    }
     if outcome.short:
         sentence = (
             f"{'; '.join(outcome.short)}: for huge pages this means too little contiguous memory, so reboot (the value "
             "is set at boot) or ask for less."
         )
-        if module.params["sysctl"].get(HUGEPAGES) != AUTO or len(outcome.short) > 1:
+        if given["sysctl"].get(HUGEPAGES) != AUTO or len(outcome.short) > 1:
             module.fail_json(msg=sentence, **result)
         module.warn(sentence)
-    module.exit_json(diff=diffs, **result)
+    module.exit_json(diff=differences, **result)
 
 
 if __name__ == "__main__":

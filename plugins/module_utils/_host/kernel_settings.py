@@ -131,6 +131,11 @@ def tmpfiles_text(sysfs: dict[str, str]) -> str | None:
     return HEADER + "".join(f"w {path} - - - - {value}\n" for path, value in sorted(sysfs.items()))
 
 
+def limits_text(memlock: str) -> str:
+    """The file for /etc/security/limits.d: the locked memory of login sessions. The star does not stand for root."""
+    return HEADER + f"*    -  memlock  {memlock}\nroot -  memlock  {memlock}\n"
+
+
 def apply(wanted: list[Setting], check_mode: bool) -> Outcome:
     """Bring the live values to the wanted ones, or tell what that would do."""
     outcome = Outcome()

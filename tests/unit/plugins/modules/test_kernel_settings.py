@@ -237,3 +237,31 @@ def test_fewer_of_the_vendors_huge_pages_are_a_warning(host: Path, run_module: A
         "reboot (the value is set at boot) or ask for less."
     )
     assert second["changed"] is False and warned == [sentence, sentence]
+
+
+def test_limits_and_command_line_in_the_same_task(host: Path, run_module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        AnsibleModule, "get_bin_path", lambda _module, name, *_a, **_k: name if "grub" in name else None
+    )
+    monkeypatch.setattr(AnsibleModule, "run_command", lambda *_a, **_k: (0, "", ""))
+    (host / "proc/cmdline").write_text("quiet iommu=pt\n")
+    lines = [
+        {"name": "iommu", "arguments": ["iommu=pt", "intel_iommu=on"], "state": "present"},
+        {"name": "idle", "arguments": ["intel_idle.max_cstate=0"]},
+    ]
+    options = {"root": str(host), "memlock": "unlimited", "command_line": lines}
+    predicted = run_module(kernel_settings, check=True, **options)
+    result = run_module(kernel_settings, **options)
+    assert predicted["diff"] == result["diff"] and result["changed"] is True
+    assert result["command_line"] == [
+        {"name": "iommu", "missing": ["intel_iommu=on"], "reboot_needed": True},
+        {"name": "idle", "missing": ["intel_idle.max_cstate=0"], "reboot_needed": False},
+    ]
+    limits = host / "etc/security/limits.d/90-gaudi3-scale.conf"
+    assert result["files"] == [str(limits)]
+    rows = [line.split() for line in limits.read_text().splitlines() if not line.startswith("#")]
+    assert rows == [["*", "-", "memlock", "unlimited"], ["root", "-", "memlock", "unlimited"]]
+    assert "iommu=pt intel_iommu=on" in (host / "etc/default/grub.d/90-iommu.cfg").read_text()
+    assert run_module(kernel_settings, **options)["changed"] is False
+    # Without it the file stays as it is.
+    assert run_module(kernel_settings, root=str(host))["changed"] is False and limits.exists()
