@@ -81,6 +81,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+done:
+  description: What was brought up to date (or in check mode, would be) - V(file), V(table).
+  returned: success and O(state=present)
+  type: list
+  elements: str
+  sample: [file, table]
 loaded:
   description: Whether the table had to be loaded, or in check mode would be.
   returned: success and O(state=present)
@@ -137,7 +143,8 @@ def present(module: AnsibleModule) -> dict[str, Any]:
     diff = ensure_file(module, options["path"], text)
     if missing and not module.check_mode:
         load(module, text)
-    return {"changed": diff is not None or missing, "loaded": missing, "diff": diff or {}}
+    done = (["file"] if diff is not None else []) + (["table"] if missing else [])
+    return {"changed": bool(done), "done": done, "loaded": missing, "diff": diff or {}}
 
 
 def absent(module: AnsibleModule) -> dict[str, Any]:

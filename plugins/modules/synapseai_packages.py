@@ -94,6 +94,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+done:
+  description: What was changed (or in check mode, would be) - V(key), V(files) of apt, V(packages).
+  returned: success
+  type: list
+  elements: str
+  sample: [packages]
 release:
   description: The release asked for.
   returned: always
@@ -216,8 +222,9 @@ def main() -> None:
             f"The key of {source.url} is trusted on first use: compare {', '.join(keys)} with the vendor's and set "
             "synapseai_key_fingerprint to it."
         )
-    changed = bool(new_key or stale or foreign or not plan.empty)
-    if changed and not module.check_mode:
+    wanted = {"key": new_key, "files": bool(stale or foreign), "packages": not plan.empty}
+    done = [name for name, differs in wanted.items() if differs]
+    if done and not module.check_mode:
         for path in foreign:
             module.backup_local(path)
             os.unlink(path)
@@ -233,7 +240,8 @@ def main() -> None:
     shown.update({path: (files[path], "") for path in foreign})
     shown["packages"] = (apt.describe(state, [*plan.packages, *plan.prerequisites]), apt.describe_after(plan))
     module.exit_json(
-        changed=changed,
+        changed=bool(done),
+        done=done,
         release=release,
         fingerprints=keys,
         taken_over=foreign,

@@ -85,3 +85,18 @@ def test_one_node_at_a_time_the_first_failure_ends_the_run(cluster: Cluster) -> 
     assert {host for host, _name, _result in run.results()} == {"gaudi-1"}
     together = cluster.play("drivers.yml", "--check")
     assert {host for host, _name, _result in together.results()} == {"gaudi-1", "gaudi-2", "gaudi-3"}
+
+
+def test_a_site_leaves_out_a_node_on_which_the_preflight_found_nothing_to_do(cluster: Cluster) -> None:
+    """Its phase costs no task there. Where one file of the role is missing, the whole phase runs."""
+    cluster.gaudi(2, cards=1)
+    cluster.all["synapseai_ports_up"] = False  # there are no cables
+    assert cluster.role("synapseai").returncode == 0
+    cluster["gaudi-2"].path("/etc/modules-load.d/gaudi3-scale.conf").unlink()
+    run = cluster.play("site.yml", "--check", "--skip-tags", "tuning,fabric,firewall,pytorch,monitoring,train")
+    assert run.returncode == 0, run.messages()
+    installing = "gaudi3.scale.synapseai : Bring the packages to the release (apt)"
+    assert {host for host, name, _result in run.results() if name == installing} == {"gaudi-2"}
+    assert run.changed() == {
+        ("gaudi-2", "gaudi3.scale.synapseai : Have driver and external ports brought up at each boot")
+    }

@@ -171,3 +171,33 @@ def test_a_name_that_is_the_loopback_on_its_own_host(cluster: Cluster) -> None:
         "host reaches it: set ansible_host or gaudi_cluster_address to the address on the cluster network."
     ]
     assert plays(run)[-1] == "Look at the hosts"
+
+
+def test_wrong_variables_of_several_roles_are_reported_together(cluster: Cluster) -> None:
+    """Also that of a role whose default takes it from a variable that all exporters share."""
+    cluster.gaudi(1, cards=1)
+    cluster.all |= {
+        "fabric_mode": "l4", "pytorch_timeout": "soon", "trainer_runtime": "jail", "tuning_cstates": "off",
+        "gaudi_metrics_tls": "perhaps",
+    }  # fmt: skip
+    run = cluster.play("site.yml", "--check")
+    assert run.returncode != 0 and run.changed() == set()
+    assert plays(run)[-1] == "Look at what the Gaudi nodes can run"
+    (message,) = run.messages()
+    title, *faults = message.splitlines()
+    assert title == "These variables cannot be used:"
+    assert {next(word for word in fault.split() if "_" in word).strip("',:") for fault in faults} == {
+        "fabric_mode", "trainer_runtime", "trainer_tls", "tuning_cstates", "pytorch_timeout", "node_exporter_tls",
+        "hpu_exporter_tls",
+    }  # fmt: skip
+    assert "value of fabric_mode must be one of: l2, l3, unmanaged, got: l4" in faults
+
+
+def test_a_phase_that_runs_alone_checks_its_variables(cluster: Cluster) -> None:
+    cluster.gaudi(1, cards=1)
+    run = cluster.play("tuning.yml", "--check", tuning_cstates="off", fabric_mode="l4")
+    (message,) = run.messages()
+    assert message.splitlines()[1:] == [
+        "value of tuning_cstates must be one of: reported, disabled, unmanaged, got: off"
+    ]
+    assert plays(run) == ["Check the variables of the phase"]

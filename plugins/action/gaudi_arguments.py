@@ -1,0 +1,100 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Compares the variables of several roles with their argument specifications, and reports all faults at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from pathlib import Path
+from typing import Any, Optional
+
+import yaml
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.plugins.action import ActionBase
+
+try:
+    from ansible.template import trust_as_template
+except ImportError:
+    trust_as_template = None
+
+
+def specifications(roles: Path) -> dict[str, dict[str, Any]]:
+    """The options of each role's main entry point. Their defaults are left out, as these are templates of the role."""
+    found = {}
+    for path in sorted(roles.glob("*/meta/argument_specs.yml")):
+        main = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)["argument_specs"].get("main", {})
+        options = main.get("options", {}).items()
+        found[path.parent.parent.name] = {
+            name: {key: value for key, value in option.items() if key not in ("default", "description")}
+            for name, option in options
+        }
+    return found
+
+
+def defaults(roles: Path) -> dict[str, Any]:
+    """The default of each variable of all roles, its template as text."""
+    found: dict[str, Any] = {}
+    for path in sorted(roles.glob("*/defaults/main.yml")):
+        found.update(yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER) or {})
+    return found
+
+
+def shared(default: Any, given: Container[str]) -> bool:
+    """Whether a default has a variable in it that several roles share, and that is ``given``."""
+    return any(name in given for name in re.findall(r"\bgaudi_\w+", str(default)))
+
+
+def trusted(value: Any) -> Any:
+    """A text of this collection, marked as a template where Ansible (2.19 and newer) asks for that."""
+    return trust_as_template(value) if isinstance(value, str) and trust_as_template else value
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# Read when Ansible loads the plugin, once for a run: each task runs in a process of its own, which inherits this.
+_ROLES = Path(__file__).resolve().parents[2] / "roles"
+SPECIFICATIONS = specifications(_ROLES)
+DEFAULTS = defaults(_ROLES)
+_NOTHING = object()
+
+
+class ActionModule(ActionBase):
+    """Runs on the controller alone."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
+        """Entry point of the task."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        roles = self._task.args.get("roles") or []
+        unknown = [role for role in roles if role not in SPECIFICATIONS]
+        if unknown:
+            raise AnsibleActionFail(
+                f"'roles' has {', '.join(map(str, unknown))}: give roles of this collection, which are "
+                f"{', '.join(SPECIFICATIONS)}."
+            )
+        faults = [fault for role in roles for fault in self._faults(SPECIFICATIONS[role], task_vars or {})]
+        if faults:
+            result.update(failed=True, faults=faults, msg="\n".join(["These variables cannot be used:", *faults]))
+        return result
+
+    def _faults(self, options: dict[str, Any], task_vars: dict[str, Any]) -> list[str]:
+        """What is wrong with the variables of one role, as far as they have a value yet."""
+        values = {}
+        for name in options:
+            default = DEFAULTS.get(name, _NOTHING)
+            value = task_vars.get(name, default)
+            # What nobody has set is right, and its template would cost the most.
+            if value is _NOTHING or (value == default and not shared(default, task_vars)):
+                continue
+            try:
+                values[name] = self._templar.template(trusted(value) if name not in task_vars else value)
+            except AnsibleError:
+                # It needs what a later task finds out; the role itself looks again.
+                continue
+        known = {name: option for name, option in options.items() if name in values}
+        return list(ArgumentSpecValidator(known).validate(values, validate_role_argument_spec=True).error_messages)
