@@ -122,12 +122,12 @@ class Site:
         return launcher is not None and launcher.poll() is None and bool(workers(launcher.pid))
 
     def strike(self, number: int, effect: str) -> None:
-        """What the fault does to the job on its node: nothing, kills all of it, or has its process hang."""
+        """What the fault does to the job on its node: nothing, kills all of it or its process, or has that hang."""
         if effect == "none":
             return
         launcher = self.launchers[number]
         for pid in [*workers(launcher.pid), *([launcher.pid] if effect == "killed" else [])]:
-            kill(pid, signal.SIGKILL if effect == "killed" else signal.SIGSTOP)
+            kill(pid, signal.SIGSTOP if effect == "hung" else signal.SIGKILL)
 
     def leave(self, number: int) -> None:
         """Stop the job on a node, as systemd stops its unit."""
@@ -349,4 +349,7 @@ def cases(seed: int) -> list[Case]:
         )
     for number, fault in enumerate(SPARED, 44):
         made.append(Case(f"{number + 1:02}-{fault}-spared", "spared", ((1, fault),), "none", draw.randrange(6, 20)))
+    for number, fault in enumerate(resets[:6], 50):
+        name = f"{number + 1:02}-{fault}-process-killed"
+        made.append(Case(name, "process", ((1, fault),), "process", draw.randrange(6, 30)))
     return made

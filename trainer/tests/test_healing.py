@@ -24,6 +24,7 @@ CASES = {case.name: case for case in cases(SEED)}
 VERDICT_S, NEW_STEP_S = 5.0, 30.0
 STRATA = {kind: [case.name for case in CASES.values() if case.kind == kind] for kind in ("one", "two", "spared")}
 STRATA["two"] += [case.name for case in CASES.values() if case.kind == "restarted"]
+STRATA["one"] += [case.name for case in CASES.values() if case.kind == "process"]
 PROOF = Proof(
     "healing",
     STRATA,
@@ -44,8 +45,8 @@ killed. Repair and tests come after that and hold nothing up. The node with the 
 cannot go on without it.
 
 Left out: Ansible, systemd and ssh (`tests/plays/test_heal.py` has the playbook), boots, and the time that real cards
-take. Also left out is a process that dies alone while its launcher lives: a node that is taken out in the seconds in
-which the nodes meet again can have the others wait for a minute and end the job, which then has to be started again.
+take. Where a process dies alone and its launcher lives ("process-killed"), the node may be taken out in the seconds in
+which the nodes meet again: the others then wait for 15 s, and meet once more.
 """
 
 

@@ -17,6 +17,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -202,6 +203,14 @@ MONITOR_WORKERS = Internal(
     _AGENT, "SimpleElasticAgent._monitor_workers", "torchrun takes every exit code but 0 for a failure.", TORCH,
     ("self", "worker_group"),
 )  # fmt: skip
+MEET = Internal(
+    _AGENT, "SimpleElasticAgent._rendezvous", "A node that leaves while all meet has the others wait, and then fail.",
+    TORCH, ("self", "worker_group"),
+)  # fmt: skip
+ASSIGN_RANKS = Internal(
+    _AGENT, "SimpleElasticAgent._assign_worker_ranks", "Waits a minute for what each node writes after all have met.",
+    TORCH, ("self", "store", "group_rank", "group_world_size", "spec"),
+)  # fmt: skip
 WORKER_GROUP = Internal(
     _AGENT, "SimpleElasticAgent._worker_group", "Has the rendezvous that this node takes part in.", TORCH,
     attribute=True,
@@ -295,6 +304,11 @@ ALL: tuple[Internal, ...] = tuple(each for each in list(globals().values()) if i
 OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 """Variable of torch 2.9 to 2.13, in no documentation: "1" gives the processes a store of their own."""
 
+MEETINGS = 4
+"""So often the nodes meet, when one of those that had met is gone before the processes start."""
+MEETING_SECONDS = 15.0
+"""How long nodes that have met wait for what each of them writes; it does so at once, or not at all."""
+
 _LISTED = (
     FAKE_TENSOR, FAKE_MODE, STORAGE_INFO, DISPATCH_MODE, TREE_FLATTEN, TREE_FLATTEN_PATH, TREE_LEAVES, TREE_UNFLATTEN
 )  # fmt: skip
@@ -379,9 +393,10 @@ def signals_put_off() -> Iterator[None]:
 
 def watched_agent() -> Any:
     """torchrun's agent of a node, with names for what is internal; imported here, as torch is."""
+    from torch.distributed import DistStoreError
     from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 
-    for each in (START_WORKERS, MONITOR_WORKERS, WORKER_GROUP, RESTARTS_LEFT, PROCESSES):
+    for each in (START_WORKERS, MONITOR_WORKERS, MEET, ASSIGN_RANKS, WORKER_GROUP, RESTARTS_LEFT, PROCESSES):
         each.check()
 
     class WatchedAgent(LocalElasticAgent):
@@ -399,6 +414,22 @@ def watched_agent() -> Any:
                 self.before_start()
                 started: dict[int, Any] = super()._start_workers(worker_group)
             return started
+
+        def _rendezvous(self, worker_group: Any) -> None:
+            for _ in range(MEETINGS - 1):
+                with contextlib.suppress(DistStoreError):
+                    super()._rendezvous(worker_group)
+                    return
+                print("gaudi3-launch: a node left while the nodes met: they meet again", file=sys.stderr, flush=True)
+            super()._rendezvous(worker_group)
+
+        def _assign_worker_ranks(self, store: Any, group_rank: int, group_world_size: int, spec: Any) -> Any:
+            usual = store.timeout
+            store.set_timeout(timedelta(seconds=MEETING_SECONDS))
+            try:
+                return super()._assign_worker_ranks(store, group_rank, group_world_size, spec)
+            finally:
+                store.set_timeout(usual)
 
         def _monitor_workers(self, worker_group: Any) -> Any:
             return self.after_look(super()._monitor_workers(worker_group))

@@ -1,0 +1,62 @@
+"""A node that leaves when all have met, and before the processes start: the others meet again instead of failing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from torch.distributed import DistStoreError, PrefixStore, TCPStore  # type: ignore[attr-defined]
+from torch.distributed.elastic.agent.server.api import WorkerSpec
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+from torch.distributed.elastic.rendezvous.api import RendezvousInfo, RendezvousStoreInfo
+
+from gaudi3_scale import internals
+
+
+class Meetings:
+    """A rendezvous of a store of its own, whose rounds have so many nodes; only this one writes anything."""
+
+    def __init__(self, *sizes: int) -> None:
+        self.sizes = list(sizes)
+        self.store: Any = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=9))
+
+    def get_run_id(self) -> str:
+        return "test"
+
+    def get_backend(self) -> str:
+        return "test"
+
+    def next_rendezvous(self) -> RendezvousInfo:
+        number = len(self.sizes)
+        store = PrefixStore(f"round{number}", self.store)
+        return RendezvousInfo(store, 0, self.sizes.pop(0), RendezvousStoreInfo("127.0.0.1", 29500))
+
+
+def agent(meetings: Meetings) -> Any:
+    spec = WorkerSpec("default", 2, meetings, entrypoint=print, monitor_interval=0.1)  # type: ignore[arg-type]
+    return internals.watched_agent()(spec, DefaultLogsSpecs())
+
+
+@pytest.fixture(autouse=True)
+def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(internals, "MEETING_SECONDS", 0.3)
+
+
+def test_the_others_meet_again(capsys: pytest.CaptureFixture[str]) -> None:
+    meetings = Meetings(2, 2, 1)
+    node = agent(meetings)
+    group = node.get_worker_group()
+    node._rendezvous(group)
+    assert [worker.world_size for worker in group.workers] == [2, 2] and group.group_world_size == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["gaudi3-launch: a node left while the nodes met: they meet again"] * 2
+    assert meetings.store.timeout == timedelta(seconds=9), "processes wait as long as they were given"
+
+
+def test_they_do_not_meet_for_ever() -> None:
+    meetings = Meetings(*[2] * 9)
+    node = agent(meetings)
+    with pytest.raises(DistStoreError):
+        node._rendezvous(node.get_worker_group())
+    assert len(meetings.sizes) == 9 - internals.MEETINGS
