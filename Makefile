@@ -180,7 +180,7 @@ proof-provisioning: $(VENV)/.dev
 
 # The documented quick starts, from the command to a finished job on simulated nodes behind a jump host.
 proof-quickstart: $(VENV)/.dev .cache/standin/ready
-	GAUDI3_PROOF=quickstart pytest -v -m "proof or not proof" tests/system/test_quickstart.py
+	GAUDI3_PROOF=quickstart pytest -v -m "proof or not proof" tests/terraform/test_quickstart.py tests/system/test_quickstart.py
 
 # One line changed at a time, each of which a test must notice.
 proof-mutants: $(VENV)/.dev

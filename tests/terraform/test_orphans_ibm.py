@@ -1,4 +1,4 @@
-"""What gaudi3-deploy finds of a cluster in an account of IBM Cloud, asked of a simulated one."""
+"""What is found of a cluster in an account of IBM Cloud, page by page, of a simulated one."""
 
 from __future__ import annotations
 

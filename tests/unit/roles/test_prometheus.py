@@ -27,7 +27,10 @@ def test_the_monitoring_hosts_own_disks_are_watched() -> None:
     jobs = {job["name"]: job for job in yaml.safe_load((ROLE / "defaults/main.yml").read_text())["prometheus_jobs"]}
     assert jobs["node"]["groups"] == ["gaudi", "monitoring"]
     plays = yaml.safe_load((ROLE.parents[1] / "playbooks/monitoring.yml").read_text())
-    (hosts,) = [play["hosts"] for play in plays if {"role": "gaudi3.scale.node_exporter"} in play["roles"]]
+    roles = [
+        (play.get("hosts"), task.get("ansible.builtin.import_role")) for play in plays for task in play.get("tasks", [])
+    ]
+    (hosts,) = [hosts for hosts, role in roles if role and role["name"] == "gaudi3.scale.node_exporter"]
     assert hosts == "gaudi:monitoring"
 
 
