@@ -539,6 +539,7 @@ SPEC: dict[str, dict[str, Any]] = {
     "rejoin": {"type": "bool", "default": False},
     "resume_stopped": {"type": "bool", "default": True},
     "passports": {
+        "no_log": False,
         "type": "dict",
         "options": {
             "mode": {"type": "str", "choices": list(admission.MODES), "default": admission.SHADOW},

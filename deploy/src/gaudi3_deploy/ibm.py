@@ -30,7 +30,8 @@ LIMIT = 30.0
 class Account:
     """One region of the account that the API key belongs to. Every method raises `Unchecked` where it got no answer."""
 
-    def __init__(self, region: str, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, region: str, environment: Mapping[str, str] | None = None) -> None:
+        environment = os.environ if environment is None else environment
         key = next((environment[each] for each in KEYS if environment.get(each)), None)
         if key is None:
             raise Unchecked(f"{' or '.join(KEYS)} is not set")

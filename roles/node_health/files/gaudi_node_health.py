@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """Examine this node once: what changed goes into its history, and metrics to the node exporter. Run by a timer.
