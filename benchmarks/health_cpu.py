@@ -3,8 +3,7 @@
 
 Nodes are folders with eight simulated cards, as in tests/plays, and need no root. The simulated hl-smi is a Python
 program: what it costs says nothing of the vendor's tool, so its time is taken out everywhere. The controller's part is
-that of heal.yml, which runs every few minutes, and of health.yml, which also writes a report and a passport for each
-node. It is without the modules on the nodes and without ssh: the slope between one node and several.
+that of heal.yml, which runs every few minutes, and of health.yml, which also writes reports and passports. It is without the modules on the nodes and without ssh: the slope between one node and several.
 
     benchmarks/health_cpu.py                 9 examinations, and playbooks with 1 and 5 nodes
     benchmarks/health_cpu.py --runs 3 --nodes 3
@@ -111,7 +110,7 @@ def main() -> None:
     print(f"wall time beside the tools' own ({tools:.1f} s, simulated): {wall:.3f} s (aim: at most {OWN_WALL_S})")
     for playbook, slope in slopes.items():
         print(f"controller's CPU for each further node, {playbook}: {slope:.2f} s (aim: at most {CONTROLLER_S})")
-    sys.exit(cpu > OWN_CPU_S or wall > OWN_WALL_S or slopes["heal.yml"] > CONTROLLER_S)
+    sys.exit(cpu > OWN_CPU_S or wall > OWN_WALL_S or max(slopes.values()) > CONTROLLER_S)
 
 
 if __name__ == "__main__":

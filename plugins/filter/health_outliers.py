@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._health.fleet import verdicts
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.fleet import apart
 
 DOCUMENTATION = r"""
 name: health_outliers
@@ -46,12 +46,7 @@ _value:
 
 def health_outliers(figures: Mapping[str, Mapping[str, float]]) -> dict[str, list[dict[str, Any]]]:
     """Verdicts by node, of the nodes that have one."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for measure in sorted({name for mine in figures.values() for name in mine or ()}):
-        values = {node: float(mine[measure]) for node, mine in figures.items() if mine and measure in mine}
-        for node, verdict in verdicts(measure, "GB/s", values).items():
-            found.setdefault(node, []).append(verdict.as_dict())
-    return found
+    return {node: [finding.as_dict() for finding in findings] for node, findings in apart(figures).items()}
 
 
 class FilterModule:

@@ -7,40 +7,36 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_passport
-short_description: Issue the passport of a healthy Gaudi node
+short_description: Issue the passports of healthy Gaudi nodes
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Writes what a node was tested for - checks, figures, thresholds, versions of driver, board and firmware, serial
-    numbers - and signs it (HMAC-SHA256) with a key that stays on the controller. Run it there, with C(delegate_to).
-  - A passport expires, and is void when a version or a card changes. A node that is not in order, or that could not be
-    read whole, is refused one, and a passport that it has is removed.
+  - Writes what each node was tested for - checks, figures, thresholds, versions of driver, board and firmware, serial
+    numbers - and signs it (HMAC-SHA256) with a key that stays on the controller. Run it there once for all nodes, with
+    C(delegate_to) and C(run_once).
+  - A passport expires, and is void when a version or a card changes. A node that is not in order, that could not be
+    read whole, or whose figures stand apart from the other nodes', is refused one. A passport that it has is removed.
   - A passport that is valid and has more than half of its life left is kept.
+  - Beside the passport of each node, C(NODE.passport.json), lies a report of its examination, C(NODE.report.json).
 options:
-  node:
-    description: Name of the node in the inventory.
-    type: str
-    required: true
-  health:
-    description: The result of M(gaudi3.scale.gaudi_health_info).
+  examinations:
+    description: The results of M(gaudi3.scale.gaudi_health_info), by the name of the node in the inventory.
     type: dict
     required: true
   depth:
-    description: The depth of that examination.
+    description: The depth of those examinations.
     type: str
     choices: [quick, standard, deep]
     default: quick
-  path:
-    description: File of the passport. Its folder has to exist.
-    type: path
-    required: true
-  key_file:
-    description: File of the key, made when it does not exist. Its folder has to exist.
+  folder:
+    description:
+      - Folder of the passports, the reports and the key C(passports.key), which is made when it does not exist. The
+        folder has to exist.
     type: path
     required: true
   days:
-    description: For how many days it is valid.
+    description: For how many days a passport is valid.
     type: int
     default: 7
 attributes:
@@ -48,103 +44,159 @@ attributes:
     description: Writes nothing and says what it would do.
     support: full
   diff_mode:
-    description: Shows which passport comes or goes. The key is never shown.
+    description: Shows which reports and passports come, change or go. The key is never shown.
     support: full
 """
 
 EXAMPLES = r"""
-- name: Look at the node's health
+- name: Examine the nodes' health
   gaudi3.scale.gaudi_health_info:
   register: health
 
-- name: Give it a passport
+- name: Give the healthy ones their passports
   gaudi3.scale.gaudi_passport:
-    node: "{{ inventory_hostname }}"
-    health: "{{ health }}"
-    path: "health/{{ inventory_hostname }}.json"
-    key_file: health/passports.key
+    examinations: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'health'))) }}"
+    folder: health
   delegate_to: localhost
+  run_once: true
 """
 
 RETURN = r"""
-issued:
-  description: Whether the node has a valid passport now.
+nodes:
+  description: What was found of each node.
   returned: success
-  type: bool
-  sample: true
-reason:
-  description: Why it has none, or why the former one was not kept; empty where it was.
-  returned: success
-  type: str
-  sample: driver was 1.22.0-5f8fa9f and is 1.23.0-2eae87a
+  type: dict
+  contains:
+    issued:
+      description: Whether the node has a valid passport now.
+      type: bool
+    reason:
+      description: Why it has none, or why the former one was not kept; empty where it was.
+      type: str
+    drains:
+      description: Whether it is not fit for work.
+      type: bool
+    verdicts:
+      description: What is wrong with it, by itself and beside the other nodes.
+      type: list
+      elements: dict
+  sample: {gaudi-1: {issued: true, reason: driver was 1.22.0-5f8fa9f and is 1.23.0-2eae87a}}
 """
 
 import contextlib
+import json
 import os
 import secrets
 import time
+from typing import Any, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import passport
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.checks import CHECKS, DEPTHS
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.fleet import apart
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
-def read(path: str) -> "str | None":
+def read(path: str) -> Optional[str]:
     """A file's text, None where there is none."""
     with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8", errors="replace") as file:
         return file.read()
     return None
 
 
-def key(module: AnsibleModule) -> "tuple[bytes, bool]":
-    """The key, made when it is not there, and whether it was made."""
-    text = read(module.params["key_file"])
-    made = text is None
-    if text is None:
-        text = secrets.token_hex(32) + "\n"
-        ensure_file(module, os.path.abspath(module.params["key_file"]), text, 0o600)
-    return passport.read_key(text), made
+def report(health: dict[str, Any]) -> str:
+    """What people read of an examination."""
+    verdicts = health["verdicts"]
+    found = {
+        "healthy": not verdicts and bool(health.get("healthy", True)),
+        "drains": any(each.get("drains") for each in verdicts),
+        "remedy": health.get("remedy", ""),
+        "verdicts": [each["message"] for each in verdicts],
+        "errors": [each["message"] for each in health["errors"]],
+        "versions": health["versions"],
+        "figures": health["figures"],
+    }
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
+class Office:
+    """Writes reports and passports into a folder, and remembers what changed there."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self.module, self.folder = module, os.path.abspath(module.params["folder"])
+        self.depth, self.now = module.params["depth"], int(time.time())
+        self.lifetime = module.params["days"] * passport.DAY_S
+        self.checks = tuple(check.name for check in CHECKS if DEPTHS.index(check.depth) <= DEPTHS.index(self.depth))
+        self.changed = False
+        self.diffs: list[dict[str, Any]] = []
+
+    def ensure(self, name: str, text: Optional[str], mode: int = 0o644) -> None:
+        """Have a file of this text, or none."""
+        diff = ensure_file(self.module, os.path.join(self.folder, name), text, mode)
+        if diff is not None:
+            self.changed = True
+            self.diffs += [diff] if diff else []
+
+    def key(self) -> bytes:
+        """The key, made when it is not there."""
+        path = os.path.join(self.folder, "passports.key")
+        text = read(path)
+        if text is None:
+            text = secrets.token_hex(32) + "\n"
+            ensure_file(self.module, path, text, 0o600)
+            self.changed = True
+        return passport.read_key(text)
+
+    def issue(self, node: str, health: dict[str, Any]) -> tuple[bool, str]:
+        """Give a node its passport, or take it away: has it one, and why not or why anew."""
+        name = f"{node}.passport.json"
+        try:
+            issued = passport.issue(node, health, self.checks, self.depth, self.now, self.lifetime)
+        except Refusal as error:
+            self.ensure(name, None)
+            return False, str(error)
+        secret = self.key()
+        # Half of its life ahead: what was signed then is signed again.
+        half = self.now + self.lifetime // 2
+        reason = passport.problem(
+            read(os.path.join(self.folder, name)), secret, node, half, issued.versions, self.depth
+        )
+        if reason:
+            self.ensure(name, passport.sign(issued, secret))
+        return True, reason
 
 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "node": {"type": "str", "required": True},
-            "health": {"type": "dict", "required": True},
+            "examinations": {"type": "dict", "required": True},
             "depth": {"type": "str", "choices": list(DEPTHS), "default": "quick"},
-            "path": {"type": "path", "required": True},
-            "key_file": {"type": "path", "required": True, "no_log": False},
+            "folder": {"type": "path", "required": True},
             "days": {"type": "int", "default": passport.LIFETIME_DAYS},
         },
         supports_check_mode=True,
     )
-    asked = module.params
-    if asked["days"] < 1:
-        module.fail_json(msg=f"days was {asked['days']}: give 1 or more.")
-    for path in (asked["path"], asked["key_file"]):
-        folder = os.path.dirname(os.path.abspath(path))
-        if not module.check_mode and not os.path.isdir(folder):  # a dry run may have made none
-            module.fail_json(msg=f"There is no folder {folder}: make it first.")
-    lifetime, now = asked["days"] * passport.DAY_S, int(time.time())
-    checks = tuple(check.name for check in CHECKS if DEPTHS.index(check.depth) <= DEPTHS.index(asked["depth"]))
-    path = os.path.abspath(asked["path"])
-    try:
-        issued = passport.issue(asked["node"], asked["health"], checks, asked["depth"], now, lifetime)
-    except Refusal as error:
-        diff = ensure_file(module, path, None)
-        module.exit_json(changed=diff is not None, issued=False, reason=str(error), diff=diff or {})
-    try:
-        secret, made = key(module)
-    except Refusal as error:
-        module.fail_json(msg=str(error))
-    # Half of its life ahead: what was signed then is signed again.
-    reason = passport.problem(read(path), secret, asked["node"], now + lifetime // 2, issued.versions, asked["depth"])
-    diff = ensure_file(module, path, passport.sign(issued, secret)) if reason else None
-    module.exit_json(changed=made or diff is not None, issued=True, reason=reason, diff=diff or {})
+    if module.params["days"] < 1:
+        module.fail_json(msg=f"days was {module.params['days']}: give 1 or more.")
+    office = Office(module)
+    if not module.check_mode and not os.path.isdir(office.folder):  # a dry run may have made none
+        module.fail_json(msg=f"There is no folder {office.folder}: make it first.")
+    examined = module.params["examinations"]
+    outliers = apart({node: health.get("figures") or {} for node, health in examined.items()})
+    nodes = {}
+    for node, alone in examined.items():
+        health = {**alone, "verdicts": [*alone["verdicts"], *(each.as_dict() for each in outliers.get(node, ()))]}
+        office.ensure(f"{node}.report.json", report(health))
+        try:
+            issued, reason = office.issue(node, health)
+        except Refusal as error:
+            module.fail_json(msg=str(error))
+        drains = any(each.get("drains") for each in health["verdicts"])
+        nodes[node] = {"issued": issued, "reason": reason, "drains": drains, "verdicts": health["verdicts"]}
+    module.exit_json(changed=office.changed, nodes=nodes, diff=office.diffs)
 
 
 if __name__ == "__main__":

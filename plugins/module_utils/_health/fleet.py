@@ -67,3 +67,13 @@ def verdicts(measure: str, unit: str, values: Mapping[str, float], bad: str = LO
         )
         for each in outliers(values, bad)
     }
+
+
+def apart(figures: Mapping[str, Mapping[str, float]]) -> dict[str, list[Finding]]:
+    """Findings by node, of the nodes of which a figure stands apart; ``figures`` are those of each node, by measure."""
+    found: dict[str, list[Finding]] = {}
+    for measure in sorted({name for mine in figures.values() for name in mine or ()}):
+        values = {node: float(mine[measure]) for node, mine in figures.items() if mine and measure in mine}
+        for node, finding in verdicts(measure, "GB/s", values).items():
+            found.setdefault(node, []).append(finding)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,9 @@ SICK = {**HEALTH, "verdicts": [{"severity": "critical", "message": "accel3: out 
 def issue_a_passport(run_module: Any, tmp_path: Path) -> Any:
     def issue(health: dict[str, Any] = HEALTH, **more: Any) -> dict[str, Any]:
         result: dict[str, Any] = run_module(
-            gaudi_passport,
-            node="gaudi-1",
-            health=health,
-            path=str(tmp_path / "gaudi-1.json"),
-            key_file=str(tmp_path / "passports.key"),
-            **more,
+            gaudi_passport, examinations={"gaudi-1": health}, folder=str(tmp_path), **more
         )
-        return result
+        return {**result, **result.get("nodes", {}).get("gaudi-1", {})}
 
     return issue
 
@@ -52,7 +48,7 @@ def test_another_version_makes_another(issue: Any) -> None:
 
 def test_a_node_that_lost_its_health_loses_its_passport(issue: Any, tmp_path: Path) -> None:
     issue()
-    path = tmp_path / "gaudi-1.json"
+    path = tmp_path / "gaudi-1.passport.json"
     planned = issue(SICK, check=True)
     assert (planned["changed"], planned["issued"], path.exists()) == (True, False, True)
     lost = issue(SICK)
@@ -61,16 +57,31 @@ def test_a_node_that_lost_its_health_loses_its_passport(issue: Any, tmp_path: Pa
     assert issue(SICK)["changed"] is False
 
 
+def test_nodes_are_compared_and_reported(run_module: Any, tmp_path: Path) -> None:
+    """Eight nodes of which one is slow: it has no passport, and its report says why."""
+    figures = {f"gaudi-{number}": {"all_reduce": 250.0 + number / 10} for number in range(7)} | {
+        "gaudi-7": {"all_reduce": 120.0}
+    }
+    examinations = {node: {**HEALTH, "figures": mine} for node, mine in figures.items()}
+    result = run_module(gaudi_passport, examinations=examinations, folder=str(tmp_path))
+    assert {node for node, found in result["nodes"].items() if not found["issued"]} == {"gaudi-7"}
+    assert [node for node, found in result["nodes"].items() if found["drains"]] == ["gaudi-7"]
+    report = json.loads((tmp_path / "gaudi-7.report.json").read_text())
+    assert (report["healthy"], report["drains"]) == (False, True)
+    assert "all_reduce in GB/s is 120 where the median of 8 is" in report["verdicts"][0]
+    assert json.loads((tmp_path / "gaudi-0.report.json").read_text())["healthy"] is True
+    assert run_module(gaudi_passport, examinations=examinations, folder=str(tmp_path))["changed"] is False
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ({"days": 0}, "days was 0: give 1 or more."),
-        ({"path": "/nowhere/x.json"}, "There is no folder /nowhere: make it first."),
+        ({"folder": "/nowhere"}, "There is no folder /nowhere: make it first."),
     ],
 )
 def test_bad_input_is_refused(run_module: Any, tmp_path: Path, more: dict[str, Any], message: str) -> None:
-    asked = {"node": "n", "health": HEALTH, "path": str(tmp_path / "n.json"), "key_file": str(tmp_path / "key"), **more}
-    result = run_module(gaudi_passport, **asked)
+    result = run_module(gaudi_passport, **{"examinations": {"n": HEALTH}, "folder": str(tmp_path), **more})
     assert (result.get("failed"), result["msg"]) == (True, message)
     assert list(tmp_path.iterdir()) == []
 
