@@ -3,7 +3,8 @@
 
 Nodes are folders with eight simulated cards, as in tests/plays, and need no root. The simulated hl-smi is a Python
 program: what it costs says nothing of the vendor's tool, so its time is taken out everywhere. The controller's part is
-that of heal.yml, which runs every few minutes, and of health.yml, which also writes reports and passports. It is without the modules on the nodes and without ssh: the slope between one node and several.
+that of heal.yml, which runs every few minutes, and of health.yml, which also writes reports and passports. It is
+without the modules on the nodes and without ssh: the slope between one node and several.
 
     benchmarks/health_cpu.py                 9 examinations, and playbooks with 1 and 5 nodes
     benchmarks/health_cpu.py --runs 3 --nodes 3
