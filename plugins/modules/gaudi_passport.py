@@ -84,6 +84,7 @@ nodes:
 """
 
 import contextlib
+import functools
 import json
 import os
 import secrets
@@ -139,9 +140,10 @@ class Office:
             self.changed = True
             self.diffs += [diff] if diff else []
 
+    @functools.cached_property
     def key(self) -> bytes:
-        """The key, made when it is not there."""
-        path = os.path.join(self.folder, "passports.key")
+        """The key, made when it is not there and a passport needs it."""
+        path = os.path.join(self.folder, passport.KEY)
         text = read(path)
         if text is None:
             text = secrets.token_hex(32) + "\n"
@@ -151,20 +153,19 @@ class Office:
 
     def issue(self, node: str, health: dict[str, Any]) -> tuple[bool, str]:
         """Give a node its passport, or take it away: has it one, and why not or why anew."""
-        name = f"{node}.passport.json"
+        name = passport.file_of(node)
         try:
             issued = passport.issue(node, health, self.checks, self.depth, self.now, self.lifetime)
         except Refusal as error:
             self.ensure(name, None)
             return False, str(error)
-        secret = self.key()
         # Half of its life ahead: what was signed then is signed again.
         half = self.now + self.lifetime // 2
         reason = passport.problem(
-            read(os.path.join(self.folder, name)), secret, node, half, issued.versions, self.depth
+            read(os.path.join(self.folder, name)), self.key, node, half, issued.versions, self.depth
         )
         if reason:
-            self.ensure(name, passport.sign(issued, secret))
+            self.ensure(name, passport.sign(issued, self.key))
         return True, reason
 
 

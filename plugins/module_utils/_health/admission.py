@@ -17,12 +17,11 @@ from .._cards import pci
 from .._hl_smi.command import HlSmi
 from .._hl_smi.hl_smi import HlSmiError, host_facts
 from .._refusal import Refusal
-from .passport import problem, read_key, versions_of
+from .passport import KEY, file_of, problem, read_key, versions_of
 from .readings import HostReading, NodeReading, card_of_facts
 
 OFF, SHADOW, ENFORCE = "off", "shadow", "enforce"
 MODES = (OFF, SHADOW, ENFORCE)
-KEY = "passports.key"
 
 
 def of_the_controller(asked: Mapping[str, Any], node: str, now: int) -> dict[str, Any]:
@@ -36,7 +35,7 @@ def of_the_controller(asked: Mapping[str, Any], node: str, now: int) -> dict[str
         if asked.get("mode") != ENFORCE:
             return {"mode": OFF}
         return {"problem": f"there is no key of passports in {folder}"}
-    text = _read(os.path.join(folder, f"{node}.passport.json"))
+    text = _read(os.path.join(folder, file_of(node)))
     try:
         versions = dict(json.loads(text or "")["passport"]["versions"])
     except (ValueError, KeyError, TypeError):

@@ -20,11 +20,18 @@ from .boards import find
 from .checks import DEPTHS
 from .readings import NodeReading
 
+#: In the folder of the passports.
+KEY = "passports.key"
 DAY_S = 86400
 LIFETIME_DAYS = 7
 #: A clock may be this far behind the one that signed.
 _SLACK_S = 300
 _KEY_BYTES = 32
+
+
+def file_of(node: str) -> str:
+    """Name of a node's passport in the folder."""
+    return f"{node}.passport.json"
 
 
 @dataclass(frozen=True)
