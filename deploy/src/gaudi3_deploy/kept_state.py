@@ -43,15 +43,14 @@ class KeptState:
             with self._alone() as file:
                 if file is None or _serial(file.read()) is not None:
                     return ""
-                found = [
-                    path for path in (self._copy, Path(f"{self._state}.backup")) if _serial(_text(path)) is not None
-                ]
+                copies = ((path, _text(path)) for path in (self._copy, Path(f"{self._state}.backup")))
+                found = [(serial, path, text) for path, text in copies if (serial := _serial(text)) is not None]
                 if not found:
                     return ""
-                newest = max(found, key=lambda path: _serial(_text(path)) or 0)
+                _, newest, text = max(found, key=lambda each: each[0])
                 file.seek(0)
                 file.truncate()
-                file.write(_text(newest))
+                file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
                 return str(newest)
