@@ -47,7 +47,7 @@ class KeptState:
                 found = [(serial, path, text) for path, text in copies if (serial := _serial(text)) is not None]
                 if not found:
                     return ""
-                _, newest, text = max(found, key=lambda each: each[0])
+                _edition, newest, text = max(found, key=lambda each: each[0])
                 file.seek(0)
                 file.truncate()
                 file.write(text)
