@@ -51,7 +51,7 @@ TOOLS = {
 }
 #: A keyring of one public key of version 4, which nothing is verified with.
 _KEY = b"\xc6\x07\x04" + b"gaudi3"
-_PYTHON = os.path.realpath(sys.executable)
+PYTHON = os.path.realpath(sys.executable)
 
 
 class Host:
@@ -176,8 +176,16 @@ def make(
         "PYTHONPATH": str(STAND_INS),
         "PATH": f"{folder}/bin:/usr/bin:/bin",
     }
-    lines = [f"export {key}={shlex.quote(value)}" for key, value in environment.items() if value]
-    host.interpreter.write_text("\n".join(["#!/bin/sh", *lines, f'exec {shlex.quote(_PYTHON)} "$@"', ""]))
+    settings = "\n".join(f"export {key}={shlex.quote(value)}" for key, value in environment.items() if value)
+    python = shlex.quote(PYTHON)
+    script = f"""#!/bin/sh
+{settings}
+case "$STAND_IN_MODULES $# $1" in
+  /*" 0 " | /*" 1 "*/AnsiballZ_*) set -- -IS {shlex.quote(str(STAND_INS / "ask.py"))} {python} "$@" ;;
+esac
+exec {python} "$@"
+"""
+    host.interpreter.write_text(script)
     host.interpreter.chmod(0o755)
     if cards:
         _board(host, (cards, driver, passthrough, profile, board), boards or folder.parent)
@@ -226,7 +234,7 @@ def _programs(host: Host, tools: Iterable[str]) -> None:
             f"from gaudi3_simulator.node.{module} import {function}; sys.exit({function}(sys.argv[1:]{more}))"
         )
         place = host.folder / "bin" / name
-        place.write_text(f'#!/bin/sh\nexec {shlex.quote(_PYTHON)} -IS -c {shlex.quote(text)} "$@"\n')
+        place.write_text(f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -IS -c {shlex.quote(text)} "$@"\n')
         place.chmod(0o755)
     if "hl-smi" in tools:
         host.path("/usr/bin/hl-smi").symlink_to(host.folder / "bin/hl-smi")
@@ -237,7 +245,7 @@ def _launch(place: Path, program: str, name: str = "") -> None:
     """A program of the stand-ins under a name, started without the redirection of the modules."""
     more = f"init_globals={{'PROGRAM': {name or place.name!r}}}, run_name='__main__'"
     start = f"import runpy; runpy.run_path({program!r}, {more})"
-    place.write_text(f'#!/bin/sh\nexec {shlex.quote(_PYTHON)} -IS -c {shlex.quote(start)} "$@"\n')
+    place.write_text(f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -IS -c {shlex.quote(start)} "$@"\n')
     place.chmod(0o755)
 
 

@@ -13,7 +13,7 @@ import pytest
 from gaudi3_simulator.node import cli
 
 from .cluster import Cluster
-from .host import _PYTHON, SIMULATOR, Host, _environment
+from .host import PYTHON, SIMULATOR, Host, _environment
 
 
 def program(host: Host, name: str, module: str, function: str) -> None:
@@ -23,7 +23,7 @@ def program(host: Host, name: str, module: str, function: str) -> None:
         f"from gaudi3_simulator.node.{module} import {function}; sys.exit({function}(sys.argv[1:]))"
     )
     place = host.folder / "bin" / name
-    place.write_text(f'#!/bin/sh\nexec {shlex.quote(_PYTHON)} -IS -c {shlex.quote(text)} "$@"\n')
+    place.write_text(f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -IS -c {shlex.quote(text)} "$@"\n')
     place.chmod(0o755)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from gaudi3_simulator.home import load_cluster
 from gaudi3_simulator.network import taken
-from tests.ansible_run import CALLBACK, PlaybookRun
+from tests.ansible_run import ANSIBLE_PLAYBOOK, CALLBACK, PlaybookRun
 
 ROOT = Path(__file__).resolve().parents[2]
 PACE = Path(__file__).resolve().parent / "pace"
@@ -88,7 +88,7 @@ class Site:
     def play_in(self, environment: dict[str, str], *arguments: str, playbook: str, timeout: float) -> PlaybookRun:
         """Run ``ansible-playbook PLAYBOOK ARGUMENTS`` in ``environment``."""
         result = run(
-            "ansible-playbook", playbook, *arguments,
+            *ANSIBLE_PLAYBOOK, playbook, *arguments,
             timeout=timeout, given=environment, ANSIBLE_STDOUT_CALLBACK=CALLBACK,
         )  # fmt: skip
         return PlaybookRun.read(result.returncode, result.stdout, result.stderr)
