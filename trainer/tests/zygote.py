@@ -28,13 +28,17 @@ PATIENCE, IDLE = 900, 180
 class Client:
     """The test's end."""
 
-    def __init__(self, *more: Path) -> None:
-        """With `more` folders to import from, such as that of the simulated device, which torch then loads itself."""
+    def __init__(self, *more: Path, traced: bool = True) -> None:
+        """With `more` folders to import from, such as that of the simulated device, which torch then loads itself.
+
+        Without `traced`, coverage sees nothing of what it starts.
+        """
         source = Path(__file__).resolve().parents[1] / "src"
         path = os.pathsep.join(map(str, [source, Path(__file__).parent, *more]))
+        environment = {key: os.environ[key] for key in os.environ if traced or not key.startswith("COVERAGE_PROCESS_")}
         self._process = subprocess.Popen(
             [sys.executable, __file__],
-            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+            env={**environment, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
