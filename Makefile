@@ -98,7 +98,8 @@ covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/cov
 	coverage run --rcfile=$(CURDIR)/tests/suite/coveragerc -m pytest -q
 
 unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
-	$(call covered,plugins) tests/unit tests/monitoring tests/suite
+	$(call covered,plugins) tests/unit/plugins
+	pytest -q tests/unit tests/monitoring tests/suite --ignore tests/unit/plugins
 
 # The real playbooks and roles over local connections: no root, no containers.
 plays: $(VENV)/.dev
