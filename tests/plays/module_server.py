@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import contextlib
 import importlib
 import marshal
 import os
@@ -61,8 +62,8 @@ def serve(place: str, libraries: str, stand_ins: str, command: list[str]) -> int
                 if pid == main.pid:
                     return code
                 asking = running.pop(pid)
-                asking.send(bytes([code if code >= 0 else 128 - code]))
-                asking.close()
+                with asking, contextlib.suppress(BrokenPipeError):  # who asked may have been killed
+                    asking.send(bytes([code if code >= 0 else 128 - code]))
 
 
 def start(asking: socket.socket, stand_ins: str, controller: int, others: list[socket.socket]) -> int:
