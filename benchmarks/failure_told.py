@@ -38,7 +38,9 @@ def main() -> None:
     print("nodes  forks  told after s  ended after s", flush=True)
     for forks in options.forks:
         with tempfile.TemporaryDirectory() as folder:
-            told, ended = failure(Cluster(Path(folder) / "cluster"), options.nodes, forks, options.interval)
+            told, ended = failure(
+                Cluster(Path(folder) / "cluster", cheap=False), options.nodes, forks, options.interval
+            )
         print(f"{options.nodes:5d}  {forks:5d}  {told:12.1f}  {ended:13.1f}", flush=True)
 
 

@@ -28,15 +28,14 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health.collect impor
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.examine import Patience, examine
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmi, run_with_timeout
 from tests.plays.cluster import Cluster
-from tests.plays.host import Host
-from tests.plays.test_health import program
+from tests.plays.host import Host, program
 
 OWN_CPU_S, OWN_WALL_S, CONTROLLER_S = 0.5, 1.0, 0.2
 
 
 def nodes(folder: Path, number: int) -> Cluster:
     """Nodes with eight cards each, whose modules write down what they cost."""
-    cluster = Cluster(folder / f"site-{number}", folder)
+    cluster = Cluster(folder / f"site-{number}", folder, cheap=False)
     cluster.gaudi(number, cards=8)
     for host in cluster.hosts.values():
         program(host, "dmesg", "dmesg", "main")

@@ -228,24 +228,29 @@ def _programs(host: Host, tools: Iterable[str]) -> None:
         _launch(host.folder / "bin" / name, str(STAND_INS / "bin/other"), name)
     for name in (*tools, "modprobe", "rmmod"):
         module, function, versioned = TOOLS[name]
-        more = f", release={RELEASE!r}" if versioned else ""
-        text = (
-            f"import sys; sys.path.insert(0, {str(SIMULATOR)!r}); "
-            f"from gaudi3_simulator.node.{module} import {function}; sys.exit({function}(sys.argv[1:]{more}))"
-        )
-        place = host.folder / "bin" / name
-        place.write_text(f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -IS -c {shlex.quote(text)} "$@"\n')
-        place.chmod(0o755)
+        program(host, name, module, function, f", release={RELEASE!r}" if versioned else "")
     if "hl-smi" in tools:
         host.path("/usr/bin/hl-smi").symlink_to(host.folder / "bin/hl-smi")
         host.write("/opt/habanalabs/qual/gaudi3/bin/manage_network_ifs.sh", "#!/bin/sh\n", 0o755)
 
 
-def _launch(place: Path, program: str, name: str = "") -> None:
+def program(host: Host, name: str, module: str, function: str, more: str = "") -> None:
+    """Give a host a program of the simulator, whose function takes ``more`` arguments than the command line."""
+    text = (
+        f"import sys; sys.path.insert(0, {str(SIMULATOR)!r}); "
+        f"from gaudi3_simulator.node.{module} import {function}; sys.exit({function}(sys.argv[1:]{more}))"
+    )
+    _run_python(host.folder / "bin" / name, text)
+
+
+def _launch(place: Path, script: str, name: str = "") -> None:
     """A program of the stand-ins under a name, started without the redirection of the modules."""
     more = f"init_globals={{'PROGRAM': {name or place.name!r}}}, run_name='__main__'"
-    start = f"import runpy; runpy.run_path({program!r}, {more})"
-    place.write_text(f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -IS -c {shlex.quote(start)} "$@"\n')
+    _run_python(place, f"import runpy; runpy.run_path({script!r}, {more})")
+
+
+def _run_python(place: Path, text: str) -> None:
+    place.write_text(f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -IS -c {shlex.quote(text)} "$@"\n')
     place.chmod(0o755)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
-from .host import RELEASE
-from .test_health import fault, program
+from .host import RELEASE, program
+from .test_health import fault
 
 FENCE = "/var/lib/gaudi3-scale/health/fence.json"
 HISTORY = "/var/lib/gaudi3-scale/health/history.jsonl"

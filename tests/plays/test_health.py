@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,18 +12,7 @@ import pytest
 from gaudi3_simulator.node import cli
 
 from .cluster import Cluster
-from .host import PYTHON, SIMULATOR, Host, _environment
-
-
-def program(host: Host, name: str, module: str, function: str) -> None:
-    """Give a host another program of the simulator."""
-    text = (
-        f"import sys; sys.path.insert(0, {str(SIMULATOR)!r}); "
-        f"from gaudi3_simulator.node.{module} import {function}; sys.exit({function}(sys.argv[1:]))"
-    )
-    place = host.folder / "bin" / name
-    place.write_text(f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -IS -c {shlex.quote(text)} "$@"\n')
-    place.chmod(0o755)
+from .host import Host, _environment, program
 
 
 def fault(host: Host, *words: str) -> None:

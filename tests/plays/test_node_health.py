@@ -8,8 +8,8 @@ import subprocess
 import time
 
 from .cluster import Cluster
-from .host import Host
-from .test_health import fault, program
+from .host import Host, program
+from .test_health import fault
 
 FOLDER = "/var/lib/gaudi3-scale/health"
 METRICS = "/var/lib/prometheus/node-exporter/gaudi-node-health.prom"
