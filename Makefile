@@ -97,6 +97,7 @@ covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/cov
 	GAUDI3_ROOT=$(CURDIR) GAUDI3_COVERAGE=$(CURDIR)/.cache/coverage/$(1)/data \
 	coverage run --rcfile=$(CURDIR)/tests/suite/coveragerc -m pytest -q
 
+# Coverage traces the tests of plugins alone, which reach the floor of plugins; tracing makes a test half as dear again.
 unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
 	$(call covered,plugins) tests/unit/plugins
 	pytest -q tests/unit tests/monitoring tests/suite --ignore tests/unit/plugins
