@@ -67,7 +67,3 @@ class PlaybookRun:
             for _host, _name, result in self.results()
             if result.get("failed") or result.get("unreachable")
         ]
-
-    def count(self, host: str) -> int:
-        """Tasks that cost ``host`` something: all but the skipped."""
-        return sum(1 for each, _name, result in self.results() if each == host and not result.get("skipped"))

@@ -64,6 +64,14 @@ options:
         type: str
         choices: [reported, present]
         default: reported
+      reason:
+        description: Why they are wanted, for RV(remarks), which says nothing of missing ones without it.
+        type: str
+        default: ""
+  reboots:
+    description: A reboot follows where arguments wait for one, so that RV(remarks) does not ask for it.
+    type: bool
+    default: false
   root:
     description:
       - Folder in which C(/etc), C(/proc) and C(/sys) are looked for.
@@ -137,6 +145,12 @@ command_line:
       description: Whether the boot loader has arguments which the running kernel does not have yet.
       type: bool
       sample: false
+remarks:
+  description: What this host does not have, each in a sentence.
+  returned: success
+  type: list
+  elements: str
+  sample: ["This kernel does not offer /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor."]
 """
 
 import os
@@ -151,6 +165,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._host.kernel_settings
     HUGEPAGES,
     apply,
     limits_text,
+    remarks,
     resolved,
     settings,
     sysctl_text,
@@ -171,8 +186,10 @@ SPEC: dict[str, dict[str, Any]] = {
             "name": {"type": "str", "required": True},
             "arguments": {"type": "list", "elements": "str", "required": True},
             "state": {"type": "str", "choices": ["reported", "present"], "default": "reported"},
+            "reason": {"type": "str", "default": ""},
         },
     },
+    "reboots": {"type": "bool", "default": False},
     "root": {"type": "path", "default": "/"},
 }
 
@@ -209,7 +226,7 @@ def main() -> None:
         outcome = apply(settings(given["root"], sysctl, given["sysfs"]), module.check_mode)
         written = write(module, sysctl)
         lines = [
-            {"name": each["name"], **boot_loader.compare(module, given["root"], **each)}
+            {**each, **boot_loader.compare(module, given["root"], each["name"], each["arguments"], each["state"])}
             for each in given["command_line"]
         ]
     except Refusal as error:
@@ -221,6 +238,7 @@ def main() -> None:
         "absent": outcome.absent,
         "files": [difference["after_header"] for difference in written],
         "command_line": [{key: line[key] for key in ("name", "missing", "reboot_needed")} for line in lines],
+        "remarks": remarks(outcome.absent, lines, given["reboots"]),
     }
     if outcome.short:
         sentence = (

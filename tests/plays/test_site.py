@@ -26,7 +26,7 @@ def tags_of(role: str) -> list[str]:
 ROLES = sorted(path.parent.name for path in (CHECKOUT / "roles").glob("*/README.md"))
 TAGS = [(role, tag) for role in ROLES for tag in tags_of(role) if tag != role]
 #: Tasks of all phases on a bare Gaudi node without a job, the skipped among them. It only falls.
-MAX_TASKS = 96
+MAX_TASKS = 82
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,8 @@ def test_what_was_written_is_shown(predicted: PlaybookRun) -> None:
 
 def test_a_node_costs_few_tasks(predicted: PlaybookRun) -> None:
     """Each costs the controller a process, be it skipped: what most hosts skip belongs into one include."""
-    tasks = [name for host, name, _result in predicted.results() if host == "gaudi-1"]
+    # To leave a host out costs no process.
+    tasks = [name for host, name, _result in predicted.results() if host == "gaudi-1" and "Leave out" not in name]
     print(len(tasks), "tasks:", *tasks, sep="\n")
     assert len(tasks) <= MAX_TASKS
 

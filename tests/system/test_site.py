@@ -13,7 +13,9 @@ from tests.ansible_run import PlaybookRun
 
 from .conftest import ROOT, STAGE, Site, run
 
-MAX_TASKS_PER_NODE = 45  # the head has some ten more than the others, as it is asked for all of them
+#: Of a run that changes nothing. They only fall. The head is asked for all others, and counts what is done once.
+MAX_TASKS_PER_NODE = 29
+MAX_TASKS_OF_THE_HEAD = 43
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +64,13 @@ def test_second_run_changes_nothing(second: PlaybookRun) -> None:
 
 
 def test_second_run_costs_few_tasks(second: PlaybookRun) -> None:
-    counts = {host: second.count(host) for host in ("gaudi-1", "gaudi-2")}
+    """The skipped among them, as each costs the controller a process; to leave a host out costs none."""
+    counts = {
+        host: sum(1 for each, name, _result in second.results() if each == host and "Leave out" not in name)
+        for host in ("gaudi-1", "gaudi-2")
+    }
     print("tasks per Gaudi node on a no-change run:", counts)
-    assert all(0 < count < MAX_TASKS_PER_NODE for count in counts.values()), counts
+    assert counts["gaudi-1"] <= MAX_TASKS_OF_THE_HEAD and counts["gaudi-2"] <= MAX_TASKS_PER_NODE, counts
 
 
 def test_every_dashboard_query_returns_data(site: Site, second: PlaybookRun) -> None:

@@ -8,6 +8,7 @@ import fnmatch
 import os
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from .._refusal import Refusal
 
@@ -160,6 +161,19 @@ def apply(wanted: list[Setting], check_mode: bool) -> Outcome:
             if outcome.changes[-1]["after"] == before:
                 outcome.changes.pop()
     return outcome
+
+
+def remarks(absent: list[str], lines: list[dict[str, Any]], reboots: bool) -> list[str]:
+    """What a host does not have, each in a sentence: settings, and arguments on its kernel's command line.
+
+    Of ``lines`` those count that have a reason; where ``reboots`` is true a reboot gives it what waits for one.
+    """
+    told = [f"This kernel does not offer {name}." for name in absent]
+    for line in lines:
+        if line["missing"] and line["reason"] and not (line["reboot_needed"] and reboots):
+            follows = ": reboot to apply" if line["reboot_needed"] else f", {line['reason']}"
+            told.append(f"The kernel was started without {' '.join(line['missing'])}{follows}.")
+    return told
 
 
 def _read(path: str) -> str:

@@ -76,8 +76,8 @@ def test_the_preflight_of_a_site_asks_both() -> None:
         for task in (outer, *outer.get("block", []))
         if "ansible.builtin.import_role" in task
     ]
-    asked = {role["name"].rpartition(".")[2] for role in roles if role["tasks_from"] == "preflight"}
-    assert {"synapseai", "node_exporter"} <= asked
+    asked = {(role["name"].rpartition(".")[2], role["tasks_from"]) for role in roles}
+    assert {("synapseai", "preflight-dnf"), ("node_exporter", "preflight")} <= asked
 
 
 def test_the_rpm_key_has_a_fingerprint_of_its_own() -> None:

@@ -12,8 +12,7 @@ from ..playbooks.jinja import ROOT, evaluate, holds, load
 
 def config(**chosen: Any) -> dict[str, Any]:
     variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml"), "ansible_facts": {}}
-    (block,) = (task for task in load("roles/trainer/tasks/job.yml") if "module_defaults" in task)
-    made = evaluate(block["module_defaults"]["gaudi3.scale.gaudi_train"]["config"], **{**variables, **chosen})
+    made = evaluate(variables["_trainer_options"]["config"], **{**variables, **chosen})
     return dict(made)
 
 
@@ -89,8 +88,7 @@ def test_the_example_is_one_that_the_role_takes() -> None:
 def job(**chosen: Any) -> dict[str, Any]:
     """What the role gives the module of a job."""
     variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml"), "ansible_facts": {}}
-    (block,) = (task for task in load("roles/trainer/tasks/job.yml") if "module_defaults" in task)
-    given = block["module_defaults"]["gaudi3.scale.gaudi_train"]
+    given = variables["_trainer_options"]
     variables.update(omit="OMITTED", trainer_cards=2, **chosen)
     names = ("config", "node_config", "command", "chdir", "environment")
     return {name: evaluate(given[name], **variables) for name in names}

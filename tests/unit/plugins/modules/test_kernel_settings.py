@@ -265,3 +265,24 @@ def test_limits_and_command_line_in_the_same_task(host: Path, run_module: Any, m
     assert run_module(kernel_settings, **options)["changed"] is False
     # Without it the file stays as it is.
     assert run_module(kernel_settings, root=str(host))["changed"] is False and limits.exists()
+
+
+def test_remarks_say_what_the_host_does_not_have(host: Path, run_module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        AnsibleModule, "get_bin_path", lambda _module, name, *_a, **_k: name if "grub" in name else None
+    )
+    monkeypatch.setattr(AnsibleModule, "run_command", lambda *_a, **_k: (0, "", ""))
+    (host / "proc/cmdline").write_text("quiet\n")
+    lines = [
+        {"name": "iommu", "arguments": ["iommu=pt"], "state": "present", "reason": "for the cards"},
+        {"name": "idle", "arguments": ["intel_idle.max_cstate=0"], "reason": "which the vendor documents"},
+        {"name": "other", "arguments": ["quiet", "splash"]},
+    ]
+    options = {"root": str(host), "sysctl": {"vm.absent": 1}, "command_line": lines}
+    waits = "The kernel was started without iommu=pt: reboot to apply."
+    others = [
+        "This kernel does not offer vm.absent.",
+        "The kernel was started without intel_idle.max_cstate=0, which the vendor documents.",
+    ]
+    assert run_module(kernel_settings, **options)["remarks"] == [others[0], waits, others[1]]
+    assert run_module(kernel_settings, reboots=True, **options)["remarks"] == others
