@@ -6,12 +6,15 @@ configuration that all scenarios share, with two changes: the name of a running 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.ansible_run import ANSIBLE_PLAYBOOK
 
 from .conftest import ROOT, STAGE, Site, cluster_from, run
 
@@ -50,7 +53,13 @@ def molecule(scenario: str, cluster: str, sequence: list[str], folder: Path) -> 
     config["scenario"]["test_sequence"] = sequence
     base = folder / "config.yml"
     base.write_text(yaml.safe_dump(config))
-    result = run("molecule", "--base-config", str(base), "test", "--scenario-name", scenario, timeout=1500)
+    program = folder / "bin" / "ansible-playbook"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {" ".join(ANSIBLE_PLAYBOOK)} "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    command = ("molecule", "--base-config", str(base), "test", "--scenario-name", scenario)
+    result = run(*command, timeout=1500, PATH=path)
     said = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout + result.stderr)
     assert result.returncode == 0, said[-8000:]
     for step in sequence:
