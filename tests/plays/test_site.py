@@ -104,9 +104,13 @@ def test_no_secret_is_shown(site: Cluster, installing: PlaybookRun, predicted: P
 def test_what_was_written_is_shown(predicted: PlaybookRun) -> None:
     """The other half of the search above: what is no secret is in the same output."""
     boot = predicted.result("gaudi-1", "Have driver and external ports brought up at each boot")
-    modules, unit = boot["diff"]
+    modules, unit, logs = boot["diff"]
     assert "manage_network_ifs.sh --up" in unit["after"]
     assert modules["after_header"] == "/etc/modules-load.d/gaudi3-scale.conf" and "\nhabanalabs\n" in modules["after"]
+    assert logs["after_header"] == "/etc/tmpfiles.d/gaudi3-scale-logs.conf"
+    assert logs["after"].splitlines()[-2:] == [
+        "e /var/log/habana_logs - - - 30d", "e /var/lib/gaudi3-scale/jobs/*/habana_logs - - - 30d",
+    ]  # fmt: skip
 
 
 def test_a_node_costs_few_tasks(predicted: PlaybookRun) -> None:

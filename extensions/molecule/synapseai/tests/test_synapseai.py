@@ -55,6 +55,23 @@ def test_the_driver_is_loaded_at_each_boot(host: Any) -> None:
     assert host.file("/etc/modules-load.d/gaudi3-scale.conf").contains("^habanalabs$")
 
 
+def test_old_logs_are_removed_and_others_stay(host: Any) -> None:
+    """By systemd's own program, with the file that is there, its days made a second."""
+    job = "/var/lib/gaudi3-scale/jobs/kept/habana_logs"
+    host.check_output(
+        f"mkdir -p {job} && touch /var/log/habana_logs/old.log {job}/old.log && sleep 2 && touch {job}/new.log"
+    )
+    host.check_output("sed s/30d/1s/ /etc/tmpfiles.d/gaudi3-scale-logs.conf > /tmp/logs.conf")
+    host.check_output("systemd-tmpfiles --clean /tmp/logs.conf")
+    assert host.check_output(f"ls {job} && ls -d {job} /var/log/habana_logs").split() == [
+        "new.log",
+        job,
+        "/var/log/habana_logs",
+    ]
+    assert not host.file("/var/log/habana_logs/old.log").exists
+    host.check_output("rm -r /var/lib/gaudi3-scale/jobs/kept /tmp/logs.conf")
+
+
 def test_the_driver_of_the_release_runs_with_all_its_modules(host: Any) -> None:
     assert host.file("/sys/module/habanalabs/version").content_string.startswith("1.23.0-")
     modules = host.check_output("ls /sys/module").split()
