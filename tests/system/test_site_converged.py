@@ -29,7 +29,7 @@ def test_tags_limit_and_start_at_task(trained: Site) -> None:
     late = trained.play("--start-at-task", "Read the cards back")
     assert late.returncode == 0, late.messages()
     assert {name for _host, name, _result in late.results()} <= {
-        "Read the cards back", "Read the training jobs back", "Look at what the node offers the job",
+        "Gathering Facts", "Read the cards back", "Read the training jobs back", "Look at what the node offers the job",
         "Leave out nodes that are as the preflight found them",
         "Sum up", "Require that the job trained on the cards", "Require that the job's user can open the cards",
     }  # fmt: skip
