@@ -86,9 +86,7 @@ def test_every_refusal_of_a_script_of_ones_own_is_on_the_page() -> None:
 
 
 def test_every_role_that_the_preflight_asks_is_linked() -> None:
-    asked = re.findall(
-        r"name: gaudi3\.scale\.(\w+)\n +tasks_from: (?!look)", (ROOT / "playbooks/preflight.yml").read_text()
-    )
+    asked = re.findall(r"name: gaudi3\.scale\.(\w+)", (ROOT / "playbooks/preflight.yml").read_text())
     assert {"tuning", "synapseai", "fabric", "node_exporter", "trainer"} <= set(asked)
     assert [role for role in asked if f"../roles/{role}/README.md" not in PAGE.read_text()] == []
 
