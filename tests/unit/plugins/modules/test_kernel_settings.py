@@ -239,11 +239,16 @@ def test_fewer_of_the_vendors_huge_pages_are_a_warning(host: Path, run_module: A
     assert second["changed"] is False and warned == [sentence, sentence]
 
 
-def test_limits_and_command_line_in_the_same_task(host: Path, run_module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def grub(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A boot loader that takes what it is given."""
     monkeypatch.setattr(
         AnsibleModule, "get_bin_path", lambda _module, name, *_a, **_k: name if "grub" in name else None
     )
     monkeypatch.setattr(AnsibleModule, "run_command", lambda *_a, **_k: (0, "", ""))
+
+
+def test_limits_and_command_line_in_the_same_task(host: Path, run_module: Any, grub: None) -> None:
     (host / "proc/cmdline").write_text("quiet iommu=pt\n")
     lines = [
         {"name": "iommu", "arguments": ["iommu=pt", "intel_iommu=on"], "state": "present"},
@@ -267,11 +272,7 @@ def test_limits_and_command_line_in_the_same_task(host: Path, run_module: Any, m
     assert run_module(kernel_settings, root=str(host))["changed"] is False and limits.exists()
 
 
-def test_remarks_say_what_the_host_does_not_have(host: Path, run_module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        AnsibleModule, "get_bin_path", lambda _module, name, *_a, **_k: name if "grub" in name else None
-    )
-    monkeypatch.setattr(AnsibleModule, "run_command", lambda *_a, **_k: (0, "", ""))
+def test_remarks_say_what_the_host_does_not_have(host: Path, run_module: Any, grub: None) -> None:
     (host / "proc/cmdline").write_text("quiet\n")
     lines = [
         {"name": "iommu", "arguments": ["iommu=pt"], "state": "present", "reason": "for the cards"},
