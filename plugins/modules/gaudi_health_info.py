@@ -133,6 +133,11 @@ verdicts:
     drains: {description: "Whether it takes the node away from jobs.", type: bool, sample: true}
     message: {description: "All of it in one sentence.", type: str, sample: "accel3: ..."}
     since: {description: "When it was seen first, in seconds of the monotonic clock.", type: float, sample: 4711.5}
+idle:
+  description: Whether no process holds a card; V(false) where that could not be read.
+  returned: success
+  type: bool
+  sample: false
 suspects:
   description: What some readings showed and others did not; of the same shape as the verdicts, without C(since).
   returned: success
@@ -282,6 +287,7 @@ def main() -> None:
         changed=False,
         remedy=remedy,
         readings=done.readings,
+        idle=done.reading.processes == (),
         versions=versions_of(done.reading),
         figures=figures,
         fence=history.fence(module.params["folder"]),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from gaudi3_simulator.node import hl_smi, manage_network_ifs
+
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
-from .host import RELEASE, program
+from .host import RELEASE, Host, _environment, program
 from .test_health import fault
 
 FENCE = "/var/lib/gaudi3-scale/health/fence.json"
@@ -18,9 +22,9 @@ HISTORY = "/var/lib/gaudi3-scale/health/history.jsonl"
 UNIT = "gaudi-train-demo.service"
 
 
-def made(cluster: Cluster, number: int) -> Cluster:
+def made(cluster: Cluster, number: int, cards: int = 1) -> Cluster:
     """Nodes with a card each, on which a job runs."""
-    cluster.gaudi(number, cards=1)
+    cluster.gaudi(number, cards=cards)
     for host in cluster.hosts.values():
         program(host, "dmesg", "dmesg", "main")
         program(host, "modinfo", "kmod_tools", "modinfo")
@@ -167,3 +171,33 @@ def test_what_no_step_heals_stays_out_until_a_person_gives_it_back(cluster: Clus
     refused = pair.role("trainer", "--tags", "trainer_job", "--skip-tags", "trainer_preflight", facts=False,
                         trainer_job_name="next", trainer_user="nobody", trainer_cards=1)  # fmt: skip
     assert any("This node is out of service (step: isolate): accel0: " in line for line in refused.messages())
+
+
+def tool(host: Host, main: Callable[..., int], *words: str) -> str:
+    """Call one of the vendor's tools on a host, and return what it prints."""
+    said = io.StringIO()
+    with _environment({"GAUDI3_SIMULATOR_ROOT": str(host.root)}), contextlib.redirect_stdout(said):
+        assert main(words, release=RELEASE) == 0
+    return said.getvalue()
+
+
+def test_ports_that_are_down_are_flipped_once_their_node_is_out_of_service(cluster: Cluster) -> None:
+    """Somebody reset a card by hand, which leaves its ports down."""
+    pair = made(cluster, 2, cards=2)
+    for host in pair.hosts.values():
+        tool(host, manage_network_ifs.main, "--up")
+    bus_id = tool(pair["gaudi-2"], hl_smi.main, "-Q", "bus_id", "-f", "csv,noheader").split()[0]
+    tool(pair["gaudi-2"], hl_smi.main, "-r", "-i", bus_id)
+    assert "3 ports down" in tool(pair["gaudi-2"], manage_network_ifs.main, "--status")
+    enforced = {"health_mode": "enforce", "health_expected_cards": 2}
+    predicted = heal(pair, "--check", **enforced)
+    run = heal(pair, **enforced)
+    assert run.returncode == 0, run.messages()
+    assert predicted.changed() == run.changed()
+    assert {name: host.acts() for name, host in pair.hosts.items()} == {
+        "gaudi-1": [],
+        "gaudi-2": [f"systemctl stop {UNIT}"],
+    }
+    assert happened(pair, "gaudi-2") == [("out", "retry"), ("in service", "")]
+    assert "down" not in tool(pair["gaudi-2"], manage_network_ifs.main, "--status")
+    assert [entry["do"] for entry in state(pair)["record"]] == ["retry", "test", "return"]

@@ -182,7 +182,9 @@ class Site:
     def carry_out(self, number: int, step: str, components: list[str]) -> bool:
         """Do a step to a node, as the playbook does it."""
         machine = self.on(number).machine
-        if step == "reset":
+        if step == "retry":
+            good = machine.run("manage_network_ifs.sh", "--down").code == 0
+        elif step == "reset":
             cards = sorted({int(name.split()[0][5:]) for name in components if name.startswith("accel")})
             bus_ids = [machine.csv("bus_id")[card][0] for card in cards]
             good = all(machine.run("hl-smi", "-r", "-i", bus_id).code == 0 for bus_id in bus_ids)

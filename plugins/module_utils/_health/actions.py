@@ -19,7 +19,7 @@ REPLACE = "replace"
 ACTIONS = {
     NONE: "nothing has to be done",
     WATCH: "look at it again: one such reading is no fault",
-    RETRY: "wait, and read again; of a port: take it down and up, and wait a minute",
+    RETRY: "wait, and read again; of a port: take the ports of the idle node down and up, and wait a minute",
     FREE: "end the process that holds the card: it belongs to a user",
     CONFIGURE: "correct the host's configuration or packages, as the named page says",
     RESET: "reset the card (hl-smi -r -i BDF), which has to be free",

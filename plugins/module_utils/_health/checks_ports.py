@@ -56,12 +56,16 @@ def internal_down(reading: NodeReading) -> Iterator[Finding]:
 
 
 def external_down(reading: NodeReading) -> Iterator[Finding]:
-    """An external port that the host brought up has a link, where any of the node's has one: else nothing is cabled."""
+    """An external port that the host brought up has a link, where any of the node's has one: else nothing is cabled.
+
+    A port that nobody brought up may have no cable. Where those of a whole card are so, the card lost them in a reset.
+    """
     external = [(card, port) for card, port in _working(reading) if not port.is_internal]
     if not any(port.link == "up" for _card, port in external):
         return
+    brought_up = {card.index for card, port in external if port.enabled is not False}
     for card, port in external:
-        if port.link == "down" and port.enabled is not False and not _flaps(port):
+        if port.link == "down" and (port.enabled is not False or card.index not in brought_up) and not _flaps(port):
             said = f"external port {port.port} of {card.label} is down while others are up"
             yield Finding("port-external", _port(card, port), NODE_FAULT, ERROR, RETRY, said)
 

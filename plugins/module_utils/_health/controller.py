@@ -89,7 +89,8 @@ def observe(state: str, node: str, health: Mapping[str, Any], taken_at: float) -
     chosen = [verdict for verdict in faults if verdict["action"] == action]
     components = tuple(verdict["component"] for verdict in chosen)
     first = chosen[0]
-    return [*users, Seen(node, first["component"], NODE_FAULT, action, first["message"], taken_at, components)]
+    idle = health.get("idle") is True
+    return [*users, Seen(node, first["component"], NODE_FAULT, action, first["message"], taken_at, components, idle)]
 
 
 def _asks_for_a_step(verdict: Mapping[str, Any]) -> bool:

@@ -23,8 +23,9 @@ from .engine import ENFORCE, SHADOW
 from .verdicts import NODE_FAULT, USER_FAULT
 
 IN_SERVICE, REPAIRING, TESTING, OUT = "in service", "repairing", "testing", "out"
-#: Steps of one remediation, each tried when the one before did not help.
-LADDER = (RESET, RELOAD, REBOOT, ISOLATE)
+#: Steps of one remediation, each tried when the one before did not help. ``retry`` is one of ports alone, which are
+#: taken down and up; of all else it is a second look, in service.
+LADDER = (RETRY, RESET, RELOAD, REBOOT, ISOLATE)
 NOTIFY, USE_SPARE, HOLD = "notify the user", "use a spare", "hold"
 TEST, RETURN, PERSON = "test", "return", "call a person"
 
@@ -47,7 +48,10 @@ class Policy:
 
 @dataclass(frozen=True)
 class Seen:
-    """A confirmed verdict on a node, read at ``taken_at``. ``components`` are all that a step has to be done to."""
+    """A confirmed verdict on a node, read at ``taken_at``. ``components`` are all that a step has to be done to.
+
+    On an ``idle`` node no process holds a card.
+    """
 
     node: str
     component: str
@@ -56,6 +60,12 @@ class Seen:
     message: str
     taken_at: float
     components: tuple[str, ...] = ()
+    idle: bool = False
+
+    @property
+    def is_of_ports(self) -> bool:
+        """Whether nothing but ports is concerned."""
+        return all(" port " in name for name in self.components or (self.component,))
 
 
 @dataclass(frozen=True)
@@ -170,10 +180,11 @@ def _seen(fleet: Fleet, state: NodeState, seen: Seen, now: float, policy: Policy
     action = seen.action
     if action == RETRY:
         asked_at = state.retried.get(seen.component)
-        if asked_at is None or not policy.retry_s <= now - asked_at <= policy.stale_s + policy.retry_s:
+        waited = asked_at is not None and policy.retry_s <= now - asked_at <= policy.stale_s + policy.retry_s
+        if not waited and not (seen.idle and seen.is_of_ports):
             return _once(state, seen, now, policy, RETRY)
-        action = RESET
-    if action not in DRAINING:
+        action = RETRY if seen.is_of_ports else RESET
+    elif action not in DRAINING:
         return []
     if policy.mode != ENFORCE:
         return _once(state, seen, now, policy, action)

@@ -144,6 +144,15 @@ def test_ports_without_any_cable_are_nobodys_fault() -> None:
     assert evaluate([replace(bare, taken_at=at) for at in range(3)]).verdicts == ()
 
 
+@pytest.mark.parametrize(("numbers", "found"), [((4, 13, 21), 3), ((4, 13), 0)])
+def test_a_card_none_of_whose_ports_was_brought_up_lost_them_in_a_reset(numbers: tuple[int, ...], found: int) -> None:
+    """Single ports that nobody brought up have no cable; those of a whole card, beside others, do after its reset."""
+    down = tuple(replace(port, link="down", enabled=False) if port.port in numbers else port for port in PORTS)
+    report = evaluate([node(at, ports=down) for at in range(3)])
+    assert keys(report.verdicts) == [("port-external", f"accel3 port {number}") for number in numbers][:found]
+    assert {each.action for each in report.verdicts} <= {"retry"}
+
+
 @pytest.mark.parametrize(("unit", "busy", "found"), [("", 0, 1), ("gaudi3-train-a.service", 0, 0), ("", 95, 0)])
 def test_a_leftover_process_is_the_users_fault_and_a_job_is_none(unit: str, busy: int, found: int) -> None:
     reading = replace(node(utilization=busy), processes=(Process(4711, "python3", 3, unit),))

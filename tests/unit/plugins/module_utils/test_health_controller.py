@@ -50,6 +50,13 @@ def test_the_strongest_action_counts_for_all_components_that_ask_for_it() -> Non
     ]
 
 
+@pytest.mark.parametrize(("said", "idle"), [({}, False), ({"idle": False}, False), ({"idle": True}, True)])
+def test_a_node_is_idle_where_the_report_says_so(said: dict[str, bool], idle: bool) -> None:
+    (found,) = controller.observe(IN_SERVICE, "gaudi-1", {**report(verdict("accel2 port 8", "retry")), **said}, 10.0)
+    assert isinstance(found, Seen)
+    assert (found.action, found.idle) == ("retry", idle)
+
+
 def test_only_faults_of_the_node_that_ask_for_a_step_do_anything() -> None:
     said = report(
         verdict("accel1", "watch"),

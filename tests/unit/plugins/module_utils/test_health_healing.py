@@ -16,6 +16,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health.healing impor
     NOTIFY,
     OUT,
     PERSON,
+    REPAIRING,
     RETURN,
     TEST,
     USE_SPARE,
@@ -149,6 +150,40 @@ def test_a_retry_comes_first_and_a_reset_where_it_did_not_help() -> None:
     assert loop.step(seen(action="retry", at=1130), 1130) == ["reset"]
 
 
+PORT = {"component": "accel3 port 8", "components": ("accel3 port 8", "accel3 port 9"), "action": "retry"}
+
+
+def test_under_a_job_a_port_gets_two_minutes_and_then_the_node_leaves_for_its_ports_to_be_flipped() -> None:
+    loop = Loop()
+    assert loop.step(seen(**PORT), 1000) == ["retry"]
+    assert loop.fleet.nodes["gaudi-1"].state == IN_SERVICE, "a job runs there"
+    assert loop.step(seen(at=1060, **PORT), 1060) == []
+    assert loop.step(seen(at=1130, **PORT), 1130) == ["retry"]
+    state = loop.fleet.nodes["gaudi-1"]
+    assert (state.state, state.step, state.components) == (REPAIRING, "retry", ["accel3 port 8", "accel3 port 9"])
+    assert loop.step(Done("gaudi-1", True), 1140) == [TEST]
+    assert loop.step(Tested("gaudi-1", False, 1150, "accel3: still down"), 1151) == ["reset"]
+
+
+def test_the_ports_of_an_idle_node_are_flipped_at_once_and_its_cards_get_their_time() -> None:
+    loop = Loop()
+    assert loop.step(seen(idle=True, **PORT), 1000) == ["retry"]
+    assert loop.fleet.nodes["gaudi-1"].state == REPAIRING
+    mixed = {**PORT, "components": ("accel3 port 8", "accel4")}
+    for number, fault in enumerate((mixed, {"action": "retry"})):
+        other = Loop()
+        assert other.step(seen(idle=True, **fault), 1000) == ["retry"], number
+        assert other.fleet.nodes["gaudi-1"].state == IN_SERVICE
+        assert other.step(seen(idle=True, at=1130, **fault), 1130) == ["reset"]
+
+
+def test_in_shadow_mode_no_port_takes_its_node_out() -> None:
+    loop = Loop(Policy())
+    assert loop.step(seen(idle=True, **PORT), 1000) == ["retry"]
+    assert loop.step(seen(at=1130, **PORT), 1130) == [], "said already"
+    assert loop.fleet.nodes["gaudi-1"].state == IN_SERVICE
+
+
 def test_in_shadow_mode_it_is_only_said_what_would_be_done() -> None:
     loop = Loop(Policy())
     assert loop.step(seen(), 1000) == ["reset"]
@@ -189,6 +224,8 @@ def test_whatever_is_observed_the_guards_hold(seed: int) -> None:
                     now - draw.choice((0, 0, 100, 1000)),
                     kind=draw.choice(("node fault", "node fault", "user fault", "check error")),
                     action=draw.choice(ACTIONS),
+                    component=draw.choice(("accel3", "accel3 port 8")),
+                    idle=draw.random() < 0.5,
                 ),
                 Done(node, draw.random() < 0.5),
                 Tested(node, draw.random() < 0.5, now - draw.choice((0, 0, 1000))),

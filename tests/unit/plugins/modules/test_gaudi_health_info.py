@@ -24,6 +24,7 @@ def test_a_host_without_cards_has_no_verdict(run_module: Any) -> None:
     result = run_module(gaudi_health_info, executable="/nowhere/hl-smi")
     assert (result["changed"], result["healthy"], result["verdicts"], result["versions"]) == (False, True, [], {})
     assert result["readings"] == 1
+    assert not result["idle"], "nothing was read of who holds cards"
 
 
 def test_a_depth_that_is_none_is_refused(run_module: Any) -> None:
