@@ -32,6 +32,8 @@ _DEBIAN = (
     "systemd,systemd-sysv,dbus,libpam-systemd,python3,python3-apt,openssh-server,iproute2,procps,iputils-ping,kmod,"
     "sudo,ca-certificates,curl,gpgv,gpg,ethtool,pciutils,python3-venv,nftables"
 )
+# Mounts that systemd must leave alone at shutdown: all below /run/node-shadow, and the one that others lie in.
+_LEFT_MOUNTED = ("run-node\\x2dshadow-.mount", "proc-sys-kernel.mount")
 _DNF = "dnf,python3-dnf,dnf-plugins-core,rpm,createrepo-c,gnupg,file"
 
 __all__ = [
@@ -152,6 +154,10 @@ def _debian(root: Path, system: System, packages: str, output: TextIO, say: Say)
     hooks = [
         f"copy-in {_HERE}/node-shadow /usr/local/sbin",
         f"copy-in {_HERE}/node-shadow.service /etc/systemd/system",
+        *(
+            f'install -D -m 0644 {_HERE}/node-shadow.conf "$1/etc/systemd/system/{mount}.d/node-shadow.conf"'
+            for mount in _LEFT_MOUNTED
+        ),
         f'mkdir -p "$1{certificates}" && cp -a {certificates}/. "$1{certificates}/"',
         'chroot "$1" update-ca-certificates',
         'chroot "$1" systemctl enable node-shadow.service',
