@@ -25,7 +25,7 @@ options:
   depth:
     description:
       - V(quick) reads only, and may run beside a job.
-      - V(standard) also reads the counters of every port, and runs the modes of C(hl_qual) when O(hl_qual) is given.
+      - V(standard) also reads the counters of every port, and runs the modes of C(hl_qual).
         The cards have to be free, and draw full power. While a process holds a card, nothing of it is run.
     type: str
     choices: [quick, standard]
@@ -41,7 +41,8 @@ options:
     type: float
     default: 1.0
   hl_qual:
-    description: The vendor's C(hl_qual), run at depth V(standard).
+    description:
+      - The vendor's C(hl_qual), run at depth V(standard). If omitted, that of package C(habanalabs-qual).
     type: path
   hl_qual_modes:
     description: Modes of C(hl_qual) to run. If omitted, all.
@@ -63,7 +64,9 @@ options:
     type: int
     default: 300
   ports_script:
-    description: The vendor's C(manage_network_ifs.sh), which tells the ports' flow control at depth V(standard).
+    description:
+      - The vendor's C(manage_network_ifs.sh), which tells the ports' flow control at depth V(standard). If omitted,
+        that of package C(habanalabs-qual), where it is installed.
     type: path
   history:
     description: How many of the newest entries of the node's history are returned.
@@ -206,26 +209,38 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command impor
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import HlSmiError
 
+#: Where package habanalabs-qual has its programs, by generation of the cards.
+QUAL = "/opt/habanalabs/qual"
+
+
+def vendors(program: str) -> "str | None":
+    """Where package habanalabs-qual has a program for this node's cards; None where their generation is not known."""
+    generation = pci.generation_of(pci.cards())
+    return None if generation is None else f"{QUAL}/{generation}/bin/{program}"
+
 
 def loaded(module: AnsibleModule, sources: Sources, env: "dict[str, str]") -> "tuple[ToolResult, ...]":
     """Results of the tests that put load on the cards; none of them is run beside a job."""
     asked = module.params
     cards = pci.cards()
-    if not cards or not (asked["hl_qual"] or asked["hccl_demo"]):
+    if not cards:
         return ()
     holders = [user for user in accel.users() if not user.control]
     if holders:
         return (ToolResult("hl_qual all", None, f"process {holders[0]} holds a card, so nothing was run"),)
     results: list[ToolResult] = []
     generation = pci.generation_of(cards)
-    if asked["hl_qual"] and generation is not None:
+    tool = asked["hl_qual"] or vendors("hl_qual")
+    if tool is not None and not os.access(tool, os.X_OK):
+        results.append(ToolResult("hl_qual all", None, f"{tool} is not there, so nothing was run"))
+    elif tool is not None and generation is not None:
         indexes: list[tuple[int, str]] = []
         if sources.hl_smi is not None:
             with contextlib.suppress(HlSmiError, ValueError):  # the reading below says so
                 rows = sources.hl_smi.query(("index", "bus_id"))
                 indexes = [(int(row["index"]), row["bus_id"]) for row in rows]
         qual = Patience(lambda command: run_with_timeout(command, env, asked["hl_qual_timeout"]))
-        results += qualify(qual, asked["hl_qual"], generation, indexes, asked["hl_qual_modes"])
+        results += qualify(qual, tool, generation, indexes, asked["hl_qual_modes"])
     if asked["hccl_demo"]:
         own = {**env, "HCCL_COMM_ID": "127.0.0.1:5555"}
         demo = Patience(lambda command: run_with_timeout(command, own, asked["hccl_demo_timeout"]))
@@ -239,12 +254,15 @@ def look(module: AnsibleModule) -> Examination:
     env = environment(module)
     run = Patience(lambda command: run_with_timeout(command, env, asked["timeout"]))
     path = module.get_bin_path(asked["executable"])
+    script = asked["ports_script"] or vendors("manage_network_ifs.sh")
+    if script is not None and not asked["ports_script"] and not os.access(script, os.X_OK):
+        script = None
     sources = Sources(
         run,
         None if path is None else HlSmi(path, run),
         os.uname().release,
         table=(path or asked["executable"],),
-        ports_script=asked["ports_script"],
+        ports_script=script,
         huge_pages_wanted=asked["huge_pages"],
     )
     tools = loaded(module, sources, env) if asked["depth"] == STANDARD else ()

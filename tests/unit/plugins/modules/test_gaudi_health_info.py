@@ -60,6 +60,23 @@ def test_no_load_is_put_on_cards_that_a_process_holds(
         assert not asked.exists()
 
 
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_vendors_hl_qual_is_run_where_none_is_named(
+    run_module: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, installed: bool
+) -> None:
+    """Who is told that a node passed at depth standard takes it that its cards were qualified."""
+    qual = tmp_path / "gaudi3/bin/hl_qual"
+    qual.parent.mkdir(parents=True)
+    qual.write_text("#!/bin/sh\necho Passed\n")
+    qual.chmod(0o755 if installed else 0o644)
+    monkeypatch.setattr(gaudi_health_info, "QUAL", str(tmp_path))
+    monkeypatch.setattr(pci, "cards", lambda sysfs="/sys": [pci.PciCard("0000:19:00.0", "1060", "HL-325", "gaudi3", 0)])
+    monkeypatch.setattr(accel, "users", lambda proc="/proc": [])
+    result = run_module(gaudi_health_info, executable="/nowhere", depth="standard", interval=0)
+    said = [each["message"] for each in result["errors"] if each["check"].startswith("hl-qual")]
+    assert [f"{qual} is not there, so nothing was run" in message for message in said] == [True] * (not installed)
+
+
 @pytest.fixture(name="node", scope="module")
 def a_node() -> Iterator[Node]:
     with nodes() as made:
