@@ -180,7 +180,7 @@ def trained() -> Iterator[Site]:
         yield cluster
 
 
-ORDER = ["chain", "os_matrix", "bad_input", "site", "own_script", "site_converged", "device", "spare"]
+ORDER = ["chain", "os_matrix", "bad_input", "site", "own_script", "site_converged", "device", "healing", "spare"]
 """`bad_input` and `site` share the bare cluster, which ends as the stage that the others share; each leaves its cluster
 fit for the next."""
 
