@@ -1,10 +1,11 @@
 """Controller CPU of site.yml: what a run costs at all, and what each further Gaudi node costs.
 
-Run as ``python benchmarks/site_cpu.py [--nodes 2 4 8]`` as root. Each line is one cluster, brought up for it: CPU
-seconds (user and system) of ansible-playbook and all its children on the controller, and the same for each node more
-than on the line before. The nodes run on the same machine, so wall time says nothing about real nodes and is not
+Run as ``python benchmarks/site_cpu.py [--nodes 2 4 8] [--grow]`` as root. Each line is one cluster, brought up for it:
+CPU seconds (user and system) of ansible-playbook and all its children on the controller, and the same for each node
+more than on the line before. The nodes run on the same machine, so wall time says nothing about real nodes and is not
 printed; the nodes' own work is outside these CPU figures. At the end stand, for the first and the second run, the fixed
-cost and the cost of a node: the line that fits the sizes best (least squares).
+cost and the cost of a node: the line that fits the sizes best (least squares). With ``--grow`` one cluster is brought
+to each size in turn, which takes half the time, and second runs alone are measured.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import os
 import resource
 import statistics
 import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,29 +36,43 @@ def _cpu(command: list[str], cluster: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@contextmanager
+def _cluster(name: str) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        subprocess.run(["gaudi3-simulator", "down", "--name", name], check=False, capture_output=True)
+
+
+def _measure(cluster: str, nodes: int) -> Iterator[tuple[str, float]]:
+    """Both runs on a cluster that has so many nodes, or is brought up to them."""
+    command = ["gaudi3-simulator", "up", "--name", cluster, "--nodes", str(nodes)]
+    subprocess.run(command, check=True, capture_output=True)
+    for run in ("first", "second"):
+        yield run, _cpu(["ansible-playbook", "site.yml", "-e", _SHORT], cluster)
+
+
 def main() -> None:
     """Measure each size and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, nargs="+", default=[2, 4, 8])
-    sizes = parser.parse_args().nodes
+    parser.add_argument("--grow", action="store_true", help="one cluster that grows; second runs alone")
+    given = parser.parse_args()
     print("nodes  run     controller CPU s  CPU s per further node")
     measured: dict[str, list[tuple[int, float]]] = {"first": [], "second": []}
-    for nodes in sizes:
-        cluster = f"bench-{nodes}"
-        subprocess.run(
-            ["gaudi3-simulator", "up", "--name", cluster, "--nodes", str(nodes)],
-            check=True,
-            capture_output=True,
-        )
-        try:
-            for run in ("first", "second"):
-                cpu = _cpu(["ansible-playbook", "site.yml", "-e", _SHORT], cluster)
+    with ExitStack() as clusters:
+        for nodes in given.nodes:
+            name = "bench" if given.grow else f"bench-{nodes}"
+            if not given.grow:
+                clusters.close()
+            clusters.enter_context(_cluster(name))
+            for run, cpu in _measure(name, nodes):
+                if given.grow and run == "first":  # of the new nodes alone
+                    continue
                 before = measured[run][-1] if measured[run] else None
                 measured[run].append((nodes, cpu))
                 more = f"{(cpu - before[1]) / (nodes - before[0]):.2f}" if before else "-"
                 print(f"{nodes:5d}  {run:6s}  {cpu:16.1f}  {more:>22s}", flush=True)
-        finally:
-            subprocess.run(["gaudi3-simulator", "down", "--name", cluster], check=False, capture_output=True)
     for run, points in measured.items():
         if len(points) > 1:
             slope, fixed = statistics.linear_regression(*zip(*points, strict=True))
