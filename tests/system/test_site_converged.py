@@ -51,32 +51,56 @@ def test_the_examination_changes_nothing_and_names_nobody(trained: Site, tmp_pat
         assert report["sections"]["python"]["data"]["versions"]["gaudi3-scale"]
 
 
-def test_killed_on_one_node_it_resumes_from_its_checkpoint(trained: Site) -> None:
+def long_job(site: Site, steps: int, state: str, **more: Any) -> tuple[str, ...]:
+    """Arguments for a job of so many steps, at a pace at which it can be met."""
     config = {
         "model": SMALL,
-        "train": {"mode": "eager", "max_steps": 150, "log_every": 5, "threads": 1},
+        "train": {"mode": "eager", "max_steps": steps, "log_every": 5, "threads": 1},
         "checkpoint": {"every": 10},
     }
-    given = {"trainer_job_name": "killed", "trainer_config": config, **ONE_PROCESS}
-    job = ("-e", json.dumps({**given, **trained.pace(0.2)}))
-    started = trained.play("--tags", "train", "-e", "trainer_state=started", *job)
-    assert started.returncode == 0, started.messages()
-    wait_for(lambda: (trained.status("gaudi-2", "killed").get("checkpoint_step") or 0) >= 20, "a checkpoint at step 20")
+    given = {"trainer_state": state, "trainer_job_name": "long", "trainer_config": config, **ONE_PROCESS}
+    return ("-e", json.dumps({**given, **site.pace(0.2), **more}))
+
+
+def test_a_job_under_another_specification_has_to_be_stopped_and_then_goes_on(trained: Site) -> None:
+    def play(state: str, steps: int = 100000, **more: Any) -> dict[str, Any]:
+        result = trained.play("--tags", "train", *long_job(trained, steps, state, **more))
+        assert result.returncode == 0, result.messages()
+        return trained.status("gaudi-1", "long")
+
+    play("started")
+    sentence = "Job long is already running on this node under another specification"
+    refused(trained, sentence, "--tags", "train", *long_job(trained, 99, "started"))
+    reached(trained, "long", lambda status: bool(status.get("step")), "the first step")
+    left = play("stopped")
+    assert left["state"] == "interrupted" and "SIGTERM" in left["interruption"], left
+    play("started", steps=left["step"] + 150, trainer_resume_stopped=True)
+    again = reached(trained, "long", lambda status: (status.get("step") or 0) > left["step"], "a further step")
+    assert again["resumed_from_step"] == left["step"]
+
+
+def test_killed_on_one_node_it_resumes_from_its_checkpoint(trained: Site) -> None:
+    """The job that the test before has left running."""
+    went = trained.status("gaudi-1", "long")
+    steps, saved = went["max_steps"], went["resumed_from_step"] + 20
+    wait_for(
+        lambda: (trained.status("gaudi-2", "long").get("checkpoint_step") or 0) >= saved, "20 steps and a checkpoint"
+    )
     assert trained.ssh("gaudi-2", "pkill -9 -x gaudi3-train").returncode == 0
-    unit = "systemctl is-active gaudi-train-killed.service"
+    unit = "systemctl is-active gaudi-train-long.service"
     wait_for(lambda: "failed" in trained.ssh("gaudi-1", unit).stdout, "the unit of gaudi-1 to fail")
     wait_for(lambda: "failed" in trained.ssh("gaudi-2", unit).stdout, "the unit of gaudi-2 to fail")
-    again = trained.play(*job)
+    again = trained.play(*long_job(trained, steps, "finished"))
     assert again.returncode == 0, again.messages()
     for node in ("gaudi-1", "gaudi-2"):
-        status = trained.status(node, "killed")
-        assert (status["state"], status["step"]) == ("finished", 150)
-        assert status["resumed_from_step"] >= 20
+        status = trained.status(node, "long")
+        assert (status["state"], status["step"]) == ("finished", steps)
+        assert status["resumed_from_step"] >= saved
     # One line per logged step, as if nothing had happened.
-    log = trained.ssh("gaudi-1", "cat /var/lib/gaudi3-scale/jobs/killed/metrics.jsonl").stdout
-    steps = [json.loads(line)["step"] for line in log.splitlines() if line.startswith("{")]
-    assert steps == sorted(set(steps))
-    assert steps[-1] == 150
+    log = trained.ssh("gaudi-1", "cat /var/lib/gaudi3-scale/jobs/long/metrics.jsonl").stdout
+    logged = [json.loads(line)["step"] for line in log.splitlines() if line.startswith("{")]
+    assert logged == sorted(set(logged))
+    assert logged[-1] == steps
 
 
 @pytest.fixture
@@ -88,28 +112,3 @@ def garbage(trained: Site) -> Iterator[None]:
 
 def test_hl_smi_printing_garbage(trained: Site, garbage: None) -> None:
     refused(trained, "hl-smi", "--tags", "verify")
-
-
-def test_a_job_under_another_specification_has_to_be_stopped_and_then_goes_on(trained: Site) -> None:
-    pace = trained.pace(0.5)
-
-    def job(steps: int, state: str, **more: Any) -> tuple[str, ...]:
-        config = {"model": SMALL, "train": {"mode": "eager", "max_steps": steps, "threads": 1}}
-        given = {"trainer_state": state, "trainer_job_name": "long", "trainer_config": config, **ONE_PROCESS}
-        return ("--tags", "train", "-e", json.dumps({**given, **pace, **more}))
-
-    def play(state: str, **more: Any) -> dict[str, Any]:
-        result = trained.play(*job(100000, state, **more))
-        assert result.returncode == 0, result.messages()
-        return trained.status("gaudi-1", "long")
-
-    play("started")
-    sentence = "Job long is already running on this node under another specification"
-    refused(trained, sentence, *job(99, "started"))
-    reached(trained, "long", lambda status: bool(status.get("step")), "the first step")
-    left = play("stopped")
-    assert left["state"] == "interrupted" and "SIGTERM" in left["interruption"], left
-    play("started", trainer_resume_stopped=True)
-    again = reached(trained, "long", lambda status: (status.get("step") or 0) > left["step"], "a further step")
-    assert again["resumed_from_step"] == left["step"]
-    play("stopped")
