@@ -12,8 +12,9 @@ import hashlib
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .._refusal import Refusal
 
@@ -32,6 +33,33 @@ class Group:
     name: str
     ports: Sequence[str]
     sources: Sequence[str]
+
+
+def groups_of(asked: Mapping[str, Any]) -> list[Group]:
+    """The groups of a host, from variables of role firewall. A port belongs to the first group that has it.
+
+    ``trains`` and ``collects`` say what the host is for; of ``jobs`` each may have ports of its own.
+    """
+    pages, meetings = [*asked["metrics_ports"]], [asked["rendezvous_port"]]
+    for job in asked["jobs"]:
+        configs = [job.get("config") or {}, job.get("node_config") or {}]
+        pages += [port for each in configs if (port := (each.get("metrics") or {}).get("port")) is not None]
+        meetings += [job["rdzv_port"]] if "rdzv_port" in job else []
+    monitors, admins = [*asked["monitor_addresses"]], [*asked["admin_networks"]]
+    administered = asked["collects"] and admins
+    return [
+        Group("metrics", [port for port in _texts(pages) if port != "0"], monitors),
+        Group("admin", [*map(str, asked["admin_ports"])] if administered else [], [*admins, *monitors]),
+        Group(
+            "cluster",
+            [port for port in _texts([*meetings, asked["collective_ports"]]) if port] if asked["trains"] else [],
+            [*asked["cluster_addresses"], *asked["extra_cluster_addresses"]],
+        ),
+    ]
+
+
+def _texts(ports: Iterable[object]) -> list[str]:
+    return list(dict.fromkeys(map(str, ports)))
 
 
 def resolve(name: str) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 PROPERTIES = (
     "LoadState",
@@ -90,3 +91,12 @@ def removal(service: Service) -> list[str]:
     """The verbs of systemctl after which the service neither runs nor is started at a boot; none where that is so."""
     verbs = ["stop"] if service.running else []
     return [*verbs, "disable"] if service.exists and service.enabled else verbs
+
+
+def is_unchanged(answer: Mapping[str, Any]) -> bool:
+    """Whether a module that was asked in check mode found nothing to do: no act, and no file that would change."""
+    if not isinstance(answer.get("done"), list):
+        return False  # it failed, was skipped or was never asked
+    diff = answer.get("diff") or []
+    diffs = [diff] if isinstance(diff, Mapping) else diff
+    return not answer["done"] and all(each.get("before") == each.get("after") for each in diffs)

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar, trust_as_template
 
 ROOT = Path(__file__).parents[3]
+
+
+def _find_plugins() -> None:
+    """Have Ansible find the plugins of the collection, and its own by their whole names.
+
+    Python itself has found the collection where a test imported from it before, and Ansible would look in vain for what
+    it notes in the packages that it finds. Modules in them stay as they are.
+    """
+    for name, package in list(sys.modules.items()):
+        if name.partition(".")[0] == "ansible_collections" and getattr(package, "__file__", None) is None:
+            del sys.modules[name]
+    init_plugin_loader([str(ROOT / "collections")])
+
+
+_find_plugins()
 
 
 def load(path: str) -> Any:

@@ -81,6 +81,7 @@ def test_job(answer: Any, more: dict[str, Any], holds: bool) -> None:
         "trainer_job_name": "demo",
         "trainer_head": "gaudi-1",
         "trainer_nodes": ["gaudi-1", "gaudi-2"],
+        "ansible_play_hosts": ["gaudi-1", "gaudi-2"],
         "hostvars": {"gaudi-1": {} if answer is None else {"_trainer_answer": answer}},
         "_trainer_known": True,
         "_trainer_node": {},

@@ -1,0 +1,234 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What keeps a job from running on a node, each in one sentence: what was asked for, and what the node lacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Optional
+
+INTERFACES = ("GLOO_SOCKET_IFNAME", "HCCL_SOCKET_IFNAME")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for, as the variables of role trainer of these names say."""
+
+    name: str = ""
+    nodes: Sequence[str] = ()
+    head: str = ""
+    cards: Optional[int] = None
+    processes: int = 0
+    config: Mapping[str, Any] = field(default_factory=dict)
+    command: Sequence[str] = ()
+    chdir: str = ""
+    script: str = ""
+    dataset: str = ""
+    digest: str = ""
+    """Of the container's image; empty where the job runs in none."""
+    image_problem: str = ""
+    run_tags: Sequence[str] = ()
+    skip_tags: Sequence[str] = ()
+    user: str = ""
+    jobs_dir: str = ""
+    address: str = ""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    modules_problem: str = ""
+    asker: str = ""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Asked:
+        """From a mapping, as a template hands it over; null says nothing."""
+        return cls(**{each.name: given[each.name] for each in fields(cls) if given.get(each.name) is not None})
+
+    @property
+    def on_cards(self) -> bool:
+        """Whether the job uses this node's cards; one that is told to train on processors needs nothing of them."""
+        return _number(self.cards) > 0 and self.config.get("device", "hpu") in ("auto", "hpu")
+
+    @property
+    def left_out(self) -> list[str]:
+        """Phases that a run of a site which trains leaves out before the job; a play of one's own has none."""
+        phases, tags = ("drivers", "pytorch"), [tag for tag in self.run_tags if tag not in self.skip_tags]
+        if "train" in self.skip_tags or not {"all", "train"} & set(self.run_tags):
+            return []
+        if "all" in self.run_tags:
+            return [phase for phase in phases if phase in self.skip_tags]
+        return [phase for phase in phases if phase not in tags]
+
+
+def job_problems(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:
+    """Why this host cannot run the job, whatever its user may open there; ``node`` is what was seen of it."""
+    return [
+        sentence
+        for sentence in (
+            *_names(asked),
+            *_processes(asked, host),
+            *_command(asked),
+            *_image(asked),
+            *_left_out(asked, host, node),
+        )
+        if sentence
+    ]
+
+
+def _names(asked: Asked) -> list[str]:
+    name, nodes, head = asked.name, list(asked.nodes), asked.head
+    found = []
+    if not re.search(r"^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$", str(name)):
+        found.append(
+            f"trainer_job_name is {name}: take lower-case letters, digits, - and _, beginning and ending with a letter "
+            "or digit."
+        )
+    if not nodes:
+        found.append("trainer_nodes is empty: put the nodes into the inventory group gaudi, or set trainer_nodes.")
+    if not head:
+        found.append(
+            "There is no head node where the nodes of the job can meet: put the first into group gaudi_head, or set "
+            "trainer_head."
+        )
+    elif nodes and head not in nodes:
+        found.append(
+            f"The head node {head} is not one of the nodes of the job ({', '.join(nodes)}): set trainer_head to one of "
+            "them."
+        )
+    return found
+
+
+def _processes(asked: Asked, host: str) -> list[str]:
+    cards, processes = asked.cards, asked.processes
+    found = []
+    if cards is not None and _number(cards) < 1:
+        found.append(
+            f"{host} has no cards on its PCI bus: to train on its processors, set trainer_cards to null and "
+            "trainer_processes_per_node to a number."
+        )
+    if _number(processes) < 1:
+        found.append(f"trainer_processes_per_node is {processes}: set it to at least 1.")
+    if cards is not None and _number(processes) > _number(cards):
+        found.append(
+            f"{host} has {cards} cards, too few for {processes} processes: set trainer_processes_per_node to at most "
+            f"{cards}."
+        )
+    return found
+
+
+def _command(asked: Asked) -> list[str]:
+    command, chdir, script = list(asked.command), asked.chdir, asked.script
+    found = []
+    if command and asked.config:
+        found.append(
+            "trainer_command and trainer_config are both set: keep trainer_command for a script of your own, or "
+            "trainer_config for the trainer's."
+        )
+    if command and asked.dataset:
+        found.append(
+            "trainer_command and trainer_dataset are both set: give the data to your script in trainer_command's "
+            "arguments."
+        )
+    if chdir and not command:
+        found.append(
+            f"trainer_chdir is {chdir} and trainer_command is empty: give the script in trainer_command, or neither."
+        )
+    if chdir and not chdir.startswith("/"):
+        found.append(f"trainer_chdir is {chdir}: give an absolute path, or leave it empty.")
+    if command and not script.startswith("/"):
+        found.append(
+            f"trainer_command begins with {command[0]}, which is not an absolute path: give one, or set trainer_chdir "
+            "to the folder on the nodes that it is in."
+        )
+    if script.startswith(("/tmp/", "/var/tmp/")):  # noqa: S108 - named, not used
+        found.append(f"{script} is below a folder of which a job has its own: put the script elsewhere, such as /srv.")
+    return found
+
+
+def _image(asked: Asked) -> list[str]:
+    found = []
+    if asked.digest and not re.search(r"^sha256:[0-9a-f]{64}$", asked.digest):
+        found.append(
+            f"trainer_container_digest is {asked.digest}: give sha256: and 64 hexadecimal digits, or leave it empty."
+        )
+    return [*found, asked.image_problem]
+
+
+def _left_out(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:
+    missing = list(node.get("missing") or ())
+    found = []
+    if asked.dataset and asked.dataset in missing:
+        found.append(
+            f"The dataset {asked.dataset} does not exist on {host}: copy it to every node, or set trainer_dataset to a "
+            "file or folder that is there."
+        )
+    if "drivers" in asked.left_out and asked.on_cards and node.get("modules", []) is None:
+        found.append(
+            f"No driver runs the cards of {host}, and this run leaves out the phase drivers, which would load it: run "
+            "that phase first, or leave training out with --skip-tags train."
+        )
+    # Besides the dataset, role trainer asks for nothing but the Python of jobs.
+    python = next((path for path in missing if path != asked.dataset), None)
+    if "pytorch" in asked.left_out and python is not None:
+        found.append(
+            f"{host} has no {python} to train with, and this run leaves out the phase pytorch, which would install it: "
+            "run that phase first, or leave training out with --skip-tags train."
+        )
+    return found
+
+
+def node_problems(asked: Asked, host: str, node: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """What the host lacks for the job; ``theirs`` is what the host ``asker``, with which all compare, brings to it."""
+    found = [*_closed(asked, host, node), asked.modules_problem, *_shared(asked, host, node, theirs)]
+    interface = node.get("interface") or ""
+    if len(asked.nodes) > 1 and not interface and set(INTERFACES) - set(asked.environment):
+        found.append(
+            f"No interface of {host} has the address {asked.address} or leads to the other nodes of the job: set "
+            "gaudi_cluster_address to its address on the cluster network, or GLOO_SOCKET_IFNAME and HCCL_SOCKET_IFNAME "
+            "in trainer_environment."
+        )
+    return [sentence for sentence in found if sentence]
+
+
+def _closed(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:
+    unknown, closed, script = node.get("unknown_groups"), node.get("closed"), node.get("script") or {}
+    found = []
+    if asked.on_cards and unknown:
+        found.append(
+            f"Group {', '.join(unknown)} of trainer_groups does not exist on {host}: create it there, or take it out "
+            "of trainer_groups."
+        )
+    if asked.on_cards and closed:
+        file = closed[0]
+        found.append(
+            f"{asked.user} cannot open {file['path']} on {host} (owner {file['owner']}, group {file['group']}, mode "
+            f"{file['mode']}), which a job on its cards needs: add the group to trainer_groups, or give the file to "
+            "another group by a udev rule and add that."
+        )
+    if script and not script["there"]:
+        found.append(
+            f"{asked.script}, the script of trainer_command, is not a file on {host}: copy it to every node of the job."
+        )
+    if script.get("closed"):
+        found.append(
+            f"{asked.user} cannot read {script['closed']} on {host}, which the script of trainer_command needs: open "
+            "it to that user, or copy the script to a folder that is open to all, such as /srv."
+        )
+    return found
+
+
+def _shared(asked: Asked, host: str, node: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    own = node.get("offer") or {}
+    uid, other, shares = own.get("uid"), theirs.get("uid"), own.get("shares")
+    if not shares or shares != theirs.get("shares") or None in (uid, other) or uid == other:
+        return []
+    return [
+        f"{asked.user} has uid {uid} on {host} and {other} on {asked.asker}, which share {asked.jobs_dir} ({shares}): "
+        "set trainer_uid and trainer_gid to numbers that are free on all nodes."
+    ]
+
+
+def _number(value: object) -> int:
+    try:
+        return int(str(value))
+    except ValueError:
+        return 0

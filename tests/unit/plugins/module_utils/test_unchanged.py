@@ -1,0 +1,32 @@
+"""When what a module found in check mode is as it is to be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.filter.unchanged import FilterModule
+
+unchanged = FilterModule().filters()["unchanged"]
+SAME = {"before": "text", "after": "text"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "holds"),
+    [
+        ({"done": [], "diff": []}, True),
+        ({"done": [], "diff": {}}, True),
+        ({"done": []}, True),
+        ({"done": [], "diff": [SAME, SAME]}, True),
+        ({"done": [], "diff": {"before": "", "after": ""}}, True),
+        ({"done": [], "diff": [SAME, {"before": "", "after": "text"}]}, False),
+        ({"done": [], "diff": {"after": "text"}}, False),
+        ({"done": ["restart"], "diff": []}, False),
+        ({}, False),
+        ({"skipped": True, "changed": False}, False),
+        ({"failed": True, "msg": "systemctl is missing"}, False),
+    ],
+)
+def test_only_what_was_asked_is_known(answer: dict[str, Any], holds: bool) -> None:
+    assert unchanged(answer) is holds
