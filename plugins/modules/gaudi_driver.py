@@ -182,102 +182,15 @@ cards:
       sample: hl-gaudi3-1.23.0-fw-62.2.1-sec-9
 """
 
-from dataclasses import asdict
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._driver.driver import Driver
-from ansible_collections.gaudi3.scale.plugins.module_utils._driver.exporters import Exporters
-from ansible_collections.gaudi3.scale.plugins.module_utils._driver.kernel_modules import Plan
-from ansible_collections.gaudi3.scale.plugins.module_utils._release.versions import version_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import driver
 
 
 def main() -> None:
-    """Look, plan, refuse or act, read back."""
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["loaded", "unloaded"], "default": "loaded"},
-            "release": {"type": "str"},
-            "allow_reboot": {"type": "bool", "default": False},
-            "accept_secure_boot": {"type": "bool", "default": False},
-            "ports_up": {"type": "bool", "default": True},
-            "expected_preboot": {"type": "str", "default": ""},
-            "timeout": {"type": "int", "default": 300},
-            "command_timeout": {"type": "int", "default": 300},
-            "exporters": {"type": "list", "elements": "str", "default": ["gaudi-hpu-exporter.service"]},
-            "modprobe": {"type": "path", "default": "modprobe"},
-            "rmmod": {"type": "path", "default": "rmmod"},
-            "systemctl": {"type": "path", "default": "systemctl"},
-            "network_script": {
-                "type": "path",
-                "default": "/opt/habanalabs/qual/gaudi3/bin/manage_network_ifs.sh",
-            },
-        },
-        required_if=[("state", "loaded", ["release"])],
-        supports_check_mode=True,
-    )
-    driver = Driver(module)
-    wanted = module.params["state"] == "loaded"
-    if wanted:
-        driver.check_request()
-    plan = driver.plan()
-    driver.refuse(plan)
-    exporters = Exporters(module)
-    stopped: list[str] = []
-    if plan.unload:
-        exporters.find()
-    try:
-        if plan.unload and not module.check_mode:
-            stopped = exporters.stop()
-        result = carry_out(driver, plan, exporters)
-    finally:
-        # Also where something failed meanwhile: without it nobody would see the node's cards.
-        if stopped:
-            exporters.start()
-    module.exit_json(stopped=stopped, **result)
-
-
-def carry_out(driver: Driver, plan: Plan, exporters: Exporters) -> dict[str, Any]:
-    """Take out, put in, read back; what to return."""
-    module = driver.module
-    wanted = module.params["state"] == "loaded"
-    users = driver.users(exporters) if plan.unload else []
-    driver.refuse_users(users)
-    ports = wanted and module.params["ports_up"]
-    ports = ports and (bool(plan.load) or driver.ports_down())
-    predicted = module.check_mode and not plan.empty
-    held = bool(users) or not (module.check_mode or driver.unload(plan))
-    if held:
-        plan, ports, predicted = Plan([], []), False, False
-    if not module.check_mode:
-        driver.load(plan)
-    found = driver.wait_for_cards(module.params["timeout"] if plan.load and not predicted else 0)
-    if ports and not module.check_mode:
-        ports = driver.bring_ports_up(module.params["timeout"])
-    if wanted and not held and not predicted:
-        driver.require_working(found)
-        driver.warn_ahead(found)
-    modules, version = driver.now()
-    if predicted:
-        modules = sorted({*driver.running} - {*plan.unload} | {*plan.load})
-        version = version_of(driver.release) if plan.load else None
-    return {
-        "changed": bool(ports or not plan.empty),
-        "driver_version": version,
-        "previous_version": driver.version,
-        "modules": modules,
-        "unloaded": plan.unload,
-        "loaded": plan.load,
-        "ports_brought_up": bool(ports),
-        "reboot_required": held,
-        "users": [str(user) for user in users],
-        "cards": [asdict(device) for device in found],
-        "diff": {
-            "before": f"driver: {driver.version}\nmodules: {', '.join(driver.running)}\n",
-            "after": f"driver: {version}\nmodules: {', '.join(modules)}\n",
-        },
-    }
+    """Run the module."""
+    module = AnsibleModule(argument_spec=driver.ARGUMENTS, required_if=driver.REQUIRED_IF, supports_check_mode=True)
+    module.exit_json(**driver.run(module))
 
 
 if __name__ == "__main__":

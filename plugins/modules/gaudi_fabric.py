@@ -134,104 +134,15 @@ without_effect:
   sample: []
 """
 
-import os
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, pci
-from ansible_collections.gaudi3.scale.plugins.module_utils._fabric import fabric, gaudinet, hccl_environment
-from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
-from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-
-
-def argument(value: object) -> str:
-    """A variable's value as the library reads it: YAML's true is its 1."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-def variables(options: dict[str, Any], given: dict[str, str]) -> dict[str, str]:
-    """The environment file's variables: those of the kind, the place of gaudinet.json, and those given."""
-    environment = dict(hccl_environment.DEFAULTS.get(options["kind"], {}))
-    path = options["gaudinet_path"]
-    used = options["mode"] == "l3" or (options["mode"] == "unmanaged" and os.path.exists(path))
-    if options["kind"] == "gaudi" and used and path != gaudinet.DEFAULT_PATH:
-        environment["HCL_GAUDINET_CONFIG_FILE"] = path
-    environment.update(given)
-    hccl_environment.check(environment)
-    return environment
-
-
-def plan(options: dict[str, Any], environment: str) -> tuple[dict[str, str | None], bool]:
-    """The text of each file by its path (None: it does not exist), and whether somebody else's file is replaced."""
-    path, beside = options["gaudinet_path"], {options["environment_path"]: environment}
-    record = os.path.join(os.path.dirname(options["environment_path"]), "gaudinet.json.sha256")
-    present = gaudinet.look(path, record)
-    if options["state"] == "absent":
-        ours = {} if present.foreign else {path: None}
-        return {**ours, record: None, options["environment_path"]: None}, False
-    if options["kind"] == "gaudi" and options["mode"] == "l3":
-        sysfs = options["sysfs_root"]
-        ports = accel.external_ports([card.bus_id for card in pci.cards(sysfs)], sysfs)
-        text = gaudinet.file_text(gaudinet.checked(options["nics"], {port.mac for port in ports if port.mac}))
-        replaced = present.foreign and present.text != text
-        return {path: text, record: gaudinet.digest_text(text), **beside}, replaced
-    if options["kind"] == "gaudi" and options["mode"] == "unmanaged":
-        return {**beside}, False
-    if present.foreign:
-        if options["kind"] == "gaudi":
-            raise Refusal(
-                f"{path} holds port addresses that this module did not write, and mode=l2 would remove them: keep them "
-                "with mode=unmanaged, give them as nics with mode=l3, or move the file away"
-            )
-        return {**beside}, False
-    return {path: None, record: None, **beside}, False
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import fabric
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "kind": {"type": "str", "choices": list(fabric.KINDS), "default": "gaudi"},
-            "mode": {"type": "str", "choices": ["l2", "l3", "unmanaged"], "default": "l2"},
-            "nics": {
-                "type": "list",
-                "elements": "dict",
-                "default": [],
-                "options": {key: {"type": "str"} for key in gaudinet.KEYS},
-            },
-            "gaudinet_path": {"type": "path", "default": gaudinet.DEFAULT_PATH},
-            "environment": {"type": "dict", "default": {}},
-            "environment_path": {"type": "path", "default": "/etc/gaudi3-scale/fabric.env"},
-            "sysfs_root": {"type": "path", "default": "/sys"},
-        },
-        supports_check_mode=True,
-    )
-    options = module.params
-    given = {name: argument(value) for name, value in options["environment"].items()}
-    try:
-        environment = variables(options, given)
-        files, replaced = plan(options, hccl_environment.file_text(environment))
-    except Refusal as error:
-        module.fail_json(msg=str(error))
-    idle = hccl_environment.without_effect(given, options["kind"])
-    if idle:
-        module.warn(
-            f"{', '.join(idle)} only acts on scale-out over host NICs; this host's fabric is {options['kind']!r}."
-        )
-    kept = {"backup": module.backup_local(options["gaudinet_path"])} if replaced and not module.check_mode else {}
-    diffs = [
-        difference for path, content in files.items() if (difference := ensure_file(module, path, content)) is not None
-    ]
-    module.exit_json(
-        changed=bool(diffs),
-        diff=diffs,
-        files=[difference["after_header"] for difference in diffs],
-        environment=environment,
-        without_effect=idle,
-        **kept,
-    )
+    module = AnsibleModule(argument_spec=fabric.ARGUMENTS, supports_check_mode=True)
+    module.exit_json(**fabric.run(module))
 
 
 if __name__ == "__main__":

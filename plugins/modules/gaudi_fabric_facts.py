@@ -117,11 +117,8 @@ ansible_facts:
               sample: up
 """
 
-from dataclasses import asdict
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, pci
 from ansible_collections.gaudi3.scale.plugins.module_utils._fabric import fabric
 
 
@@ -131,15 +128,7 @@ def main() -> None:
         argument_spec={"sysfs_root": {"type": "path", "default": "/sys"}},
         supports_check_mode=True,
     )
-    sysfs = module.params["sysfs_root"]
-    cards = pci.cards(sysfs)
-    devices = fabric.rdma_devices(sysfs)
-    ports = accel.external_ports([card.bus_id for card in cards], sysfs)
-    facts = asdict(fabric.choose(cards, devices, ports, driver_loaded="habanalabs" in pci.modules(sysfs)))
-    facts["generation"] = pci.generation_of(cards)
-    facts["rdma_devices"] = [asdict(device) for device in devices]
-    facts["ports"] = [asdict(port) for port in ports]
-    module.exit_json(changed=False, ansible_facts={"gaudi_fabric": facts})
+    module.exit_json(changed=False, ansible_facts={"gaudi_fabric": fabric.facts(module.params["sysfs_root"])})
 
 
 if __name__ == "__main__":

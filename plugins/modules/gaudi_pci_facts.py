@@ -29,6 +29,10 @@ options:
       - Where procfs is mounted.
     type: path
     default: /proc
+  fabric:
+    description: Whether to return C(gaudi_fabric) too, as M(gaudi3.scale.gaudi_fabric_facts) does, in the same task.
+    type: bool
+    default: false
 attributes:
   check_mode:
     description: Changes nothing, and so does the same in check mode.
@@ -135,6 +139,7 @@ from dataclasses import asdict
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, iommu, pci
+from ansible_collections.gaudi3.scale.plugins.module_utils._fabric import fabric
 
 
 def main() -> None:
@@ -143,6 +148,7 @@ def main() -> None:
         argument_spec={
             "sysfs_root": {"type": "path", "default": "/sys"},
             "proc_root": {"type": "path", "default": "/proc"},
+            "fabric": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -159,7 +165,8 @@ def main() -> None:
         "driver_version": pci.driver_version(sysfs),
         "modules": loaded,
     }
-    module.exit_json(changed=False, ansible_facts={"gaudi_pci": facts})
+    found = {"gaudi_pci": facts, **({"gaudi_fabric": fabric.facts(sysfs)} if module.params["fabric"] else {})}
+    module.exit_json(changed=False, ansible_facts=found)
 
 
 if __name__ == "__main__":

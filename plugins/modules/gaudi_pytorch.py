@@ -164,46 +164,18 @@ done:
 """
 
 import os
-from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._host.reach import Unreachable
-from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch.install import Installer
-from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-
-SPEC: dict[str, dict[str, Any]] = {
-    "state": {"type": "str", "choices": ["present", "preinstalled"], "default": "present"},
-    "release": {"type": "str", "required": True},
-    "system": {"type": "str", "default": ""},
-    "distribution": {"type": "str", "default": ""},
-    "driver_release": {"type": "str", "default": ""},
-    "version": {"type": "str", "default": ""},
-    "kind": {"type": "str", "choices": ["fork", "public"], "default": "fork"},
-    "executable": {"type": "path", "default": "/usr/bin/python3"},
-    "pythons": {"type": "list", "elements": "str", "default": []},
-    "python_later": {"type": "bool", "default": False},
-    "repository_url": {"type": "str", "default": "https://vault.habana.ai/artifactory/gaudi-pt-modules"},
-    "sha256": {"type": "str", "default": ""},
-    "requirements": {"type": "list", "elements": "str", "default": []},
-    "index_url": {"type": "str", "default": "", "no_log": True},
-    "root": {"type": "path", "default": "/opt/gaudi3-scale"},
-    "user": {"type": "str", "default": "gaudi3-scale"},
-    "timeout": {"type": "int", "default": 120},
-}
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import pytorch
 
 
 def main() -> None:
-    """Judge, then install what is missing."""
+    """Run the module."""
     # The job's user reads all of this, whatever the umask of the one who installs.
     os.umask(0o022)
-    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
-    try:
-        installer = Installer(module)
-        result = installer.preinstalled() if module.params["state"] == "preinstalled" else installer.present()
-    except (Refusal, Unreachable) as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    module = AnsibleModule(argument_spec=pytorch.ARGUMENTS, supports_check_mode=True)
+    module.exit_json(**pytorch.run(module))
 
 
 if __name__ == "__main__":

@@ -114,121 +114,15 @@ done:
   sample: [daemon-reload, restart]
 """
 
-import os
-import time
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
-from ansible_collections.gaudi3.scale.plugins.module_utils._host import service_state
-
-PENDING = {"none": [], "reload": ["reload"], "restart": ["restart"]}
-
-
-def look(module: AnsibleModule) -> service_state.Service:
-    """The unit as it is now."""
-    properties = "--property=" + ",".join(service_state.PROPERTIES)
-    command = [module.params["systemctl_executable"], "show", module.params["name"], properties]
-    _code, output, _errors = module.run_command(command, check_rc=True)
-    return service_state.parse_show(output, time.time() - time.monotonic())
-
-
-def do(module: AnsibleModule, verbs: list[str]) -> None:
-    """Run systemctl with each verb; the first that fails ends the module."""
-    name = module.params["name"]
-    for verb in verbs:
-        argv = [module.params["systemctl_executable"], verb, *([] if verb == "daemon-reload" else [name])]
-        code, output, errors = module.run_command(argv)
-        if code != 0:
-            module.fail_json(
-                msg=f"'systemctl {verb} {name}' failed ({(errors or output).strip()}): look into its log "
-                f"with 'journalctl -u {name}', and run again.",
-                done=verbs[: verbs.index(verb)],
-            )
-
-
-def remove(module: AnsibleModule, service: service_state.Service) -> None:
-    """Stop the unit, have no boot start it, and remove its file."""
-    verbs = service_state.removal(service)
-    if not module.check_mode:
-        do(module, verbs)
-    diff = ensure_file(module, os.path.join(module.params["unit_folder"], module.params["name"]), None)
-    last = ["daemon-reload"] if diff is not None else []
-    if not module.check_mode:
-        do(module, last)
-    done = verbs + last
-    module.exit_json(changed=bool(done), done=done, diff=diff or {})
-
-
-def write(module: AnsibleModule) -> tuple[list[dict[str, Any]], bool]:
-    """Write the files that are given; their differences, and whether the service has to start anew for one."""
-    diffs, restart = [], False
-    for file in module.params["files"]:
-        diff = ensure_file(module, file["path"], file["content"], int(file["mode"], 8), own=True)
-        if diff is not None:
-            diffs.append(diff)
-            restart = restart or file["restart"]
-    return diffs, restart
-
-
-def enable(module: AnsibleModule, service: service_state.Service, diffs: list[dict[str, Any]]) -> None:
-    """Have each boot start the unit."""
-    verbs = ["daemon-reload"] if service.stale_unit else []
-    verbs += [] if service.enabled else ["enable"]
-    if not module.check_mode:
-        do(module, verbs)
-    module.exit_json(changed=bool(verbs or diffs), done=verbs, diff=diffs)
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import service
 
 
 def main() -> None:
     """Run the module."""
-    file = {
-        "path": {"type": "path", "required": True},
-        "content": {"type": "str", "required": True},
-        "mode": {"type": "str", "default": "0644"},
-        "restart": {"type": "bool", "default": True},
-    }
-    module = AnsibleModule(
-        argument_spec={
-            "name": {"type": "str", "required": True},
-            "state": {"type": "str", "choices": ["running", "enabled", "absent"], "default": "running"},
-            "enabled": {"type": "bool", "default": True},
-            "files": {"type": "list", "elements": "dict", "default": [], "options": file},
-            "restart_files": {"type": "list", "elements": "path", "default": []},
-            "reload_files": {"type": "list", "elements": "path", "default": []},
-            "pending": {"type": "str", "choices": list(PENDING), "default": "none"},
-            "unit_folder": {"type": "path", "default": "/etc/systemd/system"},
-            "systemctl_executable": {"type": "path", "default": "systemctl"},
-        },
-        supports_check_mode=True,
-    )
-    options = module.params
-    diffs, restart = write(module)
-    now = time.time()
-    try:
-        service = look(module)
-    except ValueError as error:
-        module.fail_json(msg=str(error))
-    if options["state"] == "absent":
-        remove(module, service)
-    if options["state"] == "enabled":
-        enable(module, service, diffs)
-    if not service.exists and not module.check_mode:
-        module.fail_json(msg=f"systemd knows no unit {options['name']}: install what brings it, or mend its name.")
-    verbs = service_state.actions(
-        service,
-        options["enabled"],
-        service_state.youngest(
-            options["restart_files"] + [file["path"] for file in options["files"] if file["restart"]], now
-        ),
-        service_state.youngest(options["reload_files"], now),
-    )
-    if module.check_mode:
-        verbs = verbs or PENDING["restart" if restart else options["pending"]]
-    else:
-        do(module, verbs)
-    module.exit_json(changed=bool(verbs or diffs), done=verbs, diff=diffs)
+    module = AnsibleModule(argument_spec=service.ARGUMENTS, supports_check_mode=True)
+    module.exit_json(**service.run(module))
 
 
 if __name__ == "__main__":

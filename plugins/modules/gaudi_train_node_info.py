@@ -177,68 +177,15 @@ held_modules:
   sample: []
 """
 
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._cards import file_access
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import needs as job_needs
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import shared_folders
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import train_node
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            "address": {"type": "str", "default": ""},
-            "peers": {"type": "list", "elements": "str", "default": []},
-            "user": {"type": "str", "default": "gaudi3-scale"},
-            "groups": {"type": "list", "elements": "str"},
-            "directory": {"type": "path"},
-            "script": {"type": "path"},
-            "paths": {"type": "list", "elements": "str", "default": []},
-            "processes": {"type": "int", "default": 0},
-            "cards": {"type": "int"},
-            "uid": {"type": "int"},
-        },
-        supports_check_mode=True,
-    )
-    params = module.params
-    interface = None
-    if params["address"] or params["peers"]:
-        ip = module.get_bin_path("ip", required=True)
-        interface = job_needs.find_interface(module.run_command, ip, params["address"], params["peers"])
-    network_source = None
-    if params["directory"]:
-        network_source = shared_folders.network_source(params["directory"], shared_folders.mounts())
-    files = file_access.device_files()
-    access = file_access.access(files, params["user"], params["groups"])
-    modules = job_needs.card_modules()
-    uid = shared_folders.uid_of(params["user"])
-    operational = None if modules is None else modules.operational
-    held = [] if modules is None else modules.held
-    module.exit_json(
-        changed=False,
-        interface=interface,
-        groups=access.groups,
-        unknown_groups=access.unknown,
-        files=len(files),
-        uid=uid,
-        network_source=network_source,
-        closed=[file.as_dict() for file in access.closed],
-        script=file_access.script_access(params["script"], params["user"]) if params["script"] else None,
-        missing=file_access.missing(params["paths"]),
-        modules=operational,
-        driver=job_needs.driver_version(),
-        held_modules=held,
-        offer={
-            "processes": params["processes"],
-            "cards": params["cards"],
-            "modules": operational,
-            "held": held,
-            "uid": uid if params["uid"] is None else params["uid"],
-            "shares": network_source,
-        },
-    )
+    module = AnsibleModule(argument_spec=train_node.ARGUMENTS, supports_check_mode=True)
+    module.exit_json(**train_node.run(module))
 
 
 if __name__ == "__main__":

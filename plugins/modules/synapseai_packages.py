@@ -137,123 +137,15 @@ packages:
       sample: 1.23.0-695
 """
 
-import os
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._apt import packages as apt
-from ansible_collections.gaudi3.scale.plugins.module_utils._apt.node import (
-    KEYRING,
-    NEEDS,
-    PIN,
-    SOURCE,
-    Node,
-    foreign_sources,
-    lacking,
-    open_repository,
-    read,
-    sources,
-)
-from ansible_collections.gaudi3.scale.plugins.module_utils._apt.openpgp import fingerprints, normalized
-from ansible_collections.gaudi3.scale.plugins.module_utils._apt.repository import Source
-from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-from ansible_collections.gaudi3.scale.plugins.module_utils._release.versions import Release
-
-
-def source_of(given: dict[str, Any]) -> Source:
-    """The repository asked for; ValueError says in one sentence what is wrong with the parameters."""
-    Release.parse(given["release"])
-    fingerprint = normalized(given["key_fingerprint"])
-    return Source(given["repository_url"].rstrip("/"), given["suite"], given["key_url"], fingerprint)
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import packages
 
 
 def main() -> None:
-    """Compare, verify, act."""
-    module = AnsibleModule(
-        argument_spec={
-            "release": {"type": "str", "required": True},
-            "packages": {"type": "list", "elements": "str", "required": True},
-            "prerequisites": {"type": "list", "elements": "str", "default": []},
-            "repository_url": {"type": "str", "required": True},
-            "suite": {"type": "str", "required": True},
-            "key_url": {"type": "str", "required": True, "no_log": False},
-            "key_fingerprint": {"type": "str", "default": "", "no_log": False},
-            "take_over_sources": {"type": "bool", "default": False},
-            "allow_downgrade": {"type": "bool", "default": False},
-            "timeout": {"type": "int", "default": 120},
-        },
-        supports_check_mode=True,
-    )
-    given: dict[str, Any] = module.params
-    node = Node(module, given["timeout"])
-    release = given["release"]
-    try:
-        source = source_of(given)
-        files = sources()
-        foreign = foreign_sources(files, source.url, given["take_over_sources"])
-    except (ValueError, Refusal) as error:
-        module.fail_json(msg=str(error))
-
-    state = node.state([*given["packages"], *given["prerequisites"], *NEEDS])
-    plan = apt.make_plan(state, given["packages"], given["prerequisites"], release)
-    if plan.downgrades and not given["allow_downgrade"]:
-        module.fail_json(msg=apt.newer(state, plan))
-    lack = lacking(plan, state, given["prerequisites"], source)
-    if lack:
-        module.fail_json(msg=lack)
-
-    keyring = trusted = read(KEYRING)
-    key = source.key(trusted)
-    texts = {SOURCE: source.entry(KEYRING, key), PIN: apt.preferences(release)}
-    present = {path: (read(path) or b"").decode(errors="replace") for path in texts}
-    if not key or present != texts or plan.install:
-        try:
-            repository = open_repository(node, source, trusted, plan.packages, release)
-        except Refusal as error:
-            module.fail_json(msg=str(error))
-        keyring = repository.keyring
-        texts[SOURCE] = source.entry(KEYRING, repository.fingerprint)
-    stale = [path for path, text in texts.items() if present[path] != text]
-    old_keys, keys = fingerprints(trusted or b""), fingerprints(keyring or b"")
-    new_key = keyring != trusted
-    if new_key and not source.fingerprint:
-        module.warn(
-            f"The key of {source.url} is trusted on first use: compare {', '.join(keys)} with the vendor's and set "
-            "synapseai_key_fingerprint to it."
-        )
-    wanted = {"key": new_key, "files": bool(stale or foreign), "packages": not plan.empty}
-    done = [name for name, differs in wanted.items() if differs]
-    if done and not module.check_mode:
-        for path in foreign:
-            module.backup_local(path)
-            os.unlink(path)
-        node.install_prerequisites(plan)
-        if keyring and new_key:
-            node.write(KEYRING, keyring)
-        for path in stale:
-            node.write(path, texts[path].encode())
-        node.carry_out(plan, state, refresh=new_key or SOURCE in stale)
-
-    shown = {path: (present[path], text) for path, text in texts.items()}
-    shown[KEYRING] = ("".join(f"{key}\n" for key in old_keys), "".join(f"{key}\n" for key in keys))
-    shown.update({path: (files[path], "") for path in foreign})
-    shown["packages"] = (apt.describe(state, [*plan.packages, *plan.prerequisites]), apt.describe_after(plan))
-    module.exit_json(
-        changed=bool(done),
-        done=done,
-        release=release,
-        fingerprints=keys,
-        taken_over=foreign,
-        packages=[
-            {"name": name, "before": state[name].version if name in state else None, "version": release}
-            for name in plan.packages
-        ],
-        diff=[
-            {"before_header": name, "after_header": name, "before": before, "after": after}
-            for name, (before, after) in shown.items()
-        ],
-    )
+    """Run the module."""
+    module = AnsibleModule(argument_spec=packages.ARGUMENTS, supports_check_mode=True)
+    module.exit_json(**packages.run(module))
 
 
 if __name__ == "__main__":

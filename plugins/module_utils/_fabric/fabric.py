@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from .._cards.accel import ExternalPort
+from .._cards import pci
+from .._cards.accel import ExternalPort, external_ports
 from .._cards.pci import PciCard, listing
 
 KINDS = ("gaudi", "host_nic", "host_tcp", "efa", "none")
@@ -81,3 +83,16 @@ def choose(
     if "host_nic" in kinds:
         return Choice("host_nic", candidates, "no card has a network port, and there is a host NIC with verbs")
     return Choice("host_tcp", ["host_tcp"], "no card has a network port and there is no host NIC with verbs")
+
+
+def facts(sysfs: str = "/sys") -> dict[str, Any]:
+    """The fabric of this host, with its RDMA devices and external ports, as Ansible's facts have it."""
+    cards = pci.cards(sysfs)
+    devices = rdma_devices(sysfs)
+    ports = external_ports([card.bus_id for card in cards], sysfs)
+    return {
+        **asdict(choose(cards, devices, ports, driver_loaded="habanalabs" in pci.modules(sysfs))),
+        "generation": pci.generation_of(cards),
+        "rdma_devices": [asdict(device) for device in devices],
+        "ports": [asdict(port) for port in ports],
+    }

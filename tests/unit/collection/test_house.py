@@ -78,10 +78,12 @@ def test_families_are_private_and_depend_on_each_other_one_way() -> None:
         families.setdefault(family(path), set()).update(imported(path))
     order = list(TopologicalSorter(families).static_order())  # CycleError where two need each other
     assert order.index("_refusal") < order.index("_cards") < order.index("_jobs") < order.index("_trainer")
+    # What modules do is asked by modules alone.
+    assert not any("_tasks" in needed for needed in families.values())
 
 
 def test_one_class_for_refusals_and_one_place_that_writes() -> None:
-    """Besides what callers tell apart: no answer from a network, a job with its log, what hl-smi does."""
+    """Besides what callers tell apart: no answer from a network, a job with its log, what hl-smi does, a part."""
     classes = {
         f"{path.stem}.{node.name}"
         for path in FILES
@@ -98,6 +100,7 @@ def test_one_class_for_refusals_and_one_place_that_writes() -> None:
         "command.HlSmiMissing",
         "command.HlSmiHung",
         "command.DriverDown",
+        "look.Ended",
     }
     writers = {path.stem for path in FILES if re.search(r"\bos\.fsync\(", path.read_text())}
     assert writers == {"_files"}

@@ -126,7 +126,8 @@ def test_our_exporter_gets_the_groups_that_own_the_cards_devices() -> None:
     assert groups(found("staff", 50, 0o775, "/usr/bin/hl-smi")) == []
     assert groups(found("render", 992, 0o660), hpu_exporter_groups=["video"]) == ["video"]
     assert groups(found("render", 992, 0o660), hpu_exporter_groups=[]) == []
-    assert evaluate(variables["_hpu_exporter_groups"], **variables, _hpu_exporter_devices={"skipped": True}) == []
+    skipped = {**variables, "_hpu_exporter_devices": {"skipped": True}}
+    assert evaluate(variables["_hpu_exporter_groups"], **skipped) == []
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import yaml
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.name for path in ROLES.iterdir() if path.is_dir())
-#: Has entry points alone, which other roles import.
-SHARED = {"monitoring_service"}
+#: Have entry points alone, which other roles and playbooks import.
+SHARED = {"monitoring_service", "node_look"}
 #: The units of the five services, by role, and what each starts anew for: its program and what it reads at its start.
 SERVICES = {
     "prometheus": ("prometheus.service", {"/usr/bin/prometheus", "/etc/default/prometheus"}),

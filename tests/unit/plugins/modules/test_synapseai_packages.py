@@ -13,6 +13,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._apt import node as a
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt import openpgp
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt.repository import Repository, Source
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import packages
 from ansible_collections.gaudi3.scale.plugins.modules import synapseai_packages
 
 Run = Callable[..., dict[str, Any]]
@@ -65,9 +66,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         return Repository(trusted or KEY, FINGERPRINT, world.versions)
 
     for name in ("KEYRING", "SOURCE", "PIN"):
-        monkeypatch.setattr(synapseai_packages, name, str(world.root / name.lower()))
+        monkeypatch.setattr(packages, name, str(world.root / name.lower()))
     monkeypatch.setattr(apt_node, "SOURCE", str(world.root / "source"))
-    monkeypatch.setattr(synapseai_packages, "open_repository", open_repository)
+    monkeypatch.setattr(packages, "open_repository", open_repository)
     monkeypatch.setattr(apt_node, "SOURCES", (str(world.sources / "*.list"), str(world.sources / "*.sources")))
     monkeypatch.setattr(apt_node, "OS_RELEASE", str(tmp_path / "os-release"))
     monkeypatch.setattr(apt_node.Node, "run", lambda _node, command: world.run(command))

@@ -18,6 +18,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt import node as apt_node
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt.openpgp import fingerprints
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import packages
 from ansible_collections.gaudi3.scale.plugins.modules import synapseai_packages
 
 Run = Callable[..., dict[str, Any]]
@@ -139,7 +140,7 @@ def vault(tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> Vault:
         AnsibleModule, "warn", lambda _module, warning: vault.__dict__.setdefault("w", []).append(warning)
     )
     for name in ("KEYRING", "SOURCE", "PIN"):
-        monkeypatch.setattr(synapseai_packages, name, str(tmp_path / name.lower()))
+        monkeypatch.setattr(packages, name, str(tmp_path / name.lower()))
     monkeypatch.setattr(apt_node, "SOURCE", str(tmp_path / "source"))
     monkeypatch.setattr(apt_node, "_LIST_AGES", ())
     return vault

@@ -1,0 +1,126 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What gaudi_service does: a unit that runs with what lies on disk."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from .._files import ensure_file
+from .._host import service_state
+
+if TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+PENDING = {"none": [], "reload": ["reload"], "restart": ["restart"]}
+_FILE = {
+    "path": {"type": "path", "required": True},
+    "content": {"type": "str", "required": True},
+    "mode": {"type": "str", "default": "0644"},
+    "restart": {"type": "bool", "default": True},
+}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["running", "enabled", "absent"], "default": "running"},
+    "enabled": {"type": "bool", "default": True},
+    "files": {"type": "list", "elements": "dict", "default": [], "options": _FILE},
+    "restart_files": {"type": "list", "elements": "path", "default": []},
+    "reload_files": {"type": "list", "elements": "path", "default": []},
+    "pending": {"type": "str", "choices": list(PENDING), "default": "none"},
+    "unit_folder": {"type": "path", "default": "/etc/systemd/system"},
+    "systemctl_executable": {"type": "path", "default": "systemctl"},
+}
+
+
+def run(module: AnsibleModule) -> dict[str, Any]:
+    """Write the files, look at the unit and bring it to its state."""
+    diffs, restart = _write(module)
+    now = time.time()
+    try:
+        service = _look(module)
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    if module.params["state"] == "absent":
+        return _remove(module, service)
+    if module.params["state"] == "enabled":
+        return _enable(module, service, diffs)
+    return _keep_running(module, service, diffs, restart, now)
+
+
+def _keep_running(
+    module: AnsibleModule, service: service_state.Service, diffs: list[dict[str, Any]], restart: bool, now: float
+) -> dict[str, Any]:
+    """Start, restart or reload the unit where it does not run with its files."""
+    options = module.params
+    if not service.exists and not module.check_mode:
+        module.fail_json(msg=f"systemd knows no unit {options['name']}: install what brings it, or mend its name.")
+    own = [file["path"] for file in options["files"] if file["restart"]]
+    verbs = service_state.actions(
+        service,
+        options["enabled"],
+        service_state.youngest([*options["restart_files"], *own], now),
+        service_state.youngest(options["reload_files"], now),
+    )
+    if module.check_mode:
+        verbs = verbs or PENDING["restart" if restart else options["pending"]]
+    else:
+        _do(module, verbs)
+    return {"changed": bool(verbs or diffs), "done": verbs, "diff": diffs}
+
+
+def _look(module: AnsibleModule) -> service_state.Service:
+    """The unit as it is now."""
+    properties = "--property=" + ",".join(service_state.PROPERTIES)
+    command = [module.params["systemctl_executable"], "show", module.params["name"], properties]
+    _code, output, _errors = module.run_command(command, check_rc=True)
+    return service_state.parse_show(output, time.time() - time.monotonic())
+
+
+def _do(module: AnsibleModule, verbs: list[str]) -> None:
+    """Run systemctl with each verb; the first that fails ends the module."""
+    name = module.params["name"]
+    for verb in verbs:
+        argv = [module.params["systemctl_executable"], verb, *([] if verb == "daemon-reload" else [name])]
+        code, output, errors = module.run_command(argv)
+        if code != 0:
+            module.fail_json(
+                msg=f"'systemctl {verb} {name}' failed ({(errors or output).strip()}): look into its log "
+                f"with 'journalctl -u {name}', and run again.",
+                done=verbs[: verbs.index(verb)],
+            )
+
+
+def _remove(module: AnsibleModule, service: service_state.Service) -> dict[str, Any]:
+    """Stop the unit, have no boot start it, and remove its file."""
+    verbs = service_state.removal(service)
+    if not module.check_mode:
+        _do(module, verbs)
+    diff = ensure_file(module, os.path.join(module.params["unit_folder"], module.params["name"]), None)
+    last = ["daemon-reload"] if diff is not None else []
+    if not module.check_mode:
+        _do(module, last)
+    done = verbs + last
+    return {"changed": bool(done), "done": done, "diff": diff or {}}
+
+
+def _write(module: AnsibleModule) -> tuple[list[dict[str, Any]], bool]:
+    """Write the files that are given; their differences, and whether the service has to start anew for one."""
+    diffs, restart = [], False
+    for file in module.params["files"]:
+        diff = ensure_file(module, file["path"], file["content"], int(file["mode"], 8), own=True)
+        if diff is not None:
+            diffs.append(diff)
+            restart = restart or file["restart"]
+    return diffs, restart
+
+
+def _enable(module: AnsibleModule, service: service_state.Service, diffs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Have each boot start the unit."""
+    verbs = ["daemon-reload"] if service.stale_unit else []
+    verbs += [] if service.enabled else ["enable"]
+    if not module.check_mode:
+        _do(module, verbs)
+    return {"changed": bool(verbs or diffs), "done": verbs, "diff": diffs}

@@ -1,0 +1,138 @@
+#!/usr/bin/python
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What several modules would do on one node, asked in one task."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gaudi_node_look
+short_description: Ask in one task what several modules would do on a node
+version_added: 0.1.0
+author:
+  - gaudi3.scale contributors (@gaudi3)
+description:
+  - Asks modules of this collection what they would do, each as in check mode. A site's preflight asks a node everything
+    in two tasks, as each task costs the controller CPU time for each node.
+  - Changes nothing.
+  - Every part is asked, also behind one that fails. The task then fails with the message of the first one whose failure
+    is not to be tolerated.
+options:
+  parts:
+    description: What is asked, in this order.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: Key of the answer in RV(found).
+        type: str
+        required: true
+      module:
+        description:
+          - The module that is asked.
+          - V(files) tells which files are there, with their groups; V(port) whether a port of an address is open;
+            V(page) with which status a URL is answered.
+        type: str
+        choices:
+          - files
+          - gaudi_driver
+          - gaudi_fabric
+          - gaudi_firewall
+          - gaudi_ports
+          - gaudi_pytorch
+          - gaudi_service
+          - gaudi_train_node_info
+          - page
+          - port
+          - synapseai_packages
+        required: true
+      arguments:
+        description:
+          - Options of the module.
+          - C(paths) of V(module=files); C(host), C(port) and C(timeout) of V(module=port); C(url) and C(timeout) of
+            V(module=page).
+        type: dict
+        default: {}
+      tolerated:
+        description: Whether the task goes well where this part fails.
+        type: bool
+        default: false
+  secrets:
+    description: Values among the arguments that are to be shown nowhere.
+    type: list
+    elements: str
+    default: []
+attributes:
+  check_mode:
+    description: Changes nothing, and so does the same in check mode.
+    support: full
+  diff_mode:
+    description: Shows what would change.
+    support: none
+    details: Changes nothing. The differences that the modules tell are in RV(found).
+  platform:
+    description: Linux.
+    platforms: linux
+    support: full
+seealso:
+  - module: gaudi3.scale.gaudi_driver
+  - module: gaudi3.scale.gaudi_service
+"""
+
+EXAMPLES = r"""
+- name: Ask whether the driver runs, and whether its ports come up at each boot
+  gaudi3.scale.gaudi_node_look:
+    parts:
+      - name: driver
+        module: gaudi_driver
+        arguments: {release: 1.23.0-695}
+      - name: boot
+        module: gaudi_service
+        arguments: {name: gaudi3-scale-ports.service, state: enabled}
+        tolerated: true
+  register: node
+
+- name: Leave out nodes on which there is nothing to do
+  ansible.builtin.meta: end_host
+  when: node.found.boot | gaudi3.scale.unchanged
+"""
+
+RETURN = r"""
+found:
+  description: What each part answered, by its name; one that failed has C(failed) and C(msg).
+  returned: always
+  type: dict
+  sample:
+    driver: {changed: false, driver_version: 1.23.0-2eae87a}
+    boot: {changed: false, done: [], diff: []}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import look
+
+
+def main() -> None:
+    """Run the module."""
+    part = {
+        "name": {"type": "str", "required": True},
+        "module": {"type": "str", "choices": sorted(look.TASKS), "required": True},
+        "arguments": {"type": "dict", "default": {}},
+        "tolerated": {"type": "bool", "default": False},
+    }
+    module = AnsibleModule(
+        argument_spec={
+            "parts": {"type": "list", "elements": "dict", "options": part, "required": True},
+            "secrets": {"type": "list", "elements": "str", "default": [], "no_log": True},
+        },
+        supports_check_mode=True,
+    )
+    answer = look.look(module, module.params["parts"])
+    if answer.get("failed"):
+        module.fail_json(**answer)
+    module.exit_json(**answer)
+
+
+if __name__ == "__main__":
+    main()
