@@ -17,7 +17,7 @@ from health_machine import Nodes, nodes
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import admission, passport
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmi
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
-from ansible_collections.gaudi3.scale.plugins.modules import gaudi_train
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import train
 
 NOW, KEY = 1_767_225_600, bytes(range(32))
 
@@ -87,7 +87,7 @@ def test_what_gaudi_train_does_about_it(mode: str, tmp_path: Path) -> None:
     )
     if mode == "enforce":
         with pytest.raises(JobError, match="no valid passport, as there is none: examine it with the playbook"):
-            gaudi_train._ask_for_the_passport(module)
+            train.ask_for_the_passport(module)
     else:
-        gaudi_train._ask_for_the_passport(module)
+        train.ask_for_the_passport(module)
     assert bool(warned) == (mode == "shadow")

@@ -1,0 +1,266 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What gaudi_train does on a node: look at the job, decide, act, tell how it is then."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Optional
+
+from .._health import admission, history
+from .._health.checks import DEPTHS
+from .._health.examine import Patience
+from .._hl_smi.command import HlSmi, environment, run_with_timeout
+from .._jobs import archives as job_archives
+from .._jobs import container as job_container
+from .._jobs import neighbours as job_neighbours
+from .._jobs.files import JobError
+from .._jobs.node import PLACES, JobNode, Observed, check_script, check_venv, owner_of
+from .._jobs.spec import Decision, JobSpec, check_name, decide
+from .._jobs.text import NodeShare, boot_unit_text, config_text, unit_text
+
+if TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["started", "finished", "ended", "stopped", "absent"], "default": "started"},
+    "config": {"type": "dict"},
+    "command": {"type": "list", "elements": "str"},
+    "chdir": {"type": "path"},
+    "node_config": {"type": "dict"},
+    "nodes": {"type": "list", "elements": "str", "default": []},
+    "head_address": {"type": "str"},
+    "is_head": {"type": "bool"},
+    "address": {"type": "str"},
+    "interface": {"type": "str"},
+    "groups": {"type": "list", "elements": "str", "default": []},
+    "modules": {"type": "list", "elements": "int", "default": []},
+    "rdzv_port": {"type": "int", "default": 29400},
+    "processes_per_node": {"type": "int", "default": 1},
+    "cards": {"type": "int"},
+    "max_restarts": {"type": "int", "default": 0},
+    "spares": {"type": "int", "default": 0},
+    "min_nodes": {"type": "int"},
+    "threads": {"type": "int"},
+    "environment": {"type": "dict", "default": {}},
+    "environment_files": {"type": "list", "elements": "path", "default": ["/etc/gaudi3-scale/fabric.env"]},
+    "user": {"type": "str", "default": "gaudi3-scale"},
+    "venv": {"type": "path", "default": "/opt/gaudi3-scale/venv"},
+    "container": {
+        "type": "dict",
+        "options": {
+            "engine": {"type": "str", "choices": list(job_container.ENGINES), "default": "podman"},
+            "image": {"type": "str", "required": True},
+            "folders": {"type": "list", "elements": "path", "default": []},
+            "cards": {"type": "bool", "default": True},
+        },
+    },
+    "stop_timeout": {"type": "int", "default": 120},
+    "start_at_boot": {"type": "bool", "default": False},
+    "trainer_version": {"type": "str"},
+    "rejoin": {"type": "bool", "default": False},
+    "resume_stopped": {"type": "bool", "default": True},
+    "passports": {
+        "no_log": False,
+        "type": "dict",
+        "options": {
+            "mode": {"type": "str", "choices": list(admission.MODES), "default": admission.SHADOW},
+            "folder": {"type": "path", "required": True},
+            "depth": {"type": "str", "choices": list(DEPTHS), "default": "quick"},
+            "executable": {"type": "path", "default": "hl-smi"},
+            "timeout": {"type": "int", "default": 30},
+            "problem": {"type": "str", "default": ""},
+            "versions": {"type": "dict", "default": {}},
+        },
+    },
+    "ended_on": {"type": "str"},
+    "purge": {"type": "bool", "default": False},
+    "keep_archives": {"type": "int"},
+    "peers": {"type": "dict", "default": {}},
+    "poll_interval": {"type": "float", "default": 5.0},
+    "timeout": {"type": "int", "default": 3600},
+    "lines": {"type": "int", "default": 20},
+    **PLACES,
+}
+
+RULES: dict[str, Any] = {
+    "mutually_exclusive": [("command", "config"), ("command", "node_config")],
+    "required_by": {"chdir": ("command",)},
+}
+
+
+def run(module: AnsibleModule) -> dict[str, Any]:
+    """Bring the job to its state on this node."""
+    work = Work(module)
+    try:
+        work.carry_out()
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    except (JobError, OSError) as error:
+        message, log = (str(error), error.log) if isinstance(error, JobError) else (_trouble(work.name, error), [])
+        module.fail_json(msg=message, log=log, **work.result())
+    return work.result()
+
+
+class Work:
+    """One task on one job: what it was given, what it found, and what it returns."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self.module = module
+        self.params: dict[str, Any] = module.params
+        self.name: str = module.params["name"]
+        self.node = JobNode.of(module)
+        self.spec: Optional[JobSpec] = None
+        self.share = NodeShare(self.node.directory(self.name))
+        self.texts: dict[str, str] = {}
+        """Files of the job by their paths."""
+        self.owner = (0, 0)
+        self.found: Optional[Observed] = None
+        self.told: dict[str, Any] = {"changed": False, "archived": None, "removed_archives": []}
+
+    def result(self) -> dict[str, Any]:
+        """What is returned, also where something failed."""
+        if self.found is None:
+            return self.told
+        return {**self.told, "job": self.found.as_dict(self.node.directory(self.name))}
+
+    def carry_out(self) -> None:
+        """Look, decide, act."""
+        kept = self.params["keep_archives"]
+        if kept is not None and kept < 0:
+            raise ValueError(f"keep_archives is {kept}: give 0 or more, or leave it out to keep all.")
+        if self.params["state"] in ("started", "finished"):
+            self._describe()
+        else:
+            check_name(self.name)
+        found, decision = self._look()
+        if decision.action == "start":
+            self._check_start()
+        with contextlib.ExitStack() as held:
+            if decision.changed and not self.module.check_mode:
+                # Another controller may have acted since: look once more, with nobody else at work.
+                held.enter_context(self.node.alone())
+                found, decision = self._look()
+            if self.spec is not None and decision.action == "start":
+                job_neighbours.refuse_clash(self.node, self.spec, self.share)
+            self._tell(found, decision)
+            if decision.changed and not self.module.check_mode:
+                self._act(found, decision)
+                self.found = self.node.observe(self.name)
+
+    def _describe(self) -> None:
+        """Specification, this node's share and files of a job that is to run."""
+        node, name, params = self.node, self.name, self.params
+        spec = JobSpec.from_params(params)
+        spec.check_cards(params["cards"])
+        share = NodeShare(
+            node.directory(name),
+            params["address"],
+            params["is_head"],
+            params["node_config"],
+            params["interface"],
+            tuple(params["groups"]),
+            tuple(params["modules"]),
+        )
+        if spec.container is not None:
+            share = replace(share, **_contained(spec))
+        texts = {node.unit_path(name): unit_text(spec, share)}
+        if params["start_at_boot"]:
+            texts[node.boot_unit_path(name)] = boot_unit_text(spec, node.directory(name), node.systemctl)
+        if share.file_variables:
+            texts[node.environment_path(name)] = job_container.file_text(share.file_variables)
+        if not spec.command:
+            texts[node.config_path(name)] = config_text(spec, share)
+        self.spec, self.share, self.texts = spec, share, texts
+
+    def _look(self) -> tuple[Observed, Decision]:
+        """The job as it is, and what is done about it."""
+        self.found = found = self.node.observe_at_rest(self.name)
+        decision = decide(
+            self.params["state"],
+            self.name,
+            found.situation,
+            self.spec,
+            purge=self.params["purge"],
+            rejoin=self.params["rejoin"],
+            resume_stopped=self.params["resume_stopped"],
+        )
+        if decision.action == "refuse":
+            raise JobError(decision.reason)
+        return found, decision
+
+    def _check_start(self) -> None:
+        """Refuse a start on a node that is out of service or lacks what the job needs."""
+        fence = history.fence()
+        if fence is not None:
+            raise JobError(history.refusal(fence))
+        ask_for_the_passport(self.module)
+        if self.spec is not None and not self.module.check_mode:
+            self.owner = owner_of(self.spec.user)
+            check_venv(self.spec.venv, self.spec.container is not None)
+            if self.spec.script is not None:
+                check_script(self.spec.script)
+
+    def _tell(self, found: Observed, decision: Decision) -> None:
+        """What is about to change, in check mode as well."""
+        self.told["changed"] = decision.changed
+        if decision.action in ("start", "remove"):
+            self.told["diff"] = self.node.diff(self.name, self.texts)
+        if decision.archive:
+            self.told["archived"] = self.node.archive_path(self.name, found.situation.spec_sha256)
+            moved = [*job_archives.archives(self.node.jobs_dir, self.name), self.told["archived"]]
+            self.told["removed_archives"] = job_archives.surplus(moved, self.params["keep_archives"])
+
+    def _act(self, found: Observed, decision: Decision) -> None:
+        """Do it."""
+        node, name = self.node, self.name
+        if decision.action == "stop":
+            node.stop(name)
+        elif decision.action == "remove":
+            node.remove(found, self.params["purge"])
+        elif self.spec is not None:
+            if decision.archive:
+                self.told["archived"] = node.archive(name, found.situation.spec_sha256)
+            as_recorded = job_neighbours.as_recorded(self.share)
+            node.start(self.spec, self.texts, self.owner, self.params["lines"], as_recorded)
+            # Now that the new job runs, and not before.
+            node.remove_archives(self.told["removed_archives"])
+
+
+def ask_for_the_passport(module: AnsibleModule) -> None:
+    """Refuse a node without a valid passport, or warn of it, by the option ``passports``."""
+    asked = module.params["passports"]
+    if asked is None or asked["mode"] == admission.OFF:
+        return
+    path = module.get_bin_path(asked["executable"])
+    env = environment(module)
+    run = Patience(lambda command: run_with_timeout(command, env, asked["timeout"]))
+    problem = admission.of_the_node(asked, None if path is None else HlSmi(path, run))
+    if not problem:
+        return
+    if asked["mode"] == admission.ENFORCE:
+        raise JobError(
+            f"This node has no valid passport, as {problem}: examine it with the playbook gaudi3.scale.health, or "
+            "leave it out of the job."
+        )
+    module.warn(f"This node has no valid passport, as {problem}. With passports enforced, no job would start here.")
+
+
+def _contained(spec: JobSpec) -> dict[str, Any]:
+    """What a job in a container gets of this node, besides what every job does."""
+    variables: dict[str, str] = {}
+    for path in spec.environment_files:
+        try:
+            with open(path, encoding="utf-8") as stream:
+                variables.update(job_container.variables_of(stream.read()))
+        except FileNotFoundError:
+            continue
+    files = job_container.node_files()
+    return {"file_variables": variables, "devices": job_container.node_devices(), "files": files}
+
+
+def _trouble(name: str, error: OSError) -> str:
+    return f"Job {name} was not brought to its state on this node: {error}; mend that and run again."
