@@ -143,9 +143,8 @@ launcher lives), or is killed with its launcher, as with a node that is lost. Ea
 checkpoint, and the node comes back as the spare. So that the same three nodes can be used again and again, a second
 remediation does not go to a person here. A pause makes each step take 0.2 s. The rest is as in the proof `healing`.
 
-The aim is a ratio of at most 1.15 on a machine that does nothing else. What is asked of every run is that a fault costs
-no more than the verdict (5 s) and the step on the spare (30 s) may take. The load average is that of the last 15
-minutes, other work included: nodes that wait for a processor meet later.
+The ratio may be 1.15 at most, and a fault may cost no more than the verdict (5 s) and the step on the spare (30 s) may
+take. The load average is that of the last 15 minutes, other work included: nodes that wait for a processor meet later.
 """
 
 
@@ -181,6 +180,7 @@ def test_a_fault_a_minute_costs_little(case: str, made: Nodes, client: Client, t
     assert len(faults) >= RACE_MINUTES
     lost = (took["disturbed"] - took["undisturbed"]) / len(faults)
     assert lost <= VERDICT_S + NEW_STEP_S
+    assert ratio <= 1.15
     seconds = (f"{took['undisturbed']:.0f}", f"{took['disturbed']:.0f}", f"{ratio:.3f}", f"{lost:.1f}")
     cells = (RACE_STEPS, struck, *seconds, f"{os.getloadavg()[2]:.0f}")
     RACE.note(case, dict(zip(RACE_COLUMNS, cells, strict=True)))
