@@ -41,7 +41,9 @@ options:
 EXAMPLES = r"""
 - name: Refuse a node that the job cannot use
   ansible.builtin.assert:
-    that: node | gaudi3.scale.job_node_problems({'nodes': ['gaudi-1'], 'cards': 8}, inventory_hostname) | length == 0
+    that: node | gaudi3.scale.job_node_problems(job, inventory_hostname) | length == 0
+  vars:
+    job: {nodes: [gaudi-1], cards: 8}
 """
 
 RETURN = r"""
