@@ -40,8 +40,9 @@ class Asked:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Asked:
-        """From a mapping, as a template hands it over; null says nothing."""
-        return cls(**{each.name: given[each.name] for each in fields(cls) if given.get(each.name) is not None})
+        """From a mapping, as a template hands it over; null says nothing, as "", its like in core 2.17, does."""
+        said = {each.name: given.get(each.name) for each in fields(cls)}
+        return cls(**{name: value for name, value in said.items() if value is not None and value != ""})
 
     @property
     def on_cards(self) -> bool:
