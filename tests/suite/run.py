@@ -197,6 +197,8 @@ def main() -> int:
     arguments = parser.parse_args()
     lanes = [[name for name in lane if not arguments.parts or name in arguments.parts] for lane in LANES]
     LOGS.mkdir(parents=True, exist_ok=True)
+    # A shell's background ignores it, and so would the parts, whose tests interrupt programs by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     suite = Suite([lane for lane in lanes if lane], arguments.make)
     try:
         suite.run()
