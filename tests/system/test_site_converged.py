@@ -17,6 +17,8 @@ from .conftest import SMALL, Site, reached, refused, wait_for
 
 #: PyTorch starts for seconds in each process, and these tests are about starts.
 ONE_PROCESS = {"trainer_processes_per_node": 1}
+#: Of half a second: two minutes, within which the job is refused and stopped, and later killed.
+STEPS = 240
 
 
 def test_tags_limit_and_start_at_task(trained: Site) -> None:
@@ -59,12 +61,12 @@ def long_job(site: Site, steps: int, state: str, **more: Any) -> tuple[str, ...]
         "checkpoint": {"every": 10},
     }
     given = {"trainer_state": state, "trainer_job_name": "long", "trainer_config": config, **ONE_PROCESS}
-    return ("-e", json.dumps({**given, **site.pace(0.2), **more}))
+    return ("-e", json.dumps({**given, **site.pace(0.5), **more}))
 
 
 def test_a_job_under_another_specification_has_to_be_stopped_and_then_goes_on(trained: Site) -> None:
-    def play(state: str, steps: int = 100000, **more: Any) -> dict[str, Any]:
-        result = trained.play("--tags", "train", *long_job(trained, steps, state, **more))
+    def play(state: str, **more: Any) -> dict[str, Any]:
+        result = trained.play("--tags", "train", *long_job(trained, STEPS, state, **more))
         assert result.returncode == 0, result.messages()
         return trained.status("gaudi-1", "long")
 
@@ -74,15 +76,14 @@ def test_a_job_under_another_specification_has_to_be_stopped_and_then_goes_on(tr
     reached(trained, "long", lambda status: bool(status.get("step")), "the first step")
     left = play("stopped")
     assert left["state"] == "interrupted" and "SIGTERM" in left["interruption"], left
-    play("started", steps=left["step"] + 150, trainer_resume_stopped=True)
+    play("started", trainer_resume_stopped=True)
     again = reached(trained, "long", lambda status: (status.get("step") or 0) > left["step"], "a further step")
     assert again["resumed_from_step"] == left["step"]
 
 
 def test_killed_on_one_node_it_resumes_from_its_checkpoint(trained: Site) -> None:
     """The job that the test before has left running."""
-    went = trained.status("gaudi-1", "long")
-    steps, saved = went["max_steps"], went["resumed_from_step"] + 20
+    saved = trained.status("gaudi-1", "long")["resumed_from_step"] + 20
     wait_for(
         lambda: (trained.status("gaudi-2", "long").get("checkpoint_step") or 0) >= saved, "20 steps and a checkpoint"
     )
@@ -90,17 +91,17 @@ def test_killed_on_one_node_it_resumes_from_its_checkpoint(trained: Site) -> Non
     unit = "systemctl is-active gaudi-train-long.service"
     wait_for(lambda: "failed" in trained.ssh("gaudi-1", unit).stdout, "the unit of gaudi-1 to fail")
     wait_for(lambda: "failed" in trained.ssh("gaudi-2", unit).stdout, "the unit of gaudi-2 to fail")
-    again = trained.play(*long_job(trained, steps, "finished"))
+    again = trained.play(*long_job(trained, STEPS, "finished"))
     assert again.returncode == 0, again.messages()
     for node in ("gaudi-1", "gaudi-2"):
         status = trained.status(node, "long")
-        assert (status["state"], status["step"]) == ("finished", steps)
+        assert (status["state"], status["step"]) == ("finished", STEPS)
         assert status["resumed_from_step"] >= saved
     # One line per logged step, as if nothing had happened.
     log = trained.ssh("gaudi-1", "cat /var/lib/gaudi3-scale/jobs/long/metrics.jsonl").stdout
     logged = [json.loads(line)["step"] for line in log.splitlines() if line.startswith("{")]
     assert logged == sorted(set(logged))
-    assert logged[-1] == steps
+    assert logged[-1] == STEPS
 
 
 @pytest.fixture
