@@ -26,7 +26,7 @@ class Task:
     required_if: Sequence[tuple[Any, ...]] = field(default=())
 
 
-#: What can be asked: modules of this collection by their names, and two questions of Ansible's own.
+#: What can be asked: modules of this collection by their names, and three questions of Ansible's own modules.
 TASKS = {
     "gaudi_driver": Task(driver.ARGUMENTS, driver.run, driver.REQUIRED_IF),
     "gaudi_fabric": Task(fabric.ARGUMENTS, fabric.run),
