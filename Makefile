@@ -13,7 +13,7 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status prepare test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
+.PHONY: demo up down status prepare image test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
 	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
@@ -58,11 +58,14 @@ $(TOOLS)/usr/bin/promtool:
 	cd $(TOOLS) && dpkg -x prometheus_*.deb .
 
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
-prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready hpu
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready hpu image
+
+image: $(VENV)/.controller
 	gaudi3-simulator prepare
 
 # Every part below, two at a time, and what each one cost; it ends with the sum of what passed and failed.
-test: prepare
+test:
+	$(MAKE) --jobs=2 prepare
 	$(BIN)/python tests/suite/run.py --make "$(MAKE)"
 
 # Writes what each file is for into CONTRIBUTING.md.
