@@ -95,10 +95,11 @@ def ask(module: AnsibleModule, name: str, arguments: Mapping[str, Any]) -> dict[
 
 
 def look(module: AnsibleModule, parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What all parts answer, by their names, and the first failure that is not to be tolerated."""
-    found, failures = {}, []
+    """What all parts answer, by their names, and every failure that is not to be tolerated, each told once."""
+    found: dict[str, dict[str, Any]] = {}
+    failures: dict[str, None] = {}
     for part in parts:
         answer = found[part["name"]] = ask(module, part["module"], part["arguments"])
         if answer.get("failed") and not part["tolerated"]:
-            failures.append(answer["msg"])
-    return {"changed": False, "found": found, **({"failed": True, "msg": failures[0]} if failures else {})}
+            failures[answer["msg"]] = None
+    return {"changed": False, "found": found, **({"failed": True, "msg": "\n".join(failures)} if failures else {})}
