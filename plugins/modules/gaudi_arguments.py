@@ -21,13 +21,9 @@ options:
     type: list
     elements: str
     required: true
+extends_documentation_fragment:
+  - gaudi3.scale.read_only
 attributes:
-  check_mode:
-    description: Changes nothing, and does the same in check mode.
-    support: full
-  diff_mode:
-    description: Changes nothing, so there is no difference to show.
-    support: none
   action:
     description: Runs on the controller, and asks no node.
     support: full

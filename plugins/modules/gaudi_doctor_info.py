@@ -64,13 +64,9 @@ options:
   package:
     description: The examination itself, which the controller fills in.
     type: str
+extends_documentation_fragment:
+  - gaudi3.scale.read_only
 attributes:
-  check_mode:
-    description: Changes nothing, and does the same in check mode.
-    support: full
-  diff_mode:
-    description: Changes nothing, so there is no difference to show.
-    support: none
   action:
     description: The controller sends the examination to the node.
     support: full

@@ -22,14 +22,8 @@ options:
       - Where sysfs is mounted.
     type: path
     default: /sys
-attributes:
-  check_mode:
-    description: Changes nothing, and so does the same in check mode.
-    support: full
-  diff_mode:
-    description: Shows what would change.
-    support: none
-    details: Changes nothing.
+extends_documentation_fragment:
+  - gaudi3.scale.read_only
 """
 
 EXAMPLES = r"""

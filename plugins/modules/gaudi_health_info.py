@@ -21,6 +21,7 @@ notes:
   - As root it sees the kernel log and the processes of other users.
 extends_documentation_fragment:
   - gaudi3.scale.hl_smi
+  - gaudi3.scale.read_only
 options:
   depth:
     description:
@@ -76,13 +77,6 @@ options:
     description: Folder of the node's fence and history.
     type: path
     default: /var/lib/gaudi3-scale/health
-attributes:
-  check_mode:
-    description: Changes nothing, and does the same in check mode.
-    support: full
-  diff_mode:
-    description: Changes nothing, so there is no difference to show.
-    support: none
 """
 
 EXAMPLES = r"""

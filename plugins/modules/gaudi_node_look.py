@@ -15,8 +15,8 @@ description:
   - Asks modules of this collection what they would do, each as in check mode. A site's preflight asks a node everything
     in two tasks, as each task costs the controller CPU time for each node.
   - Changes nothing.
-  - Every part is asked, also behind one that fails. The task then fails with the message of the first one whose failure
-    is not to be tolerated.
+  - Every part is asked, also behind one that fails. The task then fails with the messages of all whose failure is not
+    to be tolerated, each on a line of its own.
 options:
   parts:
     description: What is asked, in this order.
@@ -63,14 +63,9 @@ options:
     type: list
     elements: str
     default: []
+extends_documentation_fragment:
+  - gaudi3.scale.read_only
 attributes:
-  check_mode:
-    description: Changes nothing, and so does the same in check mode.
-    support: full
-  diff_mode:
-    description: Shows what would change.
-    support: none
-    details: Changes nothing. The differences that the modules tell are in RV(found).
   platform:
     description: Linux.
     platforms: linux
@@ -100,7 +95,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 found:
-  description: What each part answered, by its name; one that failed has C(failed) and C(msg).
+  description: What each part answered, its differences included, by its name; one that failed has C(failed) and C(msg).
   returned: always
   type: dict
   sample:

@@ -33,14 +33,8 @@ options:
     description: Whether to return C(gaudi_fabric) too, as M(gaudi3.scale.gaudi_fabric_facts) does, in the same task.
     type: bool
     default: false
-attributes:
-  check_mode:
-    description: Changes nothing, and so does the same in check mode.
-    support: full
-  diff_mode:
-    description: Shows what would change.
-    support: none
-    details: Changes nothing.
+extends_documentation_fragment:
+  - gaudi3.scale.read_only
 """
 
 EXAMPLES = r"""

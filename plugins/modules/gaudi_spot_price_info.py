@@ -55,14 +55,8 @@ options:
     description:
       - Profile of AWS's configuration. Without it boto3 looks for credentials in its usual places.
     type: str
-attributes:
-  check_mode:
-    description: Changes nothing, and so does the same in check mode.
-    support: full
-  diff_mode:
-    description: Shows what would change.
-    support: none
-    details: Changes nothing.
+extends_documentation_fragment:
+  - gaudi3.scale.read_only
 """
 
 EXAMPLES = r"""

@@ -34,13 +34,9 @@ options:
   unit_dir: {description: Folder of the units., type: path, default: /etc/systemd/system}
   systemctl_executable: {description: The C(systemctl) to use., type: path, default: systemctl}
   journalctl_executable: {description: The C(journalctl) to use., type: path, default: journalctl}
+extends_documentation_fragment:
+  - gaudi3.scale.read_only
 attributes:
-  check_mode:
-    description: Nothing is ever changed.
-    support: full
-  diff_mode:
-    description: Nothing is ever changed, so there is no difference to show.
-    support: none
   platform:
     description: Linux with systemd.
     platforms: linux

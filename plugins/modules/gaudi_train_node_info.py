@@ -57,14 +57,9 @@ options:
   uid:
     description: Number that O(user) is to have, for RV(offer). If omitted, the one that it has.
     type: int
+extends_documentation_fragment:
+  - gaudi3.scale.read_only
 attributes:
-  check_mode:
-    description: Changes nothing, and so does the same in check mode.
-    support: full
-  diff_mode:
-    description: Shows what would change.
-    support: none
-    details: Changes nothing.
   platform:
     description: Linux.
     platforms: linux

@@ -41,14 +41,7 @@ options:
     default: false
 extends_documentation_fragment:
   - gaudi3.scale.hl_smi
-attributes:
-  check_mode:
-    description: Changes nothing, and so does the same in check mode.
-    support: full
-  diff_mode:
-    description: Shows what would change.
-    support: none
-    details: Changes nothing.
+  - gaudi3.scale.read_only
 """
 
 EXAMPLES = r"""

@@ -8,6 +8,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.suite import tree
 
@@ -104,3 +105,26 @@ def test_one_class_for_refusals_and_one_place_that_writes() -> None:
     }
     writers = {path.stem for path in FILES if re.search(r"\bos\.fsync\(", path.read_text())}
     assert writers == {"_files"}
+
+
+#: Where fewer or more facts are asked for, and why.
+OTHER_FACTS = {
+    "playbooks/preflight.yml": ["user"],  # who may change what
+    "roles/tuning/tasks/reboot.yml": ["-distribution", "-pkg_mgr", "-service_mgr"],  # the kernel that runs now
+    "roles/fabric/tasks/host_tcp.yml": ["-platform", "-distribution", "-pkg_mgr", "-service_mgr", "network"],
+}
+
+
+def test_a_role_finds_the_same_facts_whoever_gathers_them() -> None:
+    """A keyword of a play takes no variable of the collection, so the list stands wherever facts are gathered."""
+    usual = ["!all", "!min", "platform", "distribution", "pkg_mgr", "service_mgr"]
+    found = {}
+    for folder in ("playbooks", "roles", "extensions"):
+        for path in sorted((ROOT / folder).rglob("*.yml")):
+            for listed in re.findall(r"gather_subset: (\[.*\'?all.*\])$", path.read_text(), re.MULTILINE):
+                found[str(path.relative_to(ROOT)), listed] = yaml.safe_load(listed)
+    assert len(found) > 15
+    for (name, listed), facts in found.items():
+        changes = OTHER_FACTS.get(name, [])
+        expected = [fact for fact in usual if f"-{fact}" not in changes]
+        assert facts == expected + [fact for fact in changes if fact[0] != "-"], f"{name}: {listed}"
