@@ -170,6 +170,52 @@ def on_demand(
     return None if price is None else {"usd_per_hour": price.usd_per_hour, "source": f"{price.source}, {price.seen}"}
 
 
+def price(given: dict[str, Any], name: str, region: str, known: Optional[InstanceType], session: Any) -> dict[str, Any]:
+    """What one type asks in one region, by zone, beside its price on demand."""
+    end = datetime.now(timezone.utc)
+    start = end - timedelta(hours=given["hours"])
+    changes = price_changes(session.client("ec2", region_name=region), name, start, end, given["product"])
+    zones = summarise(changes, start, end)
+    asked = on_demand(given, name, region, known, session)
+    least = zones[0].current if zones else None
+    return {
+        "instance_type": name,
+        "region": region,
+        "zones": [zone.as_dict() for zone in zones],
+        "on_demand": asked,
+        "savings_percent": savings_percent(least, asked["usd_per_hour"]) if least is not None and asked else None,
+    }
+
+
+def cheapest(prices: list[dict[str, Any]]) -> Optional[dict[str, Any]]:
+    """The zone that asks least; None without one."""
+    offers = [
+        {"instance_type": each["instance_type"], "region": each["region"], **zone}
+        for each in prices
+        for zone in each["zones"]
+    ]
+    return min(offers, key=lambda each: each["current"], default=None)
+
+
+def ask(module: AnsibleModule) -> list[dict[str, Any]]:
+    """The price of every type in every region that is asked for."""
+    given, types = module.params, read_types(CATALOGUE)
+    wanted = places(given, types)
+    try:
+        import boto3
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        module.fail_json(msg=missing_required_lib("boto3"))
+    found = []
+    for name, region in wanted:
+        try:
+            session = boto3.Session(profile_name=given["profile"])
+            found.append(price(given, name, region, types.get(name), session))
+        except (BotoCoreError, ClientError) as error:
+            raise explain(error, region) from None
+    return found
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
@@ -184,47 +230,11 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    given = module.params
-    types = read_types(CATALOGUE)
-    prices: list[dict[str, Any]] = []
     try:
-        wanted = places(given, types)
-        try:
-            import boto3
-            from botocore.exceptions import BotoCoreError, ClientError
-        except ImportError:
-            module.fail_json(msg=missing_required_lib("boto3"))
-        end = datetime.now(timezone.utc)
-        start = end - timedelta(hours=given["hours"])
-        for name, region in wanted:
-            try:
-                session = boto3.Session(profile_name=given["profile"])
-                changes = price_changes(
-                    session.client("ec2", region_name=region), name, start, end, given["product"]
-                )  # fmt: skip
-                zones = summarise(changes, start, end)
-                asked = on_demand(given, name, region, types.get(name), session)
-            except (BotoCoreError, ClientError) as error:
-                raise explain(error, region) from None
-            least = zones[0].current if zones else None
-            saved = savings_percent(least, asked["usd_per_hour"]) if least is not None and asked else None
-            prices.append(
-                {
-                    "instance_type": name,
-                    "region": region,
-                    "zones": [zone.as_dict() for zone in zones],
-                    "on_demand": asked,
-                    "savings_percent": saved,
-                }
-            )
+        prices = ask(module)
     except Refusal as error:
         module.fail_json(msg=str(error))
-    offers = [
-        {"instance_type": each["instance_type"], "region": each["region"], **zone}
-        for each in prices
-        for zone in each["zones"]
-    ]
-    module.exit_json(changed=False, prices=prices, cheapest=min(offers, key=lambda each: each["current"], default=None))
+    module.exit_json(changed=False, prices=prices, cheapest=cheapest(prices))
 
 
 if __name__ == "__main__":

@@ -142,8 +142,10 @@ done:
 """
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -197,80 +199,104 @@ def environment(module: AnsibleModule) -> TrainerEnv:
     return ContainerEnv(module.run_command, root, python, Container.of(given), pins(given["requirements"]))
 
 
-def coming(env: TrainerEnv, release: Release) -> dict[str, Any]:
-    """What will be done once the Python is there."""
-    folder = env.folder(release)
-    diff = {"before": "trainer: absent\n", "after": f"trainer: {folder}\n"}
-    return {"changed": True, "venv": env.venv, "folder": folder, "done": ["venv", "trainer"], "diff": diff}
+@dataclass(frozen=True)
+class Plan:
+    """What there is on the node, and what is to be done to it."""
+
+    env: TrainerEnv
+    release: Release
+    answer: dict[str, Any]
+    before: Optional[str]
+    needed: tuple[str, ...]
+    done: tuple[str, ...]
+
+    def told(self) -> dict[str, Any]:
+        """The module's result."""
+        folder = self.env.folder(self.release)
+        return {
+            "changed": bool(self.done),
+            "venv": self.env.venv,
+            "folder": folder,
+            "done": list(self.done),
+            "diff": {"before": f"trainer: {self.before or 'absent'}\n", "after": f"trainer: {folder}\n"},
+        }
 
 
-def _nothing() -> None:
-    """No user is asked for."""
+def look(module: AnsibleModule) -> Plan:
+    """Refuse what cannot be, and decide what is missing."""
+    params, container = module.params, module.params["container"] or {}
+    env, release = environment(module), release_of(params)
+    if module.check_mode and params["allow_missing"] and not env.has_python():
+        return Plan(env, release, {}, None, (), ("venv", "trainer"))
+    if container and not env.has_python():
+        raise Refusal(f"The image {container['image']} is not on this node: pull it there.")
+    answer = env.probe(release)
+    if isinstance(env, ContainerEnv) and container["release"]:
+        env.check_release(answer, container["release"])
+    if params["user"] is not None:
+        env.check_reach(answer, params["user"])
+    needed = env.verify(answer, release, params["dependencies"] == "index")
+    missing = {
+        "venv": not env.has_venv(),
+        "dependencies": bool(needed),
+        "trainer": not env.installed(answer["purelib"], release),
+    }
+    before = None if missing["venv"] else env.current(answer["purelib"])
+    return Plan(env, release, answer, before, tuple(needed), tuple(name for name, lacks in missing.items() if lacks))
+
+
+def act(module: AnsibleModule, plan: Plan) -> None:
+    """Do it, the trainer last: jobs find the one before until then."""
+    params, env, answer, needed = module.params, plan.env, plan.answer, list(plan.needed)
+    listed: dict[str, str] = {}
+    if needed and params["container"] is None:
+        place = params["wheel"] if "trainer" in plan.done else env.folder(plan.release)
+        listed = pins_for(place, needed)
+    if "venv" in plan.done:
+        answer = env.make_venv(answer, plan.release)
+    if needed:
+        if not answer["pip"]:
+            raise Refusal(without_pip(params))
+        env.install_from_index(needed, params["index_url"], listed)
+    if "trainer" in plan.done:
+        env.install(params["wheel"], answer["purelib"], plan.release, import_check(module, env))
+
+
+def without_pip(params: dict[str, Any]) -> str:
+    """What to do where packages are to come from an index and nothing can fetch them."""
+    if params["container"] is None:
+        return (
+            f"{params['executable']} has no pip, which trainer_dependencies=index needs: add the distribution's "
+            "package of pip to trainer_packages."
+        )
+    return (
+        f"{params['executable']} of the image {params['container']['image']} has no pip: take an image that has it, or "
+        "one that has all packages of trainer_container_requirements."
+    )
+
+
+def import_check(module: AnsibleModule, env: TrainerEnv) -> Callable[[], None]:
+    """What is asked of a version before it is made the current one: that the job's user can import it."""
+    user, names = module.params["user"], module.params["imports"]
+    if user is None or not names:
+        return lambda: None
+    setpriv = module.get_bin_path("setpriv", required=True) if module.params["container"] is None else ""
+    return partial(env.check_import, user, names, setpriv)
 
 
 def main() -> None:
-    """Check, then install what is missing."""
+    """Look, decide, act, tell."""
     # The job's user reads all of this, whatever the umask of the one who installs.
     os.umask(0o022)
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
-    params = module.params
-    done: list[str] = []
     try:
-        env = environment(module)
-        release = release_of(params)
-        if module.check_mode and params["allow_missing"] and not env.has_python():
-            module.exit_json(**coming(env, release))
-        if isinstance(env, ContainerEnv) and not env.has_python():
-            raise Refusal(f"The image {params['container']['image']} is not on this node: pull it there.")
-        answer = env.probe(release)
-        if isinstance(env, ContainerEnv) and params["container"]["release"]:
-            env.check_release(answer, params["container"]["release"])
-        user = params["user"]
-        if user is not None:
-            env.check_reach(answer, user)
-        needed = env.verify(answer, release, params["dependencies"] == "index")
-        before = env.current(answer["purelib"]) if env.has_venv() else None
-        if not env.has_venv():
-            done.append("venv")
-        if needed:
-            done.append("dependencies")
-        if not env.installed(answer["purelib"], release):
-            done.append("trainer")
-        result: dict[str, Any] = {
-            "changed": bool(done),
-            "venv": env.venv,
-            "folder": env.folder(release),
-            "done": done,
-            "diff": {
-                "before": f"trainer: {before or 'absent'}\n",
-                "after": f"trainer: {env.folder(release)}\n",
-            },
-        }
-        if not done or module.check_mode:
-            module.exit_json(**result)
-        if "trainer" in done and not params["remote_src"]:
+        plan = look(module)
+        result = plan.told()
+        if "trainer" in plan.done and not module.check_mode and not module.params["remote_src"]:
             # Nothing has been done yet: the action plugin brings the wheel and comes again.
-            module.exit_json(**{**result, "changed": False, "needs_wheel": True})
-        listed: dict[str, str] = {}
-        if needed and params["container"] is None:
-            listed = pins_for(params["wheel"] if "trainer" in done else env.folder(release), needed)
-        if "venv" in done:
-            answer = env.make_venv(answer, release)
-        if needed:
-            if not answer["pip"]:
-                raise Refusal(
-                    f"{params['executable']} has no pip, which trainer_dependencies=index needs: add the "
-                    "distribution's package of pip to trainer_packages."
-                    if params["container"] is None
-                    else f"{params['executable']} of the image {params['container']['image']} has no pip: take an "
-                    "image that has it, or one that has all packages of trainer_container_requirements."
-                )
-            env.install_from_index(needed, params["index_url"], listed)
-        if "trainer" in done:
-            asked = user is not None and params["imports"]
-            setpriv = module.get_bin_path("setpriv", required=True) if asked and params["container"] is None else ""
-            check = partial(env.check_import, user, params["imports"], setpriv) if asked else _nothing
-            env.install(params["wheel"], answer["purelib"], release, check)
+            result.update(changed=False, needs_wheel=True)
+        elif plan.done and not module.check_mode:
+            act(module, plan)
     except (Refusal, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
