@@ -147,6 +147,11 @@ errors:
   type: list
   elements: dict
   sample: []
+cards:
+  description: How many cards were read.
+  returned: success
+  type: int
+  sample: 8
 readings:
   description: How often the node was read.
   returned: success
@@ -298,6 +303,7 @@ def main() -> None:
     module.exit_json(
         changed=False,
         remedy=remedy,
+        cards=len(done.reading.cards),
         readings=done.readings,
         idle=done.reading.processes == (),
         versions=versions_of(done.reading),

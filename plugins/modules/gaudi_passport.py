@@ -39,6 +39,12 @@ options:
     description: For how many days a passport is valid.
     type: int
     default: 7
+  pair_search:
+    description:
+      - What the pair search said, at depth V(deep) - C(tested), C(nodes) and C(links), as in RETURN of
+        M(gaudi3.scale.gaudi_pair_search). A node that it did not test gets no passport of that depth.
+    type: dict
+    default: {}
 attributes:
   check_mode:
     description: Writes nothing and says what it would do.
@@ -95,8 +101,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import passport
-from ansible_collections.gaudi3.scale.plugins.module_utils._health.checks import CHECKS, DEPTHS
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.checks import CHECKS, DEEP, DEPTHS
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.fleet import apart
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.pair_jobs import findings
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import Found
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
@@ -130,6 +138,7 @@ class Office:
         self.depth, self.now = module.params["depth"], int(time.time())
         self.lifetime = module.params["days"] * passport.DAY_S
         self.checks = tuple(check.name for check in CHECKS if DEPTHS.index(check.depth) <= DEPTHS.index(self.depth))
+        self.searched = module.params["pair_search"].get("tested") or []
         self.changed = False
         self.diffs: list[dict[str, Any]] = []
 
@@ -155,6 +164,8 @@ class Office:
         """Give a node its passport, or take it away: has it one, and why not or why anew."""
         name = passport.file_of(node)
         try:
+            if self.depth == DEEP and node not in self.searched and not health["verdicts"]:
+                raise Refusal(f"{node} gets no passport of depth {DEEP}, as the pair search did not test it")
             issued = passport.issue(node, health, self.checks, self.depth, self.now, self.lifetime)
         except Refusal as error:
             self.ensure(name, None)
@@ -176,6 +187,7 @@ def main() -> None:
             "examinations": {"type": "dict", "required": True},
             "depth": {"type": "str", "choices": list(DEPTHS), "default": "quick"},
             "folder": {"type": "path", "required": True},
+            "pair_search": {"type": "dict", "default": {}},
             "days": {"type": "int", "default": passport.LIFETIME_DAYS},
         },
         supports_check_mode=True,
@@ -187,9 +199,13 @@ def main() -> None:
         module.fail_json(msg=f"There is no folder {office.folder}: make it first.")
     examined = module.params["examinations"]
     outliers = apart({node: health.get("figures") or {} for node, health in examined.items()})
+    search = module.params["pair_search"]
+    links = [(one, other) for one, other in search.get("links") or ()]
+    paired = findings(Found(list(search.get("nodes") or ()), links))
     nodes = {}
     for node, alone in examined.items():
-        health = {**alone, "verdicts": [*alone["verdicts"], *(each.as_dict() for each in outliers.get(node, ()))]}
+        more = [*outliers.get(node, ()), *paired.get(node, ())]
+        health = {**alone, "verdicts": [*alone["verdicts"], *(each.as_dict() for each in more)]}
         office.ensure(f"{node}.report.json", report(health))
         try:
             issued, reason = office.issue(node, health)

@@ -210,7 +210,7 @@ class Plan:
     needed: tuple[str, ...]
     done: tuple[str, ...]
 
-    def told(self) -> dict[str, Any]:
+    def as_result(self) -> dict[str, Any]:
         """The module's result."""
         folder = self.env.folder(self.release)
         return {
@@ -291,7 +291,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
     try:
         plan = look(module)
-        result = plan.told()
+        result = plan.as_result()
         if "trainer" in plan.done and not module.check_mode and not module.params["remote_src"]:
             # Nothing has been done yet: the action plugin brings the wheel and comes again.
             result.update(changed=False, needs_wheel=True)

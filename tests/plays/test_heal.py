@@ -175,7 +175,12 @@ def test_what_no_step_heals_stays_out_until_a_person_gives_it_back(cluster: Clus
     # Tested at the depth that was asked for, and not given back on a look at its state alone.
     fault(pair["gaudi-1"], "pcie-width", "--card", "0", "--clear")
     qual = pair["gaudi-1"].write("/opt/qual/hl_qual", "#!/bin/sh\necho FAILED\nexit 1\n", 0o755)
-    given = {"health_mode": "enforce", "health_released": "gaudi-1", "health_depth": "standard", "health_hl_qual": str(qual)}
+    given = {
+        "health_mode": "enforce",
+        "health_released": "gaudi-1",
+        "health_depth": "standard",
+        "health_hl_qual": str(qual),
+    }
     heal(pair, **given)
     assert fenced(pair) == {"gaudi-1": "isolate"}
     assert [entry["do"] for entry in state(pair)["record"][3:]] == ["test", "isolate", "call a person"]

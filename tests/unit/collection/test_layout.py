@@ -57,9 +57,20 @@ def test_every_returned_key_is_described(path: Path) -> None:
     assert undescribed(documentation(path, "RETURN") or {}) == []
 
 
+def fragment_of(name: str) -> Any:
+    """The YAML of a documentation fragment of the collection."""
+    path = ROOT / "plugins/doc_fragments" / f"{name.rpartition('.')[2]}.py"
+    fragment = next(node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef))
+    text = next(node for node in fragment.body if isinstance(node, ast.Assign))
+    return yaml.safe_load(ast.literal_eval(text.value))
+
+
 @pytest.mark.parametrize("path", MODULES, ids=NAMES)
 def test_check_and_diff_mode_are_declared(path: Path) -> None:
-    attributes = documentation(path, "DOCUMENTATION")["attributes"]
+    said = documentation(path, "DOCUMENTATION")
+    attributes = dict(said.get("attributes") or {})
+    for fragment in said.get("extends_documentation_fragment") or ():
+        attributes.update(fragment_of(fragment).get("attributes") or {})
     assert {"check_mode", "diff_mode"} <= set(attributes)
     for name in ("check_mode", "diff_mode"):
         assert attributes[name]["support"] in ("full", "partial", "none")

@@ -89,3 +89,31 @@ def test_bad_input_is_refused(run_module: Any, tmp_path: Path, more: dict[str, A
 def test_a_key_file_that_is_no_key(issue: Any, tmp_path: Path) -> None:
     (tmp_path / "passports.key").write_text("oops\n")
     assert "64 hex digits" in issue()["msg"]
+
+
+def test_a_passport_of_depth_deep_takes_the_pair_search(issue: Any) -> None:
+    found = issue(depth="deep", pair_search={"tested": ["gaudi-2"], "nodes": [], "links": []})
+    reason = "gaudi-1 gets no passport of depth deep, as the pair search did not test it."
+    assert (found["issued"], found["reason"], found["drains"]) == (False, reason, False)
+    assert issue(depth="deep", pair_search={"tested": ["gaudi-1"], "nodes": [], "links": []})["issued"]
+
+
+@pytest.mark.parametrize(
+    ("search", "drains", "message"),
+    [
+        (
+            {"nodes": ["gaudi-1"], "links": []}, True,
+            "node: every collective with another node failed or was slow (action: isolate), found by pair-search",
+        ),
+        (
+            {"nodes": [], "links": [["gaudi-1", "gaudi-3"]]}, False,
+            "link to gaudi-3: collectives with gaudi-3 fail or are slow, those with others are not: look at the way "
+            "between them (action: watch), found by pair-search",
+        ),
+    ],
+    ids=["node", "link"],
+)  # fmt: skip
+def test_what_the_pair_search_named_gets_none(search: dict[str, Any], drains: bool, message: str, issue: Any) -> None:
+    found = issue(depth="deep", pair_search={"tested": ["gaudi-1", "gaudi-3"], **search})
+    assert (found["issued"], found["drains"]) == (False, drains)
+    assert [each["message"] for each in found["verdicts"]] == [message]
