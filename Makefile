@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare image test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix torch-matrix \
+	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix proof-node-jobs proof-molecule torch-matrix \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
 help:
@@ -330,7 +330,17 @@ system: $(VENV)/.dev
 	gaudi3-simulator prepare
 	pytest tests/system --ignore tests/system/test_molecule.py --ignore tests/system/test_sanity.py --ignore tests/system/test_artifact.py
 
-# Every molecule scenario, as tests.
+# A job that loses processes and nodes, on booted nodes: a user's script, the inventory's job, one with a spare node. Ten minutes.
+proof-node-jobs: $(VENV)/.dev
+	gaudi3-simulator prepare
+	GAUDI3_PROOF=node-jobs pytest -v -m "proof or not proof" tests/system/test_own_script.py tests/system/test_site_converged.py tests/system/test_spare.py
+
+# Every molecule scenario, as a test; ten minutes.
+proof-molecule: $(VENV)/.dev
+	gaudi3-simulator prepare
+	GAUDI3_PROOF=molecule pytest -v -m "proof or not proof" tests/system/test_molecule.py
+
+# Some molecule scenarios, others with each commit: one from nothing, one end to end, and four of roles.
 molecule-test: $(VENV)/.dev
 	gaudi3-simulator prepare
 	pytest tests/system/test_molecule.py

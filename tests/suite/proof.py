@@ -15,12 +15,13 @@ import os
 import platform
 import random
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import pytest
 
+_Test = TypeVar("_Test")
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261122
 NOT_RUN = "not run"
@@ -64,6 +65,17 @@ class Proof:
             pytest.param(item, id=case, marks=() if case in self.sample else pytest.mark.proof)
             for case, item in items.items()
         ]
+
+    def sampled(self, case: str) -> Callable[[_Test], _Test]:
+        """A decorator of the one test that is ``case``, which `make test` leaves out unless it is in the sample."""
+        assert case in self.cases
+
+        def mark(test: _Test) -> _Test:
+            if case not in self.sample:
+                pytest.mark.proof(test)
+            return test
+
+        return mark
 
     def key(self) -> str:
         """Digest of the sources."""
@@ -134,6 +146,19 @@ class Proof:
             lines.append(f"| {case} | " + " | ".join(cells) + " |")
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text("\n".join(lines) + "\n")
+
+
+def in_turn(cases: Sequence[str], number: int) -> list[str]:
+    """So many of the cases, the next ones with each commit: a sample for cases that are all too dear to be drawn."""
+    first = _commits() * number
+    return [cases[(first + each) % len(cases)] for each in range(number)]
+
+
+def _commits() -> int:
+    counted = subprocess.run(
+        ["git", "rev-list", "--count", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return int(counted.stdout) if counted.returncode == 0 else 0
 
 
 def _not_run(reason: str, columns: Sequence[str]) -> list[str]:

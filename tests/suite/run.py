@@ -1,7 +1,7 @@
 """`make test`: every part, two at a time, with what each one cost.
 
 A part is a make target. What it prints goes into `.cache/test/PART.txt` and, where the part fails, onto the screen;
-its slowest tests are listed there. Parts of one lane follow one another, and the lanes run side by side. CPU time
+its slowest tests are listed there. Parts of one lane follow one another, and two lanes run side by side. CPU time
 counts a part's processes that have ended and were waited for, and the containers of the simulated nodes. `make prepare`
 comes first and is not counted: it downloads, compiles and builds the node image once.
 """
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,20 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / ".cache" / "test"
 BUDGET_MINUTES = 70
 LANES = [
-    ["system", "molecule-test", "device-test", "artifact"],
-    [
-        "lint",
-        "unit",
-        "plays",
-        "simulator-test",
-        "deploy-test",
-        "trainer-test",
-        "coverage",
-        "terraform-test",
-        "sanity",
-    ],
+    ["system", "molecule-test"],
+    ["lint", "unit", "plays", "simulator-test", "deploy-test", "trainer-test", "coverage"],
 ]
-"""Simulated nodes in one lane, as there is one network and one container storage; both lanes take about as long."""
+"""Simulated nodes in one lane, as there is one network and one container storage; in the other what `coverage` sums."""
+LOOSE = ["terraform-test", "device-test", "sanity", "artifact"]
+"""What a lane goes on with that is at its end, so that neither waits for the other."""
 WITH_CONTAINERS = {"system", "molecule-test"}
 _COUNTS = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)\b")
 
@@ -85,8 +78,9 @@ def container_seconds() -> float:
 class Suite:
     """The parts that are to run, and the processes of those that do."""
 
-    def __init__(self, lanes: list[list[str]], make: str) -> None:
+    def __init__(self, lanes: list[list[str]], make: str, loose: Sequence[str] = ()) -> None:
         self.lanes = [[Part(name) for name in lane] for lane in lanes]
+        self.loose = [Part(name) for name in loose]
         self.make = make
         self.started = time.monotonic()
         self.screen = threading.Lock()
@@ -94,7 +88,7 @@ class Suite:
         self.stopped = False
 
     def parts(self) -> list[Part]:
-        return [part for lane in self.lanes for part in lane]
+        return [part for lane in (*self.lanes, self.loose) for part in lane]
 
     def say(self, text: str) -> None:
         minutes, seconds = divmod(int(time.monotonic() - self.started), 60)
@@ -140,8 +134,8 @@ class Suite:
                 self.run_part(part)
 
     def run(self) -> None:
-        """Run every lane; an interrupt ends all that runs."""
-        pending = list(self.lanes)
+        """Run every lane, and what is loose; an interrupt ends all that runs."""
+        pending = [*self.lanes, *([part] for part in self.loose)]
         gate = threading.Lock()
 
         def work() -> None:
@@ -195,11 +189,13 @@ def main() -> int:
     parser.add_argument("--make", default="make", help="the make program")
     parser.add_argument("parts", nargs="*", help="these parts alone")
     arguments = parser.parse_args()
-    lanes = [[name for name in lane if not arguments.parts or name in arguments.parts] for lane in LANES]
+    *lanes, loose = [
+        [name for name in lane if not arguments.parts or name in arguments.parts] for lane in (*LANES, LOOSE)
+    ]
     LOGS.mkdir(parents=True, exist_ok=True)
     # A shell's background ignores it, and so would the parts, whose tests interrupt programs by it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    suite = Suite([lane for lane in lanes if lane], arguments.make)
+    suite = Suite([lane for lane in lanes if lane], arguments.make, loose)
     try:
         suite.run()
     except KeyboardInterrupt:

@@ -26,7 +26,7 @@ def test_counts_of_several_runs_are_summed_up() -> None:
 
 def test_every_part_is_a_target_of_the_makefile() -> None:
     targets = {line.split(":")[0] for line in (ROOT / "Makefile").read_text().splitlines() if ":" in line}
-    assert {name for lane in run.LANES for name in lane} <= targets
+    assert {name for lane in (*run.LANES, run.LOOSE) for name in lane} <= targets
 
 
 def test_every_proof_is_run_by_a_target_of_the_makefile() -> None:
@@ -38,7 +38,7 @@ def test_every_proof_is_run_by_a_target_of_the_makefile() -> None:
             top = ROOT / (folder[1] if folder else ".")
             run_by_targets |= {(top / word).resolve() for word in line.split() if word.endswith(".py")}
     marked = re.compile(
-        r"^@pytest\.mark\.proof|\bPROOF\.parameters\(|marks=pytest\.mark\.proof|^pytestmark = .*proof", re.M
+        r"^@pytest\.mark\.proof|\b[A-Z]+\.(parameters|sampled)\(|marks=pytest\.mark\.proof|^pytestmark = .*proof", re.M
     )
     folders = ["tests", "trainer/tests", "simulator/tests", "simulator/torch/tests", "deploy/tests"]
     files = {path for folder in folders for path in (ROOT / folder).rglob("test_*.py")}
@@ -59,6 +59,29 @@ def test_a_failed_part_is_shown_and_counted(tmp_path: Path, monkeypatch: pytest.
     assert [(part.name, part.code) for part in suite.parts()] == [("good", 0), ("bad", 3)]
     assert suite.summary() == "4 passed, 1 failed"
     assert "exit code 3" in suite.table()
+
+
+def test_a_lane_that_is_at_its_end_goes_on_with_what_is_loose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "LOGS", tmp_path)
+    make = tmp_path / "make"
+    order = tmp_path / "order"
+    # The long part ends when the last of the loose ones has.
+    make.write_text(
+        f"#!/bin/sh\necho $2 >> {order}\n[ $2 != long ] || while ! grep -q later {order}; do sleep 0.05; done\n"
+    )
+    make.chmod(0o755)
+    suite = run.Suite([["long"], ["first", "second"]], str(make), ["loose", "later"])
+    suite.run()
+    assert [part.code for part in suite.parts()] == [0] * 5
+    assert [name for name in order.read_text().split() if name != "long"] == ["first", "second", "loose", "later"]
+
+
+def test_the_sample_in_turn_has_had_every_case_after_a_few_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    for commits in range(7, 10):
+        monkeypatch.setattr(proof, "_commits", lambda commits=commits: commits)
+        seen.append(proof.in_turn("abcdefgh", 3))
+    assert seen == [["f", "g", "h"], ["a", "b", "c"], ["d", "e", "f"]]
 
 
 def test_the_cpu_time_of_a_part_is_that_of_its_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ import pytest
 from gaudi3_simulator.home import load_cluster
 from gaudi3_simulator.network import taken
 from tests.ansible_run import ANSIBLE_PLAYBOOK, CALLBACK, PlaybookRun
+from tests.suite.proof import Proof, in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 PACE = Path(__file__).resolve().parent / "pace"
@@ -42,6 +43,26 @@ def run(
         timeout=timeout,
         check=False,
     )
+
+
+_JOBS = ["a user's script", "the inventory's job", "a job with a spare node"]
+JOBS = Proof(
+    "node-jobs",
+    {"jobs": _JOBS},
+    ["simulator/src", "simulator/torch", "plugins", "roles", "playbooks", "trainer/src", "examples", "tests/system"],
+    sample=in_turn(_JOBS, 1),
+)
+"""Jobs on booted nodes that lose a process or a node and go on: minutes each, so that every commit has one of them."""
+
+
+def keep_job(case: str, happened: str, steps: int) -> None:
+    """Put down that a job of ``JOBS`` held."""
+    JOBS.note(case, {"what happens to it": happened, "steps": steps})
+    text = """
+A job on simulated nodes that are booted as real ones are, with systemd, ssh and the vendor's tools. It is started by
+`gaudi3.scale.train`, and at its end has every step once, those before the loss from its checkpoint.
+"""
+    JOBS.write_table("Jobs on nodes that lose something", text, ("what happens to it", "steps"))
 
 
 STAGE = "trained"

@@ -1,4 +1,4 @@
-"""Every molecule scenario. The roles' share one cluster, and the end-to-end run goes to one that is in order already.
+"""Molecule scenarios. The roles' share one cluster, and the end-to-end run goes to one that is in order already.
 
 One scenario runs as a user starts it, with a cluster made and removed by molecule. The others are given the
 configuration that all scenarios share, with two changes: the name of a running cluster, and no create and destroy.
@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.ansible_run import ANSIBLE_PLAYBOOK
+from tests.suite.proof import Proof, in_turn
 
 from .conftest import ROOT, STAGE, Site, cluster_from, run
 
@@ -24,6 +25,18 @@ AS_A_USER = "tuning"
 END_TO_END = "default"
 # An older release is installed first, so it comes first; the others find the driver in place, or need none.
 ROLES = sorted(set(SCENARIOS) - {AS_A_USER, END_TO_END}, key=lambda name: (name != "synapseai", name))
+#: So many of the roles' scenarios with each commit; within three commits all of them.
+IN_TURN = 4
+PROOF = Proof(
+    "molecule",
+    {"roles": ROLES},
+    ["simulator/src", "plugins", "roles", "playbooks", "extensions", "tests/system/test_molecule.py"],
+    sample=in_turn(ROLES, IN_TURN),
+)
+TEXT = """
+A role on a simulated node, by molecule: converged, converged again without a change, and verified with testinfra. A
+scenario from nothing to nothing and one end to end are run with the other tests, each time.
+"""
 
 
 def test_every_role_has_a_scenario_with_tests() -> None:
@@ -76,11 +89,14 @@ def test_a_scenario_from_nothing_to_nothing(tmp_path: Path) -> None:
         run("gaudi3-simulator", "down", "--name", name)
 
 
-@pytest.mark.parametrize("scenario", ROLES)
+@pytest.mark.parametrize("scenario", PROOF.parameters({name: name for name in ROLES}))
 def test_a_role(scenario: str, cluster: Site, tmp_path: Path) -> None:
+    PROOF.skip_if_held(scenario)
     steps = ["converge", "idempotence", "verify"]
     prepare = ["prepare"] if (FOLDER / scenario / "prepare.yml").exists() else []
     molecule(scenario, cluster.name, prepare + steps, tmp_path)
+    PROOF.note(scenario, {"steps": ", ".join(prepare + steps)})
+    PROOF.write_table("The roles, by molecule", TEXT, ("steps",))
 
 
 def test_end_to_end(tmp_path: Path) -> None:

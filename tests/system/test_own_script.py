@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import ROOT, Site, run, went_on
+from .conftest import JOBS, ROOT, Site, keep_job, run, went_on
 
 JOB = "own"
 STEPS = 600
@@ -31,6 +31,7 @@ def settings(trained: Site) -> dict[str, Any]:
     return {**SETTINGS, **trained.pace(0.15)}
 
 
+@JOBS.sampled("a user's script")
 def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(trained: Site, settings: dict[str, Any]) -> None:
     def play(state: str, tags: str) -> None:
         result = trained.play("--tags", tags, "-e", json.dumps({**settings, "trainer_state": state}))
@@ -62,3 +63,4 @@ def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(trained: Site, se
         ended = trained.status(node, JOB)
         assert (ended["state"], ended["step"], ended["world_size"]) == ("finished", STEPS, 2), ended
     assert trained.status("gaudi-1", JOB)["resumed_from_step"] >= stopped["step"]
+    keep_job("a user's script", "a process is killed, a person stops it, a node is switched off and on", STEPS)

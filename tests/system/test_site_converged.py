@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import SMALL, Site, reached, refused, wait_for
+from .conftest import JOBS, SMALL, Site, keep_job, reached, refused, wait_for
 
 #: PyTorch starts for seconds in each process, and these tests are about starts.
 ONE_PROCESS = {"trainer_processes_per_node": 1}
@@ -64,6 +64,7 @@ def long_job(site: Site, steps: int, state: str, **more: Any) -> tuple[str, ...]
     return ("-e", json.dumps({**given, **site.pace(0.5), **more}))
 
 
+@JOBS.sampled("the inventory's job")
 def test_a_job_under_another_specification_has_to_be_stopped_and_then_goes_on(trained: Site) -> None:
     def play(state: str, **more: Any) -> dict[str, Any]:
         result = trained.play("--tags", "train", *long_job(trained, STEPS, state, **more))
@@ -81,6 +82,7 @@ def test_a_job_under_another_specification_has_to_be_stopped_and_then_goes_on(tr
     assert again["resumed_from_step"] == left["step"]
 
 
+@JOBS.sampled("the inventory's job")
 def test_killed_on_one_node_it_resumes_from_its_checkpoint(trained: Site) -> None:
     """The job that the test before has left running."""
     saved = trained.status("gaudi-1", "long")["resumed_from_step"] + 20
@@ -102,6 +104,7 @@ def test_killed_on_one_node_it_resumes_from_its_checkpoint(trained: Site) -> Non
     logged = [json.loads(line)["step"] for line in log.splitlines() if line.startswith("{")]
     assert logged == sorted(set(logged))
     assert logged[-1] == STEPS
+    keep_job("the inventory's job", "a person stops it, a process is killed on one node, site.yml runs again", STEPS)
 
 
 @pytest.fixture

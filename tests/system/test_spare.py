@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import SMALL, Site, run
+from .conftest import JOBS, SMALL, Site, keep_job, run
 
 JOB = "spare"
 STEPS = 400
@@ -42,6 +42,7 @@ def cluster(trained: Site) -> Site:
     return trained
 
 
+@JOBS.sampled("a job with a spare node")
 def test_the_spare_node_finishes_what_a_lost_one_began(cluster: Site) -> None:
     job = ("-e", json.dumps({**SETTINGS, **cluster.pace(0.1)}))
     started = cluster.play("--skip-tags", "monitoring,verify", "-e", "trainer_state=started", *job)
@@ -73,6 +74,7 @@ def test_the_spare_node_finishes_what_a_lost_one_began(cluster: Site) -> None:
     log = cluster.ssh(stays, f"cat /var/lib/gaudi3-scale/jobs/{JOB}/metrics.jsonl").stdout
     steps = [json.loads(line)["step"] for line in log.splitlines() if line.startswith("{")]
     assert steps == [1, *range(10, STEPS + 1, 10)]
+    keep_job("a job with a spare node", "a node is switched off, and the spare one takes its place", STEPS)
 
 
 def _saved(status: dict[str, Any]) -> int:
