@@ -63,7 +63,7 @@ prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlfl
 image: $(VENV)/.controller
 	gaudi3-simulator prepare
 
-# Every part below, two at a time, and what each one cost; it ends with the sum of what passed and failed.
+# Every part below, three at a time, and what each one cost; it ends with the sum of what passed and failed.
 test:
 	$(MAKE) --jobs=2 prepare
 	$(BIN)/python tests/suite/run.py --make "$(MAKE)"

@@ -1,7 +1,7 @@
-"""`make test`: every part, two at a time, with what each one cost.
+"""`make test`: every part, three at a time, with what each one cost.
 
 A part is a make target. What it prints goes into `.cache/test/PART.txt` and, where the part fails, onto the screen;
-its slowest tests are listed there. Parts of one lane follow one another, and two lanes run side by side. CPU time
+its slowest tests are listed there. Parts of one lane follow one another, and lanes run side by side. CPU time
 counts a part's processes that have ended and were waited for, and the containers of the simulated nodes. `make prepare`
 comes first and is not counted: it downloads, compiles and builds the node image once.
 """
@@ -29,7 +29,9 @@ LANES = [
 ]
 """Simulated nodes in one lane, as there is one network and one container storage; in the other what `coverage` sums."""
 LOOSE = ["terraform-test", "device-test", "sanity", "artifact"]
-"""What a lane goes on with that is at its end, so that neither waits for the other."""
+"""What runs beside the lanes, and what these go on with at their ends."""
+WORKERS = 3
+"""One more than the cores of the machine that this is cut for, as simulated nodes and killed jobs wait a good deal."""
 WITH_CONTAINERS = {"system", "molecule-test"}
 _COUNTS = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)\b")
 
@@ -146,7 +148,7 @@ class Suite:
                     lane = pending.pop(0)
                 self.run_lane(lane)
 
-        threads = [threading.Thread(target=work) for _ in range(2 if (os.cpu_count() or 1) > 1 else 1)]
+        threads = [threading.Thread(target=work) for _ in range(WORKERS if (os.cpu_count() or 1) > 1 else 1)]
         for thread in threads:
             thread.start()
         try:

@@ -70,6 +70,7 @@ def test_a_lane_that_is_at_its_end_goes_on_with_what_is_loose(tmp_path: Path, mo
         f"#!/bin/sh\necho $2 >> {order}\n[ $2 != long ] || while ! grep -q later {order}; do sleep 0.05; done\n"
     )
     make.chmod(0o755)
+    monkeypatch.setattr(run, "WORKERS", 2)
     suite = run.Suite([["long"], ["first", "second"]], str(make), ["loose", "later"])
     suite.run()
     assert [part.code for part in suite.parts()] == [0] * 5

@@ -35,6 +35,8 @@ TARGETS = "gaudi3.scale.prometheus : Write the targets"
 class Chain(Site):
     """A cluster on AWS, and simulated nodes in its machines' place."""
 
+    always = ()
+
     def __init__(self, folder: Path, account: Account) -> None:
         super().__init__("test-chain")
         self.folder = folder

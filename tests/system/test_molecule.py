@@ -59,11 +59,12 @@ def cluster() -> Iterator[Site]:
         site.down()
 
 
-def molecule(scenario: str, cluster: str, sequence: list[str], folder: Path) -> None:
-    """Run ``molecule test`` on a running cluster, as far as ``sequence``."""
+def molecule(scenario: str, cluster: str, sequence: list[str], folder: Path, *arguments: str) -> None:
+    """Run ``molecule test`` on a running cluster, as far as ``sequence``, with more arguments of ansible-playbook."""
     config = yaml.safe_load((FOLDER / "config.yml").read_text())
     config["ansible"]["env"]["GAUDI3_SIMULATOR_CLUSTER"] = cluster
     config["scenario"]["test_sequence"] = sequence
+    config["ansible"]["executor"]["args"]["ansible_playbook"] += arguments
     base = folder / "config.yml"
     base.write_text(yaml.safe_dump(config))
     program = folder / "bin" / "ansible-playbook"
@@ -102,4 +103,4 @@ def test_a_role(scenario: str, cluster: Site, tmp_path: Path) -> None:
 def test_end_to_end(tmp_path: Path) -> None:
     """Runs on bare nodes, and a second one that changes nothing, are in test_site.py, whose cluster this is, saved."""
     with cluster_from(STAGE, "test-end-to-end") as site:
-        molecule(END_TO_END, site.name, ["converge", "verify"], tmp_path)
+        molecule(END_TO_END, site.name, ["converge", "verify"], tmp_path, *site.always)
