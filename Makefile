@@ -330,10 +330,10 @@ system: $(VENV)/.dev
 	gaudi3-simulator prepare
 	pytest tests/system --ignore tests/system/test_molecule.py --ignore tests/system/test_sanity.py --ignore tests/system/test_artifact.py
 
-# A job that loses processes and nodes, on booted nodes: a user's script, the inventory's job, one with a spare node. Ten minutes.
+# A job that loses processes and nodes, on booted nodes: a user's script, the inventory's, with a spare node, healed. Ten minutes.
 proof-node-jobs: $(VENV)/.dev
 	gaudi3-simulator prepare
-	GAUDI3_PROOF=node-jobs pytest -v -m "proof or not proof" tests/system/test_own_script.py tests/system/test_site_converged.py tests/system/test_spare.py
+	GAUDI3_PROOF=node-jobs pytest -v -m "proof or not proof" tests/system/test_own_script.py tests/system/test_site_converged.py tests/system/test_healed_job.py tests/system/test_spare.py
 
 # Every molecule scenario, as a test; ten minutes.
 proof-molecule: $(VENV)/.dev

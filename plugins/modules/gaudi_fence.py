@@ -16,8 +16,10 @@ description:
     there, and neither does the unit of a job.
   - Training jobs that run on the node are told to leave. They save a checkpoint, and a job with spare nodes goes on
     on one of them. What ran is kept in the fence.
-  - A node that is given back starts those jobs again that still run elsewhere, as a spare node of theirs. A job whose
-    rendezvous does not answer any more is left stopped.
+  - A node that is given back starts those jobs again that still run elsewhere, as a spare node of theirs. It also
+    starts those that cannot have gone on without it, as they have no spare nodes or their rendezvous is here. These
+    are named in RV(ended), and go on from their checkpoints once their other nodes start them, too (O(resume)). A job
+    that may have ended elsewhere is left stopped.
   - Every change is a line of the node's history, which M(gaudi3.scale.gaudi_health_info) returns.
 options:
   state:
@@ -33,6 +35,14 @@ options:
     description: The step of its remediation that comes next, such as V(reset). It is in the fence and in the history.
     type: str
     default: ""
+  resume:
+    description:
+      - With O(state=in_service), jobs that this node starts again though no rendezvous answers, as the others do too.
+        Left alone are a job that the node does not have, that runs or is finished, or that a person stopped.
+      - Nothing is started on a node that is out of service.
+    type: list
+    elements: str
+    default: []
   by:
     description:
       - Who takes the node out. V(healing) is the playbook C(gaudi3.scale.heal), which gives back what it took out, and
@@ -82,6 +92,12 @@ jobs:
   type: list
   elements: str
   sample: [pretrain]
+ended:
+  description: Those of RV(jobs) that ended everywhere when the node was taken out.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 """
 
 import contextlib
@@ -118,6 +134,14 @@ def meets(specification: "dict[str, Any]") -> bool:
     return False
 
 
+def ended_with_it(record: "dict[str, Any]") -> bool:
+    """Whether a job cannot have gone on without this node: all of its nodes work, or they meet here."""
+    specification = record.get("specification") or {}
+    number = len(specification.get("nodes") or ())
+    spare = specification.get("spares", 0) > 0 or specification.get("min_nodes") not in (None, number)
+    return number > 0 and (not spare or (record.get("share") or {}).get("is_head") is True)
+
+
 class Fence:
     """The node's fence, and the jobs on the node."""
 
@@ -150,24 +174,38 @@ class Fence:
                 self._note("out", running)
             for name in running:
                 self._systemctl("stop", name)
-        return {"changed": diff is not None or bool(running), "jobs": running, "diff": diff or {}}
+        return {"changed": diff is not None or bool(running), "jobs": running, "ended": [], "diff": diff or {}}
 
     def give_back(self) -> "dict[str, Any]":
         """Remove the fence, then start what the others of a job still wait for."""
         if self._before is None:
-            return {"changed": False, "jobs": []}
-        started = [name for name in self._before.get("jobs") or () if self._goes_on(name)]
+            return self._resume()
+        left = {name: record for name in self._before.get("jobs") or () if (record := self._left(name)) is not None}
+        met = [name for name, record in left.items() if meets(record.get("specification") or {})]
+        ended = [name for name, record in left.items() if name not in met and ended_with_it(record)]
+        started = [name for name in left if name in (*met, *ended)]
         diff = ensure_file(self._module, self._path, None)
         if not self._module.check_mode:
             self._note("in service", started)
-            for name in started:
-                self._systemctl("start", name)
-        return {"changed": True, "jobs": started, "diff": diff or {}}
+            self._start(started)
+        return {"changed": True, "jobs": started, "ended": ended, "diff": diff or {}}
 
-    def _goes_on(self, name: str) -> bool:
+    def _resume(self) -> "dict[str, Any]":
+        known = self._node.names() if self._asked["resume"] else []
+        started = [name for name in self._asked["resume"] if name in known and self._left(name) is not None]
+        if not self._module.check_mode:
+            self._start(started)
+        return {"changed": bool(started), "jobs": started, "ended": []}
+
+    def _left(self, name: str) -> "dict[str, Any] | None":
+        """The record of a job that ended on this node before it was done, and not by a person's will."""
         found = self._node.observe(name)
         left = found.state in (STOPPED, INTERRUPTED, FAILED) and found.situation.has_setup
-        return left and not found.record.get("stopped_at") and meets(found.record.get("specification") or {})
+        return found.record if left and not found.record.get("stopped_at") else None
+
+    def _start(self, names: "list[str]") -> None:
+        for name in names:
+            self._systemctl("start", name)
 
     def _note(self, what: str, jobs: "list[str]") -> None:
         entry = {
@@ -194,6 +232,7 @@ def main() -> None:
             "state": {"type": "str", "choices": ["out", "in_service"], "required": True},
             "reason": {"type": "str", "default": ""},
             "step": {"type": "str", "default": ""},
+            "resume": {"type": "list", "elements": "str", "default": []},
             "by": {"type": "str", "choices": ["person", "healing"], "default": "person"},
             "folder": {"type": "path", "default": history.FOLDER},
             **PLACES,

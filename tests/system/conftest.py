@@ -45,7 +45,7 @@ def run(
     )
 
 
-_JOBS = ["a user's script", "the inventory's job", "a job with a spare node"]
+_JOBS = ["a user's script", "the inventory's job", "a job with a spare node", "a job whose first node is healed"]
 JOBS = Proof(
     "node-jobs",
     {"jobs": _JOBS},
@@ -204,7 +204,10 @@ def trained() -> Iterator[Site]:
         yield cluster
 
 
-ORDER = ["chain", "os_matrix", "bad_input", "site", "own_script", "site_converged", "device", "healing", "spare"]
+ORDER = [
+    "chain", "os_matrix", "bad_input", "site", "own_script", "site_converged", "device", "healing", "healed_job",
+    "spare",
+]  # fmt: skip
 """`bad_input` and `site` share the bare cluster, which ends as the stage that the others share; each leaves its cluster
 fit for the next."""
 

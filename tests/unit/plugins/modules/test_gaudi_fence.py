@@ -35,13 +35,13 @@ class Node:
         self.systemctl.write_text(SYSTEMCTL.format(folder=self.folder, health=self.health))
         self.systemctl.chmod(0o755)
 
-    def job(self, name: str, port: int, state: str = "active") -> None:
+    def job(self, name: str, port: int, state: str = "active", is_head: bool = False, **more: Any) -> None:
         (self.folder / f"gaudi-train-{name}.service").write_text(state)
         control = self.jobs / ".control" / name
         control.mkdir(parents=True)
         (self.jobs / name).mkdir()
-        specification = {"head_address": "127.0.0.1", "rdzv_port": port}
-        (control / "job.json").write_text(json.dumps({"specification": specification}))
+        specification = {"head_address": "127.0.0.1", "rdzv_port": port, "nodes": ["a", "b", "c"], **more}
+        (control / "job.json").write_text(json.dumps({"specification": specification, "share": {"is_head": is_head}}))
 
     def fence(self, state: str, **more: Any) -> dict[str, Any]:
         result: dict[str, Any] = self._run(
@@ -72,7 +72,7 @@ def test_a_node_goes_out_and_comes_back_as_a_spare_of_the_jobs_that_still_run(no
         closed = other.getsockname()[1]
         other.close()
         node.job("demo", rendezvous.getsockname()[1])
-        node.job("over", closed)
+        node.job("over", closed, spares=1)
         node.job("idle", closed, "inactive")
         planned = node.fence("out", reason="accel1: broken", step="reset", check=True)
         assert (planned["changed"], planned["jobs"], node.health.exists()) == (True, ["demo", "over"], False)
@@ -89,7 +89,7 @@ def test_a_node_goes_out_and_comes_back_as_a_spare_of_the_jobs_that_still_run(no
         assert (found["by"], found["jobs"], found["step"]) == ("healing", ["demo", "over"], "reload")
         assert node.fence("in_service", check=True)["jobs"] == ["demo"]
         back = node.fence("in_service", reason="it is healthy again")
-        assert (back["changed"], back["jobs"]) == (True, ["demo"])
+        assert (back["changed"], back["jobs"], back["ended"]) == (True, ["demo"], [])
     assert node.calls[-1] == "start gaudi-train-demo.service"
     assert node.fence("in_service")["changed"] is False
     entries = history.entries(str(node.health))
@@ -98,6 +98,32 @@ def test_a_node_goes_out_and_comes_back_as_a_spare_of_the_jobs_that_still_run(no
         ("out", "reload"),
         ("in service", ""),
     ]
+
+
+def test_what_cannot_have_gone_on_without_the_node_is_started_with_it(node: Node) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        closed = other.getsockname()[1]
+    node.job("all-work", closed)
+    node.job("led", closed, spares=1, is_head=True)
+    node.job("fewer-do", closed, min_nodes=2)
+    node.fence("out", reason="accel1: broken")
+    assert node.fence("in_service", check=True)["ended"] == ["all-work", "led"]
+    back = node.fence("in_service")
+    assert (back["jobs"], back["ended"]) == (["all-work", "led"], ["all-work", "led"])
+    assert node.calls[-2:] == ["start gaudi-train-all-work.service", "start gaudi-train-led.service"]
+
+
+def test_what_ended_with_a_node_is_started_again_where_it_did_not_finish(node: Node) -> None:
+    for name, state in (("ended", "failed"), ("running", "active"), ("stopped", "failed"), ("other", "failed")):
+        node.job(name, 1, state)
+    record = node.jobs / ".control/stopped/job.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "stopped_at": 1767225600.0}))
+    names = ["ended", "running", "stopped", "elsewhere"]
+    planned = node.fence("in_service", resume=names, check=True)
+    assert (planned["changed"], planned["jobs"], node.calls) == (True, ["ended"], [])
+    assert node.fence("in_service", resume=names)["jobs"] == ["ended"]
+    assert node.calls == ["start gaudi-train-ended.service"]
+    assert node.fence("in_service", resume=names)["changed"] is False
 
 
 def test_a_job_that_does_not_start_again_is_named(node: Node) -> None:
