@@ -6,8 +6,12 @@ import shutil
 
 import pytest
 
+from gaudi3_simulator import prepared
+
 from ..ansible_run import PlaybookRun
 from .cluster import NOBODY, Cluster
+
+VAULT = "https://vault.habana.ai/artifactory/debian"
 
 
 def preflight(cluster: Cluster, *arguments: str, **more: object) -> PlaybookRun:
@@ -201,3 +205,21 @@ def test_a_phase_that_runs_alone_checks_its_variables(cluster: Cluster) -> None:
         "value of tuning_cstates must be one of: reported, disabled, unmanaged, got: off"
     ]
     assert plays(run) == ["Check the variables of the phase"]
+
+
+def test_faults_of_several_roles_are_told_at_once(cluster: Cluster) -> None:
+    """Repaired one after the other, each would cost a run to learn of the next."""
+    cluster.add("gaudi-1", "gaudi", "gaudi_head", cards=1, driver=False)
+    host = cluster["gaudi-1"]
+    host.write("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", "....\1")
+    host.write("/etc/habanalabs/gaudinet.json", '{"NIC_NET_CONFIG": []}')
+    (sources,) = [path for path in prepared.files() if path.startswith("/etc/apt/sources.list.d/")]
+    host.write(sources, prepared.files()[sources].text.replace(prepared.REPOSITORY, VAULT))
+    cluster.all["pytorch_repository_url"] = "http://127.0.0.1:9/pt"
+    run = cluster.play("site.yml", "--tags", "drivers,fabric,pytorch")
+    assert run.returncode != 0 and run.changed() == set()
+    (message,) = run.messages()
+    told = message.splitlines()
+    assert len(told) == 4, message
+    for line, word in zip(told, ("Secure Boot", sources, "mode=unmanaged", "http://127.0.0.1:9/pt"), strict=True):
+        assert word in line, message

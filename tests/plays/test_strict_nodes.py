@@ -19,9 +19,7 @@ from gaudi3_simulator.vendor.catalogue import MODULES_LOAD, modules_load
 
 from . import host as hosts
 from .cluster import Cluster
-from .test_preflight import preflight
-
-VAULT = "https://vault.habana.ai/artifactory/debian"
+from .test_preflight import VAULT, preflight
 
 
 def ip(argv: list[str]) -> tuple[int, str, str]:
