@@ -65,7 +65,7 @@ image: $(VENV)/.controller
 
 # Every part below, three at a time, and what each one cost; it ends with the sum of what passed and failed.
 test:
-	$(MAKE) --jobs=2 prepare
+	$(MAKE) --jobs=3 prepare
 	$(BIN)/python tests/suite/run.py --make "$(MAKE)"
 
 # Writes what each file is for into CONTRIBUTING.md.

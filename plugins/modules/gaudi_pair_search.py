@@ -188,7 +188,7 @@ def main() -> None:
             "floors": {"type": "dict", "default": {}},
             "port": {"type": "int", "default": 5555},
             "timeout": {"type": "int", "default": 300},
-            "passed": {"type": "list", "elements": "list", "default": []},
+            "passed": {"type": "list", "elements": "list", "default": [], "no_log": False},
             "answers": {"type": "dict"},
         },
         supports_check_mode=True,

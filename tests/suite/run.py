@@ -25,10 +25,10 @@ LOGS = ROOT / ".cache" / "test"
 BUDGET_MINUTES = 70
 LANES = [
     ["system", "molecule-test"],
-    ["lint", "unit", "plays", "simulator-test", "deploy-test", "trainer-test", "coverage"],
+    ["lint", "trainer-test", "unit", "simulator-test", "deploy-test", "coverage"],
 ]
 """Simulated nodes in one lane, as there is one network and one container storage; in the other what `coverage` sums."""
-LOOSE = ["terraform-test", "device-test", "sanity", "artifact"]
+LOOSE = ["plays", "terraform-test", "device-test", "sanity", "artifact"]
 """What runs beside the lanes, and what these go on with at their ends."""
 WORKERS = 3
 """One more than the cores of the machine that this is cut for, as simulated nodes and killed jobs wait a good deal."""
