@@ -56,8 +56,14 @@ def passports(cluster: Cluster) -> dict[str, str]:
 
 def test_a_slow_way_between_two_nodes_is_named_and_neither_is_blamed(cluster: Cluster) -> None:
     site = made(cluster, 3, links=[["gaudi-1", "gaudi-3"]])
+    predicted = deep(site, "--check", "--diff")
+    assert predicted.returncode == 0, predicted.messages() or predicted.output
+    planned = predicted.result("gaudi-1", "give healthy nodes their passports")["nodes"]
+    assert {name for name, node in planned.items() if node["issued"]} == {"gaudi-1", "gaudi-2", "gaudi-3"}
+    assert passports(site) == {}
     run = deep(site, health_mode="enforce")
     assert run.returncode == 0, run.messages() or run.output
+    assert predicted.changed() == run.changed()
     lines = [line for _host, _name, result in run.results() for line in told(result)]
     rounds = [line for line in lines if line.startswith("Round ")]
     assert rounds[0] == "Round 1 of at most 13" and len(rounds) < 13
