@@ -200,7 +200,7 @@ def main() -> None:
     examined = module.params["examinations"]
     outliers = apart({node: health.get("figures") or {} for node, health in examined.items()})
     search = module.params["pair_search"]
-    links = [(one, other) for one, other in search.get("links") or ()]
+    links = [(str(one), str(other)) for one, other in search.get("links") or ()]
     paired = findings(Found(list(search.get("nodes") or ()), links))
     nodes = {}
     for node, alone in examined.items():
