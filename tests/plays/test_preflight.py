@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 
 import pytest
 
@@ -215,7 +216,8 @@ def test_faults_of_several_roles_are_told_at_once(cluster: Cluster) -> None:
     host.write("/etc/habanalabs/gaudinet.json", '{"NIC_NET_CONFIG": []}')
     (sources,) = [path for path in prepared.files() if path.startswith("/etc/apt/sources.list.d/")]
     host.write(sources, prepared.files()[sources].text.replace(prepared.REPOSITORY, VAULT))
-    cluster.all["pytorch_repository_url"] = "http://127.0.0.1:9/pt"
+    own = ".".join(map(str, sys.version_info[:2]))
+    cluster.all.update(pytorch_repository_url="http://127.0.0.1:9/pt", pytorch_python_versions=[own])
     run = cluster.play("site.yml", "--tags", "drivers,fabric,pytorch")
     assert run.returncode != 0 and run.changed() == set()
     (message,) = run.messages()
