@@ -17,7 +17,7 @@ from .._refusal import Refusal
 from .actions import ERROR, ISOLATE, WARNING, WATCH
 from .fleet import outliers
 from .pairs import Found, Job, search
-from .tools import collective_result
+from .tools import collective_result, last_line
 from .verdicts import NODE, NODE_FAULT, Finding
 
 INSIDE, BETWEEN = "all2all", "send_recv"
@@ -39,8 +39,7 @@ class Result:
     def as_line(self) -> str:
         """One line for people."""
         sides = [" ".join(side) for side in (self.job.left, self.job.right) if side]
-        figure = "" if self.figure is None else f" ({self.figure:g} GB/s)"
-        return f"{' with '.join(sides)}: {self.why or 'passed'}{figure if not self.why else ''}"
+        return f"{' with '.join(sides)}: {self.why or f'passed ({self.figure:g} GB/s)'}"
 
 
 def test_of(job: Job) -> str:
@@ -107,9 +106,8 @@ def _judged(job: Job, answers: Mapping[str, Mapping[str, Any]], floor: float | N
         if code in _TIMED_OUT:
             return Result(job, f"{node} was not done after {timeout} s")
         if code != 0:
-            said = next((line for line in reversed((output + "\n" + str(answer.get("stderr") or "")).splitlines())
-                         if line.strip()), "nothing was printed")  # fmt: skip
-            return Result(job, f"exit code {code} on {node}: {said.strip()[:200]}")
+            said = last_line(output + "\n" + str(answer.get("stderr") or ""))
+            return Result(job, f"exit code {code} on {node}: {said[:200]}")
         if "which is bad" in output:
             return Result(job, f"{node} computed a wrong result")
     read = collective_result(test_of(job), 0, str(answers[job.nodes[0]].get("stdout") or ""))

@@ -91,10 +91,14 @@ def measure(run: Run, folder: str, cards: int, python: str = "python3") -> list[
     return results
 
 
+def last_line(output: str) -> str:
+    """The last line with anything in it."""
+    return next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "nothing was printed")
+
+
 def collective_result(test: str, code: int, output: str) -> ToolResult:
     """The network bandwidth in GB/s that hccl_demo printed for a collective."""
     match = _BANDWIDTH.search(output)
     if match is None or code != 0:
-        last = next((line for line in reversed(output.splitlines()) if line.strip()), "nothing was printed")
-        return ToolResult("hccl_demo", None, f"{test}: exit code {code}: {last.strip()}")
+        return ToolResult("hccl_demo", None, f"{test}: exit code {code}: {last_line(output)}")
     return ToolResult("hccl_demo", True, figures={test: float(match.group(1)) * _UNITS[match.group(2)]})
