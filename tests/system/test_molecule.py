@@ -73,7 +73,8 @@ def molecule(scenario: str, cluster: str, sequence: list[str], folder: Path, *ar
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     command = ("molecule", "--base-config", str(base), "test", "--scenario-name", scenario)
-    result = run(*command, timeout=1500, PATH=path)
+    # In its usual folder molecule notes, for all later runs, that nodes are prepared; those of this run are new.
+    result = run(*command, timeout=1500, PATH=path, MOLECULE_EPHEMERAL_DIRECTORY=str(folder / "state"))
     said = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout + result.stderr)
     assert result.returncode == 0, said[-8000:]
     for step in sequence:
