@@ -52,10 +52,13 @@ class Part:
 
 
 def count(text: str) -> dict[str, int]:
-    """Sums of pytest's closing lines in ``text``: one line per pytest run, such as "3 passed, 1 skipped in 0.12s"."""
+    """Sums of pytest's closing lines in ``text``: one line per pytest run, such as "3 passed, 1 skipped in 0.12s".
+
+    The line of a pytest that a failed test quotes is indented, and not counted.
+    """
     totals: dict[str, int] = {}
     for line in text.splitlines():
-        if not re.search(r"\bin \d+(\.\d+)?s", line):
+        if not re.match(r"(=+ )?\d.*\bin \d+(\.\d+)?s", line):
             continue
         for number, word in _COUNTS.findall(line):
             kind = "failed" if word.startswith("error") else word

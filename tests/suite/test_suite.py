@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_counts_of_several_runs_are_summed_up() -> None:
     text = (
         "3 passed, 1 skipped in 0.12s\nsome words about 7 failed things\n"
+        "  │ === 1 failed, 1 passed in 4.82s ===\n"
         "=== 1 failed, 2 passed, 1 error in 61.00s (0:01:01) ===\n"
     )
     assert run.count(text) == {"passed": 5, "skipped": 1, "failed": 2}
