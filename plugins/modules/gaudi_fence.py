@@ -118,6 +118,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import (
     INTERRUPTED,
     RUNNING,
     STOPPED,
+    outlives_a_node,
     unit_name,
 )
 
@@ -137,9 +138,9 @@ def meets(specification: "dict[str, Any]") -> bool:
 def ended_with_it(record: "dict[str, Any]") -> bool:
     """Whether a job cannot have gone on without this node: all of its nodes work, or they meet here."""
     specification = record.get("specification") or {}
-    number = len(specification.get("nodes") or ())
-    spare = specification.get("spares", 0) > 0 or specification.get("min_nodes") not in (None, number)
-    return number > 0 and (not spare or (record.get("share") or {}).get("is_head") is True)
+    nodes = len(specification.get("nodes") or ())
+    outlives = outlives_a_node(nodes, specification.get("spares", 0), specification.get("min_nodes"))
+    return nodes > 0 and (not outlives or (record.get("share") or {}).get("is_head") is True)
 
 
 class Fence:

@@ -114,6 +114,11 @@ def check_group(name: str) -> None:
         raise ValueError(f"Group {name!r} is not a name of a group: take lower-case letters, digits, '-' and '_'.")
 
 
+def outlives_a_node(nodes: int, spares: int, min_nodes: Optional[int]) -> bool:
+    """Whether a job that is given ``nodes`` goes on when it loses one, with a spare or with fewer."""
+    return spares > 0 or min_nodes not in (None, nodes)
+
+
 def _digest(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -267,7 +272,7 @@ class JobSpec:
     @property
     def replaces(self) -> bool:
         """Whether the job goes on when it loses a node, with a spare or without."""
-        return self.spares > 0 or self.min_nodes not in (None, len(self.nodes))
+        return outlives_a_node(len(self.nodes), self.spares, self.min_nodes)
 
     @property
     def nnodes(self) -> str:
