@@ -197,11 +197,12 @@ def test_ibm_s_quota_is_named_by_what_a_node_exceeds() -> None:
 def test_what_is_billed_beside_the_nodes_is_counted() -> None:
     addresses = [
         'module.cluster.aws_instance.node["demo-01"]', "module.cluster.aws_instance.monitor[0]",
-        "module.cluster.aws_nat_gateway.cluster[0]", "module.cluster.aws_eip.nat[0]", "module.cluster.aws_vpc.cluster",
+        "module.cluster.aws_nat_gateway.cluster[0]", "module.cluster.aws_eip.nat[0]", "module.cluster.aws_eip.entry[0]",
+        "module.cluster.aws_vpc.cluster",
         "module.cluster.aws_s3_bucket.checkpoints", "module.cluster.aws_s3_bucket_policy.checkpoints",
         "module.cluster.ibm_cos_bucket.flow",
     ]  # fmt: skip
     assert estimate.billed_beside(addresses) == [
-        "1 monitoring machine", "1 gateway", "1 public address", "2 buckets", "the nodes' disks", "traffic", "taxes",
+        "1 monitoring machine", "1 gateway", "2 public addresses", "2 buckets", "the nodes' disks", "traffic", "taxes",
     ]  # fmt: skip
     assert estimate.billed_beside(["terraform_data.node"]) == []

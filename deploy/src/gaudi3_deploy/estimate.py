@@ -87,6 +87,10 @@ BESIDE = (
 )  # fmt: skip
 
 
+def _plural(label: str) -> str:
+    return "es" if label.endswith("s") else "s"
+
+
 def billed_beside(addresses: Iterable[str]) -> list[str]:
     """What is billed beside the nodes of a plan or a state, in numbers; traffic is always among it."""
     counts = {label: 0 for _pattern, label in BESIDE}
@@ -94,7 +98,7 @@ def billed_beside(addresses: Iterable[str]) -> list[str]:
         label = next((label for pattern, label in BESIDE if pattern.search(address)), None)
         if label:
             counts[label] += 1
-    found = [f"{count} {label}{'s' if count > 1 else ''}" for label, count in counts.items() if count]
+    found = [f"{count} {label}{_plural(label) if count > 1 else ''}" for label, count in counts.items() if count]
     return [*found, "the nodes' disks", "traffic", "taxes"] if found else []
 
 
