@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from tests.terraform.support.tool import copied, user_environment
 
 from .conftest import ROOT, Site, free_network, run
 
+# For documentation (RFC 5737): nobody has one of its addresses but the machine that a test gives it to.
+PUBLIC = "203.0.113"
 HEADINGS = {"hosts": "On machines that you have", "ibm": "On IBM Cloud", "aws": "On AWS"}
 PROOF = Proof(
     "quickstart",
@@ -170,15 +172,33 @@ def on_hosts(folder: Path) -> dict[str, Any]:
         site.down()
 
 
+@contextmanager
+def routes() -> Iterator[Callable[..., None]]:
+    """A way to add routes, which end with it; public addresses that have none lead nowhere."""
+    added: list[str] = []
+
+    def add(address: str, *how: str) -> None:
+        kind = ["unreachable"] if not how else []
+        subprocess.run(["ip", "route", "add", *kind, address, *how], check=True)
+        added.append(address)
+
+    try:
+        add(f"{PUBLIC}.0/24")
+        yield add
+    finally:
+        for address in added:
+            subprocess.run(["ip", "route", "del", address], check=False)
+
+
 def on_cloud(target: str, folder: Path) -> dict[str, Any]:
     """Machines that a stand-in has made, as far as Terraform knows; simulated nodes answer for them."""
     account_of: AbstractContextManager[Account | IbmAccount]
-    account_of = ibm_account(folder) if target == "ibm" else moto_account(folder, "us-east-1")
+    # The stand-in for IBM's provider gives addresses of this network as well.
+    account_of = ibm_account(folder) if target == "ibm" else moto_account(folder, "us-east-1", public_network=PUBLIC)
     site = Site(f"quick-{target}")
     site.down()
-    routed: list[str] = []
     network = free_network("10.", range(42, 84), ".0.0/16")
-    with account_of as account, way(folder, user_environment(account.environment)) as made:
+    with account_of as account, way(folder, user_environment(account.environment)) as made, routes() as route:
         before = account.everything()
         made.settings("trial")
         public = made.key.with_suffix(".pub")
@@ -202,8 +222,7 @@ def on_cloud(target: str, folder: Path) -> dict[str, Any]:
             assert result.returncode == 0, result.stderr
             for each in read["cluster_endpoints"].values():
                 if each.get("public_ip"):
-                    subprocess.run(["ip", "route", "add", each["public_ip"], "via", each["private_ip"]], check=True)
-                    routed.append(each["public_ip"])
+                    route(each["public_ip"], "via", each["private_ip"])
                     assert site.ssh("trial-monitor", f"ip address add {each['public_ip']}/32 dev lo").returncode == 0
             row = follow(made, site, process, began, "trial-01")
             assert account.everything() == before
@@ -212,8 +231,6 @@ def on_cloud(target: str, folder: Path) -> dict[str, Any]:
             if process.poll() is None:
                 process.terminate()
                 process.wait()
-            for address in routed:
-                subprocess.run(["ip", "route", "del", address], check=False)
             site.down()
 
 

@@ -156,10 +156,13 @@ class Account:
 
 
 @contextmanager
-def moto_account(folder: Path, region: str, gate: Path | None = None) -> Iterator[Account]:
+def moto_account(
+    folder: Path, region: str, gate: Path | None = None, public_network: str | None = None
+) -> Iterator[Account]:
     """An empty account: a moto server on a free port, ended by its id; its log is in ``folder``.
 
-    ``gate`` is a folder by which it can be stopped at an instant (moto_server.Gate).
+    ``gate`` is a folder by which it can be stopped at an instant (moto_server.Gate). Public addresses are loopback's,
+    where nobody answers, or those of ``public_network``, such as 203.0.113.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -172,6 +175,7 @@ def moto_account(folder: Path, region: str, gate: Path | None = None) -> Iterato
             env={
                 **{key: value for key, value in os.environ.items() if not key.startswith("AWS_")},
                 **({"GATE": str(gate)} if gate else {}),
+                **({"PUBLIC_NETWORK": public_network} if public_network else {}),
             },
             stdout=handle,
             stderr=subprocess.STDOUT,

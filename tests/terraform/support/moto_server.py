@@ -2,13 +2,15 @@
 
 Each patch says what moto does otherwise. ``python moto_server.py -H 127.0.0.1 -p PORT``.
 
-With GATE, a folder, in the environment, everything stands still at a chosen instant: see ``Gate``.
+With GATE, a folder, in the environment, everything stands still at a chosen instant: see ``Gate``. With PUBLIC_NETWORK,
+the first three numbers of one, public addresses are of that network.
 """
 
 from __future__ import annotations
 
 import copy
 import io
+import itertools
 import json
 import os
 import sys
@@ -25,7 +27,7 @@ os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
 from moto.budgets.responses import BudgetsResponse
 from moto.core.responses import ActionResult, EmptyResult
 from moto.ec2.exceptions import EC2ClientError
-from moto.ec2.models import EC2Backend, instance_types, launch_templates, security_groups
+from moto.ec2.models import EC2Backend, elastic_ip_addresses, instance_types, launch_templates, security_groups
 from moto.ec2.responses import EC2Response
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.server import main
@@ -293,8 +295,16 @@ def put_gate(folder: Path) -> None:
     DomainDispatcherApplication.__call__ = call
 
 
+def give_public_addresses_of(network: str) -> None:
+    """Public addresses are loopback's, at which no other machine can be reached."""
+    numbers = itertools.cycle(range(10, 250))
+    elastic_ip_addresses.random_ip = lambda: f"{network}.{next(numbers)}"
+
+
 if __name__ == "__main__":
     patch()
+    if network := os.environ.get("PUBLIC_NETWORK"):
+        give_public_addresses_of(network)
     if folder := os.environ.get("GATE"):
         put_gate(Path(folder))
     main(sys.argv[1:])
