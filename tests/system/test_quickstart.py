@@ -29,7 +29,7 @@ from tests.terraform.support.tool import copied, user_environment
 from .conftest import ROOT, Site, free_network, run
 
 # For documentation (RFC 5737): nobody has one of its addresses but the machine that a test gives it to.
-PUBLIC = "203.0.113"
+PUBLIC = "198.51.100"
 HEADINGS = {"hosts": "On machines that you have", "ibm": "On IBM Cloud", "aws": "On AWS"}
 PROOF = Proof(
     "quickstart",
@@ -174,35 +174,35 @@ def on_hosts(folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def routes() -> Iterator[Callable[..., None]]:
-    """A way to add routes, which end with it; public addresses that have none lead nowhere."""
-    added: list[str] = []
+    """A way to set where an address leads; without more than the address, nowhere. All of it ends at the end."""
+    known: set[str] = set()
 
-    def add(address: str, *how: str) -> None:
+    def lead(address: str, *how: str) -> None:
         kind = ["unreachable"] if not how else []
+        if address in known:
+            subprocess.run(["ip", "route", "del", address], check=True)
         subprocess.run(["ip", "route", "add", *kind, address, *how], check=True)
-        added.append(address)
+        known.add(address)
 
     try:
-        add(f"{PUBLIC}.0/24")
-        yield add
+        yield lead
     finally:
-        for address in added:
+        for address in known:
             subprocess.run(["ip", "route", "del", address], check=False)
 
 
 def on_cloud(target: str, folder: Path) -> dict[str, Any]:
     """Machines that a stand-in has made, as far as Terraform knows; simulated nodes answer for them."""
     account_of: AbstractContextManager[Account | IbmAccount]
-    # The stand-in for IBM's provider gives addresses of this network as well.
     account_of = ibm_account(folder) if target == "ibm" else moto_account(folder, "us-east-1", public_network=PUBLIC)
     site = Site(f"quick-{target}")
     site.down()
     network = free_network("10.", range(42, 84), ".0.0/16")
-    with account_of as account, way(folder, user_environment(account.environment)) as made, routes() as route:
+    with account_of as account, way(folder, user_environment(account.environment)) as made, routes() as lead:
         before = account.everything()
         made.settings("trial")
-        public = made.key.with_suffix(".pub")
-        own = ("--ssh-key", str(public), "--var", f"network_cidr={network}")
+        key = made.key.with_suffix(".pub")
+        own = ("--ssh-key", str(key), "--var", f"network_cidr={network}")
         began = time.monotonic()
         process = made.start(*given(target), *own)
         try:
@@ -213,17 +213,19 @@ def on_cloud(target: str, folder: Path) -> dict[str, Any]:
             there = time.monotonic() - began
             resources = sum(account.everything().values()) - sum(before.values())
             read = json.loads(outputs.read_text())
+            public = [each for each in read["cluster_endpoints"].values() if each.get("public_ip")]
+            for each in public:
+                lead(each["public_ip"])  # until somebody has it
             like = folder / "like.json"
             like.write_text(json.dumps({name: {"value": value} for name, value in read.items()}))
             result = run(
                 "gaudi3-simulator", "up", "--name", site.name, "--like", str(like), "--subnet", network,
-                "--authorized-key", str(public),
+                "--authorized-key", str(key),
             )  # fmt: skip
             assert result.returncode == 0, result.stderr
-            for each in read["cluster_endpoints"].values():
-                if each.get("public_ip"):
-                    route(each["public_ip"], "via", each["private_ip"])
-                    assert site.ssh("trial-monitor", f"ip address add {each['public_ip']}/32 dev lo").returncode == 0
+            for each in public:
+                lead(each["public_ip"], "via", each["private_ip"])
+                assert site.ssh("trial-monitor", f"ip address add {each['public_ip']}/32 dev lo").returncode == 0
             row = follow(made, site, process, began, "trial-01")
             assert account.everything() == before
             return {"resources": resources, "seconds to the inventory": round(there), **row}

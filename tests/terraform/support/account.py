@@ -162,7 +162,7 @@ def moto_account(
     """An empty account: a moto server on a free port, ended by its id; its log is in ``folder``.
 
     ``gate`` is a folder by which it can be stopped at an instant (moto_server.Gate). Public addresses are loopback's,
-    where nobody answers, or those of ``public_network``, such as 203.0.113.
+    where nobody answers, or those of ``public_network``, such as 198.51.100.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
