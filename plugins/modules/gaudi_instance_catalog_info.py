@@ -13,7 +13,8 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Answers from the collection's catalogue, where each type has a source and the day on which it was looked at.
-  - With O(verify=true) it asks AWS, too, in which zones it offers the types today. This needs boto3 and credentials.
+  - With O(verify=true) it asks AWS and IBM Cloud, too, in which zones they offer the types today. AWS needs boto3 and
+    credentials, IBM Cloud an API key in E(IC_API_KEY) or E(IBMCLOUD_API_KEY).
 options:
   cloud:
     description:
@@ -56,7 +57,8 @@ options:
     type: path
   verify:
     description:
-      - Ask AWS for the zones of each of its types that is found, in O(region) or in all regions that the type has.
+      - Ask AWS and IBM Cloud for the zones of each of their types that is found, in O(region) or in all regions that
+        the type has.
     type: bool
     default: false
   profile:
@@ -78,11 +80,13 @@ EXAMPLES = r"""
     msg: "{{ item.name }} at {{ item.cloud }} ({{ item.source }}, {{ item.seen }})"
   loop: "{{ found.types }}"
 
-- name: Ask AWS in which zones it has a type
+- name: Ask IBM Cloud in which zones your account can have Gaudi 3
   gaudi3.scale.gaudi_instance_catalog_info:
-    names: [p5.48xlarge]
+    names: [gx3d-160x1792x8gaudi3]
     verify: true
-  register: p5
+  environment:
+    IC_API_KEY: "{{ ibm_api_key }}"
+  register: gaudi3
 """
 
 RETURN = r"""
@@ -147,9 +151,11 @@ types:
       type: str
       sample: "2026-11-21"
     zones:
-      description: With O(verify=true), the zones by region in which AWS offers it; an empty list where it does not.
+      description:
+        - With O(verify=true), the zones by region in which its cloud offers it, an empty list where it does not.
+        - Zones of IBM Cloud by the names that the account of the key has for them.
       type: dict
-      sample: {us-west-2: [us-west-2a]}
+      sample: {us-east: [us-east-2, us-east-3]}
 count:
   description: How many there are.
   returned: success
@@ -157,6 +163,7 @@ count:
   sample: 1
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +178,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.catalogue impo
     read_types,
     select,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.ibm import offered_zones as ibm_zones
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.ibm import token_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
@@ -186,8 +195,15 @@ def load(path: Any) -> dict[str, InstanceType]:
         raise Refusal(f"catalogue is {path}, which cannot be read: give a file, or leave it out.") from None
 
 
-def zones(module: AnsibleModule, each: InstanceType) -> dict[str, list[str]]:
-    """The zones that offer a type, by region."""
+def zones_of_ibm(module: AnsibleModule, each: InstanceType) -> dict[str, list[str]]:
+    """The zones of IBM Cloud that offer a type, by region."""
+    regions = [module.params["region"]] if module.params["region"] else list(each.regions)
+    token = token_of(os.environ)
+    return {region: ibm_zones(os.environ, token, region, each.name) for region in regions}
+
+
+def zones_of_aws(module: AnsibleModule, each: InstanceType) -> dict[str, list[str]]:
+    """The zones of AWS that offer a type, by region."""
     try:
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError
@@ -202,6 +218,10 @@ def zones(module: AnsibleModule, each: InstanceType) -> dict[str, list[str]]:
         except (BotoCoreError, ClientError) as error:
             raise explain(error, region) from None
     return found
+
+
+#: Who is asked where a cloud offers a type.
+ASKED = {"aws": zones_of_aws, "ibm": zones_of_ibm}
 
 
 def main() -> None:
@@ -227,8 +247,8 @@ def main() -> None:
         types = [each.as_dict() for each in found]
         if module.params["verify"]:
             for each, told in zip(found, types):
-                if each.cloud == "aws":
-                    told["zones"] = zones(module, each)
+                if each.cloud in ASKED:
+                    told["zones"] = ASKED[each.cloud](module, each)
     except Refusal as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, types=types, count=len(types))

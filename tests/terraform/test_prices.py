@@ -1,4 +1,5 @@
-"""The modules that ask AWS, as they run, with moto in AWS's place: it asks the same price at all times and places."""
+"""The modules that ask clouds, as they run. moto is in AWS's place and asks the same price at all times and places; the
+simulated cloud is in IBM's."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import pytest
 
 from .conftest import ROOT
 from .support.account import Account, moto_account
+from .support.ibm_account import ibm_account
 from .support.tool import clean_environment
 
 
@@ -79,6 +81,16 @@ def test_the_zones_that_aws_says(account: Account) -> None:
     (dl1,) = found["types"]
     assert sorted(dl1["zones"]) == ["us-east-1", "us-west-2"]
     assert "us-west-2a" in dl1["zones"]["us-west-2"]
+
+
+def test_the_zones_that_ibm_says(tmp_path: Path) -> None:
+    with ibm_account(tmp_path) as ibm:
+        names = ["gx3d-160x1792x8gaudi3"]
+        found = ask("gaudi_instance_catalog_info", ibm.environment, names=names, region="us-east", verify=True)
+        refused = ask("gaudi_instance_catalog_info", {**ibm.environment, "IC_API_KEY": ""}, names=names, verify=True)
+    (gaudi3,) = found["types"]
+    assert gaudi3["zones"] == {"us-east": ["us-east-2", "us-east-3"]}
+    assert refused["msg"] == ("IBM Cloud was not asked, as there is no API key: set IC_API_KEY or IBMCLOUD_API_KEY.")
 
 
 @pytest.mark.parametrize(

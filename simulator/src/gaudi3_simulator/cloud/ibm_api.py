@@ -14,8 +14,8 @@ import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from gaudi3_simulator.cloud.ibm import ACCOUNT
-from gaudi3_simulator.cloud.world import Row, World
+from gaudi3_simulator.cloud.ibm import ACCOUNT, profile
+from gaudi3_simulator.cloud.world import Refused, Row, World
 
 TOKEN = "made-up"
 #: Path of a list to the kind of its objects.
@@ -70,6 +70,11 @@ class Api:
                 if row["vpc"] == parts[1]
             ]
             return _page("address_prefixes", found, query)
+        if parts[:2] == ["instance", "profiles"] and len(parts) == 3:
+            try:
+                return 200, profile(self._world, {"name": parts[2]}, self._region)
+            except Refused as refusal:
+                return 404, {"errors": [{"code": "not_found", "message": str(refusal)}]}
         if parts[0] not in VPC:
             return 404, {"errors": [{"code": "not_found"}]}
         rows = [row for row in self._rows(VPC[parts[0]]) if query.get("vpc.id") in (None, row.get("vpc"))]
