@@ -41,6 +41,7 @@ from gaudi3_scale.optimizer import GaudiOptimizer, build_optimizer
 from gaudi3_scale.planning.account import COLLECTIVES, MemoryAccount, Section
 from gaudi3_scale.planning.experts import use_even_experts
 from gaudi3_scale.planning.lowered import HpuAutocast
+from gaudi3_scale.planning.unfused import CudaAttention
 from gaudi3_scale.planning.world import fake_world
 
 SCALARS = 64
@@ -184,14 +185,16 @@ class _Step:
 
     @contextmanager
     def _forward(self) -> Iterator[None]:
-        if not self._mixed:
+        with ExitStack() as stack:
+            if self.device == "cuda":
+                stack.enter_context(around_recomputation(CudaAttention))
+                stack.enter_context(CudaAttention())
+            if self._mixed and self.device == "hpu":
+                stack.enter_context(around_recomputation(HpuAutocast))
+                stack.enter_context(HpuAutocast())
+            elif self._mixed:
+                stack.enter_context(torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=not self.sharded))
             yield
-        elif self.device == "hpu":
-            with around_recomputation(HpuAutocast), HpuAutocast():
-                yield
-        else:
-            with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=not self.sharded):
-                yield
 
     @contextmanager
     def _kept_casts(self) -> Iterator[None]:
