@@ -78,13 +78,12 @@ class Proof:
         return mark
 
     def key(self) -> str:
-        """Digest of the sources."""
+        """Digest of the sources, the same in every checkout: without what tools leave beside them."""
         digest = hashlib.sha256(str(self.seed).encode())
         for folder in self.sources:
             top = ROOT / folder
             for path in [top] if top.is_file() else sorted(top.rglob("*")):
-                hidden = any(part.startswith(".") or part == "__pycache__" for part in path.relative_to(ROOT).parts)
-                if path.is_file() and not hidden:
+                if path.is_file() and not any(map(_is_left_behind, path.relative_to(ROOT).parts)):
                     digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
         return digest.hexdigest()
 
@@ -159,6 +158,10 @@ def _commits() -> int:
         ["git", "rev-list", "--count", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     return int(counted.stdout) if counted.returncode == 0 else 0
+
+
+def _is_left_behind(part: str) -> bool:
+    return part.startswith(".") or part == "__pycache__" or part.endswith(".egg-info")
 
 
 def _not_run(reason: str, columns: Sequence[str]) -> list[str]:

@@ -126,6 +126,20 @@ def test_a_proof_goes_on_where_it_was_until_the_sources_change(short: proof.Proo
     assert short.held() == {}
 
 
+def test_what_an_installation_leaves_among_the_sources_changes_no_proof(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof, "ROOT", tmp_path)
+    (tmp_path / "src/product.egg-info").mkdir(parents=True)
+    (tmp_path / "src/code.py").write_text("one")
+    made = proof.Proof("made", {"all": ["a"]}, ["src"])
+    before = made.key()
+    (tmp_path / "src/product.egg-info/PKG-INFO").write_text("Version: 1")
+    assert made.key() == before
+    (tmp_path / "src/code.py").write_text("two")
+    assert made.key() != before
+
+
 def test_the_table_is_written_when_every_case_held(short: proof.Proof, tmp_path: Path) -> None:
     page = tmp_path / "docs" / "proofs" / "short.md"
     for case in short.cases:
