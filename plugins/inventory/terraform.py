@@ -100,6 +100,7 @@ from typing import Any, NoReturn
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
+from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.command import Terraform
@@ -160,16 +161,18 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         built = build_inventory(clusters, [source.get("label") for source in sources])
         for group in built.groups:
             self.inventory.add_group(group)
+        # Whoever writes the state must not run code here: ansible-core before 2.19 takes each value for a template that
+        # is not marked, a host's name too.
         for name, variables in built.hosts.items():
-            self.inventory.add_host(name)
+            self.inventory.add_host(wrap_var(name))
             for key, value in variables.items():
-                self.inventory.set_variable(name, key, value)
+                self.inventory.set_variable(name, key, wrap_var(value))
         for group, hosts in built.groups.items():
             for name in hosts:
                 self.inventory.add_host(name, group=group)
         for group, variables in built.group_vars.items():
             for key, value in variables.items():
-                self.inventory.set_variable(group, key, value)
+                self.inventory.set_variable(group, key, wrap_var(value))
         strict = self.get_option("strict")
         for name in built.hosts:
             variables = self.inventory.get_host(name).get_vars()

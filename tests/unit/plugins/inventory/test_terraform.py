@@ -17,10 +17,14 @@ from ..clusters import intent, nodes, outputs, state
 
 ROOT = Path(__file__).resolve().parents[4]
 NAMES = ["big-01", "big-02", "big-monitor"]
+#: Of the ansible-core that runs the tests, and of the others that the collection accepts, where they are installed.
+CORES = [Path(sys.executable).parent, *sorted(ROOT.glob(".cache/core-matrix/*/bin"))]
 
 
-def ansible(program: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name(program)), *arguments]
+def ansible(
+    program: str, *arguments: str, core: Path = CORES[0], **more: str
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    command = [str(core / program), *arguments]
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "500", **more}
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
@@ -100,6 +104,35 @@ def test_a_state_file_and_an_output_file_say_the_same(source: Source) -> None:
     assert source.list(state_file=source.keep("terraform.tfstate", held)) == source.list(
         output_file=source.keep("outputs.json", outputs())
     )
+
+
+@pytest.mark.parametrize("core", CORES, ids=[each.parent.name for each in CORES])
+def test_no_value_is_run_as_a_template_and_ssh_takes_its_arguments(source: Source, core: Path) -> None:
+    marker, called = source.folder / "marker", source.folder / "called"
+    jinja = f"{{{{ lookup('pipe', 'touch {marker}') }}}}"
+    said = outputs(ssh_arguments="-o ProxyJump=ops@gate", region=jinja, variables={"gaudi_note": jinja})
+    endpoints = said["cluster_endpoints"]["value"]
+    endpoints["big-01"].update(zone=jinja, connect_to="192.0.2.5")
+    inventory = source.give(
+        output_file=source.keep("outputs.json", said),
+        compose={"gaudi_place": "gaudi_zone ~ '!'"},
+        keyed_groups=[{"key": "gaudi_market", "prefix": "market"}],
+    )
+    values = "gaudi_zone, gaudi_region, gaudi_note, gaudi_place, group_names"
+    shown = ansible(
+        "ansible", "-i", inventory, "big-01", "-m", "debug", "-a", f"msg={{{{ [{values}] }}}}", core=core
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    told = yaml.safe_load(shown.stdout.partition("=>")[2])["msg"]
+    assert told == [jinja, jinja, jinja, f"{jinja}!", ["aws", "gaudi", "gaudi_head", "market_on_demand"]]
+    assert not marker.exists()
+    # The way to a machine is such values, too.
+    ssh = source.folder / "ssh-stand-in"
+    ssh.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >{called}\nexit 255\n")
+    ssh.chmod(0o755)
+    ansible("ansible", "-i", inventory, "big-01", "-m", "ping", core=core, ANSIBLE_SSH_EXECUTABLE=str(ssh))
+    arguments = called.read_text().splitlines()
+    assert {"ProxyJump=ops@gate", 'User="ubuntu"', "192.0.2.5"} <= set(arguments)
 
 
 def test_two_clouds_and_a_group_of_ones_own(source: Source) -> None:
