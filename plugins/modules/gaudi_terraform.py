@@ -22,6 +22,7 @@ description:
   - Interrupted and run again it goes on, as far as Terraform's state knows what was made.
 notes:
   - The state lies where the project's backend puts it, without one in C(terraform.tfstate.d) of O(project_path).
+    What is made there is readable by its user alone.
   - Works on the same workspaces as C(gaudi3-deploy).
 options:
   project_path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -44,8 +45,9 @@ class Desk:
         }
         command = [str(Path(sys.executable).with_name(program)), *arguments]
         return subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120, check=False
-        )
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120, check=False,
+            umask=0o022,
+        )  # fmt: skip
 
     def play(self, *arguments: str, **more: Any) -> dict[str, dict[str, Any]]:
         """Run the playbook; results by task."""
@@ -97,6 +99,9 @@ def test_check_tells_what_the_run_then_does_and_the_second_run_does_nothing(lab:
     made = [PLAYED, "Make the inventory's folder", "Write the inventory source"]
     assert [name for name, result in predicted.items() if result.get("changed")] == made
     assert lab.changed() == made
+    # It holds addresses, and on IBM Cloud a key pair.
+    state = lab.folder / "terraform/onprem/terraform.tfstate.d/lab/terraform.tfstate"
+    assert stat.S_IMODE(state.stat().st_mode) == 0o600
     assert lab.hosts() == ["rack-11", "rack-12"]
     assert lab.changed() == []
     assert lab.changed("--check", "--diff") == []

@@ -23,6 +23,8 @@ from .storage import to_be_kept_as_they_are
 
 #: Seconds for an interrupted terraform to write its state and give its lock back.
 GRACE = 60.0
+#: Of what terraform writes: a state holds addresses, and on IBM Cloud the key pair of the checkpoints' bucket.
+PRIVATE = 0o077
 #: The variable of the modules that says that everything is destroyed.
 TEARDOWN = "teardown"
 
@@ -114,6 +116,7 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            umask=PRIVATE,
         ) as process:
             try:
                 output, errors = process.communicate(timeout=self._timeout)
