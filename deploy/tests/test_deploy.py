@@ -57,6 +57,31 @@ def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(depl
     assert not (inventory / "hosts.yml").exists()
 
 
+WITHDRAWN = """
+variable "teardown" {
+  type    = bool
+  default = false
+}
+variable "instance_type" {
+  type = string
+  validation {
+    condition     = var.teardown || var.instance_type != "box8"
+    error_message = "box8 is withdrawn: take another."
+  }
+}
+"""
+
+
+def test_what_is_refused_by_now_is_taken_down_all_the_same(deploy: Deploy) -> None:
+    deploy.run(*NEW, "--yes")
+    main = deploy.folder / "terraform/aws/main.tf"
+    main.write_text(main.read_text().replace('variable "instance_type" { type = string }', WITHDRAWN))
+    assert "terraform plan failed (exit code 1): box8 is withdrawn: take another." in deploy.run("up", "demo", code=1)
+    assert len(deploy.state()) == 2
+    deploy.run("down", "demo", "--yes")
+    assert deploy.state() == {}
+
+
 def test_a_shell_without_the_variables_takes_down_what_was_made_with_them(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

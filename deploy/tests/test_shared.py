@@ -116,6 +116,51 @@ def test_what_was_confirmed_is_what_is_applied(deploy: Deploy) -> None:
     assert not (deploy.folder / "open").exists()
 
 
+GROUP_OF_TWO = """#!{python}
+import json, pathlib, sys
+arguments = sys.argv[1:]
+here, group = pathlib.Path({folder!r}), "aws_autoscaling_group"
+given = dict(each.partition("=")[::2] for each in arguments if each.startswith("-"))
+address = f"module.cluster.{{group}}.nodes[0]"
+if arguments[0] == "init":
+    pathlib.Path(".terraform").mkdir(exist_ok=True)
+elif arguments[0] == "plan":
+    pathlib.Path(given["-out"]).write_text(pathlib.Path(given["-var-file"]).read_text())
+    resource = {{"addr": address, "resource_type": group}}
+    print(json.dumps({{"type": "planned_change", "change": {{"action": "update", "resource": resource}}}}))
+elif arguments[0] == "show":
+    wanted = json.loads(pathlib.Path(arguments[-1]).read_text())["cluster_size"] // 8
+    after = {{"before": {{"desired_capacity": 2}}, "after": {{"desired_capacity": wanted}}}}
+    change = {{"type": group, "address": address, "change": {{"actions": ["update"], **after}}}}
+    print(json.dumps({{"resource_changes": [change]}}))
+elif arguments[0] == "apply":
+    here.joinpath("applied").touch()
+elif arguments[0] in ("output", "state"):
+    print("{{}}")
+"""
+
+
+def test_a_group_is_not_made_smaller_without_consent(deploy: Deploy) -> None:
+    main = deploy.folder / "terraform/aws/main.tf"
+    main.write_text(main.read_text() + 'variable "autoscaling" { default = false }\n')
+    fake = deploy.folder / "fake-terraform"
+    fake.write_text(GROUP_OF_TWO.format(python=sys.executable, folder=str(deploy.folder)))
+    fake.chmod(0o755)
+    group = "module.cluster.aws_autoscaling_group.nodes[0]"
+    asked = ("demo", "--cloud", "aws", "--type", "box8", "--var", "autoscaling=true")
+    deploy.run("--terraform", str(fake), "plan", *asked, "--size", "16")
+    refused = deploy.run("--terraform", str(fake), "up", "demo", "--size", "8", "--yes", code=2)
+    assert refused.splitlines()[-1] == (
+        f"gaudi3-deploy: The plan destroys or replaces 1 running node(s), {group} (2 nodes, then 1): change what was "
+        "asked for, or accept it with --allow-replace."
+    )
+    assert not (deploy.folder / "applied").exists()
+    # One that grows loses none; the stand-in ends there, as it makes no machines.
+    grown = deploy.run("--terraform", str(fake), "up", "demo", "--size", "24", "--yes", code=1)
+    assert "has no nodes in terraform's outputs" in grown.splitlines()[-1]
+    assert (deploy.folder / "applied").exists()
+
+
 def test_a_tree_is_copied_where_it_changes_and_its_lock_and_states_stay(tmp_path: Path) -> None:
     source, records = tmp_path / "tree", tmp_path / "records"
     for name, text in {"aws/main.tf": "1", "modules/a/main.tf": "2", "modules/a/tests/a.tftest.hcl": "3"}.items():
