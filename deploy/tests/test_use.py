@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import CATALOGUE, Deploy
-from gaudi3_deploy import estimate, preflight, record, terraform
+from gaudi3_deploy import converge, estimate, preflight, record, terraform
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.wanted import public_key
@@ -157,8 +157,8 @@ def test_every_answer_for_a_program_has_one_shape(deploy: Deploy) -> None:
     nobody |= {"instance_id": None, "instance_type": None, "answers": False}
     assert status.pop("nodes") == [{"name": f"demo-gaudi-{number}", **nobody} for number in (0, 1)]
     assert status == {
-        "deployment": "demo", "cloud": "aws", "region": None, "phase": "up", "instance_type": "box8", "paid_nodes": 2,
-        "master_ip": "127.0.0.1", "directory": str(deploy.deployments / "demo"), "partial": [],
+        "deployment": "demo", "cloud": "aws", "region": "us-west-2", "phase": "up", "instance_type": "box8",
+        "paid_nodes": 2, "master_ip": "127.0.0.1", "directory": str(deploy.deployments / "demo"), "partial": [],
     }  # fmt: skip
     cost = as_json(deploy, "cost", "demo")
     (period,) = cost.pop("periods")
@@ -168,6 +168,19 @@ def test_every_answer_for_a_program_has_one_shape(deploy: Deploy) -> None:
     assert (offer["type"], offer["cards"], offer["withdrawn"], offer["prices"]) == (
         "box8", 8, None, CATALOGUE["types"]["box8"]["prices"],
     )  # fmt: skip
+
+
+def test_the_region_is_the_one_that_terraform_takes() -> None:
+    for cloud, region in converge.REGIONS.items():
+        text = (ROOT / f"terraform/{cloud}/variables.tf").read_text().partition('variable "region"')[2]
+        assert re.search(r'default *= "(.*)"', text).group(1) == region  # type: ignore[union-attr]
+        deployment = Deployment("demo", ROOT / "demo", cloud)
+        assert converge.region_of(deployment) == region
+        deployment.environment["TF_VAR_region"] = "of-the-shell"
+        assert converge.region_of(deployment) == "of-the-shell"
+        deployment.variables["region"] = "asked-for"
+        assert converge.region_of(deployment) == "asked-for"
+    assert converge.region_of(Deployment("demo", ROOT / "demo", "onprem")) == ""
 
 
 def test_a_withdrawn_type_says_so_and_check_names_every_problem_before_anything_is_made(deploy: Deploy) -> None:

@@ -41,12 +41,13 @@ NETWORK = {
 COUNTED = (*DURABLE, "aws_vpc.cluster", "aws_subnet.nodes", "aws_route_table.nodes",
            "aws_route_table_association.nodes", "aws_vpc_endpoint.s3", "aws_iam_role.node",
            "aws_iam_role_policy.checkpoints")  # fmt: skip
-REGIONS = {"aws": "us-west-2", "ibm": "us-east"}
+REGIONS = {"aws": "us-west-2", "azure": "westus3", "gcp": "us-central1", "ibm": "us-east"}
 
 
 def region_of(deployment: Deployment) -> str:
     """The region, or the default one of the root module."""
-    return str(deployment.variables.get("region") or REGIONS.get(deployment.cloud, ""))
+    given = deployment.variables.get("region") or deployment.environment.get("TF_VAR_region")
+    return str(given or REGIONS.get(deployment.cloud, ""))
 
 
 def lacking(deployment: Deployment, state: State) -> dict[str, str]:
