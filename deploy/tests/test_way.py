@@ -265,6 +265,53 @@ def test_jobs_save_on_all_nodes_at_once_and_one_that_does_not_is_named(demo: Dep
         jobs.drain(demo, said.append)
 
 
+def test_stop_has_the_job_save_and_stay_stopped_on_all_nodes(demo: Deployment, nodes: Nodes, tmp_path: Path) -> None:
+    note = tmp_path / "nodes/ansible-calls"
+    stand_in = tmp_path / "nodes/ansible"
+
+    def run(*arguments: str, code: int = 0, ansible: int = 0) -> subprocess.CompletedProcess[str]:
+        stand_in.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >>{note}\necho said by ansible\nexit {ansible}\n")
+        stand_in.chmod(0o755)
+        note.unlink(missing_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "gaudi3_deploy", "--deployments", str(tmp_path), "stop", "demo", *arguments],
+            capture_output=True, text=True, check=False, cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(ssh.__file__).parents[1]), "COLUMNS": "300", "NO_COLOR": "1"},
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+        return done
+
+    def called(*names: str) -> list[str]:
+        jobs_dir = "{{ trainer_jobs_dir | default('/var/lib/gaudi3-scale/jobs') }}"
+        begun = ["-i", str(demo.inventory), "gaudi", "--forks", "64", "-m", "gaudi3.scale.gaudi_train", "-a"]
+        given = [json.dumps({"name": each, "state": "stopped", "jobs_dir": jobs_dir}) for each in names]
+        return [each for argument in given for each in (*begun, argument)]
+
+    assert json.loads(run("--json").stdout) == {"schema": 1, "deployment": "demo", "stopped": []}
+    assert not note.exists()
+    nodes.answer(demo_01=[(0, "gaudi-train-b.service gaudi-train-a.service\n", "")])
+    done = run("b", "--json")
+    assert json.loads(done.stdout) == {"schema": 1, "deployment": "demo", "stopped": ["b"]}
+    assert "said by ansible" in done.stderr
+    assert note.read_text().splitlines() == called("b")
+    # The nodes are only asked what runs: it is the module that stops a job, and remembers it.
+    assert {call["node"] for call in nodes.calls()} == {"demo-01", "demo-02"}
+    assert not any("systemctl stop" in call["given"] for call in nodes.calls())
+    assert (
+        run()
+        .stdout.splitlines()[-1]
+        .endswith("stopped: a, b; to go on, run `gaudi3-deploy site demo -e trainer_resume_stopped=true`")
+    )
+    assert note.read_text().splitlines() == called("a", "b")
+    assert run("c", code=2).stderr.splitlines()[-1] == (
+        "gaudi3-deploy: Job 'c' does not run in deployment 'demo' (there is: a, b): name one."
+    )
+    assert not note.exists()
+    assert run("a", code=1, ansible=4).stderr.splitlines()[-1] == (
+        "gaudi3-deploy: Job a was not stopped on every node (exit code 4): run the same again."
+    )
+
+
 def test_every_machine_gets_an_end_of_its_own(demo: Deployment, nodes: Nodes) -> None:
     said: list[str] = []
     guard.install(demo, 1_700_000_000.0, said.append)

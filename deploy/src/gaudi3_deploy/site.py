@@ -9,7 +9,8 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +113,14 @@ def start(
     finally:
         if ignored:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def run_module(deployment: Deployment, collection: Path, module: str, given: Mapping[str, str]) -> int:
+    """Run one module on all nodes at once; its exit code. What it says goes to standard error."""
+    executable = shutil.which("ansible")
+    if executable is None:
+        raise UsageError("The command 'ansible' is not on this machine: install ansible-core 2.19.")
+    command = [executable, "-i", str(deployment.inventory), "gaudi", "--forks", "64", "-m", module]
+    command += ["-a", json.dumps(given)]
+    where = collection if (collection / "galaxy.yml").is_file() else None
+    return subprocess.run(command, cwd=where, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode

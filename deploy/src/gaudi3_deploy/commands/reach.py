@@ -1,4 +1,4 @@
-"""inventory, wait, site, ssh and logs: from here to the nodes."""
+"""inventory, wait, site, ssh, logs and stop: from here to the nodes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from gaudi3_deploy import nodes, site, ssh
-from gaudi3_deploy.app import Context, Name, app
+from gaudi3_deploy import jobs, nodes, site, ssh
+from gaudi3_deploy.app import Context, Json, Name, app, print_json, talker
 from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
@@ -101,6 +101,24 @@ def logs(
     root = 'sudo=""; [ "$(id -u)" -eq 0 ] || sudo="sudo -n"; $sudo'
     command = f"{root} journalctl --no-pager -u gaudi-train-{job}.service -n {lines}" + (" -f" if follow else "")
     ssh.enter(deployment, node or nodes.head(made(deployment)), [command])
+
+
+@app.command()
+def stop(
+    context: typer.Context,
+    name: Name,
+    job: Annotated[str | None, typer.Argument(help="A job; without it, all that run.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Have a job save a checkpoint and end, on all nodes; it stays so until it is resumed. The machines stay."""
+    settings: Context = context.obj
+    deployment = settings.find(name)
+    made(deployment)
+    teller = talker(settings, as_json)
+    # Whoever follows the job holds the deployment meanwhile, so this does not ask for it: it changes no record.
+    stopped = jobs.stop(deployment, settings.collection, teller.say, job)
+    if as_json:
+        print_json({"deployment": name, "stopped": stopped})
 
 
 def made(deployment: Deployment) -> dict[str, Any]:
