@@ -425,4 +425,9 @@ def test_a_refusal_of_the_cloud_comes_with_what_to_do() -> None:
         "creating EC2 Placement Group (a): api error InvalidPlacementGroup.Duplicate: The Placement Group 'a'"
     )
     assert advice("CreateInstanceWithContext failed: over_quota: quota exceeded").startswith("; your account has no q")
+    full = "deleting S3 Bucket (demo-1): api error BucketNotEmpty: The bucket you tried to delete is not empty"
+    assert advice(full) == (
+        "; the bucket was filled after it was looked into: run `gaudi3-deploy down` again, which keeps it, or with "
+        "--checkpoints, which deletes what is in it"
+    )
     assert advice("creating IAM Role: AccessDenied") == ""

@@ -170,6 +170,31 @@ def test_every_answer_for_a_program_has_one_shape(deploy: Deploy) -> None:
     )  # fmt: skip
 
 
+def test_missing_tools_are_named_those_of_systems_manager_where_it_is_the_way_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for each in ("terraform", "ssh", "aws"):
+        (tmp_path / each).touch(0o755)
+    deployment = Deployment("demo", tmp_path / "demo", "aws", variables={"connection": "ssm"})
+    (found,) = preflight._tools(deployment, "terraform")
+    assert (found.what, found.verdict, found.sentence) == (
+        "tools", "problem",
+        "not on this machine: ansible-playbook (ansible-core 2.19), session-manager-plugin (the AWS command line's "
+        "plugin): install what is missing",
+    )  # fmt: skip
+    for each in ("ansible-playbook", "session-manager-plugin"):
+        (tmp_path / each).touch(0o755)
+    (found,) = preflight._tools(deployment, "terraform")
+    assert (found.verdict, found.sentence) == (
+        "ok", "terraform, ssh, ansible-playbook, aws, session-manager-plugin are there",
+    )  # fmt: skip
+    (tmp_path / "session-manager-plugin").unlink()
+    deployment.variables = {"connection": "direct"}
+    (found,) = preflight._tools(deployment, "terraform")
+    assert (found.verdict, found.sentence) == ("ok", "terraform, ssh, ansible-playbook are there")
+
+
 def test_the_region_is_the_one_that_terraform_takes() -> None:
     for cloud, region in converge.REGIONS.items():
         text = (ROOT / f"terraform/{cloud}/variables.tf").read_text().partition('variable "region"')[2]
