@@ -178,8 +178,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.catalogue impo
     read_types,
     select,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.ibm import offered_zones as ibm_zones
-from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.ibm import token_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.ibm import Account
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
@@ -198,8 +197,8 @@ def load(path: Any) -> dict[str, InstanceType]:
 def zones_of_ibm(module: AnsibleModule, each: InstanceType) -> dict[str, list[str]]:
     """The zones of IBM Cloud that offer a type, by region."""
     regions = [module.params["region"]] if module.params["region"] else list(each.regions)
-    token = token_of(os.environ)
-    return {region: ibm_zones(os.environ, token, region, each.name) for region in regions}
+    account = Account(os.environ)
+    return {region: account.offered_zones(region, each.name) for region in regions}
 
 
 def zones_of_aws(module: AnsibleModule, each: InstanceType) -> dict[str, list[str]]:

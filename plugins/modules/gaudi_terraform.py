@@ -18,7 +18,10 @@ description:
     making was cut off, and that no output has told, is none. A plan that would replace a key or a bucket is always
     refused.
   - With O(state=absent) a bucket with checkpoints in it stays, with its key and all that guards it, unless the variable
-    C(destroy_checkpoints) is true. On AWS it is looked into (which needs C(boto3)); where that cannot be, it stays.
+    C(destroy_checkpoints) is true. On AWS (which needs C(boto3)) and IBM Cloud it is looked into; where that cannot be,
+    it stays.
+  - On IBM Cloud a bucket with flow logs in it stays with O(state=absent), with the storage instance. Delete the logs
+    and run the same again to end it.
   - Interrupted and run again it goes on, as far as Terraform's state knows what was made.
 notes:
   - The state lies where the project's backend puts it, without one in C(terraform.tfstate.d) of O(project_path).
@@ -137,7 +140,7 @@ plan:
       elements: str
       sample: [cluster_endpoints]
 kept:
-  description: Addresses of the checkpoints' storage that stays with O(state=absent).
+  description: Addresses of the storage of checkpoints, or of flow logs, that stays with O(state=absent).
   returned: success
   type: list
   elements: str
@@ -156,11 +159,19 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.ibm import Account
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.plan import Plan
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.project import Project
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import managed
-from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.storage import block_of, bucket, marks, storage
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.storage import (
+    block_of,
+    bucket,
+    logs,
+    marks,
+    storage,
+    with_needs,
+)
 
 
 def run(module: AnsibleModule) -> None:
@@ -216,36 +227,45 @@ def run(module: AnsibleModule) -> None:
 def plan_the_end(module: AnsibleModule, project: Project) -> tuple[list[str], Plan, str]:
     """What stays, and the plan that destroys the rest."""
     variables, state = module.params["variables"], project.state()
-    found = bucket(state)
-    if found is None:
+    found, log = bucket(state), logs(state)
+    destroyed = bool(variables.get("destroy_checkpoints"))
+    kept: set[str] = set()
+    if found is not None and not destroyed and may_hold_something(found[0], found[2]):
+        kept |= storage(state)
+    if log is not None and may_hold_something(log[0], log[2]):
+        kept |= with_needs(state, [log[1]])
+    if found is not None and destroyed and not module.check_mode:
+        _kind, address, attributes = found
+        if not (attributes.get("force_destroy") or attributes.get("force_delete")):
+            # Terraform deletes a bucket with what is in it only where its state says so already.
+            marked, planned = project.plan(variables, module.tmpdir, False, marks(state, address))
+            if marked.update and not (marked.create or marked.replace or marked.delete):
+                project.apply(planned)
+    if not kept:
         return [], *project.plan(variables, module.tmpdir, True)
-    kind, address, attributes = found
-    if not variables.get("destroy_checkpoints") and may_hold_something(kind, attributes):
-        kept = storage(state)
-        going = sorted({block_of(each) for _kind, each, _instance in managed(state) if each not in kept})
-        if not going:
-            return sorted(kept), Plan(), ""
-        return sorted(kept), *project.plan(variables, module.tmpdir, True, going)
-    force = attributes.get("force_destroy") or attributes.get("force_delete")
-    if variables.get("destroy_checkpoints") and not force and not module.check_mode:
-        # Terraform deletes a bucket with what is in it only where its state says so already.
-        marked, planned = project.plan(variables, module.tmpdir, False, marks(state, address))
-        if marked.update and not (marked.create or marked.replace or marked.delete):
-            project.apply(planned)
-    return [], *project.plan(variables, module.tmpdir, True)
+    going = sorted({block_of(each) for _kind, each, _instance in managed(state) if each not in kept})
+    if not going:
+        return sorted(kept), Plan(), ""
+    return sorted(kept), *project.plan(variables, module.tmpdir, True, going)
 
 
 def may_hold_something(kind: str, attributes: Mapping[str, Any]) -> bool:
     """Whether a bucket has an object or a version of one; true where it cannot be looked into."""
-    if kind != "aws_s3_bucket":
-        return True
     try:
-        import boto3
-
-        client = boto3.client("s3", region_name=attributes.get("region"))
-        found = client.list_object_versions(Bucket=attributes["bucket"], MaxKeys=1)
+        if kind == "ibm_cos_bucket":
+            return Account(os.environ).holds_anything(attributes["bucket_name"], attributes["region_location"])
+        if kind == "aws_s3_bucket":
+            return _s3_holds_anything(attributes)
     except Exception:  # Whatever the reason: what was not seen to be empty is kept.
         return True
+    return True
+
+
+def _s3_holds_anything(attributes: Mapping[str, Any]) -> bool:
+    import boto3
+
+    client = boto3.client("s3", region_name=attributes.get("region"))
+    found = client.list_object_versions(Bucket=attributes["bucket"], MaxKeys=1)
     return bool(found.get("Versions") or found.get("DeleteMarkers"))
 
 

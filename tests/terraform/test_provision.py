@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from .conftest import ROOT
+from .support.ibm_account import ibm_account
+from .support.standin import GAUDI
 from .support.tool import KEY, clean_environment, copied
 
 HOSTS = [{"name": f"rack-{number}", "address": f"192.0.2.{number}"} for number in (11, 12, 13)]
@@ -28,8 +30,10 @@ PLAYED = "Make the machines what was asked for"
 class Desk:
     """A folder with a copy of the tree, where the playbook is run."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, wanted: dict[str, Any] = WANTED, **environment: str) -> None:
         self.folder = folder
+        self._wanted = wanted
+        self._environment = environment
         self.inventory = folder / "deployments/lab/inventory"
         self.source = self.inventory / "lab.terraform.yml"
         copied(ROOT / "terraform", folder / "terraform")
@@ -38,6 +42,7 @@ class Desk:
         """Run a program of Ansible here, with the checkout's configuration."""
         environment = {
             **clean_environment(),
+            **self._environment,
             "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
             "PWD": str(self.folder),
@@ -45,13 +50,13 @@ class Desk:
         }
         command = [str(Path(sys.executable).with_name(program)), *arguments]
         return subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120, check=False,
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300, check=False,
             umask=0o022,
         )  # fmt: skip
 
     def play(self, *arguments: str, **more: Any) -> dict[str, dict[str, Any]]:
         """Run the playbook; results by task."""
-        given = {**WANTED, "provision_terraform_dir": str(self.folder / "terraform"), **more}
+        given = {**self._wanted, "provision_terraform_dir": str(self.folder / "terraform"), **more}
         playbook = str(ROOT / "playbooks/provision.yml")
         done = self.ansible("ansible-playbook", playbook, "-e", json.dumps(given), *arguments)
         report = json.JSONDecoder().raw_decode(done.stdout[done.stdout.index("{\n") :])[0]
@@ -183,3 +188,26 @@ def test_the_state_is_never_in_an_installed_collection(desk: Desk) -> None:
         "next installation would delete the state: copy HERE/ansible_collections/gaudi3/scale/terraform to a folder of "
         "yours, and give its onprem."
     )
+
+
+def test_on_ibm_an_empty_bucket_goes_and_one_with_logs_stays(terraform: str, tmp_path: Path) -> None:
+    wanted = {
+        **WANTED, "provision_cloud": "ibm", "provision_size": 8, "provision_type": GAUDI,
+        "provision_variables": {"ssh_public_key": KEY, "public_entry": "existing", "jump_host": "me@gate"},
+    }  # fmt: skip
+    end = {"provision_state": "absent", "provision_destroy": "lab"}
+    with ibm_account(tmp_path) as account:
+        desk = Desk(tmp_path / "desk", wanted, **account.environment)
+        desk.changed()
+        (flow,) = (row["bucket_name"] for row in account.world.rows("ibm_cos_bucket") if "-flow-" in row["bucket_name"])
+        account.put(flow, "log")
+        results = desk.play(**end)
+        assert account.everything() == {"ibm_cos_bucket": 1, "ibm_resource_instance": 1}
+        kept = ["module.cluster.ibm_cos_bucket.flow[0]", "module.cluster.ibm_resource_instance.storage"]
+        assert results[PLAYED]["kept"] == kept
+        assert results["Say what stays"]["msg"] == (
+            f"lab is gone, but for what holds checkpoints or flow logs, and goes on costing money: {', '.join(kept)}"
+        )
+        account.world.drop("_object", f"{flow}/log")
+        assert desk.changed(**end) == [PLAYED]
+        assert account.everything() == {}

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Optional
 
 from .plan import IRREPLACEABLE, MACHINES
@@ -45,12 +45,24 @@ def to_be_kept_as_they_are(state: Mapping[str, Any]) -> list[str]:
 
 def storage(state: Mapping[str, Any]) -> set[str]:
     """Addresses of the checkpoints' storage, and of all that it needs to stay."""
+    return with_needs(
+        state,
+        [
+            address
+            for kind, address, _instance in managed(state)
+            # A log's bucket is of the same type; it goes with what it is the log of.
+            if (kind in STORAGE and not _is_of_a_log(address)) or address.endswith(GUARD)
+        ],
+    )
+
+
+def with_needs(state: Mapping[str, Any], addresses: Collection[str]) -> set[str]:
+    """These addresses, and those of all that they were made with."""
     needs: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     todo = []
-    for kind, address, instance in managed(state):
+    for _kind, address, instance in managed(state):
         needs.setdefault(block_of(address), []).append((address, instance))
-        # A log's bucket is of the same type; it goes with what it is the log of.
-        if (kind in STORAGE and block_of(address).rpartition(".")[2] != "flow") or address.endswith(GUARD):
+        if address in addresses:
             todo.append((address, instance))
     found: set[str] = set()
     while todo:
@@ -59,6 +71,10 @@ def storage(state: Mapping[str, Any]) -> set[str]:
             found.add(address)
             todo.extend(each for block in instance.get("dependencies") or () for each in needs.get(block, []))
     return found
+
+
+def _is_of_a_log(address: str) -> bool:
+    return block_of(address).rpartition(".")[2] == "flow"
 
 
 def marks(state: Mapping[str, Any], address: str) -> list[str]:
@@ -71,5 +87,13 @@ def bucket(state: Mapping[str, Any]) -> Optional[tuple[str, str, Mapping[str, An
     kept = storage(state)
     for kind, address, instance in managed(state):
         if kind in BUCKETS and address in kept:
+            return kind, address, instance.get("attributes") or {}
+    return None
+
+
+def logs(state: Mapping[str, Any]) -> Optional[tuple[str, str, Mapping[str, Any]]]:
+    """The same of what the flow logs lie in, where that is a bucket, as on IBM Cloud."""
+    for kind, address, instance in managed(state):
+        if kind in BUCKETS and _is_of_a_log(address):
             return kind, address, instance.get("attributes") or {}
     return None

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.ibm import Account
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform import project as terraform_project
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.plan import Plan
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_terraform
+from gaudi3_simulator.cloud import ibm_api
+from gaudi3_simulator.cloud.world import World
 
 BUCKET = "module.cluster.aws_s3_bucket.checkpoints"
 
 
-def resource(kind: str, name: str, **attributes: Any) -> dict[str, Any]:
-    instance = {"attributes": attributes}
+def resource(kind: str, name: str, *needs: str, **attributes: Any) -> dict[str, Any]:
+    instance = {"attributes": attributes, "dependencies": [f"module.cluster.{each}" for each in needs]}
     return {"mode": "managed", "module": "module.cluster", "type": kind, "name": name, "instances": [instance]}
 
 
@@ -50,8 +55,15 @@ class Project:
         self.done.append(("forget", False, []))
 
 
-def end(project: Project, filled: bool, monkeypatch: pytest.MonkeyPatch, **variables: Any) -> list[str]:
-    monkeypatch.setattr(gaudi_terraform, "may_hold_something", lambda kind, attributes: filled)
+def end(
+    project: Project, filled: bool | set[str], monkeypatch: pytest.MonkeyPatch, **variables: Any
+) -> list[str]:  # fmt: skip
+    """What stays; `filled`: of all buckets, or which of them are."""
+
+    def may_hold_something(kind: str, attributes: dict[str, Any]) -> bool:
+        return filled if isinstance(filled, bool) else attributes["bucket_name"] in filled
+
+    monkeypatch.setattr(gaudi_terraform, "may_hold_something", may_hold_something)
     module = SimpleNamespace(params={"variables": variables}, tmpdir="", check_mode=False)
     kept, _plan, _file = gaudi_terraform.plan_the_end(module, project)
     return list(kept)
@@ -87,6 +99,73 @@ def test_checkpoints_go_where_it_is_said_so(monkeypatch: pytest.MonkeyPatch) -> 
     project = Project(*MADE)
     assert end(project, True, monkeypatch, destroy_checkpoints=True) == []
     assert project.done == [("plan", False, [BUCKET]), ("apply", False, []), ("plan", True, [])]
+
+
+IBM = "module.cluster.ibm_cos_bucket"
+STORAGE = "module.cluster.ibm_resource_instance.storage"
+MADE_ON_IBM = (
+    resource("ibm_resource_instance", "storage"),
+    resource("ibm_cos_bucket", "checkpoints", "ibm_resource_instance.storage", bucket_name="c", force_delete=False),
+    resource("ibm_cos_bucket", "flow", "ibm_resource_instance.storage", bucket_name="f"),
+    resource("ibm_is_flow_log", "cluster", "ibm_cos_bucket.flow"),
+)
+
+
+@pytest.mark.parametrize(
+    ("filled", "kept", "going"),
+    [
+        (set(), [], []),
+        ({"c"}, [f"{IBM}.checkpoints", STORAGE], [f"{IBM}.flow", "module.cluster.ibm_is_flow_log.cluster"]),
+        ({"f"}, [f"{IBM}.flow", STORAGE], [f"{IBM}.checkpoints", "module.cluster.ibm_is_flow_log.cluster"]),
+        (
+            {"c", "f"},
+            [f"{IBM}.checkpoints", f"{IBM}.flow", STORAGE],
+            ["module.cluster.ibm_is_flow_log.cluster"],
+        ),
+    ],
+    ids=["empty", "checkpoints", "logs", "both"],
+)
+def test_what_is_in_the_buckets_of_ibm_stays(
+    monkeypatch: pytest.MonkeyPatch, filled: set[str], kept: list[str], going: list[str]
+) -> None:
+    """A destroy that ends at a bucket with logs would end after the machines are gone."""
+    project = Project(*MADE_ON_IBM)
+    assert end(project, filled, monkeypatch) == kept
+    assert project.done == [("plan", True, going)]
+    # Checkpoints go where that is said; a log is nobody's checkpoint.
+    project = Project(*MADE_ON_IBM)
+    assert end(project, filled, monkeypatch, destroy_checkpoints=True) == ([f"{IBM}.flow", STORAGE] * ("f" in filled))
+
+
+def test_the_buckets_of_ibm_are_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path / "world")
+    world.put("ibm_cos_bucket", "demo-1", {"bucket_name": "demo-1"})
+    server = ibm_api.serve(world.path, "us-east")
+    for name, value in {**ibm_api.environment(server), "IC_API_KEY": "a-key"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("IBMCLOUD_API_KEY", raising=False)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def filled(bucket: str = "demo-1") -> bool:
+        about = {"bucket_name": bucket, "region_location": "us-east"}
+        return gaudi_terraform.may_hold_something("ibm_cos_bucket", about)
+
+    try:
+        assert (filled(), filled("gone-already")) == (False, False)
+        world.put("_object", "demo-1/step-1", {"bucket": "demo-1"})
+        assert filled()
+        world.drop("_object", "demo-1/step-1")
+        monkeypatch.delenv("IC_API_KEY")
+        assert filled()
+        with pytest.raises(Refusal, match=r"there is no API key: set IC_API_KEY or IBMCLOUD_API_KEY\.$"):
+            Account(os.environ).holds_anything("demo-1", "us-east")
+    finally:
+        server.shutdown()
+        server.server_close()
+    monkeypatch.setenv("IC_API_KEY", "a-key")
+    assert filled()
+    with pytest.raises(Refusal, match=r"^IBM Cloud does not answer: 127\.0\.0\.1:[0-9]+/identity/token \("):
+        Account(os.environ).holds_anything("demo-1", "us-east")
 
 
 def test_what_cannot_be_looked_into_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
