@@ -70,6 +70,13 @@ options:
     description: How long to wait for an answer of terraform, in seconds.
     type: int
     default: 60
+  ssh_config:
+    description:
+      - A configuration of ssh that leads to the machines and says which of their keys are believed, relative to this
+        file. ssh takes it in place of C(~/.ssh/config), for jump hosts too. C(provision.yml) writes one.
+      - A machine's key is then known under the machine's id, where it has one, and not under its address, which another
+        machine may get later.
+    type: str
   check_state:
     description:
       - Whether to look through the state of a O(project_path) for machines that were asked for and are not there.
@@ -96,6 +103,8 @@ groups:
 
 import os
 import re
+import shlex
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ansible.errors import AnsibleParserError
@@ -116,7 +125,20 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state impo
 PLUGIN_LINE = re.compile(r"""^["']?plugin["']?\s*:\s*["']?gaudi3\.scale\.terraform\b""", re.MULTILINE)
 #: As ansible.errors.ExitCode has it from 2.19 on.
 PARSER_ERROR = 4
+SSH_ARGUMENTS = "ansible_ssh_common_args"
 PLACES = ("project_path", "state_file", "output_file")
+
+
+def beside(path: str, given: str) -> str:
+    """A file or folder that a source at a path names."""
+    return os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(path)), os.path.expanduser(given)))
+
+
+def with_config(config: str, variables: Mapping[str, Any]) -> str:
+    """A host's arguments of ssh with a configuration; what they say themselves comes first, and so holds."""
+    identity = variables.get("gaudi_instance_id")
+    alias = [f"-o {shlex.quote(f'HostKeyAlias={identity}')}"] if identity else []
+    return " ".join([f"-F {shlex.quote(config)}", *filter(None, [variables.get(SSH_ARGUMENTS)]), *alias])
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable):
@@ -161,10 +183,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         built = build_inventory(clusters, [source.get("label") for source in sources])
         for group in built.groups:
             self.inventory.add_group(group)
+        config = self._ssh_config(path)
         # Whoever writes the state must not run code here: ansible-core before 2.19 takes each value for a template that
         # is not marked, a host's name too.
         for name, variables in built.hosts.items():
             self.inventory.add_host(wrap_var(name))
+            if config is not None:
+                variables[SSH_ARGUMENTS] = with_config(config, variables)
             for key, value in variables.items():
                 self.inventory.set_variable(name, key, wrap_var(value))
         for group, hosts in built.groups.items():
@@ -180,6 +205,15 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
             self._add_host_to_composed_groups(self.get_option("groups"), variables, name, strict=strict)
             self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, name, strict=strict)
 
+    def _ssh_config(self, path: str) -> str | None:
+        given = self.get_option("ssh_config")
+        if not given:
+            return None
+        where = beside(path, given)
+        if not os.path.isfile(where):
+            raise Refusal(f"ssh_config is {where}, which is not there: run provision.yml again, or leave it out.")
+        return where
+
     def _cluster(self, path: str, source: dict[str, Any]) -> Cluster:
         given = [place for place in PLACES if source.get(place)]
         if len(given) != 1:
@@ -187,8 +221,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
                 f"{' and '.join(given) or 'No place'} is given, and one is needed: give project_path, state_file or "
                 "output_file."
             )
-        where = os.path.join(os.path.dirname(os.path.abspath(path)), os.path.expanduser(source[given[0]]))
-        where = os.path.normpath(where)
+        where = beside(path, source[given[0]])
         if given == ["project_path"]:
             return self._from_project(where, source.get("workspace"))
         return self._from_file(where)

@@ -78,9 +78,17 @@ class Desk:
 
     def hosts(self) -> list[str]:
         """The nodes of the inventory that was written."""
+        return list(self._listed()["gaudi"]["hosts"])
+
+    def variables(self) -> dict[str, dict[str, Any]]:
+        """Their variables."""
+        return dict(self._listed()["_meta"]["hostvars"])
+
+    def _listed(self) -> dict[str, Any]:
         done = self.ansible("ansible-inventory", "-i", str(self.inventory), "--list")
-        assert done.returncode == 0, done.stderr
-        return list(json.loads(done.stdout)["gaudi"]["hosts"])
+        assert (done.returncode, "WARNING" in done.stderr) == (0, False), done.stderr
+        # Strings that a plugin gives are marked as no templates, which is taken off.
+        return dict(json.loads(done.stdout, object_hook=lambda read: read.get("__ansible_unsafe", read)))
 
 
 @pytest.fixture(scope="module")
@@ -101,13 +109,18 @@ def test_check_tells_what_the_run_then_does_and_the_second_run_does_nothing(lab:
     assert not list((lab.folder / "terraform/onprem").glob("terraform.tfstate*/*/terraform.tfstate"))
     diff = predicted[PLAYED]["diff"]
     assert (diff["before"], diff["after"].splitlines()[0]) == ("", "module.cluster.terraform_data.intent")
-    made = [PLAYED, "Make the inventory's folder", "Write the inventory source"]
+    made = [PLAYED, "Make the inventory's folder", "Write ssh's configuration", "Write the inventory source"]
     assert [name for name, result in predicted.items() if result.get("changed")] == made
     assert lab.changed() == made
     # It holds addresses, and on IBM Cloud a key pair.
     state = lab.folder / "terraform/onprem/terraform.tfstate.d/lab/terraform.tfstate"
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
     assert lab.hosts() == ["rack-11", "rack-12"]
+    (config,) = {about["ansible_ssh_common_args"].removeprefix("-F ") for about in lab.variables().values()}
+    assert config == str(lab.inventory / ".lab.ssh_config")
+    resolved = subprocess.run(["ssh", "-G", "-F", config, "rack-11"], capture_output=True, text=True, check=True).stdout
+    assert "stricthostkeychecking accept-new\n" in resolved
+    assert f"userknownhostsfile {lab.inventory}/.lab.known_hosts " in resolved
     assert lab.changed() == []
     assert lab.changed("--check", "--diff") == []
 
@@ -122,8 +135,9 @@ def test_growing_and_the_end(lab: Desk) -> None:
     }  # fmt: skip
     assert lab.changed("--check", **gone) == [PLAYED, "Remove the inventory source"]
     assert lab.source.exists()
+    (lab.inventory / ".lab.known_hosts").touch()
     assert lab.changed(**gone) == [PLAYED, "Remove the inventory source"]
-    assert not lab.source.exists()
+    assert list(lab.inventory.iterdir()) == []
     assert list((lab.folder / "terraform/onprem/terraform.tfstate.d").iterdir()) == []
     assert lab.changed(**gone) == []
 

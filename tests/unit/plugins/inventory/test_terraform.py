@@ -135,6 +135,23 @@ def test_no_value_is_run_as_a_template_and_ssh_takes_its_arguments(source: Sourc
     assert {"ProxyJump=ops@gate", 'User="ubuntu"', "192.0.2.5"} <= set(arguments)
 
 
+def test_ssh_goes_by_a_configuration_that_knows_machines_by_their_ids(source: Source) -> None:
+    said = outputs(ssh_arguments="-o ProxyJump=ops@gate")
+    said["cluster_endpoints"]["value"]["big-02"].update(instance_id=None, ssh_arguments="")
+    given = {"output_file": source.keep("outputs.json", said), "ssh_config": "with space/config"}
+    assert source.refused(**given) == (
+        "ssh_config is HERE/with space/config, which is not there: run provision.yml again, or leave it out."
+    )
+    source.keep("with space/config", "Host *\n")
+    hosts = source.list(**given)["_meta"]["hostvars"]
+    config = f"-F '{source.folder}/with space/config'"
+    assert {name: about["ansible_ssh_common_args"] for name, about in hosts.items()} == {
+        "big-01": f"{config} -o ProxyJump=ops@gate -o HostKeyAlias=i-5",
+        "big-02": config,
+        "big-monitor": f"{config} -o ProxyJump=ops@gate -o HostKeyAlias=i-4",
+    }
+
+
 def test_two_clouds_and_a_group_of_ones_own(source: Source) -> None:
     two = [
         {"output_file": source.keep("aws.json", outputs("aws"))},
