@@ -73,6 +73,7 @@ def test_what_is_made(running: Account) -> None:
     subnets = [each["virtual_network_interface"][0]["subnet"] for each in node["network_attachments"]]
     assert len(set(subnets)) == 4, "interfaces in one subnet would answer for each other"
 
+    assert "cluster network" not in running.said.output, "one node has nobody to reach"
     outputs = running.project.outputs()
     assert outputs["cluster"]["ssh_arguments"] == "-o ProxyJump=ubuntu@203.0.113.10"
     monitor = outputs["cluster_endpoints"]["gaudi-monitor"]
@@ -170,6 +171,10 @@ def test_quota_and_capacity_end_and_it_goes_on(fresh: Account) -> None:
     assert "Allocated: 0, Requested: 25600, Quota: 18000 (code: over_quota)" in " ".join(fresh.said.output.split())
     warned = " ".join(fresh.said.output.split())
     assert "need 480 vCPU, 24 GPUs and 76800 GB of instance storage, and a new account has 200, 16 and 18000" in warned
+    assert (
+        "These 3 nodes reach each other over the VPC network only, with at most 32 Gbit/s for an interface: IBM says "
+        f"of {standin.GAUDI} that it has no cluster network." in warned
+    )
     assert set(machines(fresh.world)) == {"gaudi-monitor"}
 
     fresh.world.set("quota", **ENOUGH)
@@ -182,17 +187,61 @@ def test_quota_and_capacity_end_and_it_goes_on(fresh: Account) -> None:
     assert len(machines(fresh.world)) == 4
 
 
+def planned(account: Account, **variables: Any) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any]]:
+    """What a plan makes, by type, and the outputs as far as they are known by then."""
+    plan = str(account.folder / "plan")
+    account.call("plan", "-out", plan, **variables)
+    shown = json.loads(account.project.run("show", "-json", plan).output)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for each in shown["planned_values"]["root_module"]["child_modules"][0]["resources"]:
+        found.setdefault(each["type"], []).append(each["values"])
+    return found, {name: each.get("after") for name, each in shown["output_changes"].items()}
+
+
 def test_the_newest_image_by_its_numbers_and_an_rsa_key(fresh: Account) -> None:
     """6 is newer than 5, and 10 than 3; neither the obsolete nor the deprecated ones count."""
     fresh.world.set("images", **{"ibm-ubuntu-24-04-6-minimal-amd64-10": {"status": "available"}})
     fresh.project.environment["TF_VAR_ssh_public_key"] = RSA
-    plan = str(fresh.folder / "plan")
-    fresh.call("plan", "-out", plan)
-    shown = json.loads(fresh.project.run("show", "-json", plan).output)
-    planned = shown["planned_values"]["root_module"]["child_modules"][0]["resources"]
-    image = {each["values"]["image"] for each in planned if each["type"] == "ibm_is_instance"}
+    made, _outputs = planned(fresh)
+    image = {each["image"] for each in made["ibm_is_instance"]}
     assert image == {standin.image_id("ibm-ubuntu-24-04-6-minimal-amd64-10")}
-    assert [each["values"]["type"] for each in planned if each["type"] == "ibm_is_ssh_key"] == ["rsa"]
+    assert [each["type"] for each in made["ibm_is_ssh_key"]] == ["rsa"]
+
+
+def test_what_a_team_has_already_is_used_and_not_made(fresh: Account) -> None:
+    """A VPC, keys, a root key, a reservation and an image of the catalogue."""
+    vpc, key, reservation = (f"r014-{uuid.uuid4()}" for _each in range(3))
+    root = "crn:v1:bluemix:public:kms:us-east:a/x:y:key:z"
+    made, outputs = planned(
+        fresh, vpc_id=vpc, ssh_key_ids=json.dumps([key]), encryption_key_crn=root, capacity="reservation",
+        reservation_id=reservation, catalog_offering=OFFERING, ssh_user="gaudi", ssh_public_key="",
+    )  # fmt: skip
+    assert {"ibm_is_vpc", "ibm_is_ssh_key"} & {*made} == set()
+    for kind in ("ibm_is_subnet", "ibm_is_instance", "ibm_is_security_group", "ibm_is_public_gateway"):
+        assert {each["vpc"] for each in made[kind]} == {vpc}, kind
+    machines = {each["name"]: each for each in made["ibm_is_instance"]}
+    assert {name: (each["keys"], each["boot_volume"][0]["encryption"]) for name, each in machines.items()} == {
+        "gaudi-01": ([key], root), "gaudi-monitor": ([key], root)
+    }  # fmt: skip
+    assert {each["key_protect"] for each in made["ibm_cos_bucket"]} == {root}
+    (affinity,) = machines["gaudi-01"]["reservation_affinity"]
+    assert (affinity["policy"], affinity["pool"][0]["id"]) == ("manual", reservation)
+    assert not machines["gaudi-monitor"].get("reservation_affinity"), "it is of another profile"
+    versions = {each["catalog_offering"][0]["version_crn"] for each in machines.values()}
+    assert versions == {OFFERING.split('"')[1]}
+    assert {each["ssh_user"] for each in outputs["cluster_endpoints"].values()} == {"gaudi"}
+    assert outputs["cluster_endpoints"]["gaudi-01"]["market"] == "reservation"
+
+
+@pytest.mark.parametrize(
+    ("image", "user"),
+    [("ibm-redhat-ai-intel-1-5-amd64-1", "cloud-user"), ("ibm-redhat-9-6-minimal-amd64-2", "vpcuser")],
+)
+def test_a_red_hat_image_lets_a_user_of_its_own_in(fresh: Account, image: str, user: str) -> None:
+    fresh.world.set("images", **{image: {"status": "available"}})
+    made, outputs = planned(fresh, image=image)
+    assert {each["image"] for each in made["ibm_is_instance"]} == {standin.image_id(image)}
+    assert {each["ssh_user"] for each in outputs["cluster_endpoints"].values()} == {user}
 
 
 OFFERING = '{version_crn="crn:v1:bluemix:public:globalcatalog-collection:global:a/x:y:version:z"}'
