@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from .support.desk import DOWN, Desk, Instant
-from .support.ibm_account import IbmAccount, ibm_account
+from .support.ibm_account import ENOUGH, IbmAccount, ibm_account
 from .test_deploy_kills import NAMES, whole
 
 IbmDesk = Desk[IbmAccount]
@@ -115,8 +115,21 @@ def test_all_or_none_leaves_no_half_cluster(desk: IbmDesk, account: IbmAccount) 
     assert "no node runs; billed beside: 1 gateway, 2 buckets, 1 log" in said
     periods = json.loads((desk.folder / "deployments/cluster/deployment.json").read_text())["periods"]
     assert periods[-1]["ended"] is not None
-    desk.run(*desk.commands.up, "--all-or-none")
+
+
+def test_another_zone_is_the_way_out_of_one_without_room(desk: IbmDesk, account: IbmAccount) -> None:
+    """The monitoring machine is made in the first zone, and moves: nothing has ever run on it."""
+    account.world.set("quota", **{**ENOUGH, "gpu": 0})
+    said = desk.run(*desk.commands.up, code=1)
+    assert "over_quota" in said
+    (monitor,) = account.world.rows("ibm_is_instance")
+    assert (monitor["name"], monitor["zone"]) == ("cluster-monitor", "us-east-2")
+    account.world.set("quota", **ENOUGH)
+    desk.run(*desk.commands.up, "--all-or-none", "--var", "zone=us-east-3")
     whole(desk)
+    for kind in ("ibm_is_instance", "ibm_is_subnet", "ibm_is_public_gateway"):
+        assert {each["zone"] for each in account.world.rows(kind)} == {"us-east-3"}, kind
+    assert "nothing to change" in desk.run("plan", "cluster")
 
 
 def test_down_leaves_flow_logs_and_ends_once_they_are_gone(desk: IbmDesk, account: IbmAccount) -> None:
