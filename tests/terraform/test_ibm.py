@@ -191,7 +191,12 @@ def planned(account: Account, **variables: Any) -> tuple[dict[str, list[dict[str
     """What a plan makes, by type, and the outputs as far as they are known by then."""
     plan = str(account.folder / "plan")
     account.call("plan", "-out", plan, **variables)
-    shown = json.loads(account.project.run("show", "-json", plan).output)
+    return read_plan(account.project, plan)
+
+
+def read_plan(project: Project, plan: str) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Any]]:
+    """See `planned`."""
+    shown = json.loads(project.run("show", "-json", plan).output)
     found: dict[str, list[dict[str, Any]]] = {}
     for each in shown["planned_values"]["root_module"]["child_modules"][0]["resources"]:
         found.setdefault(each["type"], []).append(each["values"])
@@ -242,6 +247,25 @@ def test_a_red_hat_image_lets_a_user_of_its_own_in(fresh: Account, image: str, u
     made, outputs = planned(fresh, image=image)
     assert {each["image"] for each in made["ibm_is_instance"]} == {standin.image_id(image)}
     assert {each["ssh_user"] for each in outputs["cluster_endpoints"].values()} == {user}
+
+
+def test_the_example_from_outside_the_tree(shared: Account, tmp_path: Path) -> None:
+    """As somebody has it who takes the module from where it is published: the package holds all that it needs."""
+    text = (TREE / "examples/ibm/main.tf").read_text()
+    (tmp_path / "main.tf").write_text(text.replace("../../modules/", f"{shared.project.folder.parent}//modules/"))
+    environment = {each: value for each, value in shared.project.environment.items() if each != "TF_DATA_DIR"}
+    project = Project(tmp_path, {**environment, "TF_VAR_my_address": "198.51.100.7"})
+    project.init()
+    done = project.change("plan", "-out", str(tmp_path / "plan"))
+    assert done.code == 0, done.output
+    made, _outputs = read_plan(project, str(tmp_path / "plan"))
+    assert {each["name"]: (each["profile"], each["zone"]) for each in made["ibm_is_instance"]} == {
+        "trial-01": (standin.GAUDI, "us-east-2"), "trial-monitor": ("bx2-2x8", "us-east-2")
+    }  # fmt: skip
+    assert len(made["ibm_is_floating_ip"]) == 1
+    admitted = {each["remote"] for each in made["ibm_is_security_group_rule"] if each.get("port_min") == 22}
+    assert admitted == {"198.51.100.7/32"}
+    assert shared.world.kinds() == {}
 
 
 OFFERING = '{version_crn="crn:v1:bluemix:public:globalcatalog-collection:global:a/x:y:version:z"}'
