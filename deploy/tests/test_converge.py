@@ -146,6 +146,14 @@ def test_nodes_of_a_group_and_of_other_clouds_are_counted(tmp_path: Path) -> Non
         ),
         ({"availability_zone": "us-west-2b"}, "availability_zone is us-west-2b, but us-west-2a on demo-01, demo-02, "),
         ({"root_volume_gb": 400}, "root_volume_gb is 400, but 200 on demo-01, demo-02, and running nodes are not"),
+        ({"capacity": "on-demand"}, "capacity is on-demand, but spot on demo-02, and running nodes are not changed: "),
+        ({"capacity": "reservation"}, "capacity is reservation, but on-demand on demo-01 and spot on demo-02, and run"),
+        ({"capacity": "spot"}, "capacity is spot, but on-demand on demo-01, and running nodes are not changed: give"),
+        ({"capacity": "spot", "on_demand_nodes": 2}, "capacity is on-demand, but spot on demo-02, and running nodes"),
+        ({"capacity": "spot", "on_demand_nodes": 1}, ""),
+        ({"efa": False}, "efa is false, but true on demo-01, demo-02, and running nodes are not changed: give what"),
+        ({"efa": True}, ""),
+        ({"efa": None, "capacity": ""}, ""),
         ({"instance_type": "dl1.24xlarge", "availability_zone": "", "root_volume_gb": 200}, ""),
         ({}, ""),
     ],
@@ -156,7 +164,12 @@ def test_a_change_that_running_nodes_would_not_get_is_refused(asked: dict[str, o
         "availability_zone": "us-west-2a",
         "root_block_device": [{"volume_size": 200}],
     }
-    nodes = [replace(node(number), attributes={**node(number).attributes, **has}) for number in (1, 2)]
+    bought = {1: {"instance_lifecycle": ""}, 2: {"instance_lifecycle": "spot"}}
+    nodes = [
+        replace(node(number), attributes={**node(number).attributes, **has, **bought[number]}) for number in (1, 2)
+    ]
+    made = {"input": {"value": {"efa": True}, "type": ["object", {"efa": "bool"}]}}
+    nodes += [replace(node(number, kind="terraform_data.node"), attributes=made) for number in (1, 2)]
     monitor = Resource("aws_instance.monitor[0]", "aws_instance", False, {"instance_type": "m5.large"}, ())
     terraform = SimpleNamespace(state=lambda: State((NETWORK, monitor, *nodes), {}))
     deployment = Deployment("demo", Path("demo"), "aws", variables=asked)

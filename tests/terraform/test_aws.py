@@ -112,7 +112,7 @@ class TestLife:
     def test_apply(self, clusters: Clusters, account: Account) -> None:
         done = clusters.applied["fixed"]
         assert done.code == 0, done.output[-4000:]
-        assert "Apply complete! Resources: 53 added, 0 changed, 0 destroyed." in done.output
+        assert "Apply complete! Resources: 55 added, 0 changed, 0 destroyed." in done.output
         assert {"gaudi-01", "gaudi-02", "gaudi-monitor"} <= set(account.machines())
 
     def test_the_outputs_are_what_aws_says(self, clusters: Clusters, account: Account) -> None:
@@ -195,11 +195,15 @@ class TestLife:
     def test_growing_adds_the_missing_nodes_and_touches_no_other(self, clusters: Clusters, account: Account) -> None:
         old = account.machines()
         assert changes(clusters.fixed, *SIZE32) == {
-            "create": [f'module.cluster.aws_instance.node["gaudi-{number}"]' for number in ("03", "04")],
+            "create": [
+                f'module.cluster.{kind}.node["gaudi-{number}"]'
+                for kind in ("aws_instance", "terraform_data")
+                for number in ("03", "04")
+            ],
             "update": ["module.cluster.terraform_data.intent"],
         }
         done = clusters.fixed.change("apply", *SIZE32)
-        assert "Resources: 2 added, 1 changed, 0 destroyed." in done.output, done.output[-3000:]
+        assert "Resources: 4 added, 1 changed, 0 destroyed." in done.output, done.output[-3000:]
         new = account.machines()
         assert {name: new[name]["InstanceId"] for name in old} == {
             name: each["InstanceId"] for name, each in old.items()
@@ -220,7 +224,7 @@ class TestLife:
 
     def test_destroy_leaves_nothing(self, clusters: Clusters, account: Account) -> None:
         done = clusters.fixed.change("destroy", *SIZE32)
-        assert "Destroy complete! Resources: 55 destroyed." in done.output, done.output[-3000:]
+        assert "Destroy complete! Resources: 59 destroyed." in done.output, done.output[-3000:]
         assert [name for name in account.machines() if name.startswith("gaudi-")] == []
 
 

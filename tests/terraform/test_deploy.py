@@ -99,6 +99,8 @@ def test_interrupted_at_any_point_it_converges_and_in_the_end_nothing_is_left(
     # What running nodes have does not change under them: neither the inventory nor the bill may say so.
     other = ("--type", "p4d.24xlarge", "--var", "accept_other_accelerators=true")
     assert "but dl1.24xlarge on cluster-01, cluster-02, and running" in desk.run("up", "cluster", *other, code=2)
+    for asked, has in (("efa=false", "efa is false, but true"), ("capacity=spot", "capacity is spot, but on-demand")):
+        assert f"{has} on cluster-01, cluster-02, and running" in desk.run("up", "cluster", "--var", asked, code=2)
     assert "nothing to change" in desk.run("plan", "cluster", "--type", "dl1.24xlarge")
 
 

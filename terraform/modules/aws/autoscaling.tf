@@ -73,3 +73,21 @@ data "aws_instances" "autoscaled" {
     values = [aws_autoscaling_group.nodes[0].name]
   }
 }
+
+# Which of them are on the spot market: the group buys its first nodes on demand, and keeps others that were bought before
+# capacity changed.
+data "aws_instances" "spot" {
+  count = var.autoscaling ? 1 : 0
+
+  instance_state_names = ["pending", "running"]
+
+  filter {
+    name   = "tag:aws:autoscaling:groupName"
+    values = [aws_autoscaling_group.nodes[0].name]
+  }
+
+  filter {
+    name   = "instance-lifecycle"
+    values = ["spot"]
+  }
+}

@@ -153,6 +153,37 @@ resource "aws_instance" "node" {
   ]
 }
 
+# What a node was made with, as its launch template said it. Not all of it can be read from the machine, and none of it
+# changes while the machine runs.
+resource "terraform_data" "node" {
+  for_each = local.fixed_nodes
+
+  input            = local.asked[each.key]
+  triggers_replace = aws_instance.node[each.key].id
+
+  lifecycle {
+    ignore_changes = [input]
+  }
+}
+
+locals {
+  asked = {
+    for name, node in local.fixed_nodes : name => { instance_type = var.instance_type, capacity = node.market, efa = local.efa }
+  }
+  other_nodes = {
+    for name, node in terraform_data.node : name => join(", ", [
+      for what, value in node.input : "${what} ${value}, not ${local.asked[name][what]}" if value != local.asked[name][what]
+    ])
+  }
+}
+
+check "running_nodes" {
+  assert {
+    condition     = var.teardown || alltrue([for difference in values(local.other_nodes) : difference == ""])
+    error_message = "Running nodes are not what is asked for, and stay as they are (${join("; ", [for name, difference in local.other_nodes : "${name} has ${difference}" if difference != ""])}): give what they have, or make each of them anew with 'terraform apply -replace', which ends what runs there."
+  }
+}
+
 resource "aws_instance" "monitor" {
   count = var.dedicated_monitor ? 1 : 0
 

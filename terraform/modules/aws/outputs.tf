@@ -1,5 +1,11 @@
 locals {
   autoscaled = var.autoscaling ? zipmap(data.aws_instances.autoscaled[0].ids, data.aws_instances.autoscaled[0].private_ips) : {}
+  # As AWS says, since a later change of capacity changes no running node. It has no word for on demand.
+  markets_of_nodes = {
+    for name, node in aws_instance.node : name => contains(["spot", "capacity-block"], coalesce(node.instance_lifecycle, "none")) ? node.instance_lifecycle : (
+      try(node.capacity_reservation_specification[0].capacity_reservation_target[0].capacity_reservation_id, "") == "" ? "on-demand" : "reservation"
+    )
+  }
   # Where a part is destroyed after an apply that failed, not all of it is there.
   nodes = var.autoscaling ? [
     for id in sort(keys(local.autoscaled)) : {
@@ -8,7 +14,7 @@ locals {
       public_ip   = null
       instance_id = id
       zone        = local.subnet_zone
-      market      = var.capacity == "spot" && var.on_demand_nodes > 0 ? "mixed" : var.capacity
+      market      = contains(data.aws_instances.spot[0].ids, id) ? "spot" : var.capacity == "spot" ? "on-demand" : var.capacity
       connect_to  = var.connection == "ssm" ? id : local.autoscaled[id]
     }
     ] : [
@@ -18,7 +24,7 @@ locals {
       public_ip   = aws_instance.node[name].public_ip == "" ? null : aws_instance.node[name].public_ip
       instance_id = aws_instance.node[name].id
       zone        = aws_instance.node[name].availability_zone
-      market      = local.fixed_nodes[name].market
+      market      = local.markets_of_nodes[name]
       type        = aws_instance.node[name].instance_type
       connect_to  = var.connection == "ssm" ? aws_instance.node[name].id : aws_instance.node[name].private_ip
     } if contains(keys(aws_instance.node), name)

@@ -29,6 +29,7 @@ from moto.core.responses import ActionResult, EmptyResult
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import EC2Backend, elastic_ip_addresses, instance_types, launch_templates, security_groups
 from moto.ec2.responses import EC2Response
+from moto.ec2.utils import filter_dict_attribute_mapping
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from moto.server import main
 from moto.servicequotas.responses import ServiceQuotasResponse
@@ -251,6 +252,9 @@ def patch() -> None:
 
     security_groups.SecurityGroupRule.__init__ = rule
     security_groups.SecurityGroupRule.description = property(description)
+
+    # Machines cannot be filtered by how they were bought.
+    filter_dict_attribute_mapping["instance-lifecycle"] = "lifecycle"
 
     # RunInstances does not look at the network interfaces of a template: the machine lands outside of the VPC.
     run_instances = EC2Backend.run_instances

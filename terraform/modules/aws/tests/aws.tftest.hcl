@@ -25,6 +25,11 @@ mock_provider "aws" {
     defaults = { partition = "aws" }
   }
 
+  # Of a machine on demand AWS says nothing here.
+  mock_resource "aws_instance" {
+    defaults = { instance_lifecycle = "" }
+  }
+
   mock_data "aws_instances" {
     defaults = { ids = ["i-0000000000000000b", "i-0000000000000000a"], private_ips = ["10.42.16.9", "10.42.16.8"] }
   }
@@ -198,6 +203,42 @@ run "another_zone" {
   }
 }
 
+# A launch template that changes does not change the nodes that run: the plan says which, and the outputs what AWS says.
+run "another_market_and_no_efa" {
+  command         = plan
+  expect_failures = [check.generation, check.running_nodes]
+
+  variables {
+    capacity = "spot"
+    efa      = false
+  }
+
+  assert {
+    condition     = local.other_nodes == { for name in ["gaudi-01", "gaudi-02"] : name => "capacity on-demand, not spot, efa true, not false" }
+    error_message = "It is not said what the nodes have: ${jsonencode(local.other_nodes)}"
+  }
+
+  assert {
+    condition     = [for name in ["gaudi-01", "gaudi-02"] : output.cluster_endpoints[name].market] == ["on-demand", "on-demand"]
+    error_message = "The outputs say how the nodes are to be bought, and not how they were."
+  }
+}
+
+run "another_type" {
+  command         = plan
+  expect_failures = [check.running_nodes]
+
+  variables {
+    instance_type             = "p4d.24xlarge"
+    accept_other_accelerators = true
+  }
+
+  assert {
+    condition     = local.other_nodes["gaudi-02"] == "instance_type dl1.24xlarge, not p4d.24xlarge"
+    error_message = "It is not said what the nodes are: ${jsonencode(local.other_nodes)}"
+  }
+}
+
 run "admitted_networks" {
   command         = plan
   expect_failures = [check.generation]
@@ -219,7 +260,7 @@ run "admitted_networks" {
 
 run "spot_behind_an_on_demand_head" {
   command         = plan
-  expect_failures = [check.generation]
+  expect_failures = [check.generation, check.running_nodes]
 
   variables {
     cluster_size    = 24
@@ -241,7 +282,7 @@ run "spot_behind_an_on_demand_head" {
 
 run "capacity_block" {
   command         = plan
-  expect_failures = [check.generation]
+  expect_failures = [check.generation, check.running_nodes]
 
   variables {
     capacity                = "capacity-block"
@@ -266,7 +307,7 @@ run "capacity_block" {
 
 run "capacity_reservation" {
   command         = plan
-  expect_failures = [check.generation]
+  expect_failures = [check.generation, check.running_nodes]
 
   variables {
     capacity                = "reservation"
@@ -294,6 +335,11 @@ run "autoscaling_group" {
     capacity    = "spot"
   }
 
+  override_data {
+    target = data.aws_instances.spot[0]
+    values = { ids = ["i-0000000000000000a"] }
+  }
+
   assert {
     condition     = length(aws_instance.node) == 0 && aws_autoscaling_group.nodes[0].desired_capacity == 2
     error_message = "The group has the nodes, Terraform none."
@@ -302,6 +348,11 @@ run "autoscaling_group" {
   assert {
     condition     = aws_autoscaling_group.nodes[0].mixed_instances_policy[0].instances_distribution[0].on_demand_percentage_above_base_capacity == 0 && length(aws_launch_template.node["on-demand"].instance_market_options) == 0
     error_message = "The group mixes by itself, from a template that does not say."
+  }
+
+  assert {
+    condition     = [for name in ["gaudi-0000000000000000a", "gaudi-0000000000000000b"] : output.cluster_endpoints[name].market] == ["spot", "on-demand"]
+    error_message = "Which machines of the group are on the spot market is not what AWS says."
   }
 
   assert {
@@ -469,7 +520,7 @@ run "budget" {
 
 run "a_budget_that_stops_what_cannot_be_stopped" {
   command         = plan
-  expect_failures = [var.budget_stops_nodes, check.generation]
+  expect_failures = [var.budget_stops_nodes, check.generation, check.running_nodes]
 
   variables {
     capacity           = "spot"
