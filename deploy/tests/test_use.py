@@ -14,7 +14,7 @@ from conftest import CATALOGUE, Deploy
 from gaudi3_deploy import converge, estimate, preflight, record, terraform
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.wanted import public_key
+from gaudi3_deploy.wanted import default_key, public_key
 
 ROOT = Path(__file__).resolve().parents[2]
 NEW = ("--cloud", "aws", "--size", "16", "--type", "box8")
@@ -108,6 +108,19 @@ def test_a_key_is_taken_from_its_file_or_from_where_it_always_is(
     assert key() == "ssh-ed25519 BBBB me@home"
     deploy.run("plan", "demo")
     assert key() == "ssh-ed25519 BBBB me@home"  # recorded
+
+
+@pytest.mark.parametrize(("cloud", "name"), [("aws", None), ("ibm", None), ("azure", None), ("onprem", "id_ecdsa.pub")])
+def test_a_key_that_the_cloud_does_not_take_is_not_offered(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cloud: str, name: str | None
+) -> None:
+    folder = tmp_path / ".ssh"
+    folder.mkdir()
+    (folder / "id_ecdsa.pub").write_text("ecdsa-sha2-nistp256 AAAA me@home\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_key(cloud) == (folder / name if name else None)
+    (folder / "id_rsa.pub").write_text("ssh-rsa AAAA me@home\n")
+    assert default_key(cloud) == folder / "id_rsa.pub"
 
 
 def test_a_private_key_is_never_read_into_a_variable(tmp_path: Path) -> None:

@@ -92,6 +92,11 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "ssh_public_key is missing: give the public key that may log in, for example with export "
         'TF_VAR_ssh_public_key="$(cat ~/.ssh/id_ed25519.pub)".',
     ),
+    "a key that EC2 does not take": (
+        {"ssh_key_types": ["ssh-ed25519", "ssh-rsa"], "ssh_public_key": f"ecdsa-sha2-nistp256 {KEY.split()[1]} me"},
+        "ssh_public_key is of type ecdsa-sha2-nistp256, but aws takes ssh-ed25519 and ssh-rsa only: make one with "
+        "ssh-keygen -t ed25519.",
+    ),
     "private key": (
         {"ssh_public_key": "-----BEGIN OPENSSH PRIVATE KEY-----"},
         "ssh_public_key is a private key, which must not get into Terraform's state: give the .pub file beside it, and "

@@ -145,6 +145,13 @@ def test_checkpoints_are_destroyed_on_purpose_only(parsed: dict[str, Module], cl
     assert len(users) == 1, f"modules/{cloud}: nothing keeps 'terraform destroy' from deleting checkpoints"
 
 
+@pytest.mark.parametrize("cloud", ["aws", "ibm"])
+def test_keys_that_a_cloud_does_not_take_are_refused(parsed: dict[str, Module], cloud: str) -> None:
+    """EC2 and IBM Cloud take RSA and ED25519; ECDSA keys and those of a hardware token are refused by the plan."""
+    given = parsed[f"modules/{cloud}"].named("module")["cluster"]["ssh_key_types"]
+    assert [bare(each) for each in given] == ["ssh-ed25519", "ssh-rsa"]
+
+
 @pytest.mark.parametrize("cloud", ["azure", "gcp"])
 def test_a_cloud_without_gaudi_says_so_first(cloud: str) -> None:
     for readme in (TREE / cloud / "README.md", TREE / "modules" / cloud / "README.md"):

@@ -17,6 +17,8 @@ PREFIX = "TF_VAR_"
 KEY = "ssh_public_key"
 #: Variables by which a root module takes a key that the account has already.
 KEYS_THERE = ("existing_key_name", "existing_ssh_key_ids", "ssh_key_name", "ssh_key_ids", "ssh_key_id", "key_name")
+#: Where ECDSA keys are taken, too: elsewhere the plan would refuse one that nobody gave.
+ANY_KEY = ("gcp", "onprem")
 CLOUDS = ("aws", "azure", "gcp", "ibm", "onprem")
 
 
@@ -64,7 +66,8 @@ def wanted(
     if ssh_key is not None:
         variables[KEY] = public_key(ssh_key)
     elif KEY in known and not {KEY, *KEYS_THERE} & {each for each in variables if variables[each]}:
-        own = default_key() if not any(f"{PREFIX}{each}" in os.environ for each in (KEY, *KEYS_THERE)) else None
+        named = any(f"{PREFIX}{each}" in os.environ for each in (KEY, *KEYS_THERE))
+        own = None if named else default_key(deployment.cloud)
         if own is not None and f"{PREFIX}{KEY}" not in deployment.environment:
             variables[KEY] = public_key(own)
     deployment.variables = variables
@@ -74,9 +77,10 @@ def wanted(
     return deployment
 
 
-def default_key() -> Path | None:
-    """The user's own public key, of the types that clouds take."""
-    found = (Path.home() / ".ssh" / f"id_{kind}.pub" for kind in ("ed25519", "rsa", "ecdsa"))
+def default_key(cloud: str) -> Path | None:
+    """The user's own public key, of the types that the cloud takes."""
+    kinds = ("ed25519", "rsa", "ecdsa") if cloud in ANY_KEY else ("ed25519", "rsa")
+    found = (Path.home() / ".ssh" / f"id_{kind}.pub" for kind in kinds)
     return next((each for each in found if each.is_file()), None)
 
 

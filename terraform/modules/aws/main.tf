@@ -15,6 +15,7 @@ module "cluster" {
   allowed_cidrs             = var.allowed_cidrs
   ssh_public_key            = var.ssh_public_key
   ssh_key_required          = var.existing_key_name == ""
+  ssh_key_types             = ["ssh-ed25519", "ssh-rsa"]
   dedicated_monitor         = var.dedicated_monitor
   nvme_mount                = var.nvme_mount
   root_volume_gb            = var.root_volume_gb
