@@ -152,6 +152,19 @@ def test_keys_that_a_cloud_does_not_take_are_refused(parsed: dict[str, Module], 
     assert [bare(each) for each in given] == ["ssh-ed25519", "ssh-rsa"]
 
 
+def test_machines_on_aws_have_no_policy_but_their_own(parsed: dict[str, Module]) -> None:
+    """AmazonSSMManagedInstanceCore, for one, would let every node read all parameters of the account."""
+    resources = [each for each in parsed["modules/aws"].resources() if each.kind == "resource"]
+    attached = {
+        str(each.body["role"])
+        for each in resources
+        if re.fullmatch(r"aws_iam_(role_)?policy_attachment|aws_iam_role_policy_attachments_exclusive", each.type)
+    }
+    # The budget's role is assumed by AWS Budgets and no machine has it.
+    assert attached == {"${aws_iam_role.budget[0].name}"}
+    assert [each.address for each in resources if "managed_policy_arns" in map(bare, each.body)] == []
+
+
 @pytest.mark.parametrize("cloud", ["azure", "gcp"])
 def test_a_cloud_without_gaudi_says_so_first(cloud: str) -> None:
     for readme in (TREE / cloud / "README.md", TREE / "modules" / cloud / "README.md"):
