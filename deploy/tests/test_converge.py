@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from gaudi3_deploy import converge
+from gaudi3_deploy import converge, unchanged
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.leftover import Unchecked
 from gaudi3_deploy.record import Deployment, Period
@@ -175,8 +175,41 @@ def test_a_change_that_running_nodes_would_not_get_is_refused(asked: dict[str, o
     deployment = Deployment("demo", Path("demo"), "aws", variables=asked)
     if sentence:
         with pytest.raises(UsageError) as refused:
-            converge.refuse_change(deployment, terraform)  # type: ignore[arg-type]
+            unchanged.refuse_change(deployment, terraform)  # type: ignore[arg-type]
         assert str(refused.value).startswith(sentence)
         assert str(refused.value).endswith("or run `gaudi3-deploy down demo` first, which keeps checkpoints.")
     else:
-        converge.refuse_change(deployment, terraform)  # type: ignore[arg-type]
+        unchanged.refuse_change(deployment, terraform)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("group", "asked", "sentence"),
+    [
+        (
+            {},
+            {"instance_type": "p4d.24xlarge"},
+            "instance_type is p4d.24xlarge, but dl1.24xlarge on the group's nodes, ",
+        ),
+        ({}, {"capacity": "spot"}, "capacity is spot, but on-demand on the group's nodes, and running nodes are not"),
+        (
+            {"mixed_instances_policy": [{}]},
+            {"capacity": "on-demand"},
+            "capacity is on-demand, but spot on the group's ",
+        ),
+        ({"mixed_instances_policy": [{}]}, {"capacity": "spot", "on_demand_nodes": 1}, ""),
+        ({}, {"efa": False}, "efa is false, but true on the group's nodes, and running nodes are not changed: give "),
+        ({}, {"instance_type": "dl1.24xlarge", "capacity": "on-demand", "efa": True, "root_volume_gb": 400}, ""),
+    ],
+)
+def test_nor_do_the_nodes_of_a_group_change(group: dict[str, object], asked: dict[str, object], sentence: str) -> None:
+    made = {"instance_type": "dl1.24xlarge", "network_interfaces": [{"interface_type": "efa"}]}
+    template = Resource('module.cluster.aws_launch_template.node["on-demand"]', "aws_launch_template", False, made, ())
+    nodes = Resource("module.cluster.aws_autoscaling_group.nodes[0]", "aws_autoscaling_group", False, group, ())
+    terraform = SimpleNamespace(state=lambda: State((NETWORK, template, nodes), {}))
+    deployment = Deployment("demo", Path("demo"), "aws", variables=asked)
+    if sentence:
+        with pytest.raises(UsageError) as refused:
+            unchanged.refuse_change(deployment, terraform)  # type: ignore[arg-type]
+        assert str(refused.value).startswith(sentence)
+    else:
+        unchanged.refuse_change(deployment, terraform)  # type: ignore[arg-type]

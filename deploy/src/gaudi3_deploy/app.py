@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from gaudi3_deploy import __version__, converge, estimate, lock, record, tree
+from gaudi3_deploy import __version__, converge, estimate, lock, record, tree, unchanged
 from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
@@ -95,7 +95,7 @@ class Context:
     def plan(self, deployment: Deployment, terraform: Terraform, price: float | None = None) -> Plan:
         """What `up` would do, with what an interrupted run left behind taken over."""
         wanted_nodes = estimate.node_count(self.kind(deployment), deployment.variables)
-        converge.refuse_change(deployment, terraform)
+        unchanged.refuse_change(deployment, terraform)
         found = converge.take_over(deployment, terraform, wanted_nodes)
         given: dict[str, Any] = {"adopt": found} if found else {}
         price = deployment.given_price if price is None else price

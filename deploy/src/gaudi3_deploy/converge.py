@@ -8,7 +8,7 @@ completes what it lacks, and makes what is not there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from gaudi3_deploy import leftover, orphans, orphans_ibm
@@ -137,81 +137,6 @@ def count(deployment: Deployment, terraform: Terraform, price: tuple[float | Non
     if nodes > deployment.nodes and deployment.phase == "applying" and deployment.entered:
         began = max(deployment.entered, last.ended or last.began) if last else deployment.entered
     deployment.count(nodes, kind, usd, now=began, given=given)
-
-
-def refuse_change(deployment: Deployment, terraform: Terraform) -> None:
-    """Raise UsageError where nodes on AWS are not what is asked for: Terraform leaves running ones as they are."""
-    if deployment.cloud != "aws" or not deployment.variables.keys() & HAS.keys():
-        return
-    state = terraform.state()
-    nodes = [each for each in state.of(["aws_instance"]) if NODE.search(each.address)]
-    for variable, has in HAS.items():
-        asked = deployment.variables.get(variable)
-        if asked is None or asked == "":
-            continue
-        others: dict[str, list[str]] = {}
-        for node in nodes:
-            wanted, found = _of_node(deployment, variable, node), has(node.attributes, _made_with(node, state))
-            if found is not None and found != wanted:
-                others.setdefault(_text(found), []).append(node.address.rpartition("[")[2].strip(']"'))
-                asked = wanted
-        if others:
-            have = " and ".join(f"{found} on {', '.join(names)}" for found, names in others.items())
-            raise UsageError(
-                f"{variable} is {_text(asked)}, but {have}, and running nodes are not "
-                f"changed: give what they have, or run `gaudi3-deploy down {deployment.name}` first, which keeps "
-                "checkpoints."
-            )
-
-
-def _of_node(deployment: Deployment, variable: str, node: Resource) -> Any:
-    """What is asked for of one node: the first `on_demand_nodes` of them are not bought on the spot market."""
-    asked = deployment.variables[variable]
-    number = NODE.search(node.address)
-    first = int(deployment.variables.get("on_demand_nodes") or 0)
-    return "on-demand" if asked == "spot" and number and int(number.group(1)) <= first else asked
-
-
-def _text(value: Any) -> str:
-    """As Terraform writes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _made_with(node: Resource, state: State) -> Mapping[str, Any]:
-    """What the module wrote down when it made a node; empty for a node of an earlier release."""
-    made = state.named(node.address.replace("aws_instance.", "terraform_data."))
-    value = (made.attributes.get("input") or {}).get("value") if made else None
-    return value or {}
-
-
-def _root_gb(attributes: Mapping[str, Any], made: Mapping[str, Any]) -> int | None:
-    disks = attributes.get("root_block_device") or [{}]
-    size = disks[0].get("volume_size")
-    return None if size is None else int(size)
-
-
-def _capacity(attributes: Mapping[str, Any], made: Mapping[str, Any]) -> str | None:
-    """How a machine was bought; AWS has no word for on demand."""
-    if "instance_lifecycle" not in attributes:
-        return None
-    if attributes["instance_lifecycle"]:
-        return str(attributes["instance_lifecycle"])
-    targets = [
-        target
-        for each in attributes.get("capacity_reservation_specification") or []
-        for target in each.get("capacity_reservation_target") or []
-    ]
-    return "reservation" if any(each.get("capacity_reservation_id") for each in targets) else "on-demand"
-
-
-#: What a machine has, as AWS says or the module wrote down when it made it, of what a variable asks for.
-HAS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Any]] = {
-    "instance_type": lambda attributes, made: attributes.get("instance_type"),
-    "availability_zone": lambda attributes, made: attributes.get("availability_zone"),
-    "root_volume_gb": _root_gb,
-    "capacity": _capacity,
-    "efa": lambda attributes, made: made.get("efa"),
-}
 
 
 def _nodes_beside(deployment: Deployment, state: State) -> int:
