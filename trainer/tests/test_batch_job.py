@@ -23,7 +23,7 @@ SETTINGS += ("train.collective_timeout=60", "metrics.enabled=false")
 on_cards = pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
 
 
-def fit(folder: Path, text: Path, *settings: str) -> str:
+def fit(folder: Path, text: Path, *settings: str, code: int = 0) -> str:
     """A job to its end, whose second card is crowded in the first trial; what it printed."""
     arguments = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--rdzv-backend=c10d"]
     arguments += ["--rdzv-id=batch", f"--rdzv-endpoint=127.0.0.1:{free_port()}", str(HERE / "crowded_trial.py"), "fit"]
@@ -42,7 +42,7 @@ def fit(folder: Path, text: Path, *settings: str) -> str:
         stderr=subprocess.STDOUT,
         timeout=150,
     )
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == code, done.stdout
     return done.stdout
 
 
@@ -71,6 +71,15 @@ def test_one_of_two_processes_out_of_memory_in_a_trial(strategy: str, text: Path
     fit(tmp_path / "given", text, f"train.strategy={strategy}", number)
     assert lines(tmp_path / "auto") == lines(tmp_path / "given")
     assert len(lines(tmp_path / "auto")) == 3
+
+
+@on_cards
+def test_a_batch_that_does_not_fit_ends_the_job_in_one_sentence(text: Path, tmp_path: Path) -> None:
+    output = fit(tmp_path, text, "train.micro_batch_size=4096", code=1)
+    said = status(tmp_path)["error"]
+    assert said.startswith("Rank ") and " ran out of memory after step 0 (FATAL ERROR :: MODULE:PT_DEVMEM" in said
+    assert "set train.micro_batch_size to auto or below 4096, or memory.activation_checkpointing to full" in said
+    assert f"gaudi3-train: {said}" in output
 
 
 def test_a_resumed_job_keeps_the_batch_of_its_checkpoint(text: Path, tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
-"""Which errors mean that another process is gone, which that this one's card failed, and which neither."""
+"""Which errors mean that another process is gone, which that this one's card failed or has too little memory."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+import torch
 import torch.distributed as dist
 
-from gaudi3_scale.config import Config
+from gaudi3_scale.config import Config, load
+from gaudi3_scale.device import tells_out_of_memory
 from gaudi3_scale.distributed import Topology
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.failures import explain, is_lost_contact
@@ -85,6 +87,33 @@ def test_a_card_that_fails_is_a_sentence_and_no_lost_peer(error: Exception, worl
     said = explain(error, Topology(world - 1, world - 1, world, world), progress(world), Config())
     assert isinstance(said, TrainerError)
     assert str(said).startswith(f"The card of rank {world - 1} failed after step 7 ({str(error).rstrip('.')}): ")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            torch.OutOfMemoryError(
+                "CUDA out of memory. Tried to allocate 32.00 GiB. GPU 0 has a total capacity of 79.18 GiB."
+            ),
+            "CUDA out of memory",
+        ),
+        (
+            RuntimeError("[Rank:0] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::4194304 (4)MB"),
+            "FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::4194304 (4)MB",
+        ),
+    ],
+    ids=["CUDA", "Gaudi"],
+)
+def test_memory_that_does_not_suffice_is_a_sentence(error: Exception, words: str) -> None:
+    rest = "or memory.activation_checkpointing to full; started again, the job resumes from its newest checkpoint."
+    for size, smaller in ((8, "to auto or below 8"), (1, "to a smaller number"), ("auto", "to a smaller number")):
+        said = explain(error, Topology(), progress(1), load(None, [f"train.micro_batch_size={size}"]))
+        assert isinstance(said, TrainerError)
+        assert str(said) == (
+            f"Rank 0 ran out of memory after step 7 ({words}): set train.micro_batch_size {smaller}, {rest}"
+        )
+        assert tells_out_of_memory(str(said))  # as a search of settings looks for it
 
 
 @pytest.mark.parametrize("error", [pytest.param(error, id=name) for name, error in NEITHER.items()])

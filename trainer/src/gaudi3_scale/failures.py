@@ -11,7 +11,7 @@ from typing import NoReturn
 import torch
 
 from gaudi3_scale.config import Config
-from gaudi3_scale.device import is_out_of_memory
+from gaudi3_scale.device import OUT_OF_MEMORY, is_out_of_memory
 from gaudi3_scale.distributed import Topology
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.status import Progress, StatusFile
@@ -60,7 +60,10 @@ def _says(error: Exception, texts: tuple[str, ...]) -> bool:
 
 
 def explain(error: Exception, topology: Topology, progress: Progress, config: Config) -> Exception:
-    """The error as one sentence where another process died, a card failed or a disk is full, else the error itself."""
+    """The error as one sentence where it is known what to do, else the error itself.
+
+    Known are another process that died, a card that failed, memory that does not suffice, and a full disk.
+    """
     if isinstance(error, OSError) and error.errno in FULL:
         return TrainerError(
             f"{error.filename or config.output_dir} cannot be written ({error.strerror}): give the disk room, or "
@@ -71,6 +74,14 @@ def explain(error: Exception, topology: Topology, progress: Progress, config: Co
             f"Rank {topology.rank} lost contact with another process after step {progress.step} "
             f"({_gist(str(error))}): look for the first failure in the other processes' logs; started again, "
             "the job resumes from its newest checkpoint."
+        )
+    if is_out_of_memory(error):
+        size = config.train.micro_batch_size
+        smaller = f"to auto or below {size}" if isinstance(size, int) and size > 1 else "to a smaller number"
+        return TrainerError(
+            f"Rank {topology.rank} ran {OUT_OF_MEMORY} after step {progress.step} ({_gist(str(error))}): set "
+            f"train.micro_batch_size {smaller}, or memory.activation_checkpointing to full; started again, the job "
+            "resumes from its newest checkpoint."
         )
     if is_card_failure(error):
         said = str(error).splitlines()[0].rstrip(". ")[:200]
