@@ -25,7 +25,7 @@ NEW = ("up", "demo", "--cloud", "aws", "--size", "16", "--type", "box8")
 def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(deploy: Deploy) -> None:
     said = deploy.run(*NEW, "--yes")
     assert 'create 2: terraform_data.node["demo-gaudi-0"], terraform_data.node["demo-gaudi-1"]' in said
-    assert "13.00 USD per node and hour, on-demand in here, not known (seen 2026-01-02: a list)" in said
+    assert "13.00 USD per node and hour, on-demand in here, not us-west-2 (seen 2026-01-02: a list)" in said
     assert "2 node(s): 26.00 USD per hour" in said
     assert "2/2 resources" in said
     assert said.splitlines()[-1] == "next: gaudi3-deploy site demo"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import CATALOGUE, Deploy
-from gaudi3_deploy import converge, estimate, preflight, record, terraform
+from gaudi3_deploy import estimate, preflight, record, terraform
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.wanted import default_key, public_key
@@ -158,7 +158,9 @@ def test_every_answer_for_a_program_has_one_shape(deploy: Deploy) -> None:
         "storage_lost": [],
         "warnings": [],
     }
-    assert price.pop("reason").startswith("13.00 USD per node and hour, on-demand in here, not known (seen 2026-01-02")
+    assert price.pop("reason").startswith(
+        "13.00 USD per node and hour, on-demand in here, not us-west-2 (seen 2026-01-02"
+    )
     assert price == {
         "usd_per_node_hour": 13.0, "nodes": 2, "usd_per_hour": 26.0, "usd_per_hour_all_in": None, "not_included": [],
     }  # fmt: skip
@@ -209,16 +211,23 @@ def test_missing_tools_are_named_those_of_systems_manager_where_it_is_the_way_in
 
 
 def test_the_region_is_the_one_that_terraform_takes() -> None:
-    for cloud, region in converge.REGIONS.items():
+    for cloud, region in record.REGIONS.items():
         text = (ROOT / f"terraform/{cloud}/variables.tf").read_text().partition('variable "region"')[2]
         assert re.search(r'default *= "(.*)"', text).group(1) == region  # type: ignore[union-attr]
         deployment = Deployment("demo", ROOT / "demo", cloud)
-        assert converge.region_of(deployment) == region
+        assert deployment.region == region
         deployment.environment["TF_VAR_region"] = "of-the-shell"
-        assert converge.region_of(deployment) == "of-the-shell"
+        assert deployment.region == "of-the-shell"
         deployment.variables["region"] = "asked-for"
-        assert converge.region_of(deployment) == "asked-for"
-    assert converge.region_of(Deployment("demo", ROOT / "demo", "onprem")) == ""
+        assert deployment.region == "asked-for"
+    assert Deployment("demo", ROOT / "demo", "onprem").region == ""
+
+
+def test_a_price_is_that_of_the_default_region_where_none_is_given() -> None:
+    kind = estimate.read_catalogue(ROOT / "terraform/catalogue/instances.json")["dl1.24xlarge"]
+    for variables, where in (({}, ""), ({"region": "us-east-1"}, " in us-west-2, not us-east-1")):
+        found = estimate.price_of(kind, Deployment("demo", ROOT / "demo", "aws", variables=variables), None)
+        assert found.words.startswith(f"13.11 USD per node and hour, on-demand{where} (seen 2026-11-21: ")
 
 
 def test_a_withdrawn_type_says_so_and_check_names_every_problem_before_anything_is_made(deploy: Deploy) -> None:

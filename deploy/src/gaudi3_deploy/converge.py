@@ -41,18 +41,11 @@ NETWORK = {
 COUNTED = (*DURABLE, "aws_vpc.cluster", "aws_subnet.nodes", "aws_route_table.nodes",
            "aws_route_table_association.nodes", "aws_vpc_endpoint.s3", "aws_iam_role.node",
            "aws_iam_role_policy.checkpoints")  # fmt: skip
-REGIONS = {"aws": "us-west-2", "azure": "westus3", "gcp": "us-central1", "ibm": "us-east"}
-
-
-def region_of(deployment: Deployment) -> str:
-    """The region, or the default one of the root module."""
-    given = deployment.variables.get("region") or deployment.environment.get("TF_VAR_region")
-    return str(given or REGIONS.get(deployment.cloud, ""))
 
 
 def lacking(deployment: Deployment, state: State) -> dict[str, str]:
     """Ids, by address in the module, of what belongs to the deployment and is not in the state. Raises `Unchecked`."""
-    region, name = region_of(deployment), deployment.name
+    region, name = deployment.region, deployment.name
     if deployment.cloud == "ibm":
         if deployment.phase in BEFORE:
             return {}  # Names are all that it is known by, and what was made is in the state.
@@ -62,7 +55,7 @@ def lacking(deployment: Deployment, state: State) -> dict[str, str]:
 
 def finder(deployment: Deployment) -> Callable[[], list[str]] | None:
     """What lists all that the cloud has of a deployment, as kind and id; None where that cannot be asked."""
-    region, name, since = region_of(deployment), deployment.name, deployment.since
+    region, name, since = deployment.region, deployment.name, deployment.since
     if deployment.cloud == "ibm":
         return lambda: orphans_ibm.left_on_ibm(region, name, since)
     return (lambda: leftover.on_aws(region, name)) if deployment.cloud == "aws" else None
@@ -84,7 +77,7 @@ def take_over(deployment: Deployment, terraform: Terraform, nodes: int = 0) -> d
         found = lacking(deployment, state)
     except Unchecked as reason:
         terraform.say(
-            f"whether anything of cluster {deployment.name} is in {region_of(deployment)} that Terraform's state lacks "
+            f"whether anything of cluster {deployment.name} is in {deployment.region} that Terraform's state lacks "
             f"was not checked: {reason}"
         )
         return {}
@@ -101,7 +94,7 @@ def _of_this_deployment(found: dict[str, str], deployment: Deployment, state: St
     if machines and not _has_network(deployment, state):
         told = ", ".join(machines.values())
         raise UsageError(
-            f"Machines of a cluster {deployment.name!r} run in {region_of(deployment)} ({told}), "
+            f"Machines of a cluster {deployment.name!r} run in {deployment.region} ({told}), "
             "of which this deployment's state knows nothing: take another name, or work on them where they were made."
         )
     if deployment.phase in BEFORE:
@@ -168,7 +161,7 @@ def sweep(deployment: Deployment, terraform: Terraform, state: State) -> None:
     if deployment.cloud != "aws" or not state.resources:
         return
     try:
-        gone = orphans.sweep(region_of(deployment), deployment.name, state)
+        gone = orphans.sweep(deployment.region, deployment.name, state)
     except Unchecked:
         return
     if gone:
@@ -185,7 +178,7 @@ def _is_whole(resource: Resource, state: State, deployment: Deployment) -> bool:
     if resource.type in INSTANCES and resource.id in (state.machines_told() or ()):
         return False  # Somebody marked a machine that jobs may use: the plan says so and asks.
     if resource.type in ("aws_nat_gateway", *INSTANCES):
-        return _runs(resource, region_of(deployment))
+        return _runs(resource, deployment.region)
     return True
 
 

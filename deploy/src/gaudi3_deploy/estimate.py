@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_deploy.errors import UsageError
-from gaudi3_deploy.record import Period
+from gaudi3_deploy.record import Deployment, Period
 
 HOURS = 3600.0
 
@@ -49,7 +49,7 @@ class Price:
         for known in kind.prices if kind else ():
             if known["market"] != market:
                 continue
-            where = "" if known.get("region") in (None, region) else f" in {known['region']}, not {region or 'known'}"
+            where = "" if known.get("region") in (None, region) else f" in {known['region']}, not {region}"
             return cls(
                 float(known["usd_per_hour"]),
                 f"{known['usd_per_hour']:.2f} USD per node and hour, {known['market']}{where} "
@@ -57,6 +57,13 @@ class Price:
             )
         reason = REASONS.get(market) or f"the catalogue has no price of {kind.name if kind else 'it'}"
         return cls(None, f"unknown: {reason}; give yours with --price")
+
+
+def price_of(kind: InstanceType | None, deployment: Deployment, given: float | None) -> Price:
+    """The price of a deployment's nodes, of the type ``kind``: the user's own, ``given`` now or before, comes first."""
+    before = deployment.given_price if given is None else None
+    where = market(deployment.variables)
+    return Price.of(kind, deployment.region, where, before if given is None else given, before is not None)
 
 
 REASONS = {

@@ -76,7 +76,7 @@ def _type(deployment: Deployment, offer: Mapping[str, Any] | None) -> Finding:
         return Finding("type", PROBLEM, f"{name} is no longer offered (since {since}): take another type")
     if offer["refused"]:
         return Finding("type", PROBLEM, str(offer["refused"]))
-    region, regions = deployment.variables.get("region"), offer["regions"]
+    region, regions = deployment.region, offer["regions"]
     if region and regions and region not in regions:
         return Finding("type", PROBLEM, f"{name} is not known to be offered in {region}: use {', '.join(regions)}")
     return Finding("type", OK, f"{name}: {offer['cards']} x {offer['accelerator']} (seen {offer['seen']})")
@@ -149,9 +149,8 @@ def _ask_aws(deployment: Deployment, service: str, question: Callable[[Any], str
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:
         return False, "boto3 is not installed: pip install 'gaudi3-deploy[aws]'"
-    region = str(deployment.variables.get("region") or "us-west-2")
     try:
-        return True, question(boto3.Session(region_name=region).client(service))
+        return True, question(boto3.Session(region_name=deployment.region).client(service))
     except (BotoCoreError, ClientError) as error:
         return False, " ".join(str(error).split())
 

@@ -46,6 +46,10 @@ class Period:
     """Whether the price was the user's own."""
 
 
+#: The default of each root module's variable `region`.
+REGIONS = {"aws": "us-west-2", "azure": "westus3", "gcp": "us-central1", "ibm": "us-east"}
+
+
 @dataclass
 class Deployment:
     """One deployment's record."""
@@ -62,6 +66,12 @@ class Deployment:
     """What terraform was given by TF_VAR_NAME, and is given again where that is not set."""
     since: float = 0.0
     """When the first `up` of what there is began, in seconds since 1970; 0 where nothing was made, or long ago."""
+
+    @property
+    def region(self) -> str:
+        """The region, or the default one of the root module; empty where there are none."""
+        given = self.variables.get("region") or self.environment.get("TF_VAR_region")
+        return str(given or REGIONS.get(self.cloud, ""))
 
     @property
     def variables_file(self) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gaudi3_deploy import ibm
-from gaudi3_deploy.converge import region_of
 from gaudi3_deploy.leftover import Unchecked
 from gaudi3_deploy.orphans import holds_anything
 from gaudi3_deploy.record import Deployment
@@ -110,7 +109,7 @@ def _bucket(state: State) -> Resource | None:
 def _filled(deployment: Deployment, bucket: str) -> bool:
     """Whether there is anything in the bucket. Raises `Unchecked`."""
     if deployment.cloud == "ibm":
-        return ibm.Account(region_of(deployment)).holds_anything(bucket)
+        return ibm.Account(deployment.region).holds_anything(bucket)
     if deployment.cloud != "aws":
         raise Unchecked(f"nothing here can look into a bucket on {deployment.cloud}")
     try:
@@ -119,7 +118,7 @@ def _filled(deployment: Deployment, bucket: str) -> bool:
     except ImportError:
         raise Unchecked("boto3 is not installed") from None
     try:
-        return holds_anything(boto3.Session(region_name=region_of(deployment)).client("s3"), bucket)
+        return holds_anything(boto3.Session(region_name=deployment.region).client("s3"), bucket)
     except ClientError as error:
         if error.response["Error"]["Code"] == "NoSuchBucket":
             return False

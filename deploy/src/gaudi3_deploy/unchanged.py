@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gaudi3_deploy.converge import NODE
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.state import GROUPS, Resource, State
 from gaudi3_deploy.terraform import Terraform
-
-NODE = re.compile(r'aws_instance\.node\[".*-(\d+)"\]')
 
 
 def refuse_change(deployment: Deployment, terraform: Terraform) -> None:

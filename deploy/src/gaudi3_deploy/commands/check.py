@@ -62,11 +62,7 @@ def findings(settings: Context, deployment: Deployment, price: float | None) -> 
     offer = offers.get(str(variables.get("instance_type", "")))
     known = None
     if deployment.cloud != "onprem":
-        before = deployment.given_price if price is None else None
-        region, market = str(variables.get("region", "")), estimate.market(variables)
-        known = estimate.Price.of(
-            settings.kind(deployment), region, market, before if price is None else price, before is not None
-        )
+        known = estimate.price_of(settings.kind(deployment), deployment, price)
     return [*preflight.look(deployment, offer, known, settings.terraform)]
 
 

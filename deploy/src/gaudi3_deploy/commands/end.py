@@ -90,5 +90,5 @@ def take_down(settings: Context, deployment: Deployment, teller: Teller, yes: bo
     deployment.enter("stored" if kept.addresses else "down")
     find = converge.finder(deployment)
     if find is not None:
-        leftover.look(find, converge.region_of(deployment), name, kept.ids, teller.say)
+        leftover.look(find, deployment.region, name, kept.ids, teller.say)
     teller.say(f"deployment {name} is gone" + (f", but for {' and '.join(kept.names)}" if kept.names else ""))

@@ -291,9 +291,7 @@ def bill(
         return Bill(None, 0, "", [])
     variables = deployment.variables
     kind = settings.kind(deployment)
-    before = deployment.given_price if given is None else None
-    region, market = str(variables.get("region", "")), estimate.market(variables)
-    price = estimate.Price.of(kind, region, market, before if given is None else given, before is not None)
+    price = estimate.price_of(kind, deployment, given)
     there = {each.address for each in state.resources} | {*planned.create, *planned.adopt}
     beside = estimate.billed_beside(there - {*planned.delete})
     count, name = estimate.node_count(kind, variables), str(variables.get("instance_type", ""))

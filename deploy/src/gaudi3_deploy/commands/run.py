@@ -158,10 +158,7 @@ class Stages:
         if deployment.cloud == HOSTS:
             return
         kind = self.settings.kind(deployment)
-        before = deployment.given_price if self.price is None else None
-        given = before if self.price is None else self.price
-        region, market = str(deployment.variables.get("region", "")), estimate.market(deployment.variables)
-        price = estimate.Price.of(kind, region, market, given, before is not None)
+        price = estimate.price_of(kind, deployment, self.price)
         count = estimate.node_count(kind, deployment.variables)
         total = None if price.usd_per_hour is None else price.usd_per_hour * count
         runs.refuse_price(total, price.words, self.run.max_usd, self.run.ttl, count, self.run.beside)

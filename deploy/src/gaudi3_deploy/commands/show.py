@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from gaudi3_deploy import converge, estimate, nodes, partial, ssh, tree
+from gaudi3_deploy import estimate, nodes, partial, ssh, tree
 from gaudi3_deploy.app import Context, Json, Name, app, print_json
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
@@ -48,7 +48,7 @@ def _status(deployment: Deployment) -> dict[str, Any]:
     return {
         "deployment": deployment.name,
         "cloud": deployment.cloud,
-        "region": converge.region_of(deployment) or None,
+        "region": deployment.region or None,
         "phase": deployment.phase,
         "instance_type": str(deployment.variables.get("instance_type", "")),
         "paid_nodes": deployment.nodes if under_way else len(machines),
