@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -44,7 +45,7 @@ provider), which make no machines; simulated nodes carry the addresses that Terr
 command waits for them. The seconds are those of stand-ins on this machine, which other work may share, and say
 nothing about a cloud or a Gaudi.
 
-`resources` is what Terraform had made; the job has twenty steps.
+`resources` is how many Terraform made; the job has twenty steps.
 """
 
 
@@ -211,7 +212,7 @@ def on_cloud(target: str, folder: Path) -> dict[str, Any]:
                 assert process.poll() is None, (folder / "said").read_text()[-4000:]
                 time.sleep(0.2)
             there = time.monotonic() - began
-            resources = sum(account.everything().values()) - sum(before.values())
+            (resources,) = set(re.findall(r"^(\d+)/\1 resources$", (folder / "said").read_text(), re.MULTILINE))
             read = json.loads(outputs.read_text())
             public = [each for each in read["cluster_endpoints"].values() if each.get("public_ip")]
             for each in public:
@@ -228,7 +229,7 @@ def on_cloud(target: str, folder: Path) -> dict[str, Any]:
                 assert site.ssh("trial-monitor", f"ip address add {each['public_ip']}/32 dev lo").returncode == 0
             row = follow(made, site, process, began, "trial-01")
             assert account.everything() == before
-            return {"resources": resources, "seconds to the inventory": round(there), **row}
+            return {"resources": int(resources), "seconds to the inventory": round(there), **row}
         finally:
             if process.poll() is None:
                 process.terminate()
