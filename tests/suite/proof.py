@@ -169,11 +169,15 @@ def _not_run(reason: str, columns: Sequence[str]) -> list[str]:
 
 
 def commit() -> str:
-    """The commit that is checked out, and whether files differ from it."""
+    """The commit that is checked out, and whether files differ from it; not the proofs' own pages."""
     head = subprocess.run(
         ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     dirty = subprocess.run(
-        ["git", "status", "--porcelain", "--untracked-files=no"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "status", "--porcelain", "--untracked-files=no", "--", ":!docs/proofs"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return (head.stdout.strip() or "unknown") + (" with changes" if dirty.stdout.strip() else "")
