@@ -99,17 +99,13 @@ def start(
     deployment: Deployment, collection: Path, arguments: Sequence[str], of: Sequence[str] = ()
 ) -> subprocess.Popen[bytes]:
     """Start the playbook; that of another path or name than site, if `of` gives one."""
-    executable = shutil.which("ansible-playbook")
-    if executable is None:
-        raise UsageError("The command 'ansible-playbook' is not on this machine: install ansible-core 2.19.")
-    command = [executable, "-i", str(deployment.inventory), *(of or playbook(collection)), *arguments]
-    where = collection if (collection / "galaxy.yml").is_file() else None
+    command = [*_on_inventory("ansible-playbook", deployment), *(of or playbook(collection)), *arguments]
     # Started in the background of a script, this process ignores the interrupt by which a playbook is ended.
     ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     if ignored:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        return subprocess.Popen(command, env=dict(os.environ), cwd=where)
+        return subprocess.Popen(command, env=dict(os.environ), cwd=_checkout(collection))
     finally:
         if ignored:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -117,10 +113,19 @@ def start(
 
 def run_module(deployment: Deployment, collection: Path, module: str, given: Mapping[str, str]) -> int:
     """Run one module on all nodes at once; its exit code. What it says goes to standard error."""
-    executable = shutil.which("ansible")
+    command = [*_on_inventory("ansible", deployment), "gaudi", "--forks", "64", "-m", module, "-a", json.dumps(given)]
+    done = subprocess.run(command, cwd=_checkout(collection), stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+    return done.returncode
+
+
+def _on_inventory(name: str, deployment: Deployment) -> list[str]:
+    """A command of Ansible's on the deployment's inventory. Raises UsageError where it is not on this machine."""
+    executable = shutil.which(name)
     if executable is None:
-        raise UsageError("The command 'ansible' is not on this machine: install ansible-core 2.19.")
-    command = [executable, "-i", str(deployment.inventory), "gaudi", "--forks", "64", "-m", module]
-    command += ["-a", json.dumps(given)]
-    where = collection if (collection / "galaxy.yml").is_file() else None
-    return subprocess.run(command, cwd=where, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode
+        raise UsageError(f"The command {name!r} is not on this machine: install ansible-core 2.19.")
+    return [executable, "-i", str(deployment.inventory)]
+
+
+def _checkout(collection: Path) -> Path | None:
+    """Where a command has to start for a checkout's configuration; None for an installed collection."""
+    return collection if (collection / "galaxy.yml").is_file() else None
