@@ -233,7 +233,7 @@ def plan_the_end(module: AnsibleModule, project: Project) -> tuple[list[str], Pl
     if found is not None and not destroyed and may_hold_something(found[0], found[2]):
         kept |= storage(state)
     if log is not None and may_hold_something(log[0], log[2]):
-        kept |= with_needs(state, [log[1]])
+        kept |= with_needs(state, {log[1]})
     if found is not None and destroyed and not module.check_mode:
         _kind, address, attributes = found
         if not (attributes.get("force_destroy") or attributes.get("force_delete")):

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
 from .plan import IRREPLACEABLE, MACHINES
@@ -47,16 +47,16 @@ def storage(state: Mapping[str, Any]) -> set[str]:
     """Addresses of the checkpoints' storage, and of all that it needs to stay."""
     return with_needs(
         state,
-        [
+        {
             address
             for kind, address, _instance in managed(state)
             # A log's bucket is of the same type; it goes with what it is the log of.
             if (kind in STORAGE and not _is_of_a_log(address)) or address.endswith(GUARD)
-        ],
+        },
     )
 
 
-def with_needs(state: Mapping[str, Any], addresses: Collection[str]) -> set[str]:
+def with_needs(state: Mapping[str, Any], addresses: set[str]) -> set[str]:
     """These addresses, and those of all that they were made with."""
     needs: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     todo = []
@@ -84,16 +84,16 @@ def marks(state: Mapping[str, Any], address: str) -> list[str]:
 
 def bucket(state: Mapping[str, Any]) -> Optional[tuple[str, str, Mapping[str, Any]]]:
     """(type, address, attributes) of what the checkpoints lie in; None where there is nothing."""
-    kept = storage(state)
-    for kind, address, instance in managed(state):
-        if kind in BUCKETS and address in kept:
-            return kind, address, instance.get("attributes") or {}
-    return None
+    return _bucket(state, storage(state).__contains__)
 
 
 def logs(state: Mapping[str, Any]) -> Optional[tuple[str, str, Mapping[str, Any]]]:
     """The same of what the flow logs lie in, where that is a bucket, as on IBM Cloud."""
+    return _bucket(state, _is_of_a_log)
+
+
+def _bucket(state: Mapping[str, Any], is_meant: Callable[[str], bool]) -> Optional[tuple[str, str, Mapping[str, Any]]]:
     for kind, address, instance in managed(state):
-        if kind in BUCKETS and _is_of_a_log(address):
+        if kind in BUCKETS and is_meant(address):
             return kind, address, instance.get("attributes") or {}
     return None
