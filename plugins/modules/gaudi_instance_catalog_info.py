@@ -194,26 +194,24 @@ def load(path: Any) -> dict[str, InstanceType]:
         raise Refusal(f"catalogue is {path}, which cannot be read: give a file, or leave it out.") from None
 
 
-def zones_of_ibm(module: AnsibleModule, each: InstanceType) -> dict[str, list[str]]:
+def zones_of_ibm(module: AnsibleModule, name: str, regions: list[str]) -> dict[str, list[str]]:
     """The zones of IBM Cloud that offer a type, by region."""
-    regions = [module.params["region"]] if module.params["region"] else list(each.regions)
     account = Account(os.environ)
-    return {region: account.offered_zones(region, each.name) for region in regions}
+    return {region: account.offered_zones(region, name) for region in regions}
 
 
-def zones_of_aws(module: AnsibleModule, each: InstanceType) -> dict[str, list[str]]:
+def zones_of_aws(module: AnsibleModule, name: str, regions: list[str]) -> dict[str, list[str]]:
     """The zones of AWS that offer a type, by region."""
     try:
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:
         module.fail_json(msg=missing_required_lib("boto3"))
-    regions = [module.params["region"]] if module.params["region"] else list(each.regions)
     found = {}
     for region in regions:
         try:
             client = boto3.Session(profile_name=module.params["profile"]).client("ec2", region_name=region)
-            found[region] = offered_zones(client, each.name)
+            found[region] = offered_zones(client, name)
         except (BotoCoreError, ClientError) as error:
             raise explain(error, region) from None
     return found
@@ -247,7 +245,8 @@ def main() -> None:
         if module.params["verify"]:
             for each, told in zip(found, types):
                 if each.cloud in ASKED:
-                    told["zones"] = ASKED[each.cloud](module, each)
+                    regions = [module.params["region"]] if module.params["region"] else list(each.regions)
+                    told["zones"] = ASKED[each.cloud](module, each.name, regions)
     except Refusal as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, types=types, count=len(types))
