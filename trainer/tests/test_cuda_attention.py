@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 from test_memory_proof import BASE, BF16, CUDA, FULL, MICRO_BATCH, WIDE
 
@@ -12,6 +14,7 @@ EACH = MICRO_BATCH * 16 * 512 * 512 * 4
 """Bytes of the weights of all scores of a layer: 16 heads, 512 tokens."""
 
 
+@functools.cache
 def predicted(*settings: str, device: str = "cuda") -> int:
     return predict_peak(load(None, (*BASE, *settings)), MICRO_BATCH, device=device).bytes
 

@@ -369,7 +369,7 @@ def missing(wanted: str) -> str:
     return "habana_frameworks finds no available Gaudi card"
 
 
-OUT_OF_MEMORY = "out of memory"
+OUT_OF_MEMORY = "ran out of memory"
 """What the sentence of a job says that ended of it."""
 
 
@@ -389,7 +389,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def tells_out_of_memory(log: str) -> bool:
     """Does the output of a process that failed say that memory did not suffice?"""
-    return any(each in log for each in (f"ran {OUT_OF_MEMORY}", "OutOfMemoryError", "MemoryError")) or _of_memory(log)
+    return any(each in log for each in (OUT_OF_MEMORY, "OutOfMemoryError", "MemoryError")) or _of_memory(log)
 
 
 def _of_memory(text: str) -> bool:

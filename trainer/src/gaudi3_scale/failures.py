@@ -79,7 +79,7 @@ def explain(error: Exception, topology: Topology, progress: Progress, config: Co
         size = config.train.micro_batch_size
         smaller = f"to auto or below {size}" if isinstance(size, int) and size > 1 else "to a smaller number"
         return TrainerError(
-            f"Rank {topology.rank} ran {OUT_OF_MEMORY} after step {progress.step} ({_gist(str(error))}): set "
+            f"Rank {topology.rank} {OUT_OF_MEMORY} after step {progress.step} ({_gist(str(error))}): set "
             f"train.micro_batch_size {smaller}, or memory.activation_checkpointing to full; started again, the job "
             "resumes from its newest checkpoint."
         )

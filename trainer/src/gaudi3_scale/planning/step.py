@@ -185,14 +185,16 @@ class _Step:
 
     @contextmanager
     def _forward(self) -> Iterator[None]:
+        mode: type[CudaAttention] | type[HpuAutocast] | None = None
+        if self.device == "cuda":
+            mode = CudaAttention
+        elif self.device == "hpu" and self._mixed:
+            mode = HpuAutocast
         with ExitStack() as stack:
-            if self.device == "cuda":
-                stack.enter_context(around_recomputation(CudaAttention))
-                stack.enter_context(CudaAttention())
-            if self._mixed and self.device == "hpu":
-                stack.enter_context(around_recomputation(HpuAutocast))
-                stack.enter_context(HpuAutocast())
-            elif self._mixed:
+            if mode is not None:
+                stack.enter_context(around_recomputation(mode))
+                stack.enter_context(mode())
+            if self._mixed and self.device != "hpu":
                 stack.enter_context(torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=not self.sharded))
             yield
 
