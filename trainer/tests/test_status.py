@@ -6,12 +6,14 @@ import json
 import socket
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from prometheus_client import generate_latest
 
 from gaudi3_scale.config import MetricsConfig
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.fit import _serve_metrics
 from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.goodput import PARTS, Goodput
@@ -160,6 +162,21 @@ def test_speed_and_goodput_are_served_and_an_unknown_mfu_is_not() -> None:
     assert 'gaudi_training_goodput_seconds_total{part="compute"} 1.5' in page
     for part in set(PARTS) - {"compute"}:
         assert f'gaudi_training_goodput_seconds_total{{part="{part}"}} 1.0' in page
+
+
+def test_goodput_is_served_from_the_first_reading_on_with_what_earlier_processes_spent() -> None:
+    said: list[str] = []
+    run = SimpleNamespace(
+        team=SimpleNamespace(leader=True, topology=SimpleNamespace(local_world_size=2)),
+        config=SimpleNamespace(metrics=MetricsConfig(port=0)),
+        progress=progress(),
+        watch=SimpleNamespace(goodput=lambda: Goodput(dict.fromkeys(PARTS, 7 * 10**9), runs=2)),
+        console=SimpleNamespace(say=said.append),
+    )
+    _serve_metrics(run)  # type: ignore[arg-type]
+    page = urllib.request.urlopen(said[0].removeprefix("metrics at ")).read().decode()
+    for part in PARTS:
+        assert f'gaudi_training_goodput_seconds_total{{part="{part}"}} 7.0' in page
 
 
 def test_a_taken_port_is_one_sentence() -> None:

@@ -214,9 +214,12 @@ def _terms(run: Run, state: dict[str, Any] | None) -> dict[str, Any]:
 
 def _serve_metrics(run: Run) -> None:
     from gaudi3_scale.metrics import TrainingMetrics
+    from gaudi3_scale.throughput.meter import Reading
 
     if run.team.leader and run.config.metrics.enabled:
         run.metrics = TrainingMetrics(run.progress, run.team.topology.local_world_size)
+        # A counter that appears with its first increase loses it, and one that begins anew at 0 counts twice.
+        run.metrics.measured(Reading(), run.watch.goodput())
         run.console.say(f"metrics at {run.metrics.serve(run.config.metrics)}")
 
 
