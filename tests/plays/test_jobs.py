@@ -247,9 +247,9 @@ def test_waiting_takes_as_long_with_few_forks(cluster: Cluster) -> None:
     nodes(cluster, 3)
     for host in cluster.hosts.values():
         host.give(courses={UNIT: ["running"]})
-    run = train(cluster, forks=1, trainer_timeout=5, trainer_poll_interval=5)
+    run = train(cluster, forks=1, trainer_timeout=10, trainer_poll_interval=5)
     assert run.returncode != 0 and "still runs" in " ".join(run.messages()), run.messages()
-    assert seconds(run, "Wait for the job") < 13
+    assert seconds(run, "Wait for the job") < 25
 
 
 def test_a_node_joins_before_others_wait_for_it(cluster: Cluster) -> None:

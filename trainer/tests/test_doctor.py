@@ -83,9 +83,9 @@ def test_torn_reads_of_a_counter_are_counted(machine: Machine, monkeypatch: pyte
 def test_a_tool_that_hangs_is_killed(machine: Machine) -> None:
     hung = machine.program("hung", "#!/bin/sh\necho so far\nsleep 60 & wait\n")
     started = time.monotonic()
-    outcome = machine.host.run([str(hung)], 0.2)
-    assert outcome.code is None and outcome.failure == "gave no answer in 0.2 s" and outcome.out == "so far\n"
-    assert time.monotonic() - started < 5
+    outcome = machine.host.run([str(hung)], 2)
+    assert outcome.code is None and outcome.failure == "gave no answer in 2 s" and outcome.out == "so far\n"
+    assert time.monotonic() - started < 20
 
 
 def test_variables_are_compared_and_secrets_stay_out(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +180,11 @@ def test_no_section_stops_another(machine: Machine, monkeypatch: pytest.MonkeyPa
     def broken(host: Host, options: Options) -> Result:
         raise ZeroDivisionError("of what")
 
-    monkeypatch.setattr(report, "SECTION_SECONDS", 0.2)
+    monkeypatch.setattr(report, "SECTION_SECONDS", 1.5)
     fake_sections(
         monkeypatch,
         broken=broken,
-        hung=lambda host, options: time.sleep(2),
+        hung=lambda host, options: time.sleep(4),
         fine=lambda host, options: Result({"a": 1}),
         odd=lambda host, options: Result({"a": 1}, ["one thing"]),
         absent=lambda host, options: Result(not_tried="no reason"),
@@ -193,7 +193,7 @@ def test_no_section_stops_another(machine: Machine, monkeypatch: pytest.MonkeyPa
     states = {key: each["state"] for key, each in found["sections"].items()}
     assert states == {"broken": "failed", "hung": "failed", "fine": "fine", "odd": "odd", "absent": "not tried"}
     text = doctor.text(found)
-    assert "ZeroDivisionError: of what" in text and "gave no answer in 0.2 s" in text and "absent: no reason" in text
+    assert "ZeroDivisionError: of what" in text and "gave no answer in 1.5 s" in text and "absent: no reason" in text
     assert "3 odd (broken, hung, odd); 1 fine; 1 not tried" in doctor.summary(found)
 
 

@@ -59,17 +59,17 @@ def test_control_devices_are_held_while_it_runs(machine: Machine, arguments: tup
         running.communicate()
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1.5])
+@pytest.mark.parametrize("seconds", [0.0, 4.0])
 def test_a_call_takes_the_time_that_is_set(machine: Machine, seconds: float) -> None:
     machine.write(SECONDS, f"{seconds}\n")
     begin = time.monotonic()
     machine.ok("hl-smi", "-Q", "index", "-f", "csv")
     taken = time.monotonic() - begin
-    assert seconds <= taken < seconds + 1.2
+    assert seconds <= taken < seconds + 3.5
     for arguments in (("-h",), ("-v",)):
         begin = time.monotonic()
         machine.ok("hl-smi", *arguments)
-        assert time.monotonic() - begin < 1.2
+        assert time.monotonic() - begin < 3.5
 
 
 def test_a_wrong_duration_is_told(machine: Machine) -> None:

@@ -335,7 +335,7 @@ def test_scrapes_never_start_hl_smi_and_never_wait_for_it(
     (tmp_path / "calls").unlink()
     node.mode("hang")
     reading = threading.Thread(target=node.reader._read_cards, daemon=True)
-    node.tool.timeout = 2
+    node.tool.timeout = 6
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     reading.start()
     start = time.monotonic()
@@ -348,7 +348,7 @@ def test_scrapes_never_start_hl_smi_and_never_wait_for_it(
         scraper.start()
     for scraper in scrapers:
         scraper.join()
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 5
     assert [page.count("\nhabanalabs_device_config{") for page in pages] == [2] * 20
     assert urllib.request.urlopen(url + "/healthz").read() == b"the cards were read\n"
     with pytest.raises(urllib.error.HTTPError, match="404"):
