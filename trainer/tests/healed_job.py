@@ -116,6 +116,10 @@ class Site:
             return []
         return [(line["step"], line["loss"]) for line in map(json.loads, lines)]
 
+    def logs(self) -> str:
+        """What the launchers of all nodes said, those that left among them."""
+        return "\n".join(f"{path.name}:\n{path.read_text()}" for path in sorted(self.folder.glob("log*")))
+
     def trains(self, number: int) -> bool:
         """Whether a node's launcher has a worker, which a spare node has not."""
         launcher = self.launchers.get(number)

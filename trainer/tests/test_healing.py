@@ -84,7 +84,7 @@ def test_a_job_goes_on_and_only_the_faulty_node_is_taken_out(
     site = Site(client, tmp_path / "job", text, make(made, count), policy=policy)
     try:
         run(site, case)
-        assert site.launchers[0].wait(120) == 0, site.launchers[0].output()
+        assert site.launchers[0].wait(120) == 0, site.logs()
         for launcher in site.launchers.values():
             launcher.wait(60)
     finally:
@@ -170,7 +170,7 @@ def test_a_fault_a_minute_costs_little(case: str, made: Nodes, client: Client, t
                 site.look()
                 time.sleep(1.0)
             took[kind] = time.monotonic() - began
-            assert site.launchers[0].wait(120) == 0, site.launchers[0].output()
+            assert site.launchers[0].wait(120) == 0, site.logs()
             for launcher in site.launchers.values():
                 launcher.wait(60)
         finally:

@@ -208,25 +208,52 @@ while not (here / "go").exists():
 """
 
 
-def test_a_node_that_was_lost_comes_back_to_a_job_without_spares(warm: Client, tmp_path: Path) -> None:
-    script = tmp_path / "meets.py"
-    script.write_text(MEETS)
-    common = ["--nnodes=2", "--nproc-per-node=1", "--max-restarts=3", "--rdzv-backend=c10d", "--rdzv-id=test"]
-    common += ["--local-addr=127.0.0.1", f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--monitor-interval=0.1"]
+class Meeting:
+    """Nodes of a job for two."""
 
-    def node(name: str) -> Started:
+    def __init__(self, warm: Client, folder: Path) -> None:
+        self._warm, self._folder, self._script = warm, folder, folder / "meets.py"
+        self._script.write_text(MEETS)
+        self._endpoint = f"127.0.0.1:{free_port()}"
+
+    def node(self, name: str, *options: str, **environment: str) -> Started:
+        """Start a node's launcher; `head` has the rendezvous."""
         conf = f"is_host={str(name == 'head').lower()},keep_alive_interval=1"
-        arguments = [*common, f"--rdzv-conf={conf}", "--no-python", str(script), str(tmp_path), name]
-        return warm.start("launch", arguments, {}, tmp_path / f"log-{name}")
+        arguments = [*options, "--nnodes=2", "--nproc-per-node=1", "--max-restarts=3", "--rdzv-backend=c10d"]
+        arguments += ["--rdzv-id=test", f"--rdzv-endpoint={self._endpoint}", f"--rdzv-conf={conf}"]
+        arguments += ["--local-addr=127.0.0.1", "--monitor-interval=0.1"]
+        arguments += ["--no-python", str(self._script), str(self._folder), name]
+        return self._warm.start("launch", arguments, environment, self._folder / f"log-{name}")
 
-    def meet(*files: str) -> None:
-        wait_for(lambda: all((tmp_path / file).exists() for file in files), "processes", seconds=50)
+    def wait(self, *names: str) -> None:
+        """Until these nodes have started a process."""
+        files = [self._folder / f"started-{name}-0" for name in names]
+        wait_for(lambda: all(file.exists() for file in files), "processes", seconds=50)
 
-    head, lost = node("head"), node("lost")
-    meet("started-head-0", "started-lost-0")
+    def finish(self, head: Started, back: Started) -> None:
+        """`back` takes part, and both end well."""
+        self.wait("back")
+        (self._folder / "go").touch()
+        assert head.wait(120) == 0, head.output()
+        assert back.wait(120) == 0, back.output()
+
+
+@pytest.fixture
+def meeting(warm: Client, tmp_path: Path) -> Meeting:
+    return Meeting(warm, tmp_path)
+
+
+def test_a_node_that_was_lost_comes_back_to_a_job_without_spares(meeting: Meeting) -> None:
+    head, lost = meeting.node("head"), meeting.node("lost")
+    meeting.wait("head", "lost")
     kill(lost.pid, signal.SIGKILL)
-    back = node("back")
-    meet("started-head-0", "started-back-0")
-    (tmp_path / "go").touch()
-    assert head.wait(120) == 0, head.output()
-    assert back.wait(120) == 0, back.output()
+    meeting.finish(head, meeting.node("back"))
+
+
+def test_a_spare_node_whose_launcher_fails_does_not_end_the_job(meeting: Meeting) -> None:
+    head, lost = meeting.node("head", "--replace"), meeting.node("lost", "--replace")
+    meeting.wait("head", "lost")
+    spare = meeting.node("spare", "--replace", SPARE_FAILS="1")
+    assert spare.wait(60) == 1, spare.output()
+    kill(lost.pid, signal.SIGTERM)
+    meeting.finish(head, meeting.node("back", "--replace"))

@@ -460,6 +460,17 @@ def watched_agent() -> Any:
             deadline = DEADLINE.of(handler)(handler.settings.timeout.close)
             OPERATIONS.of(handler).run(EXIT.get()(), deadline)
 
+        def leave_instead_of_closing(self) -> None:
+            """From here on torchrun's shutdown leaves the rendezvous, which stays open for the others."""
+
+            def shutdown() -> bool:
+                with contextlib.suppress(Exception):  # as torchrun, which only says so
+                    self.leave_rendezvous()
+                return True
+
+            handler: Any = self._worker_group.spec.rdzv_handler
+            handler.shutdown = shutdown
+
     return WatchedAgent
 
 

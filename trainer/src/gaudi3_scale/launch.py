@@ -11,8 +11,8 @@ with every torch from 2.9 on, and passes SIGUSR1 on with every one. What else it
     python -m gaudi3_scale.launch --status=status.json --say-ending ... train.py     and so does any node how it ended
 
 With `--replace` only the nodes that were told to leave do so; the others meet again, with a spare node or fewer than
-before, and go on from the checkpoint that was just saved. The node that hosts the rendezvous is the exception: the
-store is there, and nothing goes on without it.
+before, and go on from the checkpoint that was just saved. A launcher that fails itself leaves in the same way. The
+node that hosts the rendezvous is the exception: the store is there, and nothing goes on without it.
 """
 
 from __future__ import annotations
@@ -165,6 +165,15 @@ def _install(replace: bool, unhandled: Sequence[signal.Signals]) -> list[Any]:
                 if self.worked or not self.was_spare():
                     raise
                 result = None
+            except SignalException:
+                raise
+            except Exception:
+                # torchrun would close the rendezvous, which ends the job of those who can do without this node.
+                if replace:
+                    self.leave_instead_of_closing()
+                raise
+            if result is None:
+                self.leave_instead_of_closing()
             return result or RunResult(state=WorkerState.SUCCEEDED)
 
         def before_start(self) -> None:
