@@ -62,7 +62,7 @@ def test_the_data_source_logs_in_to_prometheus_and_verifies_it(host: Any, variab
     (source,) = yaml.safe_load(text)["datasources"]
     assert source["url"] == f"https://{variables['ansible_host']}:9090"
     assert (source["basicAuth"], source["basicAuthUser"]) == (True, "prometheus")
-    assert source["jsonData"] == {"httpMethod": "POST", "timeInterval": "15s", "tlsAuthWithCACert": True}
+    assert source["jsonData"] == {"httpMethod": "POST", "timeInterval": "5s", "tlsAuthWithCACert": True}
     assert source["secureJsonData"]["basicAuthPassword"] == secret(variables, "prometheus_password")
     assert source["secureJsonData"]["tlsCACert"].strip() == secret(variables, "ca.crt")
 
