@@ -85,7 +85,7 @@ def test_a_tool_that_hangs_is_killed(machine: Machine) -> None:
     started = time.monotonic()
     outcome = machine.host.run([str(hung)], 2)
     assert outcome.code is None and outcome.failure == "gave no answer in 2 s" and outcome.out == "so far\n"
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 2 + 5
 
 
 def test_variables_are_compared_and_secrets_stay_out(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
