@@ -456,20 +456,15 @@ def watched_agent() -> Any:
         def leave_rendezvous(self) -> None:
             """It stays open for those who go on, who need not wait for this node's heartbeat to fail."""
             handler: Any = self._worker_group.spec.rdzv_handler
-            STOP_HEARTBEATS.of(handler)()
-            deadline = DEADLINE.of(handler)(handler.settings.timeout.close)
-            OPERATIONS.of(handler).run(EXIT.get()(), deadline)
+            with contextlib.suppress(Exception):  # then the others notice by themselves, some seconds later
+                STOP_HEARTBEATS.of(handler)()
+                deadline = DEADLINE.of(handler)(handler.settings.timeout.close)
+                OPERATIONS.of(handler).run(EXIT.get()(), deadline)
 
         def leave_instead_of_closing(self) -> None:
             """From here on torchrun's shutdown leaves the rendezvous, which stays open for the others."""
-
-            def shutdown() -> bool:
-                with contextlib.suppress(Exception):  # as torchrun, which only says so
-                    self.leave_rendezvous()
-                return True
-
             handler: Any = self._worker_group.spec.rdzv_handler
-            handler.shutdown = shutdown
+            handler.shutdown = self.leave_rendezvous
 
     return WatchedAgent
 

@@ -17,7 +17,6 @@ node that hosts the rendezvous is the exception: the store is there, and nothing
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
@@ -76,8 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 print(failure, file=sys.stderr)
         except SignalException as received:
             if args.replace and agents:
-                with contextlib.suppress(Exception):  # then the others notice by themselves, some seconds later
-                    agents[-1].leave_rendezvous()
+                agents[-1].leave_rendezvous()
             codes = agents[-1].exit_codes() if agents else set()
             code = EXIT_CODE if codes == {EXIT_CODE} else 128 + int(received.sigval)
             reason = (
@@ -159,21 +157,16 @@ def _install(replace: bool, unhandled: Sequence[signal.Signals]) -> list[Any]:
         def run(self, role: str = DEFAULT_ROLE) -> RunResult:
             # When the others have ended, torchrun returns nothing from a spare and trips over it; or, if the head was
             # quicker, the spare finds the rendezvous gone.
+            result: RunResult | None = None
             try:
-                result: RunResult | None = super().run(role)
+                result = super().run(role)
             except RendezvousConnectionError:
                 if self.worked or not self.was_spare():
                     raise
-                result = None
-            except SignalException:
-                raise
-            except Exception:
+            finally:
                 # torchrun would close the rendezvous, which ends the job of those who can do without this node.
-                if replace:
+                if replace and result is None:
                     self.leave_instead_of_closing()
-                raise
-            if result is None:
-                self.leave_instead_of_closing()
             return result or RunResult(state=WorkerState.SUCCEEDED)
 
         def before_start(self) -> None:
