@@ -293,6 +293,23 @@ def test_the_probes_compute_on_the_simulated_device(tmp_path: Path, monkeypatch:
     assert restarted.data["ranks"] == [{"rank": rank, "starts": 2, "sum": 3.0} for rank in (0, 1)]
 
 
+def test_the_worker_that_fails_on_purpose_does_so_once_the_others_have_started(tmp_path: Path) -> None:
+    last = subprocess.Popen(
+        [sys.executable, "-m", "gaudi3_scale.doctor.probes.elastic", str(tmp_path)],
+        env={**os.environ, "RANK": "1", "WORLD_SIZE": "2"},
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "starts-1").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with pytest.raises(subprocess.TimeoutExpired):
+            last.wait(2)  # of a slow start of rank 0, which torchrun would end before it could be counted
+        (tmp_path / "starts-0").write_text("1")
+        assert last.wait(60) == 3
+    finally:
+        last.kill()
+
+
 @pytest.mark.skipif(not DEVICE.is_dir(), reason="the simulated hpu device is not built")
 def test_a_killed_holder_keeps_its_card_from_others_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

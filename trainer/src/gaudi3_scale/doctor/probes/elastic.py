@@ -6,9 +6,13 @@ import importlib
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 from .base import acquired, leave
+
+_OTHERS_START = 60.0
+"""Seconds in which the other workers start, on a busy node as well."""
 
 
 def main(folder: str) -> None:
@@ -17,7 +21,9 @@ def main(folder: str) -> None:
     note = Path(folder) / f"starts-{rank}"
     starts = int(note.read_text()) + 1 if note.exists() else 1
     note.write_text(str(starts))
-    if starts == 1 and rank == int(os.environ["WORLD_SIZE"]) - 1:
+    last = int(os.environ["WORLD_SIZE"]) - 1
+    if starts == 1 and rank == last:
+        _wait_for([Path(folder) / f"starts-{other}" for other in range(last)])
         sys.exit(3)
     os.environ.setdefault("PT_HPU_LAZY_MODE", "0")
     torch = importlib.import_module("torch")
@@ -31,6 +37,13 @@ def main(folder: str) -> None:
     found = {"rank": rank, "starts": starts, "sum": float(value[0].cpu())}
     (Path(folder) / f"elastic-{rank}.json").write_text(json.dumps(found))
     leave()
+
+
+def _wait_for(notes: list[Path]) -> None:
+    """Wait until each of the notes is written: torchrun ends the others with this one, and an end is not a start."""
+    deadline = time.monotonic() + _OTHERS_START
+    while time.monotonic() < deadline and not all(note.exists() and note.read_text() for note in notes):
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":
