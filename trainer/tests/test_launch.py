@@ -253,7 +253,15 @@ def test_a_node_that_was_lost_comes_back_to_a_job_without_spares(meeting: Meetin
 def test_a_spare_node_whose_launcher_fails_does_not_end_the_job(meeting: Meeting) -> None:
     head, lost = meeting.node("head", "--replace"), meeting.node("lost", "--replace")
     meeting.wait("head", "lost")
-    spare = meeting.node("spare", "--replace", SPARE_FAILS="1")
+    spare = meeting.node("spare", "--replace", FAILS="spare")
     assert spare.wait(60) == 1, spare.output()
     kill(lost.pid, signal.SIGTERM)
+    meeting.finish(head, meeting.node("back", "--replace"))
+
+
+def test_a_node_at_work_that_loses_the_store_does_not_end_the_job(meeting: Meeting) -> None:
+    head, lost = meeting.node("head", "--replace"), meeting.node("lost", "--replace", FAILS="at work")
+    meeting.wait("head", "lost")
+    assert lost.wait(60) == 1, lost.output()
+    assert "the store was lost for a moment" in lost.output()
     meeting.finish(head, meeting.node("back", "--replace"))

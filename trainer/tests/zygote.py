@@ -236,10 +236,16 @@ def launch(arguments: Sequence[str], environment: dict[str, str]) -> NoReturn:
         import old_launchers
 
         old_launchers.install(environment["OLD_TORCH"])
-    if "SPARE_FAILS" in environment:
-        from torch.distributed.elastic.rendezvous import dynamic_rendezvous
+    if "FAILS" in environment:
+        from torch.distributed.elastic.rendezvous import RendezvousConnectionError, dynamic_rendezvous
 
-        dynamic_rendezvous._should_keep_alive = lambda _: 1 / 0  # asked by a node that waits, and by its timer
+        def no_store(*_: object) -> NoReturn:
+            raise RendezvousConnectionError("the store was lost for a moment")
+
+        if environment["FAILS"] == "spare":
+            dynamic_rendezvous._should_keep_alive = lambda _: 1 / 0  # asked by a node that waits, and by its timer
+        else:
+            dynamic_rendezvous.DynamicRendezvousHandler.num_nodes_waiting = no_store  # asked by a node at work
     from gaudi3_scale import launch as launcher
 
     launcher.main(arguments)
