@@ -106,7 +106,7 @@ def test_a_job_whose_loader_is_slow_names_data_wait_and_reads_further_ahead(
     assert broken == ['{"event": "anomaly", "step": 400}', '{"event": "ano']
     assert (first["event"], first["kind"], first["unit"], first["rank"]) == ("anomaly", "data_wait", "share", None)
     assert 22 <= first["since"] <= 31 and first["before"] < 0.4 and first["after"] > 0.5
-    assert first["severity"] == "critical" and 30 <= first["step"] <= 45
+    assert first["severity"] == "critical" and 26 <= first["step"] <= 45
     step = first["step"]
     assert f"anomaly at step {step}: data wait takes " in said
     assert [(line["action"], line["before"], line["after"]) for line in rest[:2]] == [
