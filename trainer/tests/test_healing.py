@@ -47,7 +47,7 @@ cannot go on without it.
 
 Left out: Ansible, systemd and ssh (`tests/plays/test_heal.py` has the playbook), boots, and the time that real cards
 take. Where a process dies alone and its launcher lives ("process-killed"), the node may be taken out in the seconds in
-which the nodes meet again: the others then wait for 15 s, and meet once more.
+which the nodes meet again: the others notice it within a second or two, and meet once more.
 """
 
 

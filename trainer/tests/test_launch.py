@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +266,15 @@ def test_a_node_at_work_that_loses_the_store_does_not_end_the_job(meeting: Meeti
     assert lost.wait(60) == 1, lost.output()
     assert "the store was lost for a moment" in lost.output()
     meeting.finish(head, meeting.node("back", "--replace"))
+
+
+def test_nodes_do_not_wait_for_one_that_left_as_they_met(meeting: Meeting) -> None:
+    lost = meeting.node("lost", "--replace", FAILS="as it meets")  # the lowest process id: the first of those who meet
+    head = meeting.node("head", "--replace")
+    assert lost.wait(60) == 1, lost.output()
+    began = time.monotonic()
+    back = meeting.node("back", "--replace")
+    meeting.wait("head", "back")
+    assert time.monotonic() - began < 12, "torch waits for 60 s, which is what others may need on a busy node"
+    meeting.finish(head, back)
+    assert "a node left while the nodes met: they meet again" in head.output()

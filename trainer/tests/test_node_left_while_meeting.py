@@ -1,7 +1,8 @@
-"""A node that leaves when all have met, and before the processes start: the others meet again instead of failing."""
+"""A node that leaves when all have met, and before the processes start: the others meet again, without it."""
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 from torch.distributed import DistStoreError, PrefixStore, TCPStore  # type: ignore[attr-defined]
 from torch.distributed.elastic.agent.server.api import WorkerSpec
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 from torch.distributed.elastic.rendezvous.api import RendezvousInfo, RendezvousStoreInfo
+from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend
 
-from gaudi3_scale import internals
+from gaudi3_scale import internals, meeting
 
 
 class Meetings:
@@ -33,14 +36,14 @@ class Meetings:
         return RendezvousInfo(store, 0, self.sizes.pop(0), RendezvousStoreInfo("127.0.0.1", 29500))
 
 
-def agent(meetings: Meetings) -> Any:
-    spec = WorkerSpec("default", 2, meetings, entrypoint=print, monitor_interval=0.1)  # type: ignore[arg-type]
+def agent(handler: Any) -> Any:
+    spec = WorkerSpec("default", 2, handler, entrypoint=print, monitor_interval=0.1)
     return internals.watched_agent()(spec, DefaultLogsSpecs())
 
 
 @pytest.fixture(autouse=True)
 def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(internals, "MEETING_SECONDS", 0.3)
+    monkeypatch.setattr(meeting, "MEETING_SECONDS", 0.3)
 
 
 def test_the_others_meet_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,3 +63,30 @@ def test_they_do_not_meet_for_ever() -> None:
     with pytest.raises(DistStoreError):
         node._rendezvous(node.get_worker_group())
     assert len(meetings.sizes) == 9 - internals.MEETINGS
+
+
+@pytest.mark.parametrize("where", ["participants", "wait_list", "redundancy_list"])
+def test_a_node_that_leaves_is_on_no_list(where: str) -> None:
+    """As one that is listed as waiting, it had the others stop every second, until its heartbeat was missed."""
+    store: Any = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+
+    def handler() -> Any:
+        backend = C10dRendezvousBackend(store, "test")
+        return dynamic_rendezvous.DynamicRendezvousHandler.from_backend("test", store, backend, 2, 2)
+
+    def add(context: Any, deadline: float) -> Any:
+        listed = context.node in getattr(context.state, where)
+        return actions.FINISH if listed else getattr(actions, f"ADD_TO_{where.upper()}")
+
+    def lists() -> tuple[Any, ...]:
+        other.num_nodes_waiting()  # reads the state
+        state = other._state_holder.state
+        return [*state.participants], state.wait_list, state.redundancy_list, [*state.last_heartbeats]
+
+    actions: Any = dynamic_rendezvous._Action
+    leaves, other = handler(), handler()
+    leaves._op_executor.run(add, time.monotonic() + 10)
+    assert sum(len(each) for each in lists()) == 2
+    agent(leaves).leave_rendezvous()
+    time.sleep(1.1)  # for which a state is kept
+    assert lists() == ([], set(), set(), [])

@@ -229,6 +229,28 @@ def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gau
     main()
 
 
+def fail(when: str) -> None:
+    """Have torchrun's agent fail as a spare node, as the nodes meet, or at work."""
+    from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
+    from torch.distributed.elastic.rendezvous import RendezvousConnectionError, api, dynamic_rendezvous
+
+    usual = LocalElasticAgent._start_workers
+
+    def no_store(*_: object, **__: object) -> NoReturn:
+        raise RendezvousConnectionError("the store was lost for a moment")
+
+    def start(agent: LocalElasticAgent, group: Any) -> Any:
+        dynamic_rendezvous.DynamicRendezvousHandler.num_nodes_waiting = no_store  # asked by a node at work
+        return usual(agent, group)
+
+    if when == "spare":
+        dynamic_rendezvous._should_keep_alive = lambda _: 1 / 0  # asked by a node that waits, and by its timer
+    elif when == "as it meets":
+        api.RendezvousStoreInfo.build = staticmethod(no_store)  # before it says its address
+    else:
+        LocalElasticAgent._start_workers = start
+
+
 def launch(arguments: Sequence[str], environment: dict[str, str]) -> NoReturn:
     """Be the launcher of `gaudi3_scale`."""
     fork_workers(environment, lambda args: (args[0], args[1:]))
@@ -237,15 +259,7 @@ def launch(arguments: Sequence[str], environment: dict[str, str]) -> NoReturn:
 
         old_launchers.install(environment["OLD_TORCH"])
     if "FAILS" in environment:
-        from torch.distributed.elastic.rendezvous import RendezvousConnectionError, dynamic_rendezvous
-
-        def no_store(*_: object) -> NoReturn:
-            raise RendezvousConnectionError("the store was lost for a moment")
-
-        if environment["FAILS"] == "spare":
-            dynamic_rendezvous._should_keep_alive = lambda _: 1 / 0  # asked by a node that waits, and by its timer
-        else:
-            dynamic_rendezvous.DynamicRendezvousHandler.num_nodes_waiting = no_store  # asked by a node at work
+        fail(environment["FAILS"])
     from gaudi3_scale import launch as launcher
 
     launcher.main(arguments)

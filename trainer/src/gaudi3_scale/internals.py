@@ -17,11 +17,12 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.meeting import MeetingStore
 
 if TYPE_CHECKING:
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -249,9 +250,17 @@ STOP_HEARTBEATS = Internal(
 DEADLINE = Internal(
     _RENDEZVOUS, "DynamicRendezvousHandler._get_deadline", "Of a node that leaves.", TORCH, ("self", "timeout")
 )
+STORE = Internal(
+    _RENDEZVOUS, "DynamicRendezvousHandler._get_store",
+    "A node that has met waits there for a minute for the address of the first, which may have left.", TORCH, ("self",),
+)  # fmt: skip
 EXIT = Internal(
     _RENDEZVOUS, "_RendezvousExitOp", "Takes a node out of the rendezvous and leaves it open for others.", TORCH
 )
+ACTION = Internal(
+    _RENDEZVOUS, "_Action", "A node that waits to take part stays listed when it leaves, and the others wait for it.",
+    TORCH,
+)  # fmt: skip
 ROUND, NODE_DESCRIPTION = (
     Internal(_RENDEZVOUS, name, "Made of checked values, as the state in the store is not to be unpickled.", TORCH)
     for name in ("_RendezvousState", "_NodeDesc")
@@ -306,8 +315,6 @@ OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 
 MEETINGS = 4
 """So often the nodes meet, when one of those that had met is gone before the processes start."""
-MEETING_SECONDS = 15.0
-"""How long nodes that have met wait for what each of them writes; it does so at once, or not at all."""
 
 _LISTED = (
     FAKE_TENSOR, FAKE_MODE, STORAGE_INFO, DISPATCH_MODE, TREE_FLATTEN, TREE_FLATTEN_PATH, TREE_LEAVES, TREE_UNFLATTEN
@@ -391,12 +398,25 @@ def signals_put_off() -> Iterator[None]:
         original(*held[0])
 
 
+def _exit(context: Any, deadline: float) -> Any:
+    """The next action of a node that leaves: out of every list, where torch takes it from those at work alone.
+
+    One that stays listed as waiting has the others stop, and meet without it, until its heartbeat is missed.
+    """
+    if context.node in context.state.wait_list:
+        return ACTION.get().REMOVE_FROM_WAIT_LIST
+    if context.node in SPARES.of(context.state):
+        return ACTION.get().REMOVE_FROM_REDUNDANCY_LIST
+    return EXIT.get()()(context, deadline)
+
+
 def watched_agent() -> Any:
     """torchrun's agent of a node, with names for what is internal; imported here, as torch is."""
     from torch.distributed import DistStoreError
     from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
+    from torch.distributed.elastic.rendezvous.dynamic_rendezvous import DynamicRendezvousHandler
 
-    for each in (START_WORKERS, MONITOR_WORKERS, MEET, ASSIGN_RANKS, WORKER_GROUP, RESTARTS_LEFT, PROCESSES):
+    for each in (START_WORKERS, MONITOR_WORKERS, MEET, ASSIGN_RANKS, WORKER_GROUP, RESTARTS_LEFT, PROCESSES, STORE):
         each.check()
 
     class WatchedAgent(LocalElasticAgent):
@@ -416,6 +436,9 @@ def watched_agent() -> Any:
             return started
 
         def _rendezvous(self, worker_group: Any) -> None:
+            handler: Any = worker_group.spec.rdzv_handler
+            if isinstance(handler, DynamicRendezvousHandler):
+                setattr(handler, STORE.key, partial(self._store_of_those_who_met, handler))
             for _ in range(MEETINGS - 1):
                 with contextlib.suppress(DistStoreError):
                     super()._rendezvous(worker_group)
@@ -423,13 +446,20 @@ def watched_agent() -> Any:
                 print("gaudi3-launch: a node left while the nodes met: they meet again", file=sys.stderr, flush=True)
             super()._rendezvous(worker_group)
 
+        def _store_of_those_who_met(self, handler: Any) -> MeetingStore:
+            met = dict(RENDEZVOUS_STATE.of(handler).state.participants)
+
+            def all_here() -> bool:
+                handler.num_nodes_waiting()  # reads the state anew
+                ranks = sorted(met.values())
+                return RENDEZVOUS_STATE.of(handler).state.participants == met and ranks == [*range(len(ranks))]
+
+            return MeetingStore(STORE.get()(handler), all_here)
+
         def _assign_worker_ranks(self, store: Any, group_rank: int, group_world_size: int, spec: Any) -> Any:
-            usual = store.timeout
-            store.set_timeout(timedelta(seconds=MEETING_SECONDS))
-            try:
-                return super()._assign_worker_ranks(store, group_rank, group_world_size, spec)
-            finally:
-                store.set_timeout(usual)
+            if not isinstance(store, MeetingStore):
+                store = MeetingStore(store)
+            return super()._assign_worker_ranks(store, group_rank, group_world_size, spec)
 
         def _monitor_workers(self, worker_group: Any) -> Any:
             return self.after_look(super()._monitor_workers(worker_group))
@@ -459,7 +489,7 @@ def watched_agent() -> Any:
             with contextlib.suppress(Exception):  # then the others notice by themselves, some seconds later
                 STOP_HEARTBEATS.of(handler)()
                 deadline = DEADLINE.of(handler)(handler.settings.timeout.close)
-                OPERATIONS.of(handler).run(EXIT.get()(), deadline)
+                OPERATIONS.of(handler).run(_exit, deadline)
 
         def leave_instead_of_closing(self) -> None:
             """From here on torchrun's shutdown leaves the rendezvous, which stays open for the others."""
