@@ -6,11 +6,12 @@ import inspect
 import json
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import free_port, kill, wait_for
+from conftest import free_port, kill, wait_for, workers
 from old_launchers import VERSIONS
 from torch.distributed import run as torchrun
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
@@ -216,6 +217,7 @@ class Meeting:
         self._warm, self._folder, self._script = warm, folder, folder / "meets.py"
         self._script.write_text(MEETS)
         self._endpoint = f"127.0.0.1:{free_port()}"
+        self._launchers: list[Started] = []
 
     def node(self, name: str, *options: str, **environment: str) -> Started:
         """Start a node's launcher; `head` has the rendezvous."""
@@ -224,7 +226,9 @@ class Meeting:
         arguments += ["--rdzv-id=test", f"--rdzv-endpoint={self._endpoint}", f"--rdzv-conf={conf}"]
         arguments += ["--local-addr=127.0.0.1", "--monitor-interval=0.1"]
         arguments += ["--no-python", str(self._script), str(self._folder), name]
-        return self._warm.start("launch", arguments, environment, self._folder / f"log-{name}")
+        launcher = self._warm.start("launch", arguments, environment, self._folder / f"log-{name}")
+        self._launchers.append(launcher)
+        return launcher
 
     def wait(self, *names: str) -> None:
         """Until these nodes have started a process."""
@@ -238,10 +242,20 @@ class Meeting:
         assert head.wait(120) == 0, head.output()
         assert back.wait(120) == 0, back.output()
 
+    def close(self) -> None:
+        """End what still runs after a test that failed."""
+        (self._folder / "go").touch()  # for processes whose launcher is gone
+        for launcher in self._launchers:
+            if launcher.poll() is None:
+                for pid in [*workers(launcher.pid), launcher.pid]:
+                    kill(pid, signal.SIGKILL)
+
 
 @pytest.fixture
-def meeting(warm: Client, tmp_path: Path) -> Meeting:
-    return Meeting(warm, tmp_path)
+def meeting(warm: Client, tmp_path: Path) -> Iterator[Meeting]:
+    made = Meeting(warm, tmp_path)
+    yield made
+    made.close()
 
 
 def test_a_node_that_was_lost_comes_back_to_a_job_without_spares(meeting: Meeting) -> None:
