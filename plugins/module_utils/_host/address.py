@@ -1,0 +1,35 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Addresses that an inventory or a node gives for one host: an IP address or a host name, and nothing else."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+_LABEL = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}"
+_NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\.?", re.ASCII)
+
+
+def single_ip(value: object) -> str | None:
+    """The IP address in its usual form, without brackets; None for anything else, such as a network or a name.
+
+    Addresses that stand for no single host are none: unspecified, multicast, and the broadcast address.
+    """
+    if not isinstance(value, str):
+        return None
+    try:
+        found = ipaddress.ip_address(value[1:-1] if value[:1] == "[" and value[-1:] == "]" else value)
+    except ValueError:
+        return None
+    everywhere = found.is_unspecified or found.is_multicast or str(found) == "255.255.255.255"
+    return None if everywhere or getattr(found, "scope_id", None) else str(found)
+
+
+def single_host(value: object) -> str | None:
+    """An IP address as ``single_ip`` takes it, or a host name of letters, digits, hyphens, underscores and dots."""
+    address = single_ip(value)
+    if address or not isinstance(value, str):
+        return address
+    # A name of digits and dots is an address that was misspelt, or one that some resolvers read as another.
+    return value if _NAME.fullmatch(value) and re.search(r"[A-Za-z]", value) else None
