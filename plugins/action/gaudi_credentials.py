@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from typing import Any, Optional
 
+from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
@@ -17,6 +18,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import (
     enclosing_source,
     named_folder,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 
 
 class ActionModule(ActionBase):
@@ -38,6 +40,10 @@ class ActionModule(ActionBase):
 
     def _settle(self, task_vars: dict[str, Any]) -> None:
         """Refuse what would show secrets, and settle in which folder missing ones are kept."""
+        # A certificate is for the addresses in variables of its host.
+        problem = settings_problem(constants.config.get_config_value)
+        if problem:
+            raise AnsibleActionFail(problem)
         arguments = self._task.args
         given = arguments.get("given") or {}
         if given and not self._task.no_log:

@@ -8,7 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ansible import constants
+from ansible.errors import AnsibleFilterError
+
 from ansible_collections.gaudi3.scale.plugins.module_utils._host import firewall
+from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 
 DOCUMENTATION = r"""
 name: firewall_groups
@@ -18,6 +22,7 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Makes O(gaudi3.scale.gaudi_firewall#module:groups) of variables of the role firewall.
+  - Fails if C(inject_facts_as_vars) is true, with which a node sets the addresses that other nodes let in.
 options:
   _input:
     description:
@@ -60,6 +65,10 @@ _value:
 
 def firewall_groups(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     """See DOCUMENTATION."""
+    # The addresses are in variables of other hosts.
+    problem = settings_problem(constants.config.get_config_value)
+    if problem:
+        raise AnsibleFilterError(problem)
     return [asdict(group) for group in firewall.groups_of(asked)]
 
 

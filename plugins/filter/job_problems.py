@@ -7,7 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
+from ansible import constants
+
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import problems
+from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 
 DOCUMENTATION = r"""
 name: job_problems
@@ -54,7 +57,9 @@ _value:
 
 def job_problems(asked: Mapping[str, Any], host: str, node: Optional[Mapping[str, Any]] = None) -> list[str]:
     """See DOCUMENTATION."""
-    return problems.job_problems(problems.Asked.of(asked), host, node or {})
+    # The controller builds what the variables of a node say.
+    unsafe = settings_problem(constants.config.get_config_value)
+    return ([unsafe] if unsafe else []) + problems.job_problems(problems.Asked.of(asked), host, node or {})
 
 
 class FilterModule:

@@ -67,7 +67,8 @@ class Cluster:
         sudo = folder / "bin/sudo"
         sudo.write_text(_SUDO.format(log=folder / "sudo.log"))
         sudo.chmod(0o755)
-        (folder / "ansible.cfg").write_text(f"[defaults]\ncollections_path = {CHECKOUT / 'collections'}\n")
+        settings = [f"collections_path = {CHECKOUT / 'collections'}", "inject_facts_as_vars = False"]
+        (folder / "ansible.cfg").write_text("\n".join(["[defaults]", *settings, ""]))
 
     def __getitem__(self, name: str) -> Host:
         return self.hosts[name]
@@ -125,7 +126,7 @@ class Cluster:
         environment: Mapping[str, str] | None = None,
         **variables: Any,
     ) -> PlaybookRun:
-        """Run ``ansible-playbook`` as a user would who has nothing but the collection."""
+        """Run ``ansible-playbook`` as a user would who has the collection, and of all settings the one that it demands."""
         path = CHECKOUT / "playbooks" / playbook if not playbook.startswith("/") else Path(playbook)
         for folder in (self.folder, *(host.folder for host in self.hosts.values())):
             (folder / "calls").unlink(missing_ok=True)

@@ -1,0 +1,61 @@
+"""A node whose answers are made up: it sets no variable, with settings of Ansible that are refused and with those that are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .cluster import Cluster
+
+SENTENCE = (
+    "inject_facts_as_vars is true in Ansible's settings, with which a node's answer sets variables of this run: put "
+    "'inject_facts_as_vars = False' below [defaults] into your ansible.cfg, or set ANSIBLE_INJECT_FACT_VARS=False."
+)
+#: What Ansible itself runs with.
+DEFAULTS = {"ANSIBLE_INJECT_FACT_VARS": "True"}
+
+
+def lie(cluster: Cluster, name: str, **facts: object) -> Path:
+    """Have every module on a node answer with these facts; the file that is there once the node was asked."""
+    host = cluster[name]
+    answer = {"changed": False, "ansible_facts": facts, "report": {"of": name}, "summary": "fine"}
+    asked, interpreter = host.folder / "asked", host.folder / "bin/liar"
+    interpreter.write_text(f"#!/bin/sh\ntouch '{asked}'\ncat <<'EOF'\n{json.dumps(answer)}\nEOF\n")
+    interpreter.chmod(0o755)
+    cluster.variables[name]["ansible_python_interpreter"] = str(interpreter)
+    return asked
+
+
+def test_a_node_does_not_choose_the_folder_of_the_reports(cluster: Cluster) -> None:
+    cluster.gaudi(1)
+    asked = lie(cluster, "gaudi-1", doctor_directory="inventory", trainer_user="root")
+    refused = cluster.play("doctor.yml", "--limit", "gaudi-1", environment={**DEFAULTS, "PWD": str(cluster.folder)})
+    assert (refused.returncode != 0, refused.messages(), asked.exists()) == (True, [SENTENCE], False)
+    done = cluster.play("doctor.yml", environment={"PWD": str(cluster.folder)})
+    assert (done.returncode, asked.exists()) == (0, True), done.messages()
+    assert [path.name for path in (cluster.folder / "inventory").iterdir()] == ["hosts.yml"]
+    assert json.loads((cluster.folder / "doctor/gaudi-1.json").read_text()) == {"of": "gaudi-1"}
+
+
+def test_roles_that_take_values_of_other_hosts_refuse_the_settings_when_used_alone(cluster: Cluster) -> None:
+    cluster.gaudi(2, cards=0)
+    cluster.add("mon", "monitoring", driver=False)
+    asked = lie(cluster, "gaudi-2", gaudi_cluster_address="10.0.0.1")
+    roles = {"firewall": "gaudi-1", "prometheus": "mon"}
+    play = [
+        {"hosts": "gaudi-2", "gather_facts": False, "tasks": [{"ansible.builtin.ping": {}}]},
+        {
+            "hosts": list(roles.values()),
+            "vars": {"firewall_enabled": True},
+            "roles": [
+                {"role": f"gaudi3.scale.{role}", "when": f"inventory_hostname == '{host}'"} for role, host in roles.items()
+            ],
+        },
+    ]
+    own = cluster.folder / "own.yml"
+    own.write_text(json.dumps(play))
+    before = {name: cluster[name].files() for name in roles.values()}
+    run = cluster.play(str(own), environment=DEFAULTS)
+    assert asked.exists() and len(run.messages()) == 2
+    assert all(SENTENCE in message for message in run.messages()), run.messages()
+    assert {name: cluster[name].files() for name in before} == before
