@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,12 @@ NOBODY = 65534
 SERVER = Path(__file__).with_name("module_server.py")
 #: Settings of the one who runs the tests; without bytecode every start of ansible compiles itself again.
 _NOT_PASSED = ("ANSIBLE_", "PYTHONDONTWRITEBYTECODE")
+#: Ansible's own warnings, which are about a playbook and not about a host.
+_COMPLAINT = re.compile(
+    r"(\[DEPRECATION WARNING\]|\[WARNING\]: (Using a template for task args|Using any_errors_fatal|Found variable using"
+    r"|Encountered \d+ template|conditional statements|Removed unexpected|Reset is not implemented|The loop variable"
+    r"|Collection \S+ does not support)).{0,300}"
+)
 _SUDO = """#!/bin/sh
 # Who runs a playbook may not be root, nor become it: this says so, and that it was asked.
 echo "$*" >> '{log}'
@@ -42,6 +49,12 @@ def unprivileged() -> tuple[str, ...]:
     command = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
     possible = shutil.which("unshare") and not subprocess.run([*command, "true"], capture_output=True).returncode
     return command if possible else ()
+
+
+def ansible_complaint(output: str) -> str | None:
+    """What Ansible itself says against a playbook in a run's output, with its line; modules may warn of hosts."""
+    found = _COMPLAINT.search(" ".join(output.split()))
+    return found[0] if found else None
 
 
 def with_modules_forked(folder: Path) -> list[str]:
@@ -126,7 +139,7 @@ class Cluster:
         environment: Mapping[str, str] | None = None,
         **variables: Any,
     ) -> PlaybookRun:
-        """Run ``ansible-playbook`` as a user would who has the collection, and of all settings the one that it demands."""
+        """Run ``ansible-playbook`` as a user would who has the collection, and no settings but what it demands."""
         path = CHECKOUT / "playbooks" / playbook if not playbook.startswith("/") else Path(playbook)
         for folder in (self.folder, *(host.folder for host in self.hosts.values())):
             (folder / "calls").unlink(missing_ok=True)
@@ -150,7 +163,10 @@ class Cluster:
             },
             capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
-        return PlaybookRun.read(result.returncode, result.stdout, result.stderr)
+        run = PlaybookRun.read(result.returncode, result.stdout, result.stderr)
+        complaint = ansible_complaint(run.everything)
+        assert complaint is None, f"{playbook}: {complaint}"
+        return run
 
     def role(self, role: str, *arguments: str, group: str = "gaudi", facts: bool = True, **more: Any) -> PlaybookRun:
         """Run one role, as a play of a site's own does."""

@@ -1,4 +1,4 @@
-"""A node whose answers are made up: it sets no variable, with settings of Ansible that are refused and with those that are not."""
+"""A node whose answers are made up sets no variable: one setting of Ansible is refused, and without it facts are data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def test_roles_that_take_values_of_other_hosts_refuse_the_settings_when_used_alo
             "hosts": list(roles.values()),
             "vars": {"firewall_enabled": True},
             "roles": [
-                {"role": f"gaudi3.scale.{role}", "when": f"inventory_hostname == '{host}'"} for role, host in roles.items()
+                {"role": f"gaudi3.scale.{role}", "when": f"inventory_hostname == '{host}'"}
+                for role, host in roles.items()
             ],
         },
     ]

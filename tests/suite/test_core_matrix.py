@@ -19,7 +19,8 @@ OWN = ".".join(version("ansible-core").split(".")[:2])
 VERSIONS = ("2.17", "2.18", "2.19", "2.20", "2.21")
 PLAYS = (
     "test_jobs.py", "test_job_list.py", "test_preflight.py", "test_refusals.py", "test_secrets.py", "test_services.py",
-    "test_driver.py",
+    "test_driver.py", "test_settings.py", "test_site.py", "test_doctor.py", "test_health.py", "test_heal.py",
+    "test_remove.py", "test_node_health.py",
 )  # fmt: skip
 PROOF = Proof(
     "core-matrix",
@@ -33,7 +34,8 @@ PROOF = Proof(
 TEXT = f"""
 *site*: `ansible-playbook gaudi3.scale.site --syntax-check` and `ansible-doc` of every module end well, without a
 warning about the version. *plays*: {", ".join(PLAYS)} of `tests/plays` hold, which play the real roles over local
-connections. The community collections are those of the tests' own package `ansible`.
+connections, with no settings but what the collection demands and without a warning of Ansible about a playbook.
+The community collections are those of the tests' own package `ansible`.
 """
 
 

@@ -54,6 +54,7 @@ def test_installs_and_runs_by_name(artifact: Path, tmp_path: Path) -> None:
     away: dict[str, Any] = {
         "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg"),
         "ANSIBLE_COLLECTIONS_PATH": str(collections),
+        "ANSIBLE_INJECT_FACT_VARS": "False",
     }
     install = ("ansible-galaxy", "collection", "install", str(artifact), "-p", str(collections), "--offline")
     result = run(*install, cwd=tmp_path, **away)
@@ -106,6 +107,10 @@ def follow(lines: list[str], folder: Path, home: Path, config: Path | None) -> N
     given |= {"HOME": str(home), "ANSIBLE_REMOTE_PORT": "1"} | ({"ANSIBLE_CONFIG": str(config)} if config else {})
     hosts = folder / "mine" / "hosts.yml"
     for line in lines:
+        if line.startswith("export "):
+            name, _sign, value = line.removeprefix("export ").partition("=")
+            given[name] = value.replace("$PWD", str(folder))
+            continue
         done = subprocess.run(line, shell=True, cwd=folder, env=given, capture_output=True, text=True, timeout=300)
         output = done.stdout + done.stderr
         if hosts.exists():

@@ -105,7 +105,7 @@ def start(
     if ignored:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        return subprocess.Popen(command, env=dict(os.environ), cwd=_checkout(collection))
+        return subprocess.Popen(command, env=_environment(), cwd=_checkout(collection))
     finally:
         if ignored:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -114,8 +114,15 @@ def start(
 def run_module(deployment: Deployment, collection: Path, module: str, given: Mapping[str, str]) -> int:
     """Run one module on all nodes at once; its exit code. What it says goes to standard error."""
     command = [*_on_inventory("ansible", deployment), "gaudi", "--forks", "64", "-m", module, "-a", json.dumps(given)]
-    done = subprocess.run(command, cwd=_checkout(collection), stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+    done = subprocess.run(
+        command, env=_environment(), cwd=_checkout(collection), stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False
+    )
     return done.returncode
+
+
+def _environment() -> dict[str, str]:
+    """What Ansible runs with: a user's settings, and the one that the playbooks demand."""
+    return {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "False"}
 
 
 def _on_inventory(name: str, deployment: Deployment) -> list[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import configparser
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
+from ansible import constants
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
 
 from .jinja import ROOT
 
@@ -53,7 +57,11 @@ def all_tasks() -> Iterator[tuple[str, dict[str, Any]]]:
         for entry in entries(path.name):
             for kind in ("pre_tasks", "tasks", "post_tasks", "handlers"):
                 yield from ((path.name, each) for each in tasks(entry.get(kind)))
-    for path in [*(ROOT / "playbooks/tasks").glob("*.yml"), *ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("roles/*/handlers/*.yml")]:
+    for path in [
+        *(ROOT / "playbooks/tasks").glob("*.yml"),
+        *ROOT.glob("roles/*/tasks/*.yml"),
+        *ROOT.glob("roles/*/handlers/*.yml"),
+    ]:
         yield from ((str(path.relative_to(ROOT)), each) for each in tasks(yaml.safe_load(path.read_text())))
 
 
@@ -101,3 +109,30 @@ def test_no_task_delegates_facts_or_takes_hosts_from_a_node() -> None:
         if task.get("delegate_facts") or {"ansible.builtin.add_host", "ansible.builtin.group_by"} & set(task)
     ]
     assert wrong == []
+
+
+def settings(path: str) -> dict[tuple[str, str], str]:
+    """The settings of a file, by section and name."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(ROOT / path)
+    return {(section, name): value for section in parser.sections() for name, value in parser[section].items()}
+
+
+def test_the_example_has_the_settings_of_the_checkout() -> None:
+    checkout = settings("ansible.cfg")
+    # Paths of the checkout, and what is Ansible's default.
+    own = {
+        ("defaults", "inventory"),
+        ("defaults", "collections_path"),
+        ("defaults", "any_errors_fatal"),
+        ("diff", "always"),
+    }
+    assert own <= checkout.keys()
+    assert settings("examples/inventory/ansible.cfg") == {key: checkout[key] for key in checkout.keys() - own}
+    assert checkout["defaults", "inject_facts_as_vars"] == "False"
+
+
+def test_settings_beside_hosts_are_no_inventory() -> None:
+    assert ".cfg" in constants.config.get_config_value("INVENTORY_IGNORE_EXTS")
+    found = InventoryManager(loader=DataLoader(), sources=[str(ROOT / "examples/inventory")])
+    assert sorted(found.hosts) == ["gaudi-01", "gaudi-02", "monitor-01"]

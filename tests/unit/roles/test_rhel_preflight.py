@@ -72,7 +72,7 @@ def test_the_preflight_of_a_site_asks_both() -> None:
     roles = [
         task["ansible.builtin.import_role"]
         for play in plays
-        for outer in play["tasks"]
+        for outer in play.get("tasks", [])
         for task in (outer, *outer.get("block", []))
         if "ansible.builtin.import_role" in task
     ]
