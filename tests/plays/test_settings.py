@@ -1,11 +1,13 @@
-"""A node whose answers are made up sets no variable: one setting of Ansible is refused, and without it facts are data."""
+"""A node whose answers are made up sets no variable: a setting is refused, and without it facts are data."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from .cluster import Cluster
+from .host import CHECKOUT
 
 SENTENCE = (
     "inject_facts_as_vars is true in Ansible's settings, with which a node's answer sets variables of this run: put "
@@ -60,3 +62,19 @@ def test_roles_that_take_values_of_other_hosts_refuse_the_settings_when_used_alo
     assert asked.exists() and len(run.messages()) == 2
     assert all(SENTENCE in message for message in run.messages()), run.messages()
     assert {name: cluster[name].files() for name in before} == before
+
+
+def test_playbooks_beside_the_site_have_no_complaint_and_the_new_inventory_is_safe(cluster: Cluster) -> None:
+    """Those that no other test plays; that Ansible says nothing against them is asked of each run."""
+    cluster.gaudi(1)
+    names = ("verify", "health_timer", "renew_certificates", "new_inventory")
+    together = cluster.folder / "together.yml"
+    paths = [str(CHECKOUT / f"playbooks/{name}.yml") for name in names]
+    together.write_text(json.dumps([{"ansible.builtin.import_playbook": path} for path in paths]))
+    free = {"PWD": str(cluster.folder), "ANSIBLE_STRATEGY": "free"}
+    run = cluster.play(str(together), "--diff", environment=free, folder="mine", gaudi_metrics_tls="false")
+    assert run.returncode == 0, run.messages()
+    made = cluster.folder / "mine"
+    assert f"export ANSIBLE_CONFIG={made}/ansible.cfg" in run.result("localhost", "Say what to do next")["msg"]
+    assert (made / "ansible.cfg").read_text() == (CHECKOUT / "examples/inventory/ansible.cfg").read_text()
+    assert os.access(made / "hosts.yml", os.R_OK)
