@@ -16,8 +16,11 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import admission
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import secret_problem
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import progress_line
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.answers import JobAnswer, harmless
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.secrets import secret_of_arguments
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.status import progress_line
+from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 display = Display()
 
@@ -25,56 +28,57 @@ display = Display()
 GRACE = 30.0
 
 
-def why_stop(job: Mapping[str, Any], waited: float, timeout: float, ended_on: Optional[str]) -> Optional[str]:
+def why_stop(job: JobAnswer, waited: float, timeout: float, ended_on: Optional[str]) -> Optional[str]:
     """Why to stop waiting for a job that still runs; None to go on."""
     if ended_on is not None and waited >= GRACE:
         return (
-            f"Job {job['name']} ended on {ended_on}, without which it cannot go on, but its unit still runs here: look "
+            f"Job {job.name} ended on {ended_on}, without which it cannot go on, but its unit still runs here: look "
             f"at {ended_on} and run the task again, or stop the job with state=stopped."
         )
     if timeout and waited >= timeout:
         return (
-            f"Job {job['name']} still runs{progress(job)} after {timeout:.0f} seconds of waiting, and was left "
+            f"Job {job.name} still runs{progress(job)} after {timeout:.0f} seconds of waiting, and was left "
             "running: run the task again to wait on, or raise 'timeout'."
         )
     return None
 
 
-def progress(job: Mapping[str, Any]) -> str:
+def progress(job: JobAnswer) -> str:
     """Where a job is, for use behind a word of a sentence; nothing where a script of the user's does not say it."""
-    status = job.get("status") or {}
-    if status.get("max_steps"):
-        return f" at step {status.get('step')} of {status['max_steps']}"
-    if status.get("step"):
-        return f" at step {status['step']}"
-    absent = job.get("missing")
-    if absent:
-        return f" and waits for {', '.join(absent)}"
-    return "" if job.get("command") else " before its first step"
+    status = job.status
+    if status is not None and status.max_steps:
+        return f" at step {status.step or 0} of {status.max_steps}"
+    if status is not None and status.step:
+        return f" at step {status.step}"
+    if job.missing:
+        return f" and waits for {', '.join(job.missing)}"
+    return "" if job.runs_command else " before its first step"
 
 
-def problem(job: Mapping[str, Any]) -> Optional[str]:
+def problem(job: JobAnswer) -> Optional[str]:
     """Why a job which no longer runs is not what was waited for; None when it is finished."""
-    name, state = job["name"], job["state"]
+    name, state, status = job.name, job.state, job.status
     if state in ("finished", "spare"):
         return None
     if state == "failed":
-        reason = (job.get("status") or {}).get("error") or f"its unit ended with {job.get('ending')}"
+        reason = (status.error if status is not None else "") or f"its unit ended with {job.ending}"
         return (
-            f"Job {name} failed on this node{progress(job)}: {str(reason).rstrip('.')}; the last lines of its "
+            f"Job {name} failed on this node{progress(job)}: {reason.rstrip('.')}; the last lines of its "
             "log are in 'log'."
         )
     if state == "absent":
         return f"There is no job {name} on this node to wait for: start it with state=started."
-    why = (job.get("status") or {}).get("interruption") if state == "interrupted" else None
+    why = status.interruption if status is not None and state == "interrupted" else ""
     return (
         f"Job {name} is {state} on this node{progress(job)}, but not finished{f' ({why})' if why else ''}: run the "
         "task again to continue it."
     )
 
 
-def _without_log(job: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in job.items() if key != "log"}
+def line_of(host: str, job: JobAnswer) -> Optional[str]:
+    """What is shown of a job that is waited for; None where there is nothing to show."""
+    line = f"{host}: waits for {', '.join(job.missing)}" if job.missing else progress_line(host, job.status)
+    return None if line is None else printable(line)
 
 
 class ActionModule(ActionBase):
@@ -88,52 +92,62 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         task_vars = task_vars or {}
         arguments = dict(self._task.args)
-        environment = arguments.get("environment")
         # Asked here, as a module's call with all its options stands in the node's journal.
-        secret = secret_problem(environment) if isinstance(environment, Mapping) else None
+        secret = secret_of_arguments(arguments)
         if secret is not None:
             return {"failed": True, "msg": secret}
         given = arguments.get("passports")
         if isinstance(given, Mapping) and given.get("mode") != admission.OFF:
             name = str(task_vars.get("inventory_hostname", ""))
             arguments["passports"] = {**given, **admission.of_the_controller(given, name, int(time.time()))}
-        result: dict[str, Any] = self._execute_module(
-            module_name="gaudi3.scale.gaudi_train", module_args=arguments, task_vars=task_vars
+        result: dict[str, Any] = harmless(
+            self._execute_module(module_name="gaudi3.scale.gaudi_train", module_args=arguments, task_vars=task_vars)
         )
-        if arguments.get("state") not in ("finished", "ended") or self._task.check_mode:
+        if "job" not in result:
             return result
-        if result.get("failed") or result.get("unreachable") or "job" not in result:
-            return result
-        return self._wait(result, arguments, str(task_vars.get("inventory_hostname", "node")), task_vars)
+        try:
+            job = JobAnswer.of(result["job"])
+            result["job"] = job.as_dict()
+            waits = arguments.get("state") in ("finished", "ended") and not self._task.check_mode
+            if not waits or result.get("failed") or result.get("unreachable"):
+                return result
+            return self._wait(result, job, arguments, str(task_vars.get("inventory_hostname", "node")), task_vars)
+        except Refusal as error:
+            return {**result, "failed": True, "msg": str(error)}
 
     def _wait(
-        self, result: dict[str, Any], arguments: Mapping[str, Any], host: str, task_vars: dict[str, Any]
+        self,
+        result: dict[str, Any],
+        job: JobAnswer,
+        arguments: Mapping[str, Any],
+        host: str,
+        task_vars: dict[str, Any],
     ) -> dict[str, Any]:
         interval = max(0.1, float(arguments.get("poll_interval", 5.0)))
         timeout, ended_on = float(arguments.get("timeout", 3600)), arguments.get("ended_on")
         begun = time.monotonic()
         shown: Optional[str] = None
-        while result["job"]["state"] == "running":
-            absent = result["job"].get("missing")
-            line = f"{host}: waits for {', '.join(absent)}" if absent else progress_line(host, result["job"]["status"])
+        while job.state == "running":
+            line = line_of(host, job)
             if line is not None and line != shown:
                 display.display(line)
                 shown = line
-            reason = why_stop(result["job"], time.monotonic() - begun, timeout, ended_on)
+            reason = why_stop(job, time.monotonic() - begun, timeout, ended_on)
             if reason is not None:
                 return {**result, "failed": True, "msg": reason}
             time.sleep(interval)
             look = self._look(arguments, task_vars, lines=0)
             if look.get("failed") or look.get("unreachable"):
                 return {**look, "changed": result.get("changed", False), "job": result["job"]}
-            result = {**result, "job": _without_log(look["jobs"][0])}
-        line = progress_line(host, result["job"]["status"])
+            job = _only(look)
+            result = {**result, "job": job.as_dict()}
+        line = line_of(host, job)
         if line is not None and line != shown and shown is not None:
             display.display(line)
-        reason = problem(result["job"])
+        reason = problem(job)
         if reason is not None:
             look = self._look(arguments, task_vars, lines=int(arguments.get("lines", 20)))
-            log = look["jobs"][0]["log"] if "jobs" in look else []
+            log = list(_only(look).log) if "jobs" in look else []
             return {**result, "failed": True, "msg": reason, "log": log}
         return result
 
@@ -144,7 +158,13 @@ class ActionModule(ActionBase):
         query["lines"] = lines
         if arguments.get("peers"):
             query["peers"] = arguments["peers"]
-        answer: dict[str, Any] = self._execute_module(
-            module_name="gaudi3.scale.gaudi_train_info", module_args=query, task_vars=task_vars
+        answer: dict[str, Any] = harmless(
+            self._execute_module(module_name="gaudi3.scale.gaudi_train_info", module_args=query, task_vars=task_vars)
         )
         return answer
+
+
+def _only(look: Mapping[str, Any]) -> JobAnswer:
+    """The job that was asked for; Refusal where the answer has none."""
+    jobs = look.get("jobs")
+    return JobAnswer.of(jobs[0] if isinstance(jobs, list) and jobs else jobs)

@@ -13,6 +13,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._cards.module_sets im
     SETS,
     module_sets_of_nodes,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.answers import Offer
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 DOCUMENTATION = r"""
@@ -24,6 +25,7 @@ author:
 description:
   - Every node of a job runs the same number of processes, on cards with the same module ids, which are chosen among
     those that work on all nodes. Cards that no process has open go first.
+  - A node whose answer cannot be read counts for nothing here. P(gaudi3.scale.job_node_problems#filter) names it.
 options:
   _input:
     description:
@@ -58,7 +60,8 @@ _value:
 
 def job_modules(offers: Mapping[str, Mapping[str, Any]], allow_partial: bool = False) -> dict[str, Any]:
     """The modules of the cards for every node of a job, and why there are none."""
-    nodes = {name: offer for name, offer in sorted(offers.items()) if offer and offer.get("cards") is not None}
+    read = {name: Offer.of(offer) for name, offer in sorted(offers.items())}
+    nodes = {name: offer for name, offer in read.items() if offer is not None and offer.cards is not None}
     if not nodes:
         return {"modules": [], "problem": ""}
     try:
@@ -70,9 +73,9 @@ def job_modules(offers: Mapping[str, Mapping[str, Any]], allow_partial: bool = F
         return {"modules": [], "problem": begins}
 
 
-def _modules(nodes: Mapping[str, Mapping[str, Any]], allow_partial: bool) -> list[int]:
-    processes = {int(offer["processes"]) for offer in nodes.values()}
-    cards = {name: int(offer["cards"]) for name, offer in nodes.items()}
+def _modules(nodes: Mapping[str, Offer], allow_partial: bool) -> list[int]:
+    processes = {offer.processes for offer in nodes.values()}
+    cards = {name: offer.cards for name, offer in nodes.items()}
     if len(processes) > 1 or (len(set(cards.values())) > 1 and not allow_partial):
         told = ", ".join(f"{name} {count}" for name, count in cards.items())
         raise Refusal(
@@ -81,7 +84,7 @@ def _modules(nodes: Mapping[str, Mapping[str, Any]], allow_partial: bool) -> lis
             f"and {PARTIAL} to true"
         )
     (count,) = processes
-    known = {name: offer["modules"] for name, offer in nodes.items() if offer.get("modules") is not None}
+    known = {name: offer.modules for name, offer in nodes.items() if offer.modules is not None}
     if len(known) < len(nodes):  # before the driver is loaded nothing tells the modules apart
         if count not in SETS and not allow_partial:
             raise Refusal(
@@ -89,9 +92,7 @@ def _modules(nodes: Mapping[str, Mapping[str, Any]], allow_partial: bool) -> lis
                 "true to try what is not supported"
             )
         return []
-    free = {
-        name: [module for module in modules if module not in nodes[name]["held"]] for name, modules in known.items()
-    }
+    free = {name: [module for module in modules if module not in nodes[name].held] for name, modules in known.items()}
     try:
         choice = module_sets_of_nodes(free, count, allow_partial)
     except Refusal:

@@ -19,13 +19,15 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Judges names, processes, command, image and phases that are left out. What the job's user may open on the node is
+  - Judges names, processes, command, image, phases that are left out, and secrets where every user of the node or the
+    job would read them. What the job's user may open on the node is
     judged by P(gaudi3.scale.job_node_problems#filter).
 options:
   _input:
     description:
       - What is asked for - C(name), C(nodes), C(head), C(cards), C(processes), C(config), C(command), C(chdir),
-        C(script), C(dataset), C(digest), C(image_problem), C(run_tags) and C(skip_tags).
+        C(script), C(dataset), C(digest), C(image_problem), C(environment), C(node_config), C(run_tags) and
+        C(skip_tags).
     type: dict
     required: true
   host:

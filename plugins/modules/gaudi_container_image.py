@@ -84,6 +84,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.reach import Answer, Unreachable
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import image as container_image
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.container import ENGINES, Container
+from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.container_env import image_id
 
 
@@ -149,7 +150,7 @@ def main() -> None:
         rc, out, err = module.run_command([container.program, "pull", "--quiet", *tls, container.reference])
         if rc != 0:
             last = (err.strip().splitlines() or out.strip().splitlines() or [f"exit status {rc}"])[-1]
-            module.fail_json(msg=f"{container.engine} cannot pull {name} on this node: {last}")
+            module.fail_json(msg=f"{container.engine} cannot pull {name} on this node: {printable(last)}")
         result["id"] = image_id(module.run_command, container)
     except (Unreachable, ValueError) as error:
         module.fail_json(msg=str(error))

@@ -116,7 +116,6 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLA
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import (
     FAILED,
     INTERRUPTED,
-    RUNNING,
     STOPPED,
     outlives_a_node,
     unit_name,
@@ -155,7 +154,7 @@ class Fence:
 
     def take_out(self) -> "dict[str, Any]":
         """Write the fence, then stop what runs: nothing may start in between."""
-        running = [name for name in self._node.names() if self._node.observe(name).state == RUNNING]
+        running = self._node.running()
         before = self._before or {}
         kept = [name for name in before.get("jobs") or () if isinstance(name, str)]
         same = (before.get("reason"), before.get("step")) == (self._asked["reason"], self._asked["step"])

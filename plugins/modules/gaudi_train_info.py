@@ -202,7 +202,7 @@ def main() -> None:
             check_name(params["name"])
         for name in node.names() if params["name"] is None else [params["name"]]:
             found = node.observe(name)
-            log = node.log(name, params["lines"], found.record.get("started_at"))
+            log = node.log(name, params["lines"], found.record.get("started_at"), found.run)
             meets = found.unit.up and found.status is None
             absent = missing_here(params["peers"], found.record.get("specification") or {}) if meets else []
             jobs.append({**found.as_dict(node.directory(name)), "missing": absent, "log": log})

@@ -159,6 +159,8 @@ def engine_argv(container: Container, share: Share, argv: Sequence[str], stop_ti
     read_only = dict.fromkeys((share.control, share.environment, *files, *container.folders))
     options += [f"--volume={path}:{path}:ro" for path in read_only]
     options += [f"--env-file={share.control}/{ENVIRONMENT}"] if share.has_file else []
+    # The client's own, by which it is known in which run of the unit a status was written.
+    options += ["--env=INVOCATION_ID"]
     options += [f"--env={name}={value}" for name, value in sorted(share.variables.items())]
     return [container.program, "run", *options, "--entrypoint=", container.reference, *argv]
 

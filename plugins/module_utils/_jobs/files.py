@@ -18,7 +18,9 @@ from typing import Any, Optional
 
 from .._files import write_in
 from .._refusal import Refusal
-from .spec import CONFIG, control_folder
+from .kinds import ENTRIES, mapping, parsed
+from .record import record_of
+from .spec import CONFIG, INVOCATION, control_folder
 
 RECORD = "job.json"
 #: Largest file that is read: none of a job's comes near it.
@@ -52,16 +54,6 @@ def read_regular(path: str, folder: Optional[int] = None) -> Optional[str]:
         return content.decode("utf-8") if len(content) <= LIMIT else None
     except ValueError:
         return None
-
-
-def read_json(path: str, folder: Optional[int] = None) -> Optional[dict[str, Any]]:
-    """An object from a JSON file; None when the file is missing or is not one."""
-    text = read_regular(path, folder)
-    try:
-        value = json.loads(text) if text is not None else None
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def open_folder(path: str, folder: Optional[int] = None) -> int:
@@ -138,11 +130,28 @@ class Control:
         return os.path.lexists(os.path.join(self.path if self.exists() else self.output.directory, name))
 
     def record(self) -> dict[str, Any]:
-        """What was started, and when."""
+        """What was started, and when, as :func:`record_of` reads it."""
+        return record_of(parsed(self._record()), self._invocations())
+
+    def note(self, **more: Any) -> None:
+        """Add to the record, where there is one, and keep all else that it says."""
+        found = parsed(self._record())
+        # A user's file is not copied to root's as it is.
+        before = mapping(found) if self.exists() else record_of(found) if mapping(found) else {}
+        if before:
+            self.write({RECORD: json.dumps({**before, **more}, indent=2, sort_keys=True) + "\n"}, self.group())
+
+    def _record(self) -> str:
         if not self.exists():
-            return read_json(os.path.join(self.output.directory, RECORD)) or {}
+            return read_regular(os.path.join(self.output.directory, RECORD)) or ""
+        return self.text(RECORD)
+
+    def _invocations(self) -> list[str]:
+        """What systemd called the last run, as the unit wrote it on each node that has this folder."""
         with self._opened() as handle:
-            return (read_json(RECORD, handle) if handle is not None else None) or {}
+            names = sorted(os.listdir(handle)) if handle is not None else []
+            kept = [name for name in names if name.startswith(INVOCATION + ".") and not name.endswith(".part")]
+            return [read_regular(name, handle) or "" for name in kept[:ENTRIES]]
 
     def text(self, name: str) -> str:
         """A file's text; nothing where it is missing."""

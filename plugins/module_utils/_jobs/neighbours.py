@@ -65,10 +65,9 @@ def refuse_clash(node: JobNode, spec: JobSpec, share: NodeShare) -> None:
         if name == spec.name:
             continue
         record = node.control(name).record()
-        specification = record.get("specification")
-        if not isinstance(specification, dict):
+        if "specification" not in record:
             continue
-        reason = clash(own, name, ports(specification, record.get("share") or {}))
+        reason = clash(own, name, ports(record["specification"], record.get("share") or {}))
         # systemd is asked about those only that would be in the way.
-        if reason is not None and node.observe(name).unit.up:
+        if reason is not None and node.may_run(name):
             raise JobError(reason)

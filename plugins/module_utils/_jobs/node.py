@@ -13,31 +13,18 @@ import pwd
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Optional
 
 from .._files import write_file
 from .._host.systemd import UnitState, parse_show, show_argv
+from .._printable import printable
 from .container import ENVIRONMENT
-from .files import RECORD, Control, JobError, read_json, read_regular
-from .spec import (
-    ABSENT,
-    CONFIG,
-    CONTROL,
-    FAILED,
-    FINISHED,
-    INTERRUPTED,
-    NAME,
-    RUNNING,
-    SPARE,
-    STOPPED,
-    JobSpec,
-    Situation,
-    archive_name,
-    boot_unit_name,
-    unit_name,
-)
-from .text import EPILOGUE_LINES, INTERRUPTED_EXIT, last_words
+from .decision import Situation, archive_name
+from .files import RECORD, Control, JobError, read_regular
+from .spec import CONFIG, CONTROL, NAME, JobSpec, boot_unit_name, unit_name
+from .state import Observed, fresh, state_of
+from .status import Status
+from .text import EPILOGUE_LINES, last_words
 
 #: Name of the lock among root's folders about jobs; no job's, as it begins with a dot.
 LOCK = ".lock"
@@ -53,81 +40,6 @@ PLACES: dict[str, dict[str, Any]] = {
     "systemctl_executable": {"type": "path", "default": "systemctl"},
     "journalctl_executable": {"type": "path", "default": "journalctl"},
 }
-
-
-def fresh(record: dict[str, Any], status: Optional[dict[str, Any]], unit: UnitState) -> bool:
-    """Whether the trainer wrote its status in the job's last run.
-
-    Times tell it only where systemd or the trainer do not name the run: a clock may have been set in between.
-    """
-    written = (status or {}).get("invocation")
-    if written and unit.invocation:
-        return bool(written == unit.invocation)
-    return float((status or {}).get("updated_at") or 0) >= float(record.get("started_at") or 0)
-
-
-def command_of(record: dict[str, Any]) -> list[str]:
-    """The user's command that a job was started with; empty for the trainer's own jobs."""
-    specification = record.get("specification")
-    words = specification.get("command") if isinstance(specification, dict) else None
-    return [str(word) for word in words] if isinstance(words, list) else []
-
-
-def state_of(unit: UnitState, has_unit: bool, record: dict[str, Any], status: Optional[dict[str, Any]]) -> str:
-    """The job's state from its unit and from what its trainer wrote last.
-
-    The unit alone does not do: systemd forgets at a reboot, and a job which ended well is as inactive as
-    one which was stopped. The status alone does not do either: a killed trainer leaves "running" behind.
-    Of a user's command the launcher writes how it ended; if it could not, an exit status of 0 means the end.
-    """
-    if unit.up:
-        return RUNNING
-    if not has_unit:
-        return ABSENT
-    said = (status or {}).get("state")
-    new = fresh(record, status, unit)
-    if said == FINISHED and (new or not unit.failed):
-        return FINISHED
-    if said in (INTERRUPTED, SPARE) and new:
-        return str(said)
-    if unit.exit_status == INTERRUPTED_EXIT and not unit.killed:
-        return INTERRUPTED
-    if command_of(record) and unit.exited and unit.exit_status == 0 and not unit.failed:
-        return FINISHED
-    if record.get("stopped_at"):
-        return STOPPED
-    if unit.failed or (new and said == FAILED):
-        return FAILED
-    return STOPPED
-
-
-@dataclass(frozen=True)
-class Observed:
-    """All that a node knows of one job."""
-
-    name: str
-    state: str
-    unit: UnitState
-    record: dict[str, Any]
-    status: Optional[dict[str, Any]]
-    situation: Situation
-
-    def as_dict(self, directory: str) -> dict[str, Any]:
-        """The job as a module returns it."""
-        return {
-            "name": self.name,
-            "state": self.state,
-            "unit": unit_name(self.name),
-            "directory": directory,
-            "command": command_of(self.record) or None,
-            "spec_sha256": self.record.get("spec_sha256"),
-            "active_state": self.unit.active_state,
-            "sub_state": self.unit.sub_state,
-            "result": self.unit.result,
-            "exit_status": self.unit.exit_status,
-            "ending": None if self.unit.up else self.unit.ending,
-            "status": self.status,
-        }
 
 
 class JobNode:
@@ -211,26 +123,40 @@ class JobNode:
                     found.add(name[len("gaudi-train-") : -len(".service")])
         return sorted(name for name in found if NAME.fullmatch(name))
 
-    def observe(self, name: str) -> Observed:
-        """Read everything about one job; nothing is changed."""
+    def unit(self, name: str) -> UnitState:
+        """What systemd says of a job's unit; no file of the job is read. JobError where it says nothing."""
         rc, out, err = self._run(show_argv(self.systemctl, unit_name(name)))
         if rc != 0:
-            raise JobError(f"systemctl show {unit_name(name)} failed: {(err or out).strip()}")
+            raise JobError(f"systemctl show {unit_name(name)} failed: {printable((err or out).strip())}")
         try:
-            unit = parse_show(out)
+            return parse_show(out)
         except ValueError as error:
             raise JobError(str(error)) from error
-        folder = self.directory(name)
-        control = self.control(name)
+
+    def running(self) -> list[str]:
+        """Names of the jobs of which a process may be alive; no file of a job is read."""
+        return [name for name in self.names() if self.may_run(name)]
+
+    def may_run(self, name: str) -> bool:
+        """Whether a process of the job may be alive; so it is where systemd says nothing of its unit."""
+        try:
+            return self.unit(name).up
+        except JobError:
+            return True
+
+    def observe(self, name: str) -> Observed:
+        """Read everything about one job; nothing is changed."""
+        unit = self.unit(name)
+        folder, control = self.directory(name), self.control(name)
         record = control.record()
-        status = read_json(os.path.join(folder, "status.json"))
+        status = Status.in_folder(folder)
         has_unit = os.path.exists(self.unit_path(name))
         state = state_of(unit, has_unit, record, status)
         situation = Situation(
             state=state,
             spec_sha256=record.get("spec_sha256"),
             config_sha256=record.get("config_sha256"),
-            has_output=os.path.isdir(folder) and bool(os.listdir(folder)),
+            has_output=_holds_something(folder),
             has_setup=has_unit or control.has(CONFIG),
             stopped_on_purpose=bool(record.get("stopped_at")),
         )
@@ -248,21 +174,23 @@ class JobNode:
                 return found
             time.sleep(0.2)
 
-    def log(self, name: str, lines: int, since: Optional[float] = None) -> list[str]:
-        """The last lines of a job's journal, of its last start only where that is known."""
+    def log(self, name: str, lines: int, since: Optional[float] = None, run: str = "") -> list[str]:
+        """The last lines of a job's journal, each as it may be shown; of its last start only where that is known.
+
+        ``run`` is what systemd calls that start. ``since``, in seconds since 1970, counts where it is not known.
+        """
         if lines < 1:
             return []
         # Newest first: with --since alone, --lines would count from the beginning.
-        argv = [
-            self._journalctl,
-            "--unit=" + unit_name(name),
-            "--reverse",
-            f"--lines={lines + EPILOGUE_LINES}",
-        ]
-        if since:
-            argv.append(f"--since=@{int(since)}")
-        rc, out, _err = self._run([*argv, "--output=cat", "--no-pager", "--quiet"])
-        return last_words(out.splitlines()[::-1], lines) if rc == 0 else []
+        argv = [self._journalctl, "--reverse", f"--lines={lines + EPILOGUE_LINES}"]
+        if not run:
+            argv.append("--unit=" + unit_name(name))
+            argv += [f"--since=@{int(since)}"] if since else []
+        argv += ["--output=cat", "--no-pager", "--quiet"]
+        # What the job's processes wrote, and what systemd itself says of them.
+        argv += [f"_SYSTEMD_INVOCATION_ID={run}", "+", f"INVOCATION_ID={run}", "_PID=1"] if run else []
+        rc, out, _err = self._run(argv)
+        return [printable(line, 4096) for line in last_words(out.splitlines()[::-1], lines)] if rc == 0 else []
 
     def diff(self, name: str, texts: dict[str, str]) -> list[dict[str, str]]:
         """What happens to the job's files, for diff mode; a file without a new text is removed."""
@@ -321,7 +249,7 @@ class JobNode:
             "specification": spec.as_dict(),
             "share": share,
         }
-        files = {RECORD: _json(record)}
+        files = {RECORD: json.dumps(record, indent=2, sort_keys=True) + "\n"}
         for path, text in texts.items():
             if os.path.dirname(path) == self.unit_dir:
                 write_file(path, text, 0o644, 0)
@@ -338,7 +266,7 @@ class JobNode:
         rc, _out, err = self._run([self.systemctl, "start", unit_name(spec.name)])
         if rc != 0:
             raise JobError(
-                f"Unit {unit_name(spec.name)} did not start: {' '.join(err.split()) or 'no reason given'}",
+                f"Unit {unit_name(spec.name)} did not start: {printable(' '.join(err.split())) or 'no reason given'}",
                 self.log(spec.name, lines, now),
             )
 
@@ -350,15 +278,14 @@ class JobNode:
 
     def stop(self, name: str) -> None:
         """Stop a job's unit and wait until it is down; remember that this was asked for."""
-        self._forget_boot(name)
-        self._systemd("stop", unit_name(name))
+        try:
+            self._forget_boot(name)
+        finally:
+            # Also where nothing can be written.
+            self._systemd("stop", unit_name(name))
         # A trainer which was asked to stop may end with an exit status that systemd takes for a failure.
         self._run([self.systemctl, "reset-failed", unit_name(name)])
-        control = self.control(name)
-        record = control.record()
-        if record:
-            record["stopped_at"] = time.time()
-            control.write({RECORD: _json(record)}, control.group())
+        self.control(name).note(stopped_at=time.time())
 
     def remove(self, found: Observed, purge: bool) -> None:
         """Remove a job's unit and configuration, and with ``purge`` all it ever wrote here.
@@ -382,11 +309,18 @@ class JobNode:
     def _systemd(self, *words: str) -> None:
         rc, out, err = self._run([self.systemctl, *words])
         if rc != 0:
-            raise JobError("systemctl {0} failed: {1}".format(" ".join(words), (err or out).strip()))
+            raise JobError("systemctl {0} failed: {1}".format(" ".join(words), printable((err or out).strip())))
 
 
-def _json(record: dict[str, Any]) -> str:
-    return json.dumps(record, indent=2, sort_keys=True) + "\n"
+def _holds_something(folder: str) -> bool:
+    """Whether a folder is there and not empty; one that cannot be looked into counts as holding something."""
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is not None
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def owner_of(user: str) -> tuple[int, int]:

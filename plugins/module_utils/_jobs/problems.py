@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
+from .answers import NodeAnswer, Offer
+from .secrets import Words, secret_problem
+
 INTERFACES = ("GLOO_SOCKET_IFNAME", "HCCL_SOCKET_IFNAME")
 
 
@@ -35,6 +38,7 @@ class Asked:
     jobs_dir: str = ""
     address: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)
+    node_config: Mapping[str, Any] = field(default_factory=dict)
     modules_problem: str = ""
     asker: str = ""
 
@@ -69,7 +73,8 @@ def job_problems(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:
             *_processes(asked, host),
             *_command(asked),
             *_image(asked),
-            *_left_out(asked, host, node),
+            *_left_out(asked, host, NodeAnswer.of(node)),
+            _secret(asked),
         )
         if sentence
     ]
@@ -154,15 +159,21 @@ def _image(asked: Asked) -> list[str]:
     return [*found, asked.image_problem]
 
 
-def _left_out(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:
-    missing = list(node.get("missing") or ())
+def _secret(asked: Asked) -> Optional[str]:
+    configs = {"trainer_config": asked.config, "trainer_node_config": asked.node_config}
+    words = Words("trainer_environment", "trainer_command", "trainer_environment_files")
+    return secret_problem(asked.environment, asked.command, configs, words)
+
+
+def _left_out(asked: Asked, host: str, node: NodeAnswer) -> list[str]:
+    missing = node.missing
     found = []
     if asked.dataset and asked.dataset in missing:
         found.append(
             f"The dataset {asked.dataset} does not exist on {host}: copy it to every node, or set trainer_dataset to a "
             "file or folder that is there."
         )
-    if "drivers" in asked.left_out and asked.on_cards and node.get("modules", []) is None:
+    if "drivers" in asked.left_out and asked.on_cards and node.driverless:
         found.append(
             f"No driver runs the cards of {host}, and this run leaves out the phase drivers, which would load it: run "
             "that phase first, or leave training out with --skip-tags train."
@@ -179,9 +190,14 @@ def _left_out(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:
 
 def node_problems(asked: Asked, host: str, node: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """What the host lacks for the job; ``theirs`` is what the host ``asker``, with which all compare, brings to it."""
-    found = [*_closed(asked, host, node), asked.modules_problem, *_shared(asked, host, node, theirs)]
-    interface = node.get("interface") or ""
-    if len(asked.nodes) > 1 and not interface and set(INTERFACES) - set(asked.environment):
+    seen = NodeAnswer.of(node)
+    if seen.odd:
+        return [
+            f"{host} answers the question what it offers the job with {seen.odd}, which cannot be read: look at what "
+            "answers for it (the collection's modules, Python), or take it out of the job."
+        ]
+    found = [*_closed(asked, host, seen), asked.modules_problem, *_shared(asked, host, seen.offer, Offer.of(theirs))]
+    if len(asked.nodes) > 1 and not seen.interface and set(INTERFACES) - set(asked.environment):
         found.append(
             f"No interface of {host} has the address {asked.address} or leads to the other nodes of the job: set "
             "gaudi_cluster_address to its address on the cluster network, or GLOO_SOCKET_IFNAME and HCCL_SOCKET_IFNAME "
@@ -190,41 +206,40 @@ def node_problems(asked: Asked, host: str, node: Mapping[str, Any], theirs: Mapp
     return [sentence for sentence in found if sentence]
 
 
-def _closed(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:
-    unknown, closed, script = node.get("unknown_groups"), node.get("closed"), node.get("script") or {}
+def _closed(asked: Asked, host: str, node: NodeAnswer) -> list[str]:
     found = []
-    if asked.on_cards and unknown:
+    if asked.on_cards and node.unknown_groups:
         found.append(
-            f"Group {', '.join(unknown)} of trainer_groups does not exist on {host}: create it there, or take it out "
-            "of trainer_groups."
+            f"Group {', '.join(node.unknown_groups)} of trainer_groups does not exist on {host}: create it there, or "
+            "take it out of trainer_groups."
         )
-    if asked.on_cards and closed:
-        file = closed[0]
+    if asked.on_cards and node.closed:
+        file = node.closed[0]
         found.append(
-            f"{asked.user} cannot open {file['path']} on {host} (owner {file['owner']}, group {file['group']}, mode "
-            f"{file['mode']}), which a job on its cards needs: add the group to trainer_groups, or give the file to "
+            f"{asked.user} cannot open {file.path} on {host} (owner {file.owner}, group {file.group}, mode "
+            f"{file.mode}), which a job on its cards needs: add the group to trainer_groups, or give the file to "
             "another group by a udev rule and add that."
         )
-    if script and not script["there"]:
+    if node.script_missing:
         found.append(
             f"{asked.script}, the script of trainer_command, is not a file on {host}: copy it to every node of the job."
         )
-    if script.get("closed"):
+    if node.script_closed:
         found.append(
-            f"{asked.user} cannot read {script['closed']} on {host}, which the script of trainer_command needs: open "
+            f"{asked.user} cannot read {node.script_closed} on {host}, which the script of trainer_command needs: open "
             "it to that user, or copy the script to a folder that is open to all, such as /srv."
         )
     return found
 
 
-def _shared(asked: Asked, host: str, node: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    own = node.get("offer") or {}
-    uid, other, shares = own.get("uid"), theirs.get("uid"), own.get("shares")
-    if not shares or shares != theirs.get("shares") or None in (uid, other) or uid == other:
+def _shared(asked: Asked, host: str, own: Offer, theirs: Optional[Offer]) -> list[str]:
+    if theirs is None or not own.shares or own.shares != theirs.shares:
+        return []
+    if None in (own.uid, theirs.uid) or own.uid == theirs.uid:
         return []
     return [
-        f"{asked.user} has uid {uid} on {host} and {other} on {asked.asker}, which share {asked.jobs_dir} ({shares}): "
-        "set trainer_uid and trainer_gid to numbers that are free on all nodes."
+        f"{asked.user} has uid {own.uid} on {host} and {theirs.uid} on {asked.asker}, which share {asked.jobs_dir} "
+        f"({own.shares}): set trainer_uid and trainer_gid to numbers that are free on all nodes."
     ]
 
 

@@ -12,16 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
+from .secrets import secret_problem
+
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?")
 HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.:_-]*[A-Za-z0-9])?")
 USER = re.compile(r"[a-z_][a-z0-9_-]*")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: What systemd may take for the end of a line, and what cannot be written to a file as text.
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-
-#: Words of a variable's name which say that its value is a secret, and last words which say that it is only a place.
-SECRET_WORDS = frozenset(("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS", "KEY", "APIKEY"))
-PLACE_WORDS = frozenset(("FILE", "PATH", "DIR", "FOLDER", "URL", "ENDPOINT"))
 
 ABSENT, STOPPED, RUNNING, FINISHED, FAILED = "absent", "stopped", "running", "finished", "failed"
 #: Left because it was told to, with a committed checkpoint; and a spare node that was not needed.
@@ -32,6 +30,8 @@ INTERRUPTED, SPARE = "interrupted", "spare"
 CONTROL = ".control"
 #: The trainer's configuration in it.
 CONFIG = "config.yml"
+#: Beginning of the names of files in it, one for each node, in which the unit keeps what systemd calls its last run.
+INVOCATION = "invocation"
 #: What the vendor's profile files set, which every job reads first.
 RUNTIME_ENVIRONMENT = "/etc/gaudi3-scale/runtime.env"
 #: Folders that a job has for itself, empty at its start (PrivateTmp= of its unit).
@@ -73,23 +73,6 @@ def check_path(option: str, path: str) -> None:
             f"{option} is {path!r}, which cannot be written into a unit: give an absolute path without control "
             "characters, backslashes and spaces at its end."
         )
-
-
-def holds_secret(variable: str) -> bool:
-    """Does the name of an environment variable say that its value is a secret, rather than where one lies?"""
-    words = variable.upper().split("_")
-    return bool(SECRET_WORDS.intersection(words)) and words[-1] not in PLACE_WORDS
-
-
-def secret_problem(environment: Mapping[str, Any]) -> Optional[str]:
-    """Why an environment must not be in a unit, for its first variable that holds a secret."""
-    secret = next((key for key in environment if holds_secret(str(key))), None)
-    if secret is None:
-        return None
-    return (
-        f"Environment variable {secret!r} looks like a secret, and every user of the node can read a unit's "
-        "environment: put it into a file with mode 0600 and name that in environment_files."
-    )
 
 
 def check_shared(what: str, path: str) -> None:
@@ -207,7 +190,7 @@ class JobSpec:
                     f"Environment variable {key!r} cannot be set: a name has letters, digits and '_', and a "
                     "value has one line without control characters."
                 )
-        secret = secret_problem(self.environment)
+        secret = secret_problem(self.environment, self.command, {"config": self.config})
         if secret is not None:
             raise ValueError(secret)
         check_path("venv", self.venv)
@@ -319,86 +302,3 @@ class JobSpec:
     def rdzv_id(self) -> str:
         """Under which the nodes of this job, and no others, meet."""
         return f"{self.name}-{self.sha256[:8]}"
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What is known of a job on a node before anything is done."""
-
-    state: str
-    spec_sha256: Optional[str] = None
-    config_sha256: Optional[str] = None
-    #: The job's folder exists and holds something.
-    has_output: bool = False
-    #: The unit's file or the job's configuration exists.
-    has_setup: bool = False
-    #: Somebody stopped it on purpose, and it was not started since.
-    stopped_on_purpose: bool = False
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What to do about a job: one of keep, start, stop, remove, refuse."""
-
-    action: str
-    #: Move the folder of the earlier job aside before the start.
-    archive: bool = False
-    reason: str = ""
-
-    @property
-    def changed(self) -> bool:
-        """Whether carrying it out changes the node."""
-        return self.action not in ("keep", "refuse")
-
-
-def decide(
-    wanted: str,
-    name: str,
-    found: Situation,
-    spec: Optional[JobSpec] = None,
-    purge: bool = False,
-    rejoin: bool = False,
-    resume_stopped: bool = True,
-) -> Decision:
-    """Decide what brings a job from where it is to where it is wanted.
-
-    ``wanted`` is one of started, finished, ended, stopped and absent. A start continues from the checkpoints
-    that are there if they are of the very same training, and moves everything aside if they are not. A
-    training that is finished stays so, however it would be launched today, and one that was stopped does
-    if it is not to be resumed.
-    """
-    if wanted == "absent":
-        gone = not found.has_setup and found.state != RUNNING and not (purge and found.has_output)
-        return Decision("keep" if gone else "remove")
-    if wanted == "stopped":
-        return Decision("stop" if found.state == RUNNING else "keep")
-    if wanted == "ended":
-        return Decision("keep")
-    if spec is None:
-        raise ValueError(f"state={wanted} needs the job's specification.")
-    same = found.spec_sha256 == spec.sha256
-    if found.state == RUNNING:
-        if same:
-            return Decision("keep")
-        return Decision(
-            "refuse",
-            reason=f"Job {name} is already running on this node under another specification "
-            f"({(found.spec_sha256 or 'unknown')[:8]}, asked for {spec.sha256[:8]}): stop it first with "
-            "state=stopped, or choose another name.",
-        )
-    same_training = found.config_sha256 == spec.config_sha256
-    if found.state in (FINISHED, SPARE) and same_training and not rejoin:
-        return Decision("keep")
-    if found.stopped_on_purpose and same_training and not resume_stopped:
-        return Decision("keep")
-    return Decision("start", archive=found.has_output and not same_training)
-
-
-def archive_name(name: str, spec_sha256: Optional[str], taken: set[str]) -> str:
-    """A free folder name for the output of an earlier job; a dot keeps it apart from any job's name."""
-    base = f"{name}.{(spec_sha256 or 'unknown')[:8]}"
-    number, candidate = 1, base
-    while candidate in taken:
-        number += 1
-        candidate = f"{base}-{number}"
-    return candidate

@@ -16,6 +16,7 @@ from .._health.history import FENCE_PATH
 from .container import Container, Share, group_numbers, unit_lines, user_numbers
 from .spec import (
     CONFIG,
+    INVOCATION,
     RUNTIME_ENVIRONMENT,
     UNPRINTABLE,
     JobSpec,
@@ -131,6 +132,7 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         f"AssertPathExists=!{FENCE_PATH}",
         "",
         "[Service]",
+        _keep_invocation(share.directory),
         *_run_lines(spec, share),
         # A restart is torchrun's (max_restarts) or the operator's, who resumes from the last checkpoint.
         "Restart=no",
@@ -141,6 +143,9 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         f"TimeoutStopSec={spec.stop_timeout}",
         # Where a node's memory ends, the job goes before sshd and the exporters.
         "OOMScoreAdjust=500",
+        # What the kernel kills then is one process, whose end the launcher sees: it restarts the processes of the job
+        # (max_restarts) or ends with a failure. systemd's default would stop the whole unit beforehand.
+        "OOMPolicy=continue",
         "LimitMEMLOCK=infinity",
         "LimitNOFILE=65536",
         "TasksMax=infinity",
@@ -158,6 +163,17 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
                 "backslash at its end."
             )
     return HEADER + "\n".join(lines) + "\n"
+
+
+def _keep_invocation(directory: str) -> str:
+    """The line that has root keep what systemd calls this run, whoever starts it, before a process of the job runs.
+
+    systemd itself forgets it of a run that ended well. Nodes may share the folder, so the host's name (%H) is in the
+    file's. Where it cannot be written, none is kept.
+    """
+    script = 'echo "$INVOCATION_ID" >"$1.part" && mv -f "$1.part" "$1" || rm -f "$1"'
+    place = _quote(f"{control_folder(directory)}/{INVOCATION}.") + "%H"
+    return f"ExecStartPre=-+/bin/sh -c {_quote(script).replace('$', '$$')} sh {place}"
 
 
 def boot_unit_text(spec: JobSpec, directory: str, systemctl: str) -> str:
@@ -325,27 +341,6 @@ def _text(value: str) -> str:
         return f"\\u{code:04x}"
 
     return YAML_ESCAPED.sub(escape, json.dumps(value, ensure_ascii=False))
-
-
-def progress_line(host: str, status: Optional[Mapping[str, Any]]) -> Optional[str]:
-    """How far a job is, in one line; None before its trainer has done a step.
-
-    A script that trains for a number of epochs need not know its last step.
-    """
-    if not status or not status.get("step"):
-        return None
-    last = status.get("max_steps")
-    parts = ["step {0}{1}".format(status["step"], f"/{last}" if last else "")]
-    loss, rate = status.get("loss"), status.get("tokens_per_second")
-    if isinstance(loss, (int, float)):
-        parts.append(f"loss {loss:.3f}")
-    if isinstance(rate, (int, float)):
-        parts.append(f"{rate:,.0f} tokens/s")
-    device = status.get("hardware_name") or status.get("device")
-    simulated = "simulated " if status.get("simulated") else ""
-    line = "{0}: {1}{2}".format(host, ", ".join(parts), f" ({simulated}{device})" if device else "")
-    # The job's user writes the status, and a terminal obeys control characters.
-    return "".join(letter if letter.isprintable() else "?" for letter in line)
 
 
 def last_words(lines: list[str], count: int) -> list[str]:

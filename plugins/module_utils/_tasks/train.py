@@ -15,9 +15,11 @@ from .._hl_smi.command import HlSmi, environment, run_with_timeout
 from .._jobs import archives as job_archives
 from .._jobs import container as job_container
 from .._jobs import neighbours as job_neighbours
+from .._jobs.decision import Decision, decide
 from .._jobs.files import JobError
-from .._jobs.node import PLACES, JobNode, Observed, check_script, check_venv, owner_of
-from .._jobs.spec import Decision, JobSpec, check_name, decide
+from .._jobs.node import PLACES, JobNode, check_script, check_venv, owner_of
+from .._jobs.spec import JobSpec, check_name
+from .._jobs.state import Observed
 from .._jobs.text import NodeShare, boot_unit_text, config_text, unit_text
 
 if TYPE_CHECKING:

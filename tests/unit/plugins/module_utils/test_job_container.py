@@ -65,7 +65,7 @@ PODMAN = shlex.split("""
 --volume=/var/lib/gaudi3-scale/jobs/.control/demo:/var/lib/gaudi3-scale/jobs/.control/demo:ro
 --volume=/opt/gaudi3-scale/container/0123456789ab:/opt/gaudi3-scale/container/0123456789ab:ro
 --volume=/etc/habanalabs/gaudinet.json:/etc/habanalabs/gaudinet.json:ro --volume=/data:/data:ro
-'--env=A=say "50 %"' --env=HOME=/tmp --entrypoint=
+--env=INVOCATION_ID '--env=A=say "50 %"' --env=HOME=/tmp --entrypoint=
 """)
 
 

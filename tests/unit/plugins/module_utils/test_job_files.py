@@ -237,7 +237,7 @@ def test_a_job_that_an_earlier_version_started_is_known_and_taken_over(tmp_path:
 def test_stopping_a_job_that_an_earlier_version_started_remembers_it(tmp_path: Path, node: JobNode) -> None:
     folder = tmp_path / "jobs/demo"
     folder.mkdir(parents=True)
-    (folder / "job.json").write_text('{"spec_sha256": "a"}')
+    (folder / "job.json").write_text(json.dumps({"spec_sha256": "a" * 64}))
     node.stop("demo")
     assert set(node.observe("demo").record) == {"spec_sha256", "stopped_at"}
 

@@ -12,7 +12,9 @@ import pytest
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import write_file
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.systemd import UnitState
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import JobNode, check_venv, owner_of, state_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import JobNode, check_venv, owner_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.state import state_of
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.status import Status
 
 UP = UnitState("loaded", "active", "running", "success", 0, False)
 GOING = UnitState("loaded", "deactivating", "stop-sigterm", "success", 0, False)
@@ -59,21 +61,21 @@ def said(state: str, at: float) -> dict[str, Any]:
     ],
 )
 def test_state(unit: UnitState, record: dict[str, Any], status: dict[str, Any] | None, state: str) -> None:
-    assert state_of(unit, True, record, status) == state
+    assert state_of(unit, True, record, Status.of(status)) == state
 
 
 @pytest.mark.parametrize("word", ["spare", "interrupted"])
 def test_a_clock_that_was_set_back_changes_nothing(word: str) -> None:
     unit = replace(DOWN, invocation="0123")
-    assert state_of(unit, True, RECORD, {**said(word, 99), "invocation": "0123"}) == word
-    assert state_of(unit, True, RECORD, {**said(word, 101), "invocation": "4567"}) == "stopped"
+    assert state_of(unit, True, RECORD, Status.of({**said(word, 99), "invocation": "0123"})) == word
+    assert state_of(unit, True, RECORD, Status.of({**said(word, 101), "invocation": "4567"})) == "stopped"
     # After a reboot systemd names no run, and a trainer of an older version does not either.
-    assert state_of(DOWN, True, RECORD, {**said(word, 101), "invocation": "0123"}) == word
-    assert state_of(unit, True, RECORD, said(word, 101)) == word
+    assert state_of(DOWN, True, RECORD, Status.of({**said(word, 101), "invocation": "0123"})) == word
+    assert state_of(unit, True, RECORD, Status.of(said(word, 101))) == word
 
 
 def test_a_job_without_a_unit_is_absent_unless_it_runs() -> None:
-    assert state_of(DOWN, False, RECORD, said("finished", 101)) == "absent"
+    assert state_of(DOWN, False, RECORD, Status.of(said("finished", 101))) == "absent"
     assert state_of(UP, False, RECORD, None) == "running"
 
 
@@ -118,7 +120,8 @@ def test_what_an_earlier_run_wrote_is_not_the_progress_of_this_one(tmp_path: Pat
     (folder / "job.json").write_text(json.dumps(RECORD))
     (folder / "status.json").write_text(json.dumps(said("finished", 99)))
     assert node(tmp_path, Systemctl("ActiveState=active\n")).observe("demo").status is None
-    assert node(tmp_path, Systemctl("ActiveState=inactive\n")).observe("demo").status == said("finished", 99)
+    status = node(tmp_path, Systemctl("ActiveState=inactive\n")).observe("demo").status
+    assert status is not None and status.as_dict() == said("finished", 99)
 
 
 def test_log_counts_from_the_end_and_reads_forward(tmp_path: Path) -> None:
@@ -127,9 +130,9 @@ def test_log_counts_from_the_end_and_reads_forward(tmp_path: Path) -> None:
     assert run.calls == [
         [
             "journalctl",
-            "--unit=gaudi-train-demo.service",
             "--reverse",
             "--lines=102",
+            "--unit=gaudi-train-demo.service",
             "--since=@1767225600",
             "--output=cat",
             "--no-pager",

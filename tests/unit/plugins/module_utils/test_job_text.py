@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.status import Status, progress_line
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import (
     NodeShare,
     config_text,
     last_words,
     launch_argv,
-    progress_line,
     unit_text,
     yaml_text,
 )
@@ -41,6 +41,9 @@ StartLimitIntervalSec=0
 AssertPathExists=!/var/lib/gaudi3-scale/health/fence.json
 
 [Service]
+ExecStartPre=-+/bin/sh -c "echo \\"$$INVOCATION_ID\\" >\\"$$1.part\\" && mv -f \\"$$1.part\\" \\"$$1\\" \
+|| rm -f \\"$$1\\"" \
+sh /var/lib/gaudi3-scale/jobs/.control/demo/invocation.%H
 Type=exec
 User=gaudi3-scale
 WorkingDirectory=/var/lib/gaudi3-scale/jobs/demo
@@ -62,6 +65,7 @@ RestartPreventExitStatus=75
 KillMode=mixed
 TimeoutStopSec=120
 OOMScoreAdjust=500
+OOMPolicy=continue
 LimitMEMLOCK=infinity
 LimitNOFILE=65536
 TasksMax=infinity
@@ -195,12 +199,12 @@ STATUS = {"step": 40, "max_steps": 200, "loss": 2.9132, "tokens_per_second": 511
     ],
 )
 def test_progress(change: dict[str, Any], line: str | None) -> None:
-    assert progress_line("gaudi-1", {**STATUS, **change}) == line
+    assert progress_line("gaudi-1", Status.of({**STATUS, **change})) == line
 
 
 def test_a_status_cannot_reach_the_operators_terminal() -> None:
-    line = progress_line("gaudi-1", {"step": 1, "max_steps": 2, "device": "hpu\x1b[2J\x07\u202e"})
-    assert line == "gaudi-1: step 1/2 (hpu?[2J??)"
+    line = progress_line("gaudi-1", Status.of({"step": 1, "max_steps": 2, "device": "hpu\x1b[2J\x07\u202e"}))
+    assert line == r"gaudi-1: step 1/2 (hpu\x1b[2J\x07\u202e)"
 
 
 def test_no_progress_without_a_status() -> None:

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import (
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.decision import (
     Decision,
-    JobSpec,
     Situation,
     archive_name,
     decide,
-    unit_name,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec, unit_name
 
 SPEC = JobSpec(name="demo", config={"train": {"max_steps": 20}}, nodes=("a", "b"), head_address="10.0.0.1")
 SAME = {"spec_sha256": SPEC.sha256, "config_sha256": SPEC.config_sha256, "has_output": True, "has_setup": True}

@@ -138,4 +138,6 @@ def test_a_job_that_does_not_start_again_is_named(node: Node) -> None:
 def test_a_systemd_that_does_not_answer_is_said(node: Node) -> None:
     node.job("demo", 1)
     node.systemctl.write_text("#!/bin/sh\nexit 1\n")
-    assert node.fence("out")["msg"].startswith("The node was not taken out of service or given back: systemctl show")
+    # A job of which nothing is known is stopped like one that runs, behind the fence.
+    assert node.fence("out")["msg"].startswith("'systemctl stop gaudi-train-demo.service' failed ()")
+    assert (node.health / "fence.json").exists()

@@ -1,0 +1,99 @@
+"""Secrets in what a job is given, by their names and by their values: refused, never shown, and scrubbed alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.filter.job_problems import job_problems
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.scrub import scrub
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.secrets import secret_of_arguments
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
+
+MADE_UP = "a1B2c3D4e5F6g7H8i9J0k1L2"
+VALUES = [
+    "postgres://me:hunter2@db/x",
+    *(f"{begins}{MADE_UP}" for begins in ("hf_", "ghp_", "github_pat_", "glpat-", "sk-", "sk-proj-", "hvs.", "npm_")),
+    f"xoxb-{MADE_UP}",
+    "-----BEGIN RSA PRIVATE KEY-----",
+    f"Bearer {MADE_UP}",
+    f"eyJhbGciOiJI.{MADE_UP}.{MADE_UP}",
+    f"https://files/x?token={MADE_UP}",
+    f"Server=db;Password={MADE_UP}",
+    f'{{"password": "{MADE_UP}"}}',
+]
+NAMES = [
+    "GITHUB_PAT",
+    "PGPASS",
+    "HFTOKEN",
+    "PGPASSWORD",
+    "DB_PASS",
+    "MYSQL_PWD",
+    "VAULT_SECRET_ID",
+    "apiKey",
+    "GH_TOKEN",
+]
+HARMLESS = {
+    "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "PATH": "/a:/b", "PWD": "/srv", "EOS_TOKEN": "</s>", "MAX_TOKENS": "8",
+    "BYPASS": "1", "REPOSITORY": "ssh://git@github.com/x", "PROXY": "http://proxy:3128", "DATA": "s3://bucket/key",
+    "FOLDER": "/data/hf_checkpoints", "MODEL": "sk-learn-pipeline-a", "GOOGLE_APPLICATION_CREDENTIALS": "/etc/a.json",
+    "HF_TOKEN_PATH": "/etc/token", "DIGEST": "sha256:" + "a" * 64, "TEXT_KEY": "text",
+}  # fmt: skip
+
+
+def job(**options: object) -> JobSpec:
+    params = {"name": "demo", "config": {}, "nodes": ["a"], "head_address": "10.0.0.1", "command": [], **options}
+    defaults = {each: getattr(JobSpec, each, None) for each in JobSpec.__dataclass_fields__}
+    return JobSpec.from_params({**defaults, "environment": {}, "environment_files": [], **params})
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_value_that_is_a_secret_is_refused_wherever_it_is_given(value: str) -> None:
+    given = [
+        {"environment": {"SETTING": value}},
+        {"command": ["/srv/a.py", value]},
+        {"command": ["/srv/a.py", "--setting=" + value]},
+        {"config": {"data": {"source": value}}},
+        {"config": {"tracking": {"loggers": [{"class_path": "x", "init_args": {"url": value}}]}}},
+    ]
+    for options in given:
+        with pytest.raises(ValueError, match="environment_files") as caught:
+            job(**options)
+        said = str(caught.value)
+        assert value not in said and MADE_UP not in said and "hunter2" not in said
+        assert secret_of_arguments(options) == said, "the controller refuses it before it is sent"
+        (problem,) = job_problems({**ASKED, **options}, "a")
+        assert "trainer_environment_files" in problem and value not in problem
+    assert secret_of_arguments({"node_config": {"a": [value]}})
+    scrubbed = scrub(f"before {value} after")
+    assert MADE_UP not in scrubbed and "hunter2" not in scrubbed
+
+
+ASKED = {"name": "demo", "nodes": ["a"], "head": "a", "processes": 1, "script": "/srv/a.py"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_a_secret_is_one_in_each_place(name: str) -> None:
+    for options, key in (
+        ({"environment": {name: "hunter2"}}, name),
+        ({"command": ["/srv/a.py", f"--{name}", "hunter2"]}, name),
+        ({"command": ["/srv/a.py", f"--{name}=hunter2"]}, name),
+        ({"config": {"a": {name: "hunter2"}}}, f"config.a.{name}"),
+    ):
+        said = secret_of_arguments(options)
+        assert said is not None and key in said and "hunter2" not in said
+        with pytest.raises(ValueError, match="environment_files"):
+            job(**options)
+    assert "hunter2" not in scrub(f"{name}=hunter2")
+
+
+def test_what_is_no_secret_is_let_through() -> None:
+    words = [word for name, value in HARMLESS.items() for word in (f"--{name.lower()}", value)]
+    job(environment=HARMLESS)
+    job(command=["/srv/a.py", *words, "--sort-key", "date", "--eos_token=</s>", "--metrics.key=/etc/a.key"])
+    job(config={"data": {**HARMLESS, "bos_token": "<s>"}, "metrics": {"key": "/etc/gaudi3-scale/trainer/metrics.key"}})
+    assert job_problems({**ASKED, "environment": HARMLESS}, "a") == []
+
+
+@pytest.mark.parametrize("odd", [None, "", 5, [1], {"a": None}, {1: {2: [3]}}])
+def test_options_of_another_kind_hold_none(odd: object) -> None:
+    assert secret_of_arguments(dict.fromkeys(("environment", "command", "config", "node_config"), odd)) is None
