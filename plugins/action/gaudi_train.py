@@ -105,8 +105,9 @@ class ActionModule(ActionBase):
         )
         if "job" not in result:
             return result
+        answered = result.pop("job")
         try:
-            job = JobAnswer.of(result["job"])
+            job = JobAnswer.of(answered)
             result["job"] = job.as_dict()
             waits = arguments.get("state") in ("finished", "ended") and not self._task.check_mode
             if not waits or result.get("failed") or result.get("unreachable"):

@@ -121,6 +121,8 @@ def _refusal(operational: tuple[int, ...], processes: int, allow_partial: bool, 
 
 def _described(modules: tuple[int, ...]) -> str:
     """Modules for a sentence: ``modules 0 to 2, 4 and 5``."""
+    if not modules:
+        return "none works"
     if len(modules) == 1:
         return f"module {modules[0]}"
     runs: list[list[int]] = []

@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 from .._printable import printable
 from .._refusal import Refusal
-from .kinds import Kind, count, integer, mapping, path, text, texts, truth
+from .kinds import Kind, count, integer, mapping, number, path, text, texts, truth
 from .record import digest
 from .spec import NAME
 from .status import Status
@@ -94,7 +94,7 @@ def job_answers(answers: object) -> list[dict[str, Any]]:
 
 
 def harmless(value: object, depth: int = 32) -> Any:
-    """An answer of a node with every text in it as it may be shown; the ends of lines stay.
+    """An answer of a node with every text in it as it may be shown, and sane numbers; the ends of lines stay.
 
     Objects of Ansible's own, which a node cannot send, stay as they are.
     """
@@ -104,17 +104,17 @@ def harmless(value: object, depth: int = 32) -> Any:
         return {harmless(name): harmless(each, depth - 1) for name, each in value.items()}
     if isinstance(value, (list, tuple)) and depth:
         return [harmless(each, depth - 1) for each in value]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return number(value)
     return None if isinstance(value, (Mapping, list, tuple)) else value
 
 
 # --- what a node offers a job ---
 
 
-class _Odd(Exception):
-    """A field is of another kind than expected."""
-
-    def __init__(self, name: str, value: object) -> None:
-        super().__init__(f"{name} = {printable(value, 60)}")
+def _odd(name: str, value: object) -> Refusal:
+    """A field is of another kind than expected; for use within a sentence."""
+    return Refusal(f"{name} = {printable(value, 60)}")
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Offer:
         """From the answer's ``offer``; None for what is none."""
         try:
             return _offer(value)
-        except _Odd:
+        except Refusal:
             return None
 
 
@@ -174,18 +174,18 @@ class NodeAnswer:
         """From the answer, of which anything may be missing."""
         try:
             return _node(answer)
-        except _Odd as error:
-            return cls(odd=str(error))
+        except Refusal as error:
+            return cls(odd=str(error.args[0]))
 
 
 def _of_kind(given: Mapping[str, Any], name: str, kind: Kind, where: str = "") -> Any:
-    """A field's value, None where it is missing or null; _Odd where it is of another kind."""
+    """A field's value, None where it is missing or null; Refusal where it is of another kind."""
     value = given.get(name)
     if value is None:
         return None
     found = kind(value)
     if found is None:
-        raise _Odd(where + name, value)
+        raise _odd(where + name, value)
     return found
 
 
@@ -212,7 +212,7 @@ def _offer(value: object) -> Offer:
     if not isinstance(value, Mapping):
         if value in (None, "", [], ()):
             return Offer()
-        raise _Odd("offer", value)
+        raise _odd("offer", value)
     given = {name: each for name, each in mapping(value).items() if each != ""}
     where = "offer."
     return Offer(
@@ -229,7 +229,7 @@ def _node(answer: object) -> NodeAnswer:
     if not isinstance(answer, Mapping):
         if answer in (None, "", [], ()):
             return NodeAnswer()
-        raise _Odd("the answer", answer)
+        raise _odd("the answer", answer)
     given = mapping(answer)
     script = _of_kind(given, "script", _whole) or {}
     _of_kind(given, "modules", _all_of(count))

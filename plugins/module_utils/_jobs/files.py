@@ -135,10 +135,10 @@ class Control:
 
     def note(self, **more: Any) -> None:
         """Add to the record, where there is one, and keep all else that it says."""
-        found = parsed(self._record())
+        text = self._record()
         # A user's file is not copied to root's as it is.
-        before = mapping(found) if self.exists() else record_of(found) if mapping(found) else {}
-        if before:
+        before = mapping(parsed(text)) if self.exists() else record_of(parsed(text))
+        if text:
             self.write({RECORD: json.dumps({**before, **more}, indent=2, sort_keys=True) + "\n"}, self.group())
 
     def _record(self) -> str:

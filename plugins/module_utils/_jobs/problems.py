@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 from .answers import NodeAnswer, Offer
-from .secrets import Words, secret_problem
+from .secrets import OF_THE_ROLE, secret_problem
 
 INTERFACES = ("GLOO_SOCKET_IFNAME", "HCCL_SOCKET_IFNAME")
 
@@ -161,8 +161,7 @@ def _image(asked: Asked) -> list[str]:
 
 def _secret(asked: Asked) -> Optional[str]:
     configs = {"trainer_config": asked.config, "trainer_node_config": asked.node_config}
-    words = Words("trainer_environment", "trainer_command", "trainer_environment_files")
-    return secret_problem(asked.environment, asked.command, configs, words)
+    return secret_problem(asked.environment, asked.command, configs, OF_THE_ROLE)
 
 
 def _left_out(asked: Asked, host: str, node: NodeAnswer) -> list[str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .kinds import Kind, count, exact, mapping, moment, plain, text, texts, truth
+from .kinds import Kind, count, mapping, moment, plain, text, texts, truth
 from .spec import HOST
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -72,5 +72,5 @@ def record_of(value: object, invocations: Iterable[str] = ()) -> dict[str, Any]:
     1970), ``specification`` (of its options those that others ask for), ``share`` (``config.metrics`` and ``is_head``)
     and ``invocations``: what systemd called the job's last run, on each node that has its folder.
     """
-    runs = {found for each in invocations if (found := str(exact(each) or "").strip()) and _INVOCATION.fullmatch(found)}
+    runs = {found for each in invocations if (found := each.strip()) and _INVOCATION.fullmatch(found)}
     return {**_known(mapping(value), _FIELDS), **({"invocations": sorted(runs)} if runs else {})}

@@ -27,6 +27,9 @@ class Words:
     files: str = "environment_files"
 
 
+OF_THE_ROLE = Words("trainer_environment", "trainer_command", "trainer_environment_files")
+
+
 def secret_problem(
     environment: object, command: object = (), configs: Optional[Mapping[str, object]] = None, words: Words = Words()
 ) -> Optional[str]:

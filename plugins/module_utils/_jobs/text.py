@@ -172,8 +172,10 @@ def _keep_invocation(directory: str) -> str:
     file's. Where it cannot be written, none is kept.
     """
     script = 'echo "$INVOCATION_ID" >"$1.part" && mv -f "$1.part" "$1" || rm -f "$1"'
-    place = _quote(f"{control_folder(directory)}/{INVOCATION}.") + "%H"
-    return f"ExecStartPre=-+/bin/sh -c {_quote(script).replace('$', '$$')} sh {place}"
+    place = _quote(f"{control_folder(directory)}/{INVOCATION}.")
+    # A quote ends a word.
+    place = place[:-1] + '%H"' if place.endswith('"') else place + "%H"
+    return "ExecStartPre=-+/bin/sh -c " + f"{_quote(script)} sh {place}".replace("$", "$$")
 
 
 def boot_unit_text(spec: JobSpec, directory: str, systemctl: str) -> str:
