@@ -147,8 +147,8 @@ options:
   environment:
     description:
       - Environment variables of the job. They go before those of O(environment_files) and of the module itself.
-      - They are shown in the unit, so secrets belong into one of O(environment_files) instead. What looks like one, by its
-        name or its value, is refused, in O(command), O(config) and O(node_config) as well.
+      - They are shown in the unit, so secrets belong into one of O(environment_files) instead. What looks like one, by
+        its name or its value, is refused, in O(command), O(config) and O(node_config) as well.
     type: dict
     default: {}
   environment_files:
