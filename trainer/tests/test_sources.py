@@ -99,8 +99,11 @@ def test_a_long_text_comes_in_pieces_that_end_with_a_line_or_a_character(
     ("line", "sentence"),
     [
         ('{"body": 1}', "Line 2 of {} has no field 'text', only 'body': set data.field to the one with the text, or "),
-        ('{"text": 1}', "Line 2 of {} has a int in 'text': it has to be a string."),
-        ("[1]", "Line 2 of {} is a list: it has to be an object with the field 'text'."),
+        ('{"text": 1}', "Line 2 of {} has a number in 'text': it has to be a string."),
+        (
+            "[1]",
+            "Line 2 of {} is an array: it has to be an object with the field 'text', or set data.format to json if ",
+        ),
         ("{text", "Line 2 of {} is not JSON: mend or delete it."),
     ],
 )

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gaudi3_scale.config.section import Section
 
-Format = Literal["auto", "text", "jsonl", "parquet"]
+Format = Literal["auto", "text", "jsonl", "json", "parquet", "arrow"]
 Content = Literal["text", "chat", "prompt"]
 
 
@@ -29,14 +29,16 @@ class DataConfig(Section):
     source: str = Field(
         "stdlib",
         min_length=1,
-        description="stdlib = the sources of Python's standard library; the path of a file or folder of text, .jsonl "
-        "or .parquet; hf:NAME[:CONFIG][:SPLIT] = a Hugging Face dataset",
+        description="stdlib = the sources of Python's standard library; the path of a file or folder of text, .jsonl, "
+        ".json, .parquet or .arrow; hf:NAME[:CONFIG][:SPLIT] = a Hugging Face dataset",
     )
     mixture: tuple[MixtureSource, ...] = Field(
         (), description="several sources instead of one, each with source and weight (also format, field, content)"
     )
     format: Format = Field(
-        "auto", description="of local files; auto = by each file's suffix, text where it says nothing"
+        "auto",
+        description="of local files; auto = by each file's suffix and content, where text has to be UTF-8 without NUL "
+        "bytes; text = any bytes",
     )
     content: Content = Field(
         "text",
@@ -46,7 +48,7 @@ class DataConfig(Section):
     field: str = Field(
         "text",
         min_length=1,
-        description="field or column with the text, in JSONL, Parquet and hf:; for chat, text means messages",
+        description="field or column with the text, in JSON, Parquet, Arrow and hf:; for chat, text means messages",
     )
     tokenizer: str = Field(
         "bytes", min_length=1, description="bytes, or the path of a tokenizer.json or of a transformers folder"

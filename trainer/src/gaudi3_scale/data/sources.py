@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import Any, Protocol
 
 from gaudi3_scale.config import DataConfig
+from gaudi3_scale.data.compression import open_bytes, skip
+from gaudi3_scale.data.files import local_files
+from gaudi3_scale.data.forms import Form, form_of
+from gaudi3_scale.data.json_file import json_records
 from gaudi3_scale.data.piece import START as START
 from gaudi3_scale.data.piece import Cursor, Piece
-from gaudi3_scale.data.records import fields, text_of
+from gaudi3_scale.data.records import fields, kind, text_of
 from gaudi3_scale.errors import ConfigError
 
 # Not sources of the library itself, or packaged apart by distributions.
 STDLIB_EXCLUDED = {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idle_test", "idlelib", "lib2to3"}
+STDLIB = "stdlib"
 PIECE_BYTES = 2**20
 CONTINUATION = 3
 """Bytes of a character of UTF-8 after its first, at most."""
-SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
 
 class Source(Protocol):
@@ -30,6 +33,8 @@ class Source(Protocol):
 
     size: int
     """Work to do, in the units of `done`."""
+    left_out: list[str]
+    """Names of files that are there and hold no documents."""
 
     def fingerprint(self) -> str:
         """Changes when a partial preparation must not be continued."""
@@ -62,7 +67,8 @@ class FileSource:
 
     def __init__(self, config: DataConfig) -> None:
         self._config = config
-        self._files = _files(config.source)
+        self._files, self.left_out = _files(config.source)
+        self._forms = [_form(path, config) for path in self._files]
         self._sizes = [path.stat().st_size for path in self._files]
         self._before = [0, *accumulate(self._sizes)]
         self.size = self._before[-1]
@@ -79,10 +85,16 @@ class FileSource:
 
     def pieces(self, cursor: Cursor) -> Iterator[Piece]:
         """Documents from the cursor on."""
-        readers = {"text": self._text, "jsonl": self._jsonl, "parquet": self._parquet}
+        readers: dict[str, Callable[[int, int, int], Iterator[Piece]]] = {
+            "text": self._text,
+            "jsonl": self._jsonl,
+            "json": self._json,
+            "parquet": self._parquet,
+            "arrow": self._arrow,
+        }
         first, offset, line = cursor
         for index in range(first, len(self._files)):
-            yield from readers[_kind_of(self._files[index], self._config)](index, offset, line)
+            yield from readers[self._forms[index].kind](index, offset, line)
             offset = line = 0
 
     def _text(self, index: int, offset: int, line: int) -> Iterator[Piece]:
@@ -91,8 +103,8 @@ class FileSource:
                 f"data.content is {self._config.content}, and {self._files[index]} is plain text: give JSONL, Parquet "
                 "or a Hugging Face dataset, or set data.format."
             )
-        with _open(self._files[index]) as file:
-            file.seek(offset)
+        with self._open(index) as file:
+            skip(file, offset)
             while True:
                 data = file.read(PIECE_BYTES)
                 if len(data) == PIECE_BYTES:
@@ -100,6 +112,8 @@ class FileSource:
                 for _ in range(CONTINUATION):  # never within a character of UTF-8
                     if file.peek(1)[:1] and file.peek(1)[0] & 0xC0 == 0x80:
                         data += file.read(1)
+                if self._forms[index].strict:
+                    _check_text(data, offset, self._files[index])
                 offset += len(data)
                 ends = not file.peek(1)
                 yield Piece(data, ends, [index + 1, 0, 0] if ends else [index, offset, 0])
@@ -109,8 +123,8 @@ class FileSource:
     def _jsonl(self, index: int, offset: int, line: int) -> Iterator[Piece]:
         path = self._files[index]
         since = f" from byte {offset:,} on" if offset and not line else ""  # a part begins within the file
-        with _open(path) as file:
-            file.seek(offset)
+        with self._open(index) as file:
+            skip(file, offset)
             for raw in iter(file.readline, b""):
                 line += 1
                 offset += len(raw)
@@ -122,18 +136,29 @@ class FileSource:
             record = json.loads(raw)
         except (ValueError, RecursionError):
             raise ConfigError(f"{where} is not JSON: mend or delete it.") from None
+        return self._text_of(record, where)
+
+    def _text_of(self, record: Any, where: str) -> str:
         names = fields(self._config)
         if not isinstance(record, dict):
             raise ConfigError(
-                f"{where} is a {type(record).__name__}: it has to be an object with the field {names[0]!r}."
+                f"{where} is {kind(record)}: it has to be an object with the field {names[0]!r}"
+                + (", or set data.format to json if the file is one array." if isinstance(record, list) else ".")
             )
         for field in names:
             if field not in record:
                 raise ConfigError(
                     f"{where} has no field {field!r}, only {', '.join(map(repr, record)) or 'none at all'}: set "
-                    "data.field to the one with the text, or delete the line."
+                    "data.field to the one with the text, or delete the record."
                 )
         return text_of([record[name] for name in names], where, self._config)
+
+    def _json(self, index: int, offset: int, line: int) -> Iterator[Piece]:
+        path = self._files[index]
+        with self._open(index) as file:
+            for number, (end, record) in enumerate(json_records(file, path), 1):
+                if number > line:
+                    yield Piece(self._text_of(record, f"Record {number} of {path}"), True, [index, end, number])
 
     def _parquet(self, index: int, offset: int, line: int) -> Iterator[Piece]:
         from gaudi3_scale.data.tabular import parquet_rows
@@ -142,6 +167,15 @@ class FileSource:
         for row, rows, text in parquet_rows(path, self._config, line):
             yield Piece(text, True, [index, self._sizes[index] * (row + 1) // rows, row + 1])
 
+    def _arrow(self, index: int, offset: int, line: int) -> Iterator[Piece]:
+        from gaudi3_scale.data.tabular import arrow_rows
+
+        for row, end, text in arrow_rows(self._files[index], self._config, line):
+            yield Piece(text, True, [index, end, row + 1])
+
+    def _open(self, index: int) -> Any:
+        return open_bytes(self._files[index], self._forms[index].compression)
+
     def borders(self, parts: int) -> list[Cursor]:
         """A file is divided only if it is of lines and not compressed: at the first line that begins in the part."""
         result: list[Cursor] = [list(START)]
@@ -149,7 +183,7 @@ class FileSource:
             goal = self.size * part // parts
             index = next(number for number, end in enumerate(self._before[1:]) if goal < end or end == self.size)
             path = self._files[index]
-            if _kind_of(path, self._config) == "jsonl" and path.suffix != ".gz":
+            if self._forms[index].seekable:
                 with path.open("rb") as file:
                     file.seek(max(0, goal - self._before[index] - 1))
                     file.readline()
@@ -160,40 +194,39 @@ class FileSource:
         return [*result, [len(self._files), 0, 0]]
 
 
-def _open(path: Path) -> Any:
-    """A buffered file of bytes, decompressed if need be."""
-    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+def _form(path: Path, config: DataConfig) -> Form:
+    if config.source == STDLIB:
+        return Form("text", None, strict=False)
+    return form_of(path, config.format, fields(config)[0])
 
 
-def _kind_of(path: Path, config: DataConfig) -> str:
-    return _kind(path) if config.format == "auto" else config.format
+def _check_text(data: bytes, offset: int, path: Path) -> None:
+    """ConfigError for bytes that are no text, with the place of the first."""
+    at = data.find(b"\0")
+    reason = "a NUL byte"
+    if at < 0:
+        try:
+            data.decode()
+            return
+        except UnicodeDecodeError as error:
+            at, reason = error.start, "no UTF-8"
+    raise ConfigError(
+        f"{path} has {reason} at byte {offset + at:,}, so it is no text: convert it to UTF-8, take it out of "
+        "data.source, or set data.format to text to train on its bytes."
+    )
 
 
-def _kind(path: Path) -> str:
-    suffixes = [s for s in path.suffixes if s != ".gz"]
-    if path.suffix == ".gz" and suffixes[-1:] == [".json"]:  # as the C4 corpus is distributed
-        return "jsonl"
-    return SUFFIXES.get(suffixes[-1].lower(), "text") if suffixes else "text"
-
-
-def _files(source: str) -> list[Path]:
-    """The files to read, in an order that depends on their names only."""
-    if source == "stdlib":
+def _files(source: str) -> tuple[list[Path], list[str]]:
+    """The files to read, in an order that depends on their names only, and the names of those that hold nothing to
+    read."""
+    left_out: list[str] = []
+    if source == STDLIB:
         root = Path(sysconfig.get_path("stdlib"))
         found = [p for p in root.rglob("*.py") if STDLIB_EXCLUDED.isdisjoint(p.relative_to(root).parts)]
     else:
         root = Path(source)
-        if not root.exists():
-            raise ConfigError(
-                f"data.source is {source!r}, which does not exist on this node: give stdlib, the path of a file or "
-                "folder of text, JSONL or Parquet, or hf:NAME."
-            )
-        found = [root] if root.is_file() else [p for p in root.rglob("*") if _visible(p.relative_to(root))]
-    files = sorted((p for p in found if p.is_file()), key=lambda p: p.relative_to(root).as_posix())
+        found, left_out = local_files(root)
+    files = sorted(found, key=lambda p: p.relative_to(root).as_posix())
     if not files:
         raise ConfigError(f"data.source is {source!r}, where there is no text: give a file or folder that has some.")
-    return files
-
-
-def _visible(path: Path) -> bool:
-    return not any(part.startswith(".") for part in path.parts)
+    return files, left_out

@@ -1,4 +1,4 @@
-"""Documents in columns: Parquet files through pyarrow, and datasets of the Hugging Face hub through `datasets`."""
+"""Documents in columns: Parquet and Arrow files through pyarrow, the Hugging Face hub's through `datasets`."""
 
 from __future__ import annotations
 
@@ -13,31 +13,71 @@ from gaudi3_scale.data.records import fields, text_of
 from gaudi3_scale.errors import ConfigError
 
 BATCH_ROWS = 1000
+ARROW_FILE = b"ARROW1"
+END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 def parquet_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int, int, str]]:
     """Row, number of rows of the file and text of each row from `start` on that has a text; row groups before it are
     not read."""
-    parquet = _need("pyarrow.parquet", "A Parquet file")
+    parquet, pa = _need("pyarrow.parquet", "A Parquet file"), _need("pyarrow", "A Parquet file")
     try:
-        file = parquet.ParquetFile(path)
-    except _need("pyarrow", "A Parquet file").ArrowInvalid:
-        raise ConfigError(f"{path} is not a Parquet file: mend or delete it, or set data.format.") from None
-    with file:
-        names = fields(config)
-        _check_columns(str(path), file.schema_arrow.names, names)
-        rows, first = file.metadata.num_rows, 0
-        for group in range(file.num_row_groups):
-            count = file.metadata.row_group(group).num_rows
-            if first + count > start:
-                row = first
-                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names):
+        with parquet.ParquetFile(path) as file:
+            names = fields(config)
+            _check_columns(str(path), file.schema_arrow.names, names)
+            rows, first = file.metadata.num_rows, 0
+            for group in range(file.num_row_groups):
+                count = file.metadata.row_group(group).num_rows
+                if first + count > start:
+                    row = first
+                    for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names):
+                        columns = [batch.column(name).to_pylist() for name in names]
+                        for values in zip(*columns, strict=True):
+                            if row >= start and values[0] is not None:
+                                yield row, rows, text_of(values, f"Row {row} of {path}", config)
+                            row += 1
+                first += count
+    except (pa.ArrowInvalid, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ConfigError(f"{path} is not a whole Parquet file ({reason}): copy or make it again.") from None
+
+
+def arrow_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int, int, str]]:
+    """Row, about how many bytes end with it, and text of each row from `start` on that has a text, of an Arrow file or
+    stream, such as `datasets` saves."""
+    pa = _need("pyarrow", "An Arrow file")
+    names, row = fields(config), 0
+    try:
+        with pa.memory_map(str(path)) as file:
+            for end, batch in _batches(pa, file):
+                if not row:
+                    _check_columns(str(path), batch.schema.names, names)
+                if row + batch.num_rows > start:
                     columns = [batch.column(name).to_pylist() for name in names]
-                    for values in zip(*columns, strict=True):
-                        if row >= start and values[0] is not None:
-                            yield row, rows, text_of(values, f"Row {row} of {path}", config)
-                        row += 1
-            first += count
+                    for number, values in enumerate(zip(*columns, strict=True), row):
+                        if number >= start and values[0] is not None:
+                            yield number, end, text_of(values, f"Row {number} of {path}", config)
+                row += batch.num_rows
+    except (pa.ArrowInvalid, OSError, EOFError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ConfigError(f"{path} is not a whole Arrow file ({reason}): copy or make it again.") from None
+
+
+def _batches(pa: Any, file: Any) -> Iterator[tuple[int, Any]]:
+    """The batches of rows of an Arrow file or of a stream, each with the bytes that end with it."""
+    size = file.size()
+    if file.read(len(ARROW_FILE)) == ARROW_FILE:
+        reader = pa.ipc.open_file(file)
+        for number in range(reader.num_record_batches):
+            yield size * (number + 1) // reader.num_record_batches, reader.get_batch(number)
+        return
+    # A stream that was cut off between two batches reads like a whole one.
+    file.seek(max(0, size - len(END_OF_STREAM)))
+    if file.read(len(END_OF_STREAM)) != END_OF_STREAM:
+        raise EOFError("its end is missing")
+    file.seek(0)
+    for batch in pa.ipc.open_stream(file):
+        yield file.tell(), batch
 
 
 class HubSource:
@@ -67,6 +107,7 @@ class HubSource:
         _check_columns(config.source, self._rows.column_names, fields(config))
         self._config = config
         self.size = len(self._rows)
+        self.left_out: list[str] = []
 
     def fingerprint(self) -> str:
         """The library's own, and the number of rows."""

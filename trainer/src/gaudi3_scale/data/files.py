@@ -1,0 +1,105 @@
+"""The files of a source on this node. What cannot be read stops the job: half a corpus trains without an error, too."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gaudi3_scale.data.forms import RECORDS, is_companion
+from gaudi3_scale.errors import ConfigError
+
+SPLITS = "dataset_dict.json"
+SAVED = "state.json"
+
+
+def local_files(root: Path) -> tuple[list[Path], list[str]]:
+    """The regular files of a file or folder, hidden ones left out, and the names of those beside records that are
+    none, such as README.md.
+
+    Raises:
+        ConfigError: There is no such path, or some of it cannot be read.
+    """
+    kind = _kind(root, f"data.source is {str(root)!r}, which")
+    if not stat.S_ISDIR(kind):
+        return [root], []
+    found = list(_walk(root, set()))
+    for path in found:
+        if path.name == SPLITS:
+            raise ConfigError(
+                f"{path.parent} holds several splits ({SPLITS}): set data.source to the folder of one of them."
+            )
+    if not any(suffix.lower() in RECORDS for path in found for suffix in path.suffixes[-2:]):
+        return found, []
+    for path in found:
+        if path.name == SAVED:
+            _check_saved(path)
+    left_out = [path for path in found if is_companion(path)]
+    return [path for path in found if path not in set(left_out)], sorted(str(p.relative_to(root)) for p in left_out)
+
+
+def _walk(folder: Path, above: set[tuple[int, int]]) -> Iterator[Path]:
+    """Regular files below a folder, links followed."""
+    try:
+        status = folder.stat()
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        raise _closed(folder, error) from None
+    here = (status.st_dev, status.st_ino)
+    if here in above:
+        raise ConfigError(f"{folder} is a link to a folder that it lies in: delete the link.")
+    for path in paths:
+        if path.name.startswith("."):
+            continue
+        kind = _kind(path, str(path))
+        if stat.S_ISDIR(kind):
+            yield from _walk(path, above | {here})
+        elif stat.S_ISREG(kind):
+            yield path
+        else:
+            raise ConfigError(f"{path} is no regular file: take it out of data.source.")
+
+
+def _kind(path: Path, what: str) -> int:
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        if path.is_symlink():
+            raise ConfigError(
+                f"{path} is a link to {str(path.readlink())!r}, which is not on this node: delete it or mend it."
+            ) from None
+        raise ConfigError(
+            f"{what} does not exist on this node: give stdlib, the path of a file or folder of text, JSONL or Parquet, "
+            "or hf:NAME."
+        ) from None
+    except OSError as error:
+        raise _closed(path, error) from None
+
+
+def _closed(path: Path, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"{path} cannot be read ({error.strerror}): give this user the right to, or take it out of data.source."
+    )
+
+
+def _check_saved(path: Path) -> None:
+    """What `datasets` says it has saved beside its state has to be there."""
+    try:
+        state: Any = json.loads(path.read_bytes())
+        named = [str(each["filename"]) for each in state["_data_files"]]
+        chosen = state.get("_indices_data_files")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return  # the state of something else
+    missing = sorted(name for name in named if not (path.parent / name).is_file())
+    if missing:
+        raise ConfigError(
+            f"{path.parent} was saved with {missing[0]}"
+            + (f" and {len(missing) - 1} more, which are" if missing[1:] else ", which is")
+            + " not there: copy the folder again."
+        )
+    if chosen:
+        raise ConfigError(
+            f"{path.parent} holds a selection of rows, which is not read: call flatten_indices(), and save it again."
+        )

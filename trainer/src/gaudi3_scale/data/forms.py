@@ -1,0 +1,196 @@
+"""What form a file of documents has, by its content and its name. What is neither text nor records is refused.
+
+A file that is read in another form than it has still trains a model, on the wrong bytes, and nobody notices.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gaudi3_scale.data.compression import SUFFIXES as COMPRESSED
+from gaudi3_scale.data.compression import compression_of, open_bytes
+from gaudi3_scale.errors import ConfigError
+
+HEAD_BYTES = 2**16
+RECORDS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".jsonlines": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+#: What begins with these bytes, in the words of the sentence that refuses it.
+BINARY = {
+    b"MMIDIDX\x00\x00": "the index of a data set that Megatron-LM has tokenised",
+    b"\x93NUMPY": "an array of NumPy",
+    b"PK\x03\x04": "a zip archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
+    b"Rar!\x1a\x07": "a RAR archive",
+    b"\x04\x22\x4d\x18": "compressed by LZ4",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"%PDF-": "a PDF document",
+    b"SQLite format 3\x00": "a database of SQLite",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    b"Obj\x01": "an Avro file",
+    b"ORC": "an ORC file",
+    b"\x80\x02": "a pickle of Python",
+    b"\x80\x04": "a pickle of Python",
+    b"\x80\x05": "a pickle of Python",
+}
+#: What the name says, where the content says nothing.
+NAMED = {
+    ".bin": "a binary file, such as token ids that Megatron-LM or nanoGPT has prepared for another tokenizer",
+    ".idx": "the index of a binary file",
+    ".npy": "an array of NumPy",
+    ".npz": "arrays of NumPy",
+    ".csv": "a table",
+    ".tsv": "a table",
+    ".tar": "a tar archive",
+    ".tgz": "a tar archive",
+    ".zip": "a zip archive",
+    ".pt": "a file of PyTorch",
+    ".pth": "a file of PyTorch",
+    ".pkl": "a pickle of Python",
+    ".pickle": "a pickle of Python",
+    ".safetensors": "a file of tensors",
+    ".gguf": "a file of weights",
+    ".h5": "an HDF5 file",
+    ".hdf5": "an HDF5 file",
+    ".tfrecord": "a file of TensorFlow",
+    ".tfrecords": "a file of TensorFlow",
+    ".mds": "a shard of MosaicML Streaming",
+    ".avro": "an Avro file",
+    ".orc": "an ORC file",
+    ".pdf": "a PDF document",
+    ".docx": "a document of Word",
+    ".lz4": "compressed by LZ4",
+    ".lzma": "compressed by LZMA",
+    ".z": "compressed by compress",
+    ".br": "compressed by Brotli",
+    ".7z": "a 7-Zip archive",
+    ".rar": "a RAR archive",
+    **dict.fromkeys(
+        (".part", ".partial", ".filepart", ".incomplete", ".crdownload", ".aria2"), "an unfinished download"
+    ),
+}
+POINTER = b"version https://git-lfs.github.com/spec/"
+ADVICE = (
+    "convert it to text, JSON lines or Parquet, take it out of data.source, or set data.format to text to train on its "
+    "bytes."
+)
+#: Files that accompany records and hold none.
+COMPANION = re.compile(
+    r"(README|LICEN[CS]E|COPYING|NOTICE|CITATION|CHANGELOG|DATASHEET)([._-].*)?|_SUCCESS|_(started|committed)_.*|"
+    r"_metadata|_common_metadata|state\.json|dataset_infos?\.json|.*\.(crc|md5|sha256|sha512|asc|sig)|(MD5|SHA(1|256|512))SUMS?(\.txt)?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a file is read."""
+
+    kind: str
+    """text, jsonl, json, parquet or arrow."""
+    compression: str | None
+    strict: bool
+    """Whether text has to be UTF-8 without NUL bytes; not where data.format says that it is text."""
+
+    @property
+    def seekable(self) -> bool:
+        """A reader can begin at any line of it."""
+        return self.kind == "jsonl" and self.compression is None
+
+
+def form_of(path: Path, given: str = "auto", field: str = "text") -> Form:
+    """The form of a file.
+
+    Args:
+        given: data.format, which is believed where it is not auto.
+        field: The field with the text of a record.
+
+    Raises:
+        ConfigError: The file has no form that is read, or another one than its name says.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read ({error.strerror}): give this user the right to, or take it out of data.source."
+        ) from None
+    if head.startswith(POINTER) and given != "text":
+        raise ConfigError(f"{path} is a pointer of Git LFS and not the data: run 'git lfs pull' in its folder.")
+    compression = compression_of(path, head, by_content=given != "text")
+    if given != "auto":
+        return Form(given, compression, given != "text")
+    if compression is not None:
+        with open_bytes(path, compression) as file:
+            head = file.read(HEAD_BYTES)
+    return Form(_kind(path, head, field), compression, True)
+
+
+def is_companion(path: Path) -> bool:
+    """Whether a file beside records is none of them, by its name, such as README.md or _SUCCESS."""
+    return COMPANION.fullmatch(path.name) is not None
+
+
+def _kind(path: Path, head: bytes, field: str) -> str:
+    suffixes = [each.lower() for each in path.suffixes]
+    while suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    suffix = suffixes[-1] if suffixes else ""
+    known = RECORDS.get(suffix)
+    if known in ("parquet", "arrow"):
+        return known  # their readers say what is wrong with one
+    if head.startswith(b"PAR1"):
+        return _expect("a Parquet file", "parquet", known, path)
+    if head.startswith((b"ARROW1\x00\x00", b"\xff\xff\xff\xff")):
+        return _expect("an Arrow file", "arrow", known, path)
+    what = next((each for magic, each in BINARY.items() if head.startswith(magic)), None)
+    if head[257:262] == b"ustar":
+        what = "a tar archive"
+    if what is None and known is None:
+        what = NAMED.get(suffix)
+    if what is not None:
+        raise ConfigError(f"{path} is {what}, which is not read: {ADVICE}")
+    if known is not None:
+        return known
+    if _is_record(head, field):
+        if suffix in (".txt", ".text"):
+            raise ConfigError(
+                f"{path} is named as text, and its first line is a JSON object with the field {field!r}: set "
+                "data.format to jsonl or to text, or rename it."
+            )
+        return "jsonl"
+    return "text"
+
+
+def _expect(what: str, kind: str, known: str | None, path: Path) -> str:
+    if known is not None:
+        raise ConfigError(
+            f"{path} is {what} by its content, and its name says otherwise: give it the name of what it is."
+        )
+    return kind
+
+
+def _is_record(head: bytes, field: str) -> bool:
+    """Whether the first line is a JSON object with the field."""
+    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
+    if not line.startswith(b"{"):
+        return False
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        # A record that is longer than what was read begins like one.
+        return len(line) > HEAD_BYTES // 2 and f'"{field}"'.encode() in line[:1000]
+    return isinstance(record, dict) and field in record
