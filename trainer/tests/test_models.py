@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from pathlib import Path
@@ -115,16 +116,54 @@ def test_what_the_weights_cannot_be_is_refused(folder: Path, tmp_path: Path) -> 
         name=str(folder), config={"vocab_size": 300}
     )
     (tmp_path / "config.json").write_bytes((folder / "config.json").read_bytes())
-    (tmp_path / "pytorch_model.bin").write_bytes(b"pickle")
-    refused(r"has its weights as pickles \(\*.bin\), which are not read: convert them with save_pretrained").build(
+    refused(r"has no weights: give a folder with model.safetensors, or set model.weights to random").build(
         name=str(tmp_path)
     )
+    others = ["pytorch_model.bin", "consolidated.00.pth", "model.Q8_0.gguf", "flax_model.msgpack", "original/c.00.pth"]
+    for other in others:
+        (tmp_path / other).parent.mkdir(exist_ok=True)
+        (tmp_path / other).write_bytes(b"weights")
+        refused(r"has its weights as .*, which are not read: convert them with save_pretrained, or set").build(
+            name=str(tmp_path)
+        )
+        refused(r"has its weights as ").build(name=str(tmp_path), lora={"rank": 4})
+        (tmp_path / other).unlink()
+    made(name=str(tmp_path), weights="random")
     (tmp_path / "config.json").write_text('{"model_type": "nonsense"}')
     refused("a folder without a config.json that the installed transformers knows").build(name=str(tmp_path))
     (tmp_path / "config.json").write_text('{"model_type": "vit", "architectures": ["ViTForImageClassification"]}')
     refused("The model is a ViTForImageClassification, which is neither a causal nor a masked language").build(
         name=str(tmp_path)
     )
+
+
+def test_weights_that_are_not_whole_are_refused_by_file(folder: Path, tmp_path: Path) -> None:
+    whole = (folder / "model.safetensors").read_bytes()
+    (tmp_path / "config.json").write_bytes((folder / "config.json").read_bytes())
+    path = tmp_path / "model.safetensors"
+    for content, sentence in [
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid",
+            "is a pointer of Git LFS and not the weights: run 'git lfs",
+        ),
+        (whole[: len(whole) // 2], f"is cut off after {len(whole) // 2:,} of {len(whole):,} bytes: download it again"),
+        (whole[:50], "is cut off after 50 bytes: download it again"),
+        (b"", "is no file of safetensors: download it again"),
+        (b"<html>not found</html>", "is no file of safetensors: download it again"),
+    ]:
+        path.write_bytes(content)
+        refused(rf"^{path} {sentence}").build(name=str(tmp_path))
+    path.rename(tmp_path / "model-00001-of-00004.safetensors")
+    refused("has model-00001-of-00004.safetensors, and neither model.safetensors nor model.safetensors.index").build(
+        name=str(tmp_path)
+    )
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {str(n): f"model-0000{n}-of-00004.safetensors" for n in range(1, 5)}}))
+    refused(r"lacks model-00002-of-00004.safetensors and 2 more of its 4 files with weights: download it again").build(
+        name=str(tmp_path)
+    )
+    index.write_text("{")
+    refused("index.json is no index of weights: download it again").build(name=str(tmp_path))
 
 
 class refused:
@@ -247,9 +286,12 @@ def test_adapters_are_trained_and_nothing_else(folder: Path) -> None:
     assert changed and changed <= set(trained)
     one = made(name=str(folder), lora={"rank": 2, "targets": ["q_proj"]})
     assert {n.split(".lora_")[0].rsplit(".", 1)[-1] for n, p in one.named_parameters() if p.requires_grad} == {"q_proj"}
-    refused(r"^model.lora.targets is \['nope'\], of which .* has none: it has down_proj, gate_proj, ").build(
-        name=str(folder), lora={"rank": 2, "targets": ["nope"]}
-    )
+    refused(
+        r"^model.lora.targets has 'gate_prj', which no layer of .* is called: did you mean 'gate_proj'\? It has "
+        r"down_proj, gate_proj, k_proj, o_proj, q_proj, up_proj, v_proj; leave the list empty for all of"
+    ).build(name=str(folder), lora={"rank": 2, "targets": ["q_proj", "gate_prj"]})
+    for every in ("all-linear", ["all-linear"]):
+        assert ModelConfig(name=str(folder), lora={"rank": 2, "targets": every}).lora.targets == []
 
 
 def test_without_peft_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

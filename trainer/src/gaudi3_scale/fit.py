@@ -110,6 +110,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     from gaudi3_scale.callbacks.step_order import callbacks_of, check_order
     from gaudi3_scale.checkpoint.fetch import load
     from gaudi3_scale.job_state import describe, go_on
+    from gaudi3_scale.models.build import weights_of
     from gaudi3_scale.models.module import LanguageModule
     from gaudi3_scale.randomness import seed_all
     from gaudi3_scale.validation import validate
@@ -136,8 +137,9 @@ def train(run: Run, *more: pl.Callback) -> None:
         run.lines.truncate(progress.step)
     baseline = samples.baseline() if run.rank == 0 else 0.0
     progress.baseline_loss = team.gather(baseline)[0]
+    progress.weights = weights_of(config.model)
     say(
-        f"{run.world_size} process(es) on {progress.device_label}, {corpus.size:,} {corpus.unit}s of "
+        f"{run.world_size} process(es) on {progress.device_label}, {_beginning(run)}{corpus.size:,} {corpus.unit}s of "
         f"{corpus.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
     )
     run.ledger.about = _terms(run, state)
@@ -210,6 +212,14 @@ def _terms(run: Run, state: dict[str, Any] | None) -> dict[str, Any]:
     before = state["ranks"][0].get(bill.KEY) if state is not None else None
     job = run.checkpoints.job
     return bill.terms(run.config.cost, run.team.topology.nodes, before, job=job.id if job is not None else None)
+
+
+def _beginning(run: Run) -> str:
+    """What a reader has to know of where the weights come from; nothing in the usual cases."""
+    from gaudi3_scale.models.build import is_folder
+
+    meant = run.progress.weights == "random" and is_folder(run.config.model) and not run.progress.step
+    return f"random weights in the shape of {run.config.model.name}, " if meant else ""
 
 
 def _serve_metrics(run: Run) -> None:

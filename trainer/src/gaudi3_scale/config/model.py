@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from gaudi3_scale.config.section import Section
 from gaudi3_scale.errors import ConfigError
@@ -21,7 +21,17 @@ class LoraConfig(Section):
     rank: int = Field(0, ge=0, description="0 = none: all weights are trained")
     alpha: float = Field(16, gt=0, description="the adapters' output is scaled by alpha / rank")
     dropout: float = Field(0.0, ge=0, lt=1, description="on the adapters' input")
-    targets: list[str] = Field(default=[], description="names of linear layers that get one; empty = all but the head")
+    targets: list[str] = Field(
+        default=[], description="names of linear layers that get one; empty, or all-linear = all but the head"
+    )
+
+    @field_validator("targets", mode="before")
+    @classmethod
+    def _all_linear(cls, value: object) -> object:
+        """As peft writes it."""
+        if isinstance(value, str):
+            value = [value]
+        return [] if value == ["all-linear"] else value
 
 
 class ModelConfig(Section):
@@ -33,7 +43,9 @@ class ModelConfig(Section):
         description="llama = a Llama of the sizes below; a published shape, as llama-3.1-8b; or the path of a "
         "transformers folder; nothing is ever downloaded",
     )
-    weights: Literal["auto", "random"] = Field("auto", description="auto = those of the folder, if it has any")
+    weights: Literal["auto", "random"] = Field(
+        "auto", description="of a folder: auto = its own; random = only its shape is taken"
+    )
     deferred: bool = Field(
         False,
         description="read or draw the weights in parts, under habana_fsdp: for models larger than a node's memory",

@@ -59,10 +59,9 @@ def check(config: Config) -> Tokenizer:
             )
         needed = max(needed, tokenizer.mask + 1)
     if needed > found.vocab_size:
-        where = "model.vocab_size" if config.model.name == "llama" else "vocab_size in model.config"
         raise ConfigError(
             f"data.tokenizer {config.data.tokenizer!r} has ids up to {needed - 1}, and the model has a vocabulary of "
-            f"{found.vocab_size}: set {where} to {needed} or more, or use the model's own tokenizer."
+            f"{found.vocab_size}: {_more_vocabulary(config, needed)}"
         )
     beside = Path(config.model.name) / TOKENIZER_FILE
     own = hashlib.sha256(beside.read_bytes()).hexdigest() if has_weights(config.model) and beside.is_file() else None
@@ -72,6 +71,17 @@ def check(config: Config) -> Tokenizer:
             f"{config.data.tokenizer!r}: set data.tokenizer to {config.model.name!r}, or model.weights to random."
         )
     return tokenizer
+
+
+def _more_vocabulary(config: Config, needed: int) -> str:
+    """What to do about a vocabulary that is too small, which depends on whether there are weights for it."""
+    if has_weights(config.model):
+        own = Path(config.data.tokenizer).resolve() == Path(config.model.name).resolve()
+        return f"call resize_token_embeddings({needed}) on the model in transformers and save it anew" + (
+            "." if own else ", or use the model's own tokenizer."
+        )
+    where = "model.vocab_size" if config.model.name == "llama" else "vocab_size in model.config"
+    return f"set {where} to {needed} or more, or use a smaller tokenizer."
 
 
 def prepare(config: Config, team: Team, console: Console, between: Callable[[], None]) -> Corpus | Mixture:

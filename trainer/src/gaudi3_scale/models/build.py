@@ -12,6 +12,7 @@ from torch import nn
 
 from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.folder import check_weights
 from gaudi3_scale.models.shapes import SHAPES
 
 
@@ -116,18 +117,24 @@ def has_frozen_folder(config: ModelConfig) -> bool:
 
 
 def has_weights(config: ModelConfig) -> bool:
-    """Does training begin from weights on disk? Only safetensors are read: a pickle may run code."""
-    if config.name == "llama" or config.name in SHAPES or config.weights == "random":
+    """Does training begin from weights on disk? Only safetensors are read: a pickle may run code.
+
+    ConfigError where the model is a folder whose weights are not there or not whole, unless model.weights is random.
+    """
+    if not is_folder(config) or config.weights == "random":
         return False
-    folder = Path(config.name)
-    if any(folder.glob("*.safetensors")):
-        return True
-    if any(folder.glob("*.bin")):
-        raise ConfigError(
-            f"The folder {config.name!r} has its weights as pickles (*.bin), which are not read: convert them with "
-            "save_pretrained, or set model.weights to random."
-        )
-    return False
+    check_weights(Path(config.name))
+    return True
+
+
+def is_folder(config: ModelConfig) -> bool:
+    """Is the model a folder, and not a shape that is known by its name?"""
+    return config.name != "llama" and config.name not in SHAPES
+
+
+def weights_of(config: ModelConfig) -> str:
+    """Where a training's first weights come from: folder, or random."""
+    return "folder" if has_weights(config) else "random"
 
 
 def _with_weights(auto: Any, config: ModelConfig, found: Any, dtype: torch.dtype) -> Any:
