@@ -81,21 +81,30 @@ class Vendor:
         wheel(folder, "torch", TORCH, ["filelock"], {"torch/__init__.py": text})
         wheel(folder, "filelock", "4.2.11")
 
-    def offer(self, name: str, version: str, *requires: str) -> None:
-        """Put a package into the index."""
+    def offer(self, name: str, version: str, *requires: str) -> str:
+        """Put a package into the index; returns its pin with its hash."""
         made = wheel(self.folder / "pypi/files", name, version, requires)
         page = self.index / name.replace("_", "-") / "index.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         before = page.read_text() if page.exists() else ""
-        page.write_text(f'{before}<a href="../../files/{made.name}">{made.name}</a>\n')
+        digest = hashlib.sha256(made.read_bytes()).hexdigest()
+        page.write_text(f'{before}<a href="../../files/{made.name}#sha256={digest}">{made.name}</a>\n')
+        return f"{name}=={version} --hash=sha256:{digest}"
 
     def offer_usual(self) -> list[str]:
         """Packages that ask for torch, beside an upstream torch and a newer filelock; returns a list of pins."""
-        for name, version in (("torch", UPSTREAM), ("filelock", "9.9.9")):
-            self.offer(name, version)
-        self.offer("lightning", "2.6.6", "torch>=2.10", "filelock>=9")
-        self.offer("rich", "15.0.0", "not-there")
-        return ["# of a test", "lightning==2.6.6", "filelock==9.9.9", "rich==15.0.0"]
+        self.offer("torch", UPSTREAM)
+        filelock = self.offer("filelock", "9.9.9")
+        lightning = self.offer("lightning", "2.6.6", "torch>=2.10", "filelock>=9")
+        return ["# of a test", lightning, filelock, self.offer("rich", "15.0.0", "not-there")]
+
+    def tamper(self, name: str, version: str) -> None:
+        """Put another file under the name of one that was offered."""
+        old = self.folder / "pypi/files" / f"{name}-{version}-py3-none-any.whl"
+        before = hashlib.sha256(old.read_bytes()).hexdigest()
+        made = wheel(old.parent, name, version, files={"tampered.pth": "# harmless\n"})
+        page = self.index / name / "index.html"
+        page.write_text(page.read_text().replace(before, hashlib.sha256(made.read_bytes()).hexdigest()))
 
     @contextmanager
     def served(self, storage: str = "localhost") -> Iterator[str]:

@@ -60,6 +60,15 @@ def sync_tree(top: str) -> None:
                     os.close(handle)
 
 
+def sync_folder(folder: str) -> None:
+    """See that the names in a folder are on the disk."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def ensure_file(
     module: AnsibleModule, path: str, content: Optional[str], mode: int = 0o644, own: bool = False
 ) -> Optional[dict[str, Any]]:

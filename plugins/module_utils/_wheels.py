@@ -54,10 +54,10 @@ def is_intact(folder: str) -> bool:
         return False
     with open(records[0], encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.reader(stream) if len(row) == 3 and row[1].startswith("sha256=")]
-    return bool(rows) and all(_digest_of(os.path.join(folder, name)) == said for name, said, _size in rows)
+    return bool(rows) and all(recorded_digest(os.path.join(folder, name)) == said for name, said, _size in rows)
 
 
-def _digest_of(path: str) -> str:
+def recorded_digest(path: str) -> str:
     """SHA-256 of a file as a RECORD has it; empty where there is no file."""
     try:
         digest = bytes.fromhex(sha256_of(path))

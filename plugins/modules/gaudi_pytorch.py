@@ -15,7 +15,10 @@ description:
   - Downloads the vendor's tarball of PyTorch, checks its SHA-256, installs it with its own C(install.sh) into a virtual
     environment for this release, and adds a pinned list of packages without what they depend on. C(torch) in O(root)
     links to the environment in use.
-  - What the tarball brought is never replaced by the list. An environment whose torch was replaced is made anew.
+  - What the tarball brought is never replaced by the list. An environment whose torch was replaced is made anew. So is
+    one in which a file of the tarball's packages has another size than it was installed with, as after a power cut.
+  - A release of a package that is known to do harm is refused by its name, in the list and in the environment.
+  - One run at a time installs below O(root). Another one is refused meanwhile.
   - Once it is installed, the user of the jobs has to be able to import torch with the plugin for the cards. The
     driver's packages have to be there for it.
   - Before anything is changed, and in check mode, it looks for a tarball for this system and Python, for free space,
@@ -80,7 +83,10 @@ options:
     type: str
     default: ""
   requirements:
-    description: Packages beside PyTorch, each as C(name==version). torch cannot be one of them.
+    description:
+      - Packages beside PyTorch, each as C(name==version --hash=sha256:DIGEST), with the SHA-256 of every file that may
+        be installed. torch cannot be one of them.
+      - Wheels alone are installed, as what a build needs has no hashes.
     type: list
     elements: str
     default: []
@@ -88,6 +94,14 @@ options:
     description: Package index for O(requirements). Empty for what pip is configured for.
     type: str
     default: ""
+  index_plain_http:
+    description:
+      - Allows an O(index_url) with C(http://) that is not on the node itself. Everyone on the way may then read the
+        traffic, a password in the address included. The hashes in O(requirements) still decide which files are
+        installed.
+    type: bool
+    default: false
+    version_added: 0.1.0
   root:
     description: Folder of the environments.
     type: path

@@ -57,6 +57,14 @@ options:
   index_url:
     description: Package index for O(dependencies=index). If omitted, pip uses what is configured on the node.
     type: str
+  index_plain_http:
+    description:
+      - Allows an O(index_url) with C(http://) that is not on the node itself. Everyone on the way may then read the
+        traffic, a password in the address included. The hashes of the pinned packages still decide which files are
+        installed.
+    type: bool
+    default: false
+    version_added: 0.1.0
   user:
     description:
       - User as whom jobs run. The task fails where it cannot reach O(executable) or its packages, such as below a
@@ -80,7 +88,9 @@ options:
         description: The driver's release, of which the image has to be. If omitted, nothing is asked.
         type: str
       requirements:
-        description: Packages beside PyTorch, each as C(name==version). What the image has of them stays as it is.
+        description:
+          - Packages beside PyTorch, each as C(name==version --hash=sha256:DIGEST), with the SHA-256 of every file that
+            may be installed. What the image has of them stays as it is.
         type: list
         elements: str
         default: []
@@ -149,7 +159,9 @@ from typing import Any, Optional
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._installed import alone
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.container import ENGINES, Container
+from ansible_collections.gaudi3.scale.plugins.module_utils._pip import Pin, index_environment
 from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch.pins import pins
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.container_env import ContainerEnv
@@ -165,6 +177,7 @@ SPEC: dict[str, dict[str, Any]] = {
     "allow_missing": {"type": "bool", "default": False},
     "dependencies": {"type": "str", "choices": ["preinstalled", "index"], "default": "preinstalled"},
     "index_url": {"type": "str", "no_log": True},
+    "index_plain_http": {"type": "bool", "default": False},
     "user": {"type": "str"},
     "imports": {"type": "list", "elements": "str", "default": []},
     "container": {
@@ -188,6 +201,11 @@ def release_of(params: dict[str, Any]) -> Release:
         return Release(params["sha256"], params["requires_python"] or "", tuple(params["requirements"]))
     about = read_wheel(params["wheel"])
     return Release(sha256_of(params["wheel"]), about.requires_python, about.requirements)
+
+
+def pip_environ(params: dict[str, Any]) -> dict[str, str]:
+    """What pip is given of the index; Refusal for one over plain HTTP to which nobody has consented."""
+    return index_environment(params["index_url"], params["index_plain_http"], "trainer_pip_index_url")
 
 
 def environment(module: AnsibleModule) -> TrainerEnv:
@@ -226,6 +244,8 @@ def look(module: AnsibleModule) -> Plan:
     """Refuse what cannot be, and decide what is missing."""
     params, container = module.params, module.params["container"] or {}
     env, release = environment(module), release_of(params)
+    if container or params["dependencies"] == "index":
+        pip_environ(params)
     if module.check_mode and params["allow_missing"] and not env.has_python():
         return Plan(env, release, {}, None, (), ("venv", "trainer"))
     if container and not env.has_python():
@@ -245,19 +265,23 @@ def look(module: AnsibleModule) -> Plan:
     return Plan(env, release, answer, before, tuple(needed), tuple(name for name, lacks in missing.items() if lacks))
 
 
+def listed_pins(params: dict[str, Any], plan: Plan) -> dict[str, Pin]:
+    """The trainer's own list where something of it is needed; Refusal where the list will not do."""
+    if not plan.needed or params["container"] is not None:
+        return {}
+    return pins_for(params["wheel"] if "trainer" in plan.done else plan.env.folder(plan.release), plan.needed)
+
+
 def act(module: AnsibleModule, plan: Plan) -> None:
     """Do it, the trainer last: jobs find the one before until then."""
     params, env, answer, needed = module.params, plan.env, plan.answer, list(plan.needed)
-    listed: dict[str, str] = {}
-    if needed and params["container"] is None:
-        place = params["wheel"] if "trainer" in plan.done else env.folder(plan.release)
-        listed = pins_for(place, needed)
+    listed = listed_pins(params, plan)
     if "venv" in plan.done:
         answer = env.make_venv(answer, plan.release)
     if needed:
         if not answer["pip"]:
             raise Refusal(without_pip(params))
-        env.install_from_index(needed, params["index_url"], listed)
+        env.install_from_index(needed, pip_environ(params), listed)
     if "trainer" in plan.done:
         env.install(params["wheel"], answer["purelib"], plan.release, import_check(module, env))
 
@@ -296,7 +320,10 @@ def main() -> None:
             # Nothing has been done yet: the action plugin brings the wheel and comes again.
             result.update(changed=False, needs_wheel=True)
         elif plan.done and not module.check_mode:
-            act(module, plan)
+            listed_pins(module.params, plan)
+            with alone(module.params["root"]):
+                # Another run may have come first.
+                act(module, look(module))
     except (Refusal, ValueError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

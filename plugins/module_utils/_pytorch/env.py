@@ -2,7 +2,8 @@
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """The vendor's PyTorch on a node: a virtual environment for each release, and a link to the one in use.
 
-The environment's record is written last. One without a record is a torn installation, and is made anew.
+The environment's record is written last, once all files are on the disk. One without a record is a torn installation,
+and is made anew. So is one in which a file of the vendor's packages has another size than it was installed with.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ import pwd
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any, Optional
 
 from .._cards.file_access import first_closed, numbers_of
-from .._files import write_file
+from .._files import sync_folder, sync_tree, write_file
+from .._installed import forget, installing, torn, unfinished
+from .._pip import Pin, other_file
+from .._pip import install as install_pins
 from .._refusal import Refusal
+from .pins import other_file_refusal
 from .release import Tarball
 
 Run = Callable[..., tuple[int, str, str]]
@@ -46,8 +51,8 @@ for each in importlib.metadata.distributions():
     name = each.metadata["Name"]
     if name:
         found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), each.version)
-print(json.dumps({"version": platform.python_version(), "purelib": sysconfig.get_path("purelib"), "distributions":
-found,
+print(json.dumps({"version": platform.python_version(), "purelib": sysconfig.get_path("purelib"),
+                  "platlib": sysconfig.get_path("platlib"), "distributions": found,
                   "venv": all(importlib.util.find_spec(name) for name in ("venv", "ensurepip"))}))
 """
 #: What a job does first. It acquires no card.
@@ -60,9 +65,15 @@ class Python:
 
     version: str
     purelib: str = ""
+    platlib: str = ""
     #: Whether it can make virtual environments with pip in them.
     venv: bool = True
     distributions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folders(self) -> tuple[str, str]:
+        """Where its packages are."""
+        return self.purelib, self.platlib or self.purelib
 
     @property
     def torch(self) -> str:
@@ -98,7 +109,8 @@ class PytorchEnv:
             raise Refusal(
                 f"{python} does not run on this node ({last(err, rc)}): set pytorch_python to a Python that does."
             )
-        return Python(answer["version"], answer["purelib"], bool(answer["venv"]), answer["distributions"])
+        platlib = answer.get("platlib", "")
+        return Python(answer["version"], answer["purelib"], platlib, bool(answer["venv"]), answer["distributions"])
 
     def made(self) -> Python:
         """Ask the environment's own Python, which an installation has just used."""
@@ -158,10 +170,22 @@ class PytorchEnv:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    def add(self, pins: Iterable[str], environ: Mapping[str, str]) -> None:
+    def add(self, pins: Collection[Pin], environ: Mapping[str, str], found: Python) -> None:
         """Install exactly these packages, and nothing that they ask for: pip might bring another torch for one."""
-        argv = [self.interpreter, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-deps"]
-        self.run_or_fail([*argv, *pins], "The packages beside PyTorch cannot be installed", environ)
+        names = [pin.name for pin in pins]
+        with installing(self.folder, names):
+            forget(found.folders, set(names) & set(self.torn(found)))
+            result = install_pins(self._run, self.interpreter, pins, environ)
+            other = other_file(result[2])
+            if result[0] != 0 and other:
+                raise other_file_refusal(other, "pytorch_requirements")
+            self.check(result, "The packages beside PyTorch cannot be installed")
+
+    def torn(self, found: Python) -> dict[str, set[str]]:
+        """Files of the environment's packages that are not as they were installed, by package."""
+        known = self.record().get("unlike", {})
+        wrong = torn(found.folders, unfinished(self.folder))
+        return {name: files for name, files in wrong.items() if files - set(known.get(name, []))}
 
     def complaints(self, names: Iterable[str]) -> list[str]:
         """What pip finds missing or unfit of these packages' own requirements."""
@@ -201,8 +225,15 @@ class PytorchEnv:
                 f"User {account.pw_name} cannot import torch with the vendor's plugin by {python}: {last(err, rc)}"
             )
 
-    def finish(self, record: Mapping[str, Any]) -> None:
-        """Say that the installation is complete."""
+    def finish(self, record: Mapping[str, Any], found: Python) -> None:
+        """Say that the installation is complete, once all of it is on the disk."""
+        sync_tree(self.folder)
+        # What install.sh itself changed after pip had written it.
+        unlike = {name: sorted(files) for name, files in torn(found.folders).items()}
+        self.say({**record, "unlike": unlike})
+
+    def say(self, record: Mapping[str, Any]) -> None:
+        """Change what is known of an installation that is complete."""
         write(os.path.join(self.folder, RECORD), record)
 
     def keep_digest(self, path: str, digest: str) -> None:
@@ -216,12 +247,18 @@ class PytorchEnv:
             os.unlink(draft)
         os.symlink(os.path.basename(self.folder), draft)
         os.replace(draft, self.link)
+        sync_folder(self.root)
 
     def run_or_fail(
         self, argv: list[str], trouble: str, environ: Optional[Mapping[str, str]] = None, cwd: Optional[str] = None
     ) -> str:
         """Run a command that has to succeed; returns what it printed."""
-        rc, out, err = self._run(argv, environ_update=dict(environ or {}), cwd=cwd)
+        return self.check(self._run(argv, environ_update=dict(environ or {}), cwd=cwd), trouble)
+
+    @staticmethod
+    def check(result: tuple[int, str, str], trouble: str) -> str:
+        """Return what a command printed; Refusal where it failed."""
+        rc, out, err = result
         if rc != 0:
             raise Refusal(f"{trouble} on this node: {last(err or out, rc)}")
         return out

@@ -7,9 +7,13 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
 from .._host.reach import Answer, Ask, follow
+from .._installed import alone
+from .._known_bad import refuse_known_bad
+from .._pip import Pin, index_environment
 from .._refusal import Refusal
 from . import pins as pytorch_pins
 from .env import GRAPH_PATH, ROOM, ROOM_BESIDE, Python, PytorchEnv, account_of, closed_sentence, keep
@@ -37,6 +41,17 @@ def ask_with(timeout: int, body: bool = False) -> Ask:
     return ask
 
 
+@dataclass(frozen=True)
+class State:
+    """What a node has of PyTorch."""
+
+    record: dict[str, Any]
+    found: Optional[Python]
+    #: Whether torch, plugin and all files are as they were installed.
+    whole: bool
+    missing: tuple[Pin, ...]
+
+
 class Installer:
     """One run of module gaudi_pytorch on a node."""
 
@@ -45,6 +60,9 @@ class Installer:
         self.params = module.params
         self.env = PytorchEnv(module.run_command, self.params["root"], self.params["release"])
         self.pins = pytorch_pins.pins(self.params["requirements"])
+        self.pip_environ = index_environment(
+            self.params["index_url"], self.params["index_plain_http"], "pytorch_pip_index_url"
+        )
         self.must_be_the_drivers()
         self.sha256 = self.params["sha256"].lower()
         if self.sha256 and not re.fullmatch(r"[0-9a-f]{64}", self.sha256):
@@ -75,6 +93,7 @@ class Installer:
                 f"{python} is Python {found.version}, too old for the trainer: set pytorch_python to a newer one that "
                 "has PyTorch."
             )
+        refuse_known_bad(python, found.distributions)
         self.env.must_have_plugin(python, found)
         self.must_be_open(python)
         if not self.module.check_mode:
@@ -109,52 +128,77 @@ class Installer:
             )
         return found
 
+    def look(self) -> State:
+        """What the node has, and what is missing."""
+        env = self.env
+        record = env.record()
+        try:
+            found = env.probe(env.interpreter) if record else None
+        except Refusal:
+            found = None  # an environment whose own Python fails is made anew
+        if found is not None:
+            refuse_known_bad(env.interpreter, found.distributions)
+        ours = record.get("requirements", [])
+        torn = env.torn(found) if found is not None and self.same(record, found) else None
+        if found is None or torn is None or set(torn) - set(ours):
+            return State(record, found, False, tuple(self.pins.values()))
+        have = {name: version for name, version in found.distributions.items() if name not in torn}
+        return State(record, found, True, tuple(pytorch_pins.wanted(self.pins, have, ours)))
+
+    def done(self, state: State) -> list[str]:
+        """What is to be done."""
+        parts = {"pytorch": not state.whole, "requirements": bool(state.missing), "link": not self.env.linked()}
+        return [name for name, lacks in parts.items() if lacks]
+
     def present(self) -> dict[str, Any]:
         """Install what is missing."""
         env = self.env
-        record = env.record()
-        found = env.probe(env.interpreter) if record else None
-        whole = found is not None and self.same(record, found)
-        if whole and self.sha256 and record["sha256"] != self.sha256:
+        state = self.look()
+        if state.whole and self.sha256 and state.record["sha256"] != self.sha256:
             raise Refusal(
-                f"{env.folder} was installed of a tarball with SHA-256 {record['sha256']}, not {self.sha256} as "
+                f"{env.folder} was installed of a tarball with SHA-256 {state.record['sha256']}, not {self.sha256} as "
                 f"pytorch_sha256 says: find out which is right, and remove {env.folder} to have it installed again."
             )
-        have = found.distributions if whole and found else {}
-        missing = pytorch_pins.wanted(self.pins, have, record.get("requirements", []) if whole else [])
-        done = (
-            ([] if whole else ["pytorch"]) + (["requirements"] if missing else []) + ([] if env.linked() else ["link"])
-        )
-        before = f"{env.in_use()}\n{shown(found)}"
+        done = self.done(state)
+        before = f"{env.in_use()}\n{shown(state.found)}"
         wanted: Optional[Tarball] = None
         if done:
             self.must_be_open(self.params["root"])
-            wanted = None if whole else self.obtainable()
-            if missing:
+            wanted = None if state.whole else self.obtainable()
+            if state.missing:
                 self.reach_index()
-        after = f"{os.path.basename(env.folder)}\n{wanted.name if wanted else shown(found)}"
+        after = f"{os.path.basename(env.folder)}\n{wanted.name if wanted else shown(state.found)}"
+        lines = [after, *map(str, state.missing)]
         if done and not self.module.check_mode:
-            if wanted is not None:
-                record = self.install(wanted)
-            if missing:
-                record = self.add(record)
-            env.must_import(env.interpreter, self.params["user"])
-            env.use()
-            found = env.probe(env.interpreter)
-            whole = True
+            with alone(self.params["root"]):
+                state = self.act(wanted)
+        found, record = state.found if state.whole else None, state.record if state.whole else {}
         return {
             "changed": bool(done),
             "python": os.path.join(env.link, "bin", "python"),
-            "torch": found.torch if found and whole else "",
-            "plugin": found.plugin if found and whole else "",
-            "tarball": record["tarball"] if whole else "",
-            "sha256": record["sha256"] if whole else "",
+            "torch": found.torch if found else "",
+            "plugin": found.plugin if found else "",
+            "tarball": record.get("tarball", ""),
+            "sha256": record.get("sha256", ""),
             "done": done,
             "diff": {
                 "before": f"{before}\n" if done else "",
-                "after": "".join(f"{line}\n" for line in [after, *missing]) if done else "",
+                "after": "".join(f"{line}\n" for line in lines) if done else "",
             },
         }
+
+    def act(self, tarball: Optional[Tarball]) -> State:
+        """Do what is to be done, as no other run does any more; returns what the node has then."""
+        env = self.env
+        state = self.look()  # another run may have come first
+        record = state.record
+        if not state.whole:
+            record = self.install(tarball or self.obtainable())
+        if state.missing:
+            record = self.add(record)
+        env.must_import(env.interpreter, self.params["user"])
+        env.use()
+        return State(record, env.made(), True, ())
 
     @staticmethod
     def same(record: dict[str, Any], found: Python) -> bool:
@@ -191,7 +235,7 @@ class Installer:
                 continue
         index = pytorch_pins.index_url(self.params["index_url"], os.environ, texts)
         advice = "set pytorch_pip_index_url to an index that has it"
-        name, version = next(iter(self.pins.items()))
+        name, version = next((pin.name, pin.version) for pin in self.pins.values())
         # Not by its address, which Ansible blots out where it may hold a password.
         what = f"{name} {version} of the package index"
         page = f"{index}/{name}/"
@@ -223,10 +267,11 @@ class Installer:
                     "before you go on."
                 )
             env.make(params["executable"])
-            env.install(packed, wanted, params["kind"], pytorch_pins.pip_environment(params["index_url"]))
+            env.install(packed, wanted, params["kind"], self.pip_environ)
         finally:
             os.unlink(packed)
         found = env.made()
+        refuse_known_bad(env.interpreter, found.distributions)
         env.must_have_plugin(env.interpreter, found)
         with open(os.path.join(found.purelib, GRAPH_PATH[0]), "w", encoding="utf-8") as target:
             target.write(GRAPH_PATH[1])
@@ -245,20 +290,22 @@ class Installer:
             "requirements": [],
         }
         env.keep_digest(wanted.path, digest)
-        env.finish(record)
-        return record
+        env.finish(record, found)
+        return env.record()
 
     def add(self, record: dict[str, Any]) -> dict[str, Any]:
         """Install what is missing of the list; return the environment's record."""
         env = self.env
         before = env.made()
-        missing = pytorch_pins.wanted(self.pins, before.distributions, record["requirements"])
+        torn = env.torn(before)
+        have = {name: version for name, version in before.distributions.items() if name not in torn}
+        missing = pytorch_pins.wanted(self.pins, have, record["requirements"])
         # Written before pip runs: what it installs before it fails is the list's, too.
-        names = sorted({*record["requirements"], *(pin.partition("==")[0] for pin in missing)})
+        names = sorted({*record["requirements"], *(pin.name for pin in missing)})
         record = {**record, "requirements": names}
-        env.finish(record)
+        env.say(record)
         if missing:
-            env.add(missing, pytorch_pins.pip_environment(self.params["index_url"]))
+            env.add(missing, self.pip_environ, before)
         after = env.made()
         if not self.same(record, after):
             raise Refusal(

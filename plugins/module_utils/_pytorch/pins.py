@@ -5,51 +5,62 @@
 from __future__ import annotations
 
 import configparser
-import re
 from collections.abc import Iterable, Mapping
 from html.parser import HTMLParser
 from typing import Optional
 from urllib.parse import urljoin, urlsplit
 
+from .._known_bad import refuse_known_bad_pins
+from .._pip import Pin, read_pins
+from .._printable import printable
 from .._refusal import Refusal
-from .._wheels import normal
 
 DEFAULT_INDEX = "https://pypi.org/simple"
 #: Where pip looks for its settings, the later before the earlier.
 PIP_FILES = ("/etc/xdg/pip/pip.conf", "/etc/pip.conf", "~/.pip/pip.conf", "~/.config/pip/pip.conf")
-_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9.+!_-]+)")
 
 
-def pins(lines: Iterable[str]) -> dict[str, str]:
-    """Versions by name of lines such as ``rich==15.0.0``; Refusal for what is no such line, and for torch."""
-    found: dict[str, str] = {}
-    for line in lines:
-        text = line.partition("#")[0].strip()
-        if not text:
-            continue
-        match = _PIN.fullmatch(text)
-        if match is None:
-            raise Refusal(f"pytorch_requirements has the line '{text}': write each as name==version.")
-        name = normal(match.group(1))
+def pins(lines: Iterable[str]) -> dict[str, Pin]:
+    """Pins by name of lines such as ``rich==15.0.0 --hash=sha256:...``.
+
+    Refusal for another line, for torch, and for a release that no environment may have.
+    """
+    found = read_pins("\n".join(lines), _line_refusal)
+    for name in found:
         if name == "torch" or name.startswith("habana-"):
             raise Refusal(
                 f"pytorch_requirements has {name}, which only the vendor's tarball may bring: take it out of the list."
             )
-        found[name] = match.group(2)
+    refuse_known_bad_pins("pytorch_requirements", {pin.name: pin.version for pin in found.values()})
     return found
 
 
-def wanted(pinned: Mapping[str, str], installed: Mapping[str, str], ours: Iterable[str]) -> list[str]:
+def _line_refusal(line: str) -> Refusal:
+    return Refusal(
+        f"pytorch_requirements has the line '{printable(line[:60])}': write each as name==version "
+        "--hash=sha256:DIGEST, with the digest that 'pip hash FILE' prints of the package's wheel."
+    )
+
+
+def wanted(pinned: Mapping[str, Pin], installed: Mapping[str, str], ours: Iterable[str]) -> list[Pin]:
     """What is to be installed of the list. What the vendor's tarball brought stays as it is.
 
     ``ours`` are the names that were installed from such a list before.
     """
     own = set(ours)
     return [
-        f"{name}=={version}"
-        for name, version in pinned.items()
-        if installed.get(name) != version and (name not in installed or name in own)
+        pin
+        for name, pin in pinned.items()
+        if installed.get(name) != pin.version and (name not in installed or name in own)
     ]
+
+
+def other_file_refusal(pin: str, option: str) -> Refusal:
+    """What is said where the index has another file than the list names."""
+    return Refusal(
+        f"The package index has another file of {pin} than {option} names: take an index with PyPI's files, or write "
+        "the SHA-256 of the file that you trust."
+    )
 
 
 def index_url(given: str, environment: Mapping[str, str], settings: Iterable[str]) -> str:
@@ -64,17 +75,6 @@ def index_url(given: str, environment: Mapping[str, str], settings: Iterable[str
         for section in ("global", "install"):
             found = parser.get(section, "index-url", fallback=found) or found
     return (found or DEFAULT_INDEX).rstrip("/")
-
-
-def pip_environment(given: str) -> dict[str, str]:
-    """What tells pip about the index that was given; the host of one without TLS has to be trusted expressly.
-
-    Not on the command line, where every user of the node could read a password in it.
-    """
-    if not given:
-        return {}
-    parts = urlsplit(given)
-    return {"PIP_INDEX_URL": given, **({"PIP_TRUSTED_HOST": parts.hostname or ""} if parts.scheme == "http" else {})}
 
 
 class _Links(HTMLParser):

@@ -29,6 +29,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "sha256": {"type": "str", "default": ""},
     "requirements": {"type": "list", "elements": "str", "default": []},
     "index_url": {"type": "str", "default": "", "no_log": True},
+    "index_plain_http": {"type": "bool", "default": False},
     "root": {"type": "path", "default": "/opt/gaudi3-scale"},
     "user": {"type": "str", "default": "gaudi3-scale"},
     "timeout": {"type": "int", "default": 120},

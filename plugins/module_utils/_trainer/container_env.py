@@ -17,7 +17,8 @@ from typing import Any, Optional
 from .._cards.file_access import first_closed, numbers_of
 from .._files import write_file
 from .._jobs.container import Container
-from .._pytorch.pins import pip_environment, wanted
+from .._pip import Pin
+from .._pytorch.pins import other_file_refusal, wanted
 from .._refusal import Refusal
 from .._release.versions import Release as VendorRelease
 from .._wheels import described, python_admitted, unmet
@@ -40,12 +41,14 @@ def image_id(run: Run, container: Container) -> str:
 class ContainerEnv(TrainerEnv):
     """The environment below one folder of the node, for one image."""
 
-    def __init__(self, run: Run, root: str, python: str, container: Container, pins: Mapping[str, str]) -> None:
+    def __init__(self, run: Run, root: str, python: str, container: Container, pins: Mapping[str, Pin]) -> None:
         super().__init__(self._inside, root, python)
         self._engine_run = run
         self._container = container
         self._pins = pins
         self._image = image_id(run, container)
+        # In the image the node has this folder alone.
+        self._list_folder = root
         # The name of an image can be given to another one.
         self._maker = f"{python} of {self._image}"
 
@@ -77,14 +80,18 @@ class ContainerEnv(TrainerEnv):
                 "image of a newer release, or set trainer_container_python to the Python in it that has PyTorch."
             )
         missing = wanted(self._pins, found, self._ours() if self.has_venv() else ())
-        coming = {pin.partition("==")[0]: pin.partition("==")[2] for pin in missing}
+        coming = {pin.name: pin.version for pin in missing}
         rest = [pair for pair in unmet(release.requirements, {**found, **coming}) if pair[0].name != "torch"]
         if rest:
             raise Refusal(
                 f"The trainer needs {described(rest)} in the image {image}: take an image without its own version of "
-                "it, or add what is missing to trainer_container_requirements as name==version."
+                "it, or add what is missing to trainer_container_requirements as name==version --hash=sha256:DIGEST."
             )
-        return missing
+        return list(map(str, missing))
+
+    def named(self, python: str) -> str:
+        """The image's Python, for use inside a sentence."""
+        return f"{python} with the image {self._container.image}"
 
     def check_release(self, answer: Mapping[str, Any], release: str) -> None:
         """Refusal where the image is of another release than the driver, as its plugin says."""
@@ -131,14 +138,19 @@ class ContainerEnv(TrainerEnv):
             shutil.rmtree(self.venv)
         return super().make_venv(answer, release)
 
-    def install_from_index(self, requirements: list[str], index_url: Optional[str], pins: Mapping[str, str]) -> None:
+    def install_from_index(
+        self, requirements: list[str], index_environ: Mapping[str, str], pins: Mapping[str, Pin]
+    ) -> None:
         """Install exactly these packages with the image's pip; they are the task's pins, not those of the trainer."""
+        names = [pin.partition("==")[0] for pin in requirements]
         # What pip installs before it fails is the list's, too.
-        ours = sorted({*self._ours(), *(pin.partition("==")[0] for pin in requirements)})
+        ours = sorted({*self._ours(), *names})
         write_file(os.path.join(self.venv, _RECORD), "".join(f"{name}\n" for name in ours), 0o644)
-        argv = [self.interpreter, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-deps"]
-        argv += ["--no-cache-dir", *requirements]
-        self._run_or_fail(argv, "The trainer's requirements cannot be installed", pip_environment(index_url or ""))
+        self._add([self._pins[name] for name in names], index_environ)
+
+    def other_file_refusal(self, pin: str) -> Refusal:
+        """What is said where the index has another file than the list names."""
+        return other_file_refusal(pin, "trainer_container_requirements")
 
     def _ours(self) -> list[str]:
         try:

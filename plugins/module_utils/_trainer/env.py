@@ -8,6 +8,7 @@ keeps the version it was started with, even while a newer one is being installed
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import pwd
@@ -22,9 +23,14 @@ from typing import Any, Optional
 
 from .._cards.file_access import first_closed, numbers_of
 from .._files import sync_tree, write_file
+from .._installed import forget, installing, torn, unfinished
+from .._known_bad import PACKAGES as KNOWN_BAD_PACKAGES
+from .._known_bad import refuse_known_bad
+from .._pip import Pin, other_file
+from .._pip import install as install_pins
 from .._refusal import Refusal
-from .._wheels import Requirement, described, is_intact, python_admitted, read_wheel, unmet
-from .pins import complained_of, names_of, other_file
+from .._wheels import Requirement, described, is_intact, normal, python_admitted, read_wheel, unmet
+from .pins import complained_of, names_of
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -63,6 +69,8 @@ class TrainerEnv:
         self.venv = os.path.join(root, "venv")
         self.interpreter = os.path.join(self.venv, "bin", "python")
         self._made_with = os.path.join(self.venv, "gaudi3-scale-python")
+        #: Where the list for pip is put; None for the system's folder of temporary files.
+        self._list_folder: Optional[str] = None
         #: What the environment is made with, as it is recorded in it.
         self._maker = python
 
@@ -79,15 +87,24 @@ class TrainerEnv:
 
     def probed(self, release: Release) -> list[str]:
         """Packages to ask an interpreter for."""
-        return [item.name for item in map(Requirement.parse, release.requirements) if item is not None]
+        required = [item.name for item in map(Requirement.parse, release.requirements) if item is not None]
+        return list(dict.fromkeys([*required, *KNOWN_BAD_PACKAGES]))
 
     def has_python(self) -> bool:
         """Whether there is an interpreter to ask, in the environment or to make it with."""
         return self.has_venv() or os.access(self._python, os.X_OK)
 
     def probe(self, release: Release) -> dict[str, Any]:
-        """Ask the environment's interpreter, or the one it will be made with, what it has."""
-        return self._asked(self.interpreter if self.has_venv() else self._python, release)
+        """Ask the environment's interpreter, or the one it will be made with, what it has.
+
+        Packages of the environment that lost files count as missing.
+        """
+        answer = self._asked(self.interpreter if self.has_venv() else self._python, release)
+        lost = self.lost() if self.has_venv() else set()
+        answer["distributions"] = {
+            name: version for name, version in answer["distributions"].items() if normal(name) not in lost
+        }
+        return answer
 
     def _asked(self, python: str, release: Release) -> dict[str, Any]:
         try:
@@ -100,7 +117,20 @@ class TrainerEnv:
         if not isinstance(answer, dict):
             reason = (err.strip().splitlines() or ["it gave no answer"])[-1]
             raise Refusal(f"{python} does not run on this node: {reason}; set trainer_python to a Python that does.")
+        refuse_known_bad(self.named(python), answer["distributions"])
         return answer
+
+    def named(self, python: str) -> str:
+        """An interpreter, for use inside a sentence."""
+        return python
+
+    def lost(self) -> set[str]:
+        """Packages of the environment itself whose files are not as they were installed."""
+        return set(torn(self._packages(), unfinished(self.venv)))
+
+    def _packages(self) -> list[str]:
+        # Found by their names, as the interpreter of an environment for a container runs in its image alone.
+        return glob.glob(os.path.join(glob.escape(self.venv), "lib*", "python3*", "site-packages"))
 
     def verify(self, answer: Mapping[str, Any], release: Release, from_index: bool) -> list[str]:
         """Check what the trainer needs; return the requirements to be installed from an index."""
@@ -122,7 +152,9 @@ class TrainerEnv:
                 f"The trainer needs {described(missing)} for {self._python}: install them, or set trainer_dependencies "
                 "to index to have them installed from a package index."
             )
-        return [str(wanted) for wanted, _version in missing]
+        found = [str(wanted) for wanted, _version in missing]
+        lost = self.lost() if from_index and self.has_venv() else set()
+        return [*found, *sorted(lost - set(names_of(found)))]
 
     def folder(self, release: Release) -> str:
         """Where a version of the trainer is unpacked."""
@@ -180,16 +212,19 @@ class TrainerEnv:
             )
         elif os.path.exists(base):
             os.unlink(base)
+        sync_tree(self.venv)
         write_file(self._made_with, self._maker + "\n")  # last: without it the environment is made again
         return self.probe(release)
 
-    def install_from_index(self, requirements: list[str], index_url: Optional[str], pins: Mapping[str, str]) -> None:
+    def install_from_index(
+        self, requirements: list[str], index_environ: Mapping[str, str], pins: Mapping[str, Pin]
+    ) -> None:
         """Install what is missing of a list of hashed pins, with the system's own pip, and nothing else."""
-        unmet_names, found = names_of(requirements), self._probe_names(list(pins))
+        unmet_names, found = names_of(requirements), set(self._probe_names(list(pins))) - self.lost()
         wanted = [name for name in pins if name in unmet_names or name not in found]
         done: set[str] = set()
         while wanted:
-            self._add([pins[name] for name in wanted], index_url)
+            self._add([pins[name] for name in wanted], index_environ)
             done |= set(wanted)
             # What was there before may be too old for what has come.
             _rc, out, _err = self._run([self.interpreter, "-m", "pip", "--disable-pip-version-check", "check"])
@@ -200,25 +235,22 @@ class TrainerEnv:
         self._check(result, "The environment's Python does not tell what it has")
         return list(json.loads(result[1])["distributions"])
 
-    def _add(self, lines: list[str], index_url: Optional[str]) -> None:
-        handle, path = tempfile.mkstemp(prefix="gaudi3-scale-", suffix=".txt")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write("".join(f"{line}\n" for line in lines))
-            argv = [self.interpreter, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-deps"]
-            # Not on the command line, where every user of the node could read a password in it.
-            environ = {"PIP_INDEX_URL": index_url} if index_url else {}
-            result = self._run([*argv, "--require-hashes", "--requirement", path], environ_update=environ)
+    def _add(self, pins: list[Pin], index_environ: Mapping[str, str]) -> None:
+        names = {pin.name for pin in pins}
+        with installing(self.venv, names):
+            forget(self._packages(), names & self.lost())
+            result = install_pins(self._run, self.interpreter, pins, index_environ, self._list_folder)
             other = other_file(result[2])
             if result[0] != 0 and other:
-                raise Refusal(
-                    f"The package index has another file of {other} than the trainer's list of pinned packages names: "
-                    "take an index with PyPI's files, or install what is missing and set trainer_dependencies to "
-                    "preinstalled."
-                )
+                raise self.other_file_refusal(other)
             self._check(result, "The trainer's requirements cannot be installed")
-        finally:
-            os.unlink(path)
+
+    def other_file_refusal(self, pin: str) -> Refusal:
+        """What is said where the index has another file than the list names."""
+        return Refusal(
+            f"The package index has another file of {pin} than the trainer's list of pinned packages names: take an "
+            "index with PyPI's files, or install what is missing and set trainer_dependencies to preinstalled."
+        )
 
     def install(self, wheel: str, purelib: str, release: Release, check: Callable[[], None] = lambda: None) -> None:
         """Unpack a wheel, see that it can be imported, check what else is wanted, and make it the current version."""

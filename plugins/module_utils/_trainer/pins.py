@@ -12,12 +12,14 @@ import re
 import zipfile
 from collections.abc import Iterable, Mapping
 
+from .._known_bad import refuse_known_bad_pins
+from .._pip import Pin, read_pins
+from .._printable import printable
 from .._refusal import Refusal
 from .._wheels import Requirement, normal
 
 #: Where the list is, in the wheel and in the folder that it is unpacked into.
 PLACE = "gaudi3_scale/requirements.txt"
-_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==[A-Za-z0-9.+!_-]+((?: --hash=sha256:[0-9a-f]{64})+)")
 _COMPLAINT = re.compile(r"(\S+) \S+ (?:requires|has requirement) ([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
@@ -36,25 +38,24 @@ def read_list(place: str) -> str:
         ) from None
 
 
-def hashed_pins(text: str) -> dict[str, str]:
-    """Lines for pip by name, each with its hashes; Refusal for a line without, and for torch."""
-    found: dict[str, str] = {}
-    for line in text.replace("\\\n", " ").splitlines():
-        pin = " ".join(line.split())
-        if not pin or pin.startswith("#"):
-            continue
-        match = _PIN.fullmatch(pin)
-        if match is None or normal(match.group(1)) == "torch":
-            raise Refusal(
-                f"{PLACE} of the trainer's wheel has the line '{pin[:60]}': write each as name==version with "
-                "--hash=sha256:..., and torch, which only the vendor may bring, not at all."
-            )
-        found[normal(match.group(1))] = pin
+def hashed_pins(text: str) -> dict[str, Pin]:
+    """Pins by name, each with its hashes; Refusal for a line without, for torch, and for a release that does harm."""
+    found = read_pins(text, _line_refusal)
+    if "torch" in found:
+        raise _line_refusal(found["torch"].line)
+    refuse_known_bad_pins(f"{PLACE} of the trainer's wheel", {pin.name: pin.version for pin in found.values()})
     return found
 
 
-def pins_for(place: str, requirements: Iterable[str]) -> dict[str, str]:
-    """The list of a trainer as lines for pip by name; Refusal where it does not have these requirements of it."""
+def _line_refusal(line: str) -> Refusal:
+    return Refusal(
+        f"{PLACE} of the trainer's wheel has the line '{printable(line[:60])}': write each as name==version with "
+        "--hash=sha256:..., and torch, which only the vendor may bring, not at all."
+    )
+
+
+def pins_for(place: str, requirements: Iterable[str]) -> dict[str, Pin]:
+    """The list of a trainer by name; Refusal where it does not have these requirements of it."""
     pins = hashed_pins(read_list(place))
     unlisted = sorted(set(names_of(requirements)) - set(pins))
     if unlisted:
@@ -70,13 +71,7 @@ def names_of(requirements: Iterable[str]) -> list[str]:
     return [wanted.name for wanted in map(Requirement.parse, requirements) if wanted is not None]
 
 
-def complained_of(check: str, pins: Mapping[str, str]) -> list[str]:
+def complained_of(check: str, pins: Mapping[str, Pin]) -> list[str]:
     """Names of the list of which ``pip check`` says that another one of the list cannot do with them as they are."""
     pairs = (match.groups() for match in map(_COMPLAINT.match, check.splitlines()) if match)
     return sorted({normal(wanted) for by, wanted in pairs if normal(by) in pins and normal(wanted) in pins})
-
-
-def other_file(err: str) -> str:
-    """The pin of which pip says that a file has another hash than the list; empty where it says nothing of it."""
-    match = re.search(r"DO NOT MATCH THE HASHES.*\n\s+(\S+) from ", err)
-    return match.group(1) if match else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.reach import Answer, Unreachable, follow
+from ansible_collections.gaudi3.scale.plugins.module_utils._pip import Pin, index_environment
 from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch import pins as pytorch_pins
 from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch import release as pytorch_release
 from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch.release import tarball
@@ -90,15 +91,17 @@ def test_the_trainers_python_is_the_trainers() -> None:
         assert pytorch_release.too_old(version) is not python_admitted(project["requires-python"], version)
 
 
-def test_the_roles_list_is_the_pinned_one_without_hashes() -> None:
-    """To bring it into step: grep -o '^[^#][^ ]*==[^ ]*' requirements/trainer.txt"""
-    lines = (ROOT / "requirements/trainer.txt").read_text().splitlines()
-    wanted = [line.removesuffix(" \\") for line in lines if not line.startswith(("#", " "))]
+def test_the_roles_list_is_the_pinned_one() -> None:
+    """To bring it into step, join each pin of requirements/trainer.txt with its hashes into one line."""
+    pinned = (ROOT / "requirements/trainer.txt").read_text().replace("\\\n", " ").splitlines()
+    wanted = [" ".join(line.split()) for line in pinned if line and not line.startswith("#")]
     assert not [line for line in wanted if line.startswith("torch==")]
     assert FILES.read_text().splitlines()[1:] == wanted
+    pins = pytorch_pins.pins(wanted)
+    assert [pin.line for pin in pins.values()] == wanted
     project = tomllib.loads((ROOT / "trainer/pyproject.toml").read_text())["project"]
     names = {each.partition(">")[0].partition("<")[0] for each in project["dependencies"]} - {"torch"}
-    assert names <= set(pytorch_pins.pins(wanted))
+    assert names <= set(pins)
 
 
 def test_the_release_is_the_drivers() -> None:
@@ -108,10 +111,11 @@ def test_the_release_is_the_drivers() -> None:
 
 
 def test_the_vendors_own_stay() -> None:
-    pinned = {"lightning": "2.6.6", "numpy": "2.4.6", "rich": "15.1.0", "attrs": "26.1.0"}
+    versions = {"lightning": "2.6.6", "numpy": "2.4.6", "rich": "15.1.0", "attrs": "26.1.0"}
+    pinned = {name: Pin(name, version, "") for name, version in versions.items()}
     installed = {"numpy": "1.26.4", "rich": "15.0.0", "attrs": "26.1.0", "torch": "2.9.0a0+git1"}
-    assert pytorch_pins.wanted(pinned, installed, ["rich"]) == ["lightning==2.6.6", "rich==15.1.0"]
-    assert pytorch_pins.wanted(pinned, installed, []) == ["lightning==2.6.6"]
+    assert list(map(str, pytorch_pins.wanted(pinned, installed, ["rich"]))) == ["lightning==2.6.6", "rich==15.1.0"]
+    assert list(map(str, pytorch_pins.wanted(pinned, installed, []))) == ["lightning==2.6.6"]
 
 
 @pytest.mark.parametrize(
@@ -128,10 +132,22 @@ def test_the_index_that_pip_asks(given: str, environment: dict[str, str], settin
     assert pytorch_pins.index_url(given, environment, settings) == index
 
 
-def test_an_index_without_tls_is_trusted_only_where_it_was_given() -> None:
-    assert pytorch_pins.pip_environment("") == {}
-    assert pytorch_pins.pip_environment("https://m/simple") == {"PIP_INDEX_URL": "https://m/simple"}
-    assert pytorch_pins.pip_environment("http://u:p@m:81/simple")["PIP_TRUSTED_HOST"] == "m"
+def test_an_index_without_tls_is_trusted_only_where_somebody_consented() -> None:
+    def environ(url: str | None, consent: bool = False) -> dict[str, str]:
+        return index_environment(url, consent, "pytorch_pip_index_url")
+
+    assert environ("") == environ(None) == {}
+    assert environ("https://m/simple") == {"PIP_INDEX_URL": "https://m/simple"}
+    assert environ("http://u:p@m:81/simple", consent=True)["PIP_TRUSTED_HOST"] == "m"
+    for host in ("127.0.0.1", "[::1]", "localhost"):
+        assert environ(f"http://{host}:81/simple")["PIP_TRUSTED_HOST"] == host.strip("[]")
+    for host in ("m", "127.0.0.1.example.org", "10.0.0.1", ""):
+        with pytest.raises(Refusal) as caught:
+            environ(f"HTTP://u:p@{host}:81/simple")
+        assert str(caught.value) == (
+            f"pytorch_pip_index_url is a plain http address on {host or 'no host'}: give an https address, or set "
+            "pytorch_pip_index_plain_http to true if everyone on the way may read the traffic."
+        )
 
 
 @pytest.mark.parametrize(

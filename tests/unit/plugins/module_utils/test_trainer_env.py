@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._pip import index_environment
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.env import TrainerEnv
+from ansible_collections.gaudi3.scale.plugins.module_utils._trainer.pins import hashed_pins
 
 INDEX = "https://user:secret@index.example/simple"
 
 
-LISTED = {
-    "lightning": f"lightning==2.6.6 --hash=sha256:{'a' * 64}",
-    "pyyaml": f"pyyaml==6.0.3 --hash=sha256:{'b' * 64}",
-}
+LISTED = hashed_pins(
+    f"lightning==2.6.6 --hash=sha256:{'a' * 64}\npyyaml==6.0.3 --hash=sha256:{'b' * 64}\n",
+)
 
 
 class Pip:
@@ -41,16 +42,20 @@ def test_the_index_is_handed_to_pip_and_to_nobody_who_lists_processes(
     tmp_path: Path, url: str | None, environment: dict[str, str]
 ) -> None:
     pip = Pip()
-    TrainerEnv(pip, str(tmp_path), "/usr/bin/python3").install_from_index(["lightning>=2.6", "pyyaml"], url, LISTED)
-    options = ["--disable-pip-version-check", "--no-input", "--no-deps", "--require-hashes", "--requirement"]
+    (tmp_path / "venv").mkdir()
+    environ = index_environment(url, False, "trainer_pip_index_url")
+    TrainerEnv(pip, str(tmp_path), "/usr/bin/python3").install_from_index(["lightning>=2.6", "pyyaml"], environ, LISTED)
+    options = ["--disable-pip-version-check", "--no-input", "--no-deps"]
+    options += ["--only-binary=:all:", "--require-hashes", "--requirement"]
     assert pip.calls == [([f"{tmp_path}/venv/bin/python", "-m", "pip", "install", *options], environment)]
-    assert pip.listed == ["".join(f"{line}\n" for line in LISTED.values())]
+    assert pip.listed == ["".join(f"{line}\n" for line in (pin.line for pin in LISTED.values()))]
 
 
 def test_pips_last_line_is_the_reason(tmp_path: Path) -> None:
     env = TrainerEnv(Pip(1, "WARNING: x\nERROR: No matching distribution found for pyyaml\n"), str(tmp_path), "python3")
+    (tmp_path / "venv").mkdir()
     with pytest.raises(Refusal) as caught:
-        env.install_from_index(["pyyaml"], INDEX, LISTED)
+        env.install_from_index(["pyyaml"], {}, LISTED)
     assert str(caught.value) == (
         "The trainer's requirements cannot be installed on this node: ERROR: No matching distribution found for pyyaml."
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._installed import alone
 from ansible_collections.gaudi3.scale.plugins.module_utils._pytorch import env as pytorch_env
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_pytorch
@@ -80,7 +81,7 @@ def test_the_vendors_torch_and_nothing_but_the_list(node: Node, vendor: Vendor) 
     predicted = node.install(check=True)
     assert (predicted["changed"], predicted["done"], node.files()) == (True, ["pytorch", "requirements", "link"], [])
     first = node.install()
-    assert first["done"] == predicted["done"], first
+    assert first.get("done") == predicted["done"], first
     assert first["python"] == f"{node.root}/torch/bin/python"
     assert (first["torch"], first["plugin"], first["tarball"]) == (TORCH, PLUGIN, TARBALL)
     assert node.files() == ["pytorch-tarballs.json", "torch", "torch-1.23.0-695"]
@@ -101,11 +102,45 @@ def test_the_vendors_torch_and_nothing_but_the_list(node: Node, vendor: Vendor) 
         assert (again["changed"], again["done"], again["sha256"]) == (False, [], first["sha256"]), again
 
     # What the list brought follows it, what the tarball brought does not.
-    vendor.offer("rich", "15.1.0")
-    newer = node.install(requirements=["lightning==2.6.6", "filelock==9.9.9", "rich==15.1.0"])
+    pins = [*vendor.offer_usual()[:3], vendor.offer("rich", "15.1.0")]
+    newer = node.install(requirements=pins)
     assert newer["done"] == ["requirements"]
     assert newer["diff"]["after"].splitlines()[2:] == ["rich==15.1.0"]
     assert (node.versions()["rich"], node.versions()["filelock"]) == ("15.1.0", "4.2.11")
+
+    # A power cut leaves files of the list's packages empty: those packages alone come again.
+    (rich,) = (node.root / "torch/lib").glob("*/site-packages/rich/__init__.py")
+    for emptied in (rich, *rich.parents[1].glob("rich-*/METADATA")):
+        emptied.write_text("")
+    assert node.install(requirements=pins)["done"] == ["requirements"]
+    assert rich.read_text() and node.versions()["rich"] == "15.1.0"
+
+    # Another run that is installing keeps this one out, which changes nothing.
+    (torch,) = (node.root / "torch/lib").glob("*/site-packages/torch/__init__.py")
+    torch.write_text("")
+    with alone(str(node.root)):
+        assert node.install(requirements=pins)["msg"] == (
+            f"Another run is installing below {node.root} on this node: wait until it has ended, and run the play "
+            "again."
+        )
+    # An empty file of the vendor's packages: the environment is made anew.
+    assert torch.read_text() == ""
+    assert node.install(requirements=pins)["done"] == ["pytorch", "requirements"]
+    (torch,) = (node.root / "torch/lib").glob("*/site-packages/torch/__init__.py")
+    assert torch.read_text()
+
+    # A release that does harm is not used, whoever brought it.
+    about = torch.parents[1] / "lightning-2.6.6.dist-info/METADATA"
+    about.write_text(about.read_text().replace("Version: 2.6.6", "Version: 2.6.3"))
+    told = (
+        f"{node.root}/torch-1.23.0-695/bin/python has lightning 2.6.3, which steals credentials as soon as it is "
+        "imported (GHSA-w37p-236h-pfx3, 2026-04-30): remove it, replace every credential that this machine could read, "
+        "and install lightning==2.6.6."
+    )
+    preinstalled = {"state": "preinstalled", "executable": f"{node.root}/torch-1.23.0-695/bin/python"}
+    for options in ({}, preinstalled):
+        assert node.install(requirements=pins, **options)["msg"] == told
+    about.write_text(about.read_text().replace("Version: 2.6.3", "Version: 2.6.6"))
 
     pinned = node.install(sha256="0" * 64)
     assert pinned["msg"].startswith(f"{node.root}/torch-1.23.0-695 was installed of a tarball with SHA-256 ")
@@ -130,6 +165,15 @@ def test_the_vendors_torch_and_nothing_but_the_list(node: Node, vendor: Vendor) 
     vendor.tarballs()
     refused = node.install()
     assert f"not {first['sha256']} as its first installation on this node says" in refused["msg"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_tampered_package_is_not_installed(node: Node, vendor: Vendor) -> None:
+    vendor.tamper("rich", "15.0.0")
+    assert node.install()["msg"].startswith("The package index has another file of rich==15.0.0 than pytorch_requ")
+    assert not list(node.root.rglob("tampered.pth")) and "torch" not in node.files()
+    plain = node.install(index_url="http://mirror.example/simple")
+    assert plain["msg"].startswith("pytorch_pip_index_url is a plain http address on mirror.example: give an https")
 
 
 @pytest.mark.parametrize("sha256", ["1" * 64, "abc"])
@@ -280,13 +324,24 @@ def test_torch_is_imported_as_the_jobs_user(tmp_path: Path, monkeypatch: pytest.
     ("line", "sentence"),
     [
         (
-            "torch==2.13.0",
+            f"torch==2.13.0 --hash=sha256:{'0' * 64}",
             "pytorch_requirements has torch, which only the vendor's tarball may bring: take it out of the list.",
         ),
-        ("Habana_Torch-Plugin==1", "pytorch_requirements has habana-torch-plugin, which only the vendor's tarball may"),
-        ("rich>=15", "pytorch_requirements has the line 'rich>=15': write each as name==version."),
+        (
+            f"Habana_Torch-Plugin==1 --hash=sha256:{'0' * 64}",
+            "pytorch_requirements has habana-torch-plugin, which only the vendor's tarball may",
+        ),
+        (
+            f"Lightning==2.6.3 --hash=sha256:{'0' * 64}",
+            "pytorch_requirements has lightning 2.6.3, which steals credentials as soon as it is imported "
+            "(GHSA-w37p-236h-pfx3, 2026-04-30): write lightning==2.6.6 with its hashes.",
+        ),
+        *(
+            (line, f"pytorch_requirements has the line '{line}': write each as name==version --hash=sha256:DIGEST,")
+            for line in ("rich>=15", "rich==15.0.0", "rich==15 --hash=md5:00", "--index-url http://a", "-r /etc/passwd")
+        ),
     ],
 )
 def test_a_list_that_may_not_be(node: Node, line: str, sentence: str) -> None:
-    assert node.install(requirements=["rich==15.0.0", line])["msg"].startswith(sentence)
+    assert node.install(requirements=[f"rich==15.0.0 --hash=sha256:{'0' * 64}", line])["msg"].startswith(sentence)
     assert node.files() == []

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._installed import alone
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.container import Container
 from ansible_collections.gaudi3.scale.plugins.modules import trainer_install
 from tests import stand_in_engine
@@ -36,6 +37,7 @@ class Node:
     def __init__(self, folder: Path, run_module: Any, index: str, pins: list[str], closed: Path) -> None:
         self.folder, self.run_module, self.pins = folder, run_module, pins
         self.index = index
+        self.vendor = Vendor(folder / "vendor")
         self.root = closed / "container/0123456789ab"
         self.image = folder / "image"
         python = stand_in_engine.image_python(
@@ -95,12 +97,27 @@ def test_the_image_s_torch_and_what_it_lacks(node: Node) -> None:
         again = node.install(built, check=check, index_url="http://127.0.0.1:9", user="nobody", imports=["torch"])
         assert (again["changed"], again["done"]) == (False, []), again
 
+    # An emptied file of a package: it comes again. A tampered one does not come.
+    (rich,) = node.root.glob("venv/lib/*/site-packages/rich/__init__.py")
+    rich.write_text("")
+    assert node.install(built, check=True)["done"] == ["dependencies"]
+    with alone(str(node.root)):
+        assert node.install(built)["msg"].startswith(f"Another run is installing below {node.root} on this node: wait")
+    node.vendor.tamper("rich", "15.0.0")
+    assert node.install(built)["msg"].startswith(
+        "The package index has another file of rich==15.0.0 than trainer_container_requirements names: take an index"
+    )
+    assert not list(node.root.rglob("tampered.pth"))
+    node.vendor.offer_usual()
+    node.pins = node.vendor.offer_usual()
+    assert node.install(built)["done"] == ["dependencies"] and rich.read_text()
+
     runs = [call for call in stand_in_engine.calls(node.folder / "engine") if call[0] == "run"]
     for call in runs:
         assert {"--rm", "--cap-drop=all", "--pull=never"} <= set(call)
     # No address with a password where every user of the node could read it; and the check is the job's user's.
     assert not [word for call in runs for word in call if node.index in word]
-    assert ["--env=PIP_INDEX_URL" in call for call in runs].count(True) == 1
+    assert ["--env=PIP_INDEX_URL" in call for call in runs].count(True) == 3
     assert [word for call in runs for word in call if word.startswith("--user=")].count("--user=65534") == 1
 
     # Another image under the same name gets an environment of its own.
@@ -122,13 +139,16 @@ def test_what_is_wrong_with_an_image_is_said_in_one_sentence(node: Node) -> None
         f"The image {IMAGE} has habana-torch-plugin 1.23.0.695+gaudi3.simulator, but the driver's release is "
         "1.24.0-1007: take an image of that release, or set synapseai_release to the image's."
     )
-    assert said(container={"requirements": ["rich==15.0.0"]}) == (
+    assert said(container={"requirements": node.pins[3:]}) == (
         f"The trainer needs lightning>=2.6 (missing) in the image {IMAGE}: take an image without its own version of "
-        "it, or add what is missing to trainer_container_requirements as name==version."
+        "it, or add what is missing to trainer_container_requirements as name==version --hash=sha256:DIGEST."
     )
-    assert said(container={"requirements": ["torch==2.13.0"]}) == (
+    assert said(container={"requirements": [f"torch==2.13.0 --hash=sha256:{'0' * 64}"]}) == (
         "pytorch_requirements has torch, which only the vendor's tarball may bring: take it out of the list."
     )
+    stand_in_engine.give(node.image, "lightning", "2.6.2")
+    assert said().startswith(f"python3 with the image {IMAGE} has lightning 2.6.2, which steals credentials as soon as")
+    stand_in_engine.give(node.image, "lightning", "2.6.6")
     stand_in_engine.give(node.image, "rich", "13.0.0")
     assert said().startswith(f"The trainer needs rich>=14 (found 13.0.0) in the image {IMAGE}: take an image without")
     stand_in_engine.give(node.image, "torch", "2.7.1")

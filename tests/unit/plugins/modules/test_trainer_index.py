@@ -109,6 +109,11 @@ def test_nodes_at_different_times_get_equal_versions(tmp_path: Path, index: Inde
     shutil.rmtree(lost)
     assert install("second", listed)["done"] == ["dependencies"]
     assert versions(tmp_path / "second") == ["helper-1.0", "made_up-1.0"]
+    # Also where a file is lost of a package that the trainer does not name itself.
+    (lost,) = (tmp_path / "second").glob("venv/lib/python*/site-packages/helper-1.0.dist-info/METADATA")
+    lost.unlink()
+    assert install("second", listed)["done"] == ["dependencies"]
+    assert lost.exists() and install("second", listed)["changed"] is False
 
 
 def test_a_file_that_is_another_one_than_the_listed_is_refused(tmp_path: Path, index: Index, install: Install) -> None:

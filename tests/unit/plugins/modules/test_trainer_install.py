@@ -275,12 +275,18 @@ def test_a_python_that_is_not_there(site: Site) -> None:
 def test_what_is_missing_is_installed_from_the_index(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     pin = f"not-there-at-all==2.1 --hash=sha256:{'0' * 64}"
     sources(site.folder / "source", dependencies='["pytest>=1", "not-there-at-all>=2"]', listed=f"# Pins.\n{pin}\n")
-    asked: list[tuple[list[str], str | None, dict[str, str]]] = []
+    asked: list[tuple[list[str], dict[str, str], list[str]]] = []
     env = trainer_install.TrainerEnv
-    monkeypatch.setattr(env, "install_from_index", lambda _self, names, url, pins: asked.append((names, url, pins)))
+    monkeypatch.setattr(
+        env,
+        "install_from_index",
+        lambda _self, *given: asked.append((*given[:2], [pin.line for pin in given[2].values()])),
+    )
     result = site.install(site.build()["path"], dependencies="index", index_url="https://me@index.example/simple")
     assert (result["changed"], result["done"]) == (True, ["venv", "dependencies", "trainer"])
-    assert asked == [(["not-there-at-all>=2"], "https://me@index.example/simple", {"not-there-at-all": pin})]
+    assert asked == [(["not-there-at-all>=2"], {"PIP_INDEX_URL": "https://me@index.example/simple"}, [pin])]
+    plain = site.install(site.build()["path"], dependencies="index", index_url="http://me@index.example/simple")
+    assert plain["msg"].startswith("trainer_pip_index_url is a plain http address on index.example: give an https")
 
 
 def test_packages_of_an_environment_are_seen_through_ours(site: Site) -> None:
