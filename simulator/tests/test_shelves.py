@@ -142,6 +142,8 @@ def test_clusters_have_pytorch_of_the_default_release_and_of_those_that_were_ask
     page = home() / "vendor/pypi/simple/rich/index.html"
     assert page.read_text().startswith('<a href="../../files/rich-15.0.0-py3-none-any.whl#sha256=')
     assert (page.parent / "../../files/rich-15.0.0-py3-none-any.whl").exists()
+    digest = page.read_text().partition("#sha256=")[2][:64]
+    assert (home() / "vendor/pypi/requirements.txt").read_text() == f"rich==15.0.0 --hash=sha256:{digest}\n"
 
 
 @pytest.mark.parametrize("releases", [(), ("1.24.1-482", "1.20.1-97")])

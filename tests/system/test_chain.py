@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gaudi3_simulator.home import home
+from gaudi3_simulator.vendor.pip_index import LIST
 from tests.ansible_run import PlaybookRun
 from tests.terraform.support.account import Account, moto_account
 from tests.terraform.support.tool import copied, user_environment
@@ -56,6 +58,7 @@ class Chain(Site):
         self.settings = {
             "gaudi_secrets_dir": str(self.folder / "secrets"),
             "ansible_python_interpreter": "/usr/bin/python3",
+            "simulator_requirements": str(home() / "vendor" / LIST),
         }
         # A short one: what a job learns is asserted elsewhere.
         job = {

@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gaudi3_simulator.home import home
+from gaudi3_simulator.vendor.pip_index import LIST
 from tests.suite.proof import Proof
 from tests.terraform.support.account import Account, moto_account
 from tests.terraform.support.desk import COMMANDS
@@ -90,7 +92,11 @@ class Way:
         """What a simulated cluster needs of variables, where one's own belong: beside the inventory."""
         place = self.folder / "deployments" / name / "inventory/group_vars"
         place.mkdir(parents=True)
-        own = {"gaudi_secrets_dir": str(self.folder / "secrets"), "ansible_python_interpreter": "/usr/bin/python3"}
+        own = {
+            "gaudi_secrets_dir": str(self.folder / "secrets"),
+            "ansible_python_interpreter": "/usr/bin/python3",
+            "simulator_requirements": str(home() / "vendor" / LIST),
+        }
         simulated = (ROOT / "inventories/simulated/group_vars/all.yml").read_text()
         (place / "all.yml").write_text(simulated + yaml.safe_dump(own))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -133,6 +134,20 @@ def test_each_import_of_the_jobs_python_is_tried(
         missing,
     ]
     assert found.data["imports"][0]["module"] == "json" and found.data["imports"][0]["seconds"] >= 0
+
+
+def test_nothing_is_imported_beside_a_release_that_does_harm(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(software, "IMPORTS", ("colorsys",))
+    about = tmp_path / "packages/lightning-2.6.2.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lightning\nVersion: 2.6.2\n")
+    machine.program("jobs-python", f'#!/bin/sh\nPYTHONPATH={about.parent} exec {sys.executable} "$@"\n')
+    found = software.python(machine.host, Options(pythons=("jobs-python",)))
+    assert found.data["imports"] == [] and found.data["versions"]["lightning"] == "2.6.2"
+    (odd,) = found.odd
+    assert "lightning 2.6.2 is installed, which steals credentials as soon as it is imported" in odd
 
 
 def test_a_python_that_says_nothing_is_odd(machine: Machine) -> None:

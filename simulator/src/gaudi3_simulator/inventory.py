@@ -7,7 +7,8 @@ import os
 import sys
 from typing import Any
 
-from .home import Cluster, load_cluster
+from .home import Cluster, home, load_cluster
+from .vendor.pip_index import LIST
 
 
 def inventory(cluster: Cluster | None) -> dict[str, Any]:
@@ -27,6 +28,7 @@ def inventory(cluster: Cluster | None) -> dict[str, Any]:
         ),
         "ansible_python_interpreter": "/usr/bin/python3",
         "gaudi_secrets_dir": str(cluster.folder / "secrets"),
+        "simulator_requirements": str(home() / "vendor" / LIST),
     }
     if cluster.user != "root":
         common["ansible_become"] = True

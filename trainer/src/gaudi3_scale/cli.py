@@ -36,11 +36,16 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Options that need no command."""
+    if context.invoked_subcommand != "doctor":  # which reports what it finds
+        from gaudi3_scale.torch_import import refuse_known_bad
+
+        refuse_known_bad()
 
 
 Overrides = Annotated[

@@ -31,7 +31,7 @@ from gaudi3_scale.internals import ON_SIGNAL, OWN_STORE, have_agent, have_wait, 
 from gaudi3_scale.interruption.notices import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
 from gaudi3_scale.outcome import Outcome, why
-from gaudi3_scale.torch_import import without_plugins
+from gaudi3_scale.torch_import import refuse_known_bad, without_plugins
 
 SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 """Passed on to the workers; SIGUSR1 besides torchrun's own, as schedulers send it ahead of time."""
@@ -39,6 +39,10 @@ SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run torchrun's agent; end with 0, 75 (interrupted), or 1."""
+    try:
+        refuse_known_bad()  # whatever the workers' script is
+    except TrainerError as error:
+        _give_up(error)
     with without_plugins():  # the launcher computes nothing; a plugin that is broken is for the workers to report
         from torch.distributed import run as torchrun
     from torch.distributed.elastic.multiprocessing.api import SignalException
@@ -59,8 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         rendezvous.install()
         agents = _install(args.replace, () if passes_signals else (signal.SIGUSR1,))
     except TrainerError as error:
-        print(f"gaudi3-launch: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _give_up(error)
     with tempfile.TemporaryDirectory(prefix="gaudi3-launch-") as folder:
         os.environ[LEAVING_FILE] = str(Path(folder) / "leaving")
         code, reason = 0, None
@@ -97,6 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _give_up(error: TrainerError) -> NoReturn:
+    print(f"gaudi3-launch: {error}", file=sys.stderr)
+    sys.exit(error.exit_code)
 
 
 def _parse(torchrun: Any, arguments: Sequence[str]) -> tuple[Any, bool]:

@@ -28,11 +28,22 @@ def without_plugins() -> Iterator[None]:
             os.environ[AUTOLOAD] = before
 
 
+def refuse_known_bad() -> None:
+    """Raise ConfigError where this Python would import a release that is known to do harm; nothing is imported."""
+    from gaudi3_scale.doctor import known_bad
+
+    sentence = known_bad.complaint(known_bad.own_versions())
+    if sentence:
+        raise ConfigError(sentence)
+
+
 def import_torch(device: str, otherwise: str) -> None:
     """Import it with the plugins, unless it is for processors alone (`device` is cpu).
 
-    Raises ConfigError where a plugin cannot be loaded, whose last words are `otherwise`: what to do without one.
+    Raises ConfigError where a plugin cannot be loaded, whose last words are `otherwise`: what to do without one. So it
+    does where a release is installed that is known to do harm.
     """
+    refuse_known_bad()
     if device == "cpu":
         os.environ.setdefault(AUTOLOAD, "0")
     try:

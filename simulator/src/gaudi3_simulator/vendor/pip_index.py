@@ -1,6 +1,7 @@
 """A package index of a site's own: pinned wheels for the nodes' Python, as pip reads them (PEP 503).
 
-Nodes of a real site ask the public index or a mirror of it. Simulated ones need no way out of their network.
+Nodes of a real site ask the public index or a mirror of it. Simulated ones need no way out of their network. The wheels
+are not the public ones, as bytecode was put into them: the index has a list of its own, with their hashes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import bytecode, wheels
+
+LIST = "pypi/requirements.txt"
+"""The pins of the index's wheels, one in a line, below the folder of the repository."""
 
 Gather = Callable[[Path], None]
 """Puts the wheels into a folder."""
@@ -35,14 +39,17 @@ def build_index(dest: Path, gather: Gather, inputs: str) -> Path:
         files = new / "files"
         files.mkdir(parents=True)
         gather(files)
+        pins = []
         for path in sorted(files.glob("*.whl")):
-            name, _version = wheels.name_and_version(path)
+            name, version = wheels.name_and_version(path)
             page = new / "simple" / name.lower().replace(".", "-") / "index.html"
             page.parent.mkdir(parents=True, exist_ok=True)
             with path.open("rb") as stream:
                 sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            pins.append(f"{name}=={version} --hash=sha256:{sha256}\n")
             with page.open("a") as output:
                 output.write(f'<a href="../../files/{path.name}#sha256={sha256}">{path.name}</a><br>\n')
+        (new / Path(LIST).name).write_text("".join(pins))
         for each in new.rglob("*"):
             each.chmod(0o755 if each.is_dir() else 0o644)
         shutil.rmtree(folder, ignore_errors=True)

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from .host import Host, Options, Result, scratch, user_named
+from .known_bad import KNOWN_BAD, complaint
 
 _PACKAGES = (
     "habanalabs*", "grafana*", "prometheus*", "dkms", "podman", "docker-ce", "rdma-core", "libfabric*", "epel-release*",
@@ -30,7 +31,7 @@ IMPORTS = ("torch", "habana_frameworks.torch", "lightning", "transformers", "gau
 # Run by the interpreter that is to have torch. Versions first: they cost nothing and an import may end the process.
 _ASK_PYTHON = """
 import importlib, importlib.metadata, json, sys, time
-names, modules = json.loads(sys.argv[1])
+names, modules, bad = json.loads(sys.argv[1])
 def say(**found):
     sys.stdout.write("DOCTOR " + json.dumps(found) + "\\n"); sys.stdout.flush()
 versions = {}
@@ -38,6 +39,8 @@ for name in names:
     try: versions[name] = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError: pass
 say(version=sys.version, executable=sys.executable, versions=versions)
+# A release that does harm does it when it is imported.
+if any((versions.get(name) or "").partition("+")[0] in found for name, found in bad): modules = []
 for name in modules:
     started = time.monotonic()
     try: importlib.import_module(name)
@@ -113,7 +116,7 @@ def python(host: Host, options: Options) -> Result:
     if interpreter is None:
         return Result(not_tried=f"there is no Python at {' or '.join(options.pythons) or 'the given place'}")
     user = user_named(options.user) if options.user else None
-    asked = json.dumps([DISTRIBUTIONS, IMPORTS])
+    asked = json.dumps([DISTRIBUTIONS, IMPORTS, [[bad.package, bad.versions] for bad in KNOWN_BAD]])
     with scratch(user) as folder:
         environment = host.environment(user, HOME=folder, HABANA_LOGS=folder, PYTHONDONTWRITEBYTECODE="1")
         outcome = host.run([interpreter, "-c", _ASK_PYTHON, asked], 300, user, environment, folder)
@@ -123,6 +126,10 @@ def python(host: Host, options: Options) -> Result:
         return Result({"interpreter": interpreter}, [f"{interpreter} did not answer ({outcome.failure})"])
     imports = answers[1:]
     result = Result({"interpreter": interpreter, **answers[0], "imports": imports, "user": options.user or None})
+    harm = complaint(answers[0]["versions"])
+    if harm:
+        result.odd.append(f"in {interpreter}, {harm.rstrip('.')}")
+        return result
     broken = [each for each in imports if "error" in each and "No module named" not in each["error"]]
     for each in broken:
         result.odd.append(f"import {each['module']} fails: {each['error'][:160]}")

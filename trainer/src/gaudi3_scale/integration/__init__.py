@@ -4,6 +4,8 @@ Importing this package, which all names of `gaudi3_scale` for a Trainer do, regi
 """
 
 from gaudi3_scale.integration.twins import register
+from gaudi3_scale.torch_import import refuse_known_bad
 
+refuse_known_bad()  # before Lightning is imported
 register()
 import gaudi3_scale.ddp.strategy  # noqa: E402, F401 (offers optimized_ddp, once the rest is registered)
