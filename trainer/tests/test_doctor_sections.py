@@ -182,7 +182,10 @@ def test_the_machine_under_the_cards(machine: Machine, pages: int, secure: int, 
     assert found.data["secure_boot"] is bool(secure)
 
 
-LOG = "usb 1-1: new\nhabanalabs 0000:19:00.0: loaded\nhabanalabs 0000:19:00.0: heartbeat timeout\nEXT4-fs error\n"
+LOG = (
+    "usb 1-1: new\nhabanalabs[7]: segfault at 0 error 4 in a\nhabanalabs 0000:19:00.0: loaded\n"
+    "habanalabs 0000:19:00.0: heartbeat timeout\nEXT4-fs error\n"
+)
 
 
 def test_of_the_kernel_log_only_the_drivers_lines_are_kept(machine: Machine) -> None:

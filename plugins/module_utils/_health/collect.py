@@ -18,7 +18,8 @@ from .._cards.accel import ExternalPort, external_ports
 from .._hl_smi.command import DriverDown, HlSmi, HlSmiHung
 from .._hl_smi.hl_smi import HlSmiError, Log, OddCell, Port, host_facts
 from .checks import QUICK
-from .events import parse_log
+from .events import events_of
+from .kernel import KMSG, Record, of_kmsg, of_text, read_kmsg
 from .readings import CardReading, HostReading, NodeReading, Process, ReadFault, ToolResult, card_of_facts
 
 Run = Callable[[list[str]], "tuple[int, str, str]"]
@@ -103,6 +104,16 @@ class _Reader:
             self.faults.append(ReadFault(source, f"exit code {code}: {said[0] if said else 'no text'}"))
             return None
         return output
+
+    def kernel_log(self) -> list[Record]:
+        """The kernel's records, with the device of each where there is a /dev/kmsg."""
+        try:
+            return of_kmsg(read_kmsg(self.path(KMSG)))
+        except FileNotFoundError:
+            return of_text((self.tool("kernel log", "dmesg") or "").splitlines())
+        except OSError as error:
+            self.faults.append(ReadFault("kernel log", f"/{KMSG}: {error.strerror}"))
+            return []
 
     def processes(self) -> tuple[Process, ...] | None:
         """The processes that hold cards, from hl-smi's table."""
@@ -197,10 +208,8 @@ def collect(sources: Sources, now: float, depth: str = QUICK, tools: tuple[ToolR
         gaudinet=_text(reader.path("etc/habanalabs/gaudinet.json")),
         port_macs=tuple(port.mac for port in network if port.mac),
     )
-    log = reader.tool("kernel log", "dmesg") or ""
-    return NodeReading(
-        now, tuple(cards), host, tuple(parse_log(log.splitlines())), processes, tools, tuple(reader.faults)
-    )
+    events = tuple(events_of(reader.kernel_log()))
+    return NodeReading(now, tuple(cards), host, events, processes, tools, tuple(reader.faults))
 
 
 def _with_network(card: CardReading, network: list[ExternalPort], reader: _Reader) -> CardReading:

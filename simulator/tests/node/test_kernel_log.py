@@ -153,3 +153,18 @@ def test_unloading_says_what_the_driver_says(machine: Machine) -> None:
     for name in ("habanalabs_ib", "habanalabs_en", "habanalabs_cn", "habanalabs", "habanalabs_compat"):
         machine.ok("modprobe", "-r", name)
     assert log(machine) == ["habanalabs_en: driver removed", "habanalabs_cn: driver removed"]
+
+
+def test_the_device_file_of_the_log_names_the_device_of_each_record(bare: Callable[..., Machine]) -> None:
+    machine = on(bare, "1.23.0-695", 1)
+    bus_id = machine.csv("bus_id")[0][0]
+    records = re.split(r"\n(?! )", machine.read("/dev/kmsg"))
+    assert [record.partition(";")[2].partition("\n")[0] for record in records] == log(machine)
+    for record in records:
+        header, _, text = record.partition(";")
+        message, *fields = text.split("\n")
+        assert re.fullmatch(r"[0-7],\d+,\d+,-", header)
+        of_the_card = message.startswith(f"habanalabs {bus_id}: ")
+        assert fields == ([" SUBSYSTEM=pci", f" DEVICE=+pci:{bus_id}"] if of_the_card else [])
+    machine.ok("dmesg", "-C")
+    assert machine.read("/dev/kmsg") == ""

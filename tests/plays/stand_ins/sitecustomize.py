@@ -15,7 +15,8 @@ import sys
 ROOT = os.environ.get("STAND_IN_ROOT", "")
 OWNERS = ROOT + ".owners"
 PLACES = (
-    "/bin", "/boot", "/dev/accel", "/dev/infiniband", "/etc", "/lib", "/opt", "/proc", "/run", "/sbin", "/sys",
+    "/bin", "/boot", "/dev/accel", "/dev/infiniband", "/dev/kmsg", "/etc", "/lib", "/opt",
+    "/proc", "/run", "/sbin", "/sys",
     "/usr", "/var",
 )  # fmt: skip
 #: The process itself, and what the C library and Python read of the machine that runs the tests.

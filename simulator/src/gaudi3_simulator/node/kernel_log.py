@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 
 from . import paths
 
 EMERGENCY, ALERT, ERROR, WARNING, NOTICE, INFO = 0, 1, 3, 4, 5, 6
 _JOURNAL = "/run/systemd/journal/socket"
+#: What Linux puts before a message of a device, and names once more in fields of the record.
+_OF_A_CARD = re.compile(r"habanalabs ([0-9a-f]{4}(?::[0-9a-f]{2}){2}\.\d)(?: \S+)?: ")
+_OF_A_DEVICE_FILE = re.compile(r"accel accel(\d+): ")
+_MAJOR = 261
 
 
 def write(booted_at: float, *messages: str, level: int = INFO) -> None:
@@ -16,7 +21,9 @@ def write(booted_at: float, *messages: str, level: int = INFO) -> None:
     since = max(0.0, paths.now() - booted_at)
     with open(paths.at(paths.KERNEL_LOG), "a", encoding="utf-8") as file:
         file.writelines(f"<{level}>{since:.6f} {message}\n" for message in messages)
-    if not paths.root():
+    if paths.root():
+        _to_kmsg(messages, level, since)
+    else:
         _to_journal(messages, level)
 
 
@@ -33,6 +40,31 @@ def read() -> list[tuple[int, float, str]]:
 def clear() -> None:
     """Forget every line."""
     paths.write_atomically(paths.KERNEL_LOG, "")
+    if paths.root():
+        paths.write_atomically(paths.KMSG, "")
+
+
+def fields(message: str) -> dict[str, str]:
+    """What Linux names for the device of a message; nothing where no device reports."""
+    card, device_file = _OF_A_CARD.match(message), _OF_A_DEVICE_FILE.match(message)
+    if card:
+        return {"SUBSYSTEM": "pci", "DEVICE": f"+pci:{card[1]}"}
+    return {"SUBSYSTEM": "accel", "DEVICE": f"c{_MAJOR}:{device_file[1]}"} if device_file else {}
+
+
+def _to_kmsg(messages: tuple[str, ...], level: int, since: float) -> None:
+    """Records as /dev/kmsg gives them. A container has none, and systemd would write to a file in its place."""
+    os.makedirs(os.path.dirname(paths.at(paths.KMSG)), exist_ok=True)
+    with open(paths.at(paths.KMSG), "a", encoding="utf-8") as file:
+        for message in messages:
+            named = "".join(f" {name}={value}\n" for name, value in fields(message).items())
+            file.write(f"{level},{os.fstat(file.fileno()).st_size},{int(since * 1e6)},-;{_escaped(message)}\n{named}")
+            file.flush()
+
+
+def _escaped(message: str) -> str:
+    """The message without line ends, as Linux escapes it."""
+    return "".join(each if " " <= each < "\x7f" and each != "\\" else f"\\x{ord(each):02x}" for each in message)
 
 
 def _to_journal(messages: tuple[str, ...], level: int) -> None:

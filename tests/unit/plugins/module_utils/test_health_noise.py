@@ -29,6 +29,7 @@ ENGINE = [
     "collect",
     "engine",
     "events",
+    "kernel",
     "readings",
     "sanity",
 ]

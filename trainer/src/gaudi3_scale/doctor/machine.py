@@ -16,6 +16,12 @@ _EFI_SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d
 _LOG_LINES = 400
 _OF_THE_DRIVER = re.compile(r"habanalabs|\bhbl\b|gaudi|\baccel\d|DMAR|AMD-Vi|iommu|Corrupted page table", re.IGNORECASE)
 
+# Lines about a process hold its name and a file's, which any user can choose.
+_OF_A_PROCESS = re.compile(
+    r"\[\d+\](?::| trap| general protection)|\bsegfault at |\btraps: |Killed process |Out of memory|oom-kill"
+    r"|page allocation failure|audit[:(]|Comm: "
+)
+
 
 def machine(host: Host, options: Options) -> Result:
     """Kernel, system, processors, memory, huge pages, memlock, Secure Boot."""
@@ -59,7 +65,9 @@ def kernel_log(host: Host, options: Options) -> Result:
         outcome = host.run(["journalctl", "-k", "-b", "-o", "cat", "--no-pager"], 30)
     if outcome.code != 0:
         return Result(not_tried=f"the kernel log cannot be read ({outcome.failure}): ask as root")
-    lines = [line for line in outcome.out.splitlines() if _OF_THE_DRIVER.search(line)]
+    lines = [
+        line for line in outcome.out.splitlines() if _OF_THE_DRIVER.search(line) and not _OF_A_PROCESS.search(line)
+    ]
     errors = [line for line in lines if re.search(r"error|fail|panic|Corrupted|timeout", line, re.IGNORECASE)]
     result = Result({"lines": len(lines), "first": lines[:_LOG_LINES], "last": lines[_LOG_LINES:][-_LOG_LINES:]})
     if errors:
