@@ -14,7 +14,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare image test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix proof-node-jobs proof-molecule torch-matrix \
+	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix proof-node-answers proof-node-jobs proof-molecule torch-matrix \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
 help:
@@ -208,6 +208,13 @@ proof-core-matrix: $(VENV)/.dev $(CORES:%=.cache/core-matrix/%/.ready)
 		rm -rf $(@D)/bin $(@D)/lib; \
 	done
 	touch $@
+
+# Two thousand changed answers of hostile nodes beside good ones, on the oldest, the tests' own and the newest ansible-core; an hour.
+proof-node-answers: $(VENV)/.dev $(CORES:%=.cache/core-matrix/%/.ready)
+	for python in .cache/core-matrix/2.17/bin/python .cache/core-matrix/2.21/bin/python $(BIN)/python; do \
+		GAUDI3_PROOF=node-answers PATH="$(CURDIR)/$$(dirname $$python):$$PATH" $$python -m pytest -v -m "proof or not proof" \
+			tests/plays/test_node_answers.py || exit 1; \
+	done
 
 # One rule of simulator/strictness.yml turned round at a time, each of which a test must notice.
 proof-strictness: $(VENV)/.dev hpu
