@@ -33,6 +33,7 @@ options:
           - The module that is asked.
           - V(files) tells which files are there, with their groups; V(port) whether a port of an address is open;
             V(page) with which status a URL is answered.
+          - V(listener) fails where a process of another unit holds the port of a service.
         type: str
         choices:
           - files
@@ -43,6 +44,7 @@ options:
           - gaudi_pytorch
           - gaudi_service
           - gaudi_train_node_info
+          - listener
           - page
           - port
           - synapseai_packages
@@ -52,6 +54,7 @@ options:
           - Options of the module.
           - C(paths) of V(module=files); C(host), C(port) and C(timeout) of V(module=port); C(url) and C(timeout) of
             V(module=page).
+          - C(unit) of V(module=listener), with the keys of O(gaudi3.scale.gaudi_service#module:listens).
         type: dict
         default: {}
       tolerated:

@@ -56,6 +56,39 @@ options:
     type: list
     elements: path
     default: []
+  listens:
+    description:
+      - Where the service listens, with O(state=running). The module fails where a process of another unit holds the
+        port, before anything is changed. Afterwards it waits until the unit is active and a process of it listens.
+    type: dict
+    suboptions:
+      address:
+        description: The address, as an IP address or a host name.
+        type: str
+        required: true
+      port:
+        description: The TCP port.
+        type: int
+        required: true
+      variable:
+        description: How the names of the variables for address and port begin, for messages.
+        type: str
+        required: true
+      container:
+        description:
+          - The command that prints the identifier of the container that listens, where the unit starts one by an
+            engine that gives it a control group of its own.
+        type: list
+        elements: str
+        default: []
+      timeout:
+        description: For how many seconds to wait.
+        type: int
+        default: 15
+      proc_root:
+        description: Where the kernel's tables of processes and sockets are.
+        type: path
+        default: /proc
   pending:
     description:
       - What the tasks before will have changed, for check mode alone, in which they change no file. V(restart) and
@@ -90,6 +123,7 @@ EXAMPLES = r"""
     name: prometheus.service
     restart_files: [/usr/bin/prometheus, /etc/default/prometheus]
     reload_files: [/etc/prometheus/prometheus.yml]
+    listens: {address: 10.0.0.5, port: 9090, variable: prometheus}
     pending: "{{ 'reload' if configuration is changed else 'none' }}"
 
 - name: Write a unit and run it

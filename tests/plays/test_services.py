@@ -27,6 +27,16 @@ def test_new_arguments_restart_a_service_once(cluster: Cluster) -> None:
     assert "--collector.diskstats.ignored-devices" in arguments  # its name in 1.3
     second = cluster.role("node_exporter", "--tags", "node_exporter_install")
     assert second.changed() == set() and host.acts() == [], second.changed()
+    # Somebody else's exporter is in the unit's place: that its port answers is no success.
+    host.unit("prometheus-node-exporter", "failed")
+    host.path("/proc/4001/cgroup").write_text("0::/system.slice/node_exporter.service\n")
+    host.path("/proc/4001/comm").write_text("node_exporter\n")
+    third = cluster.role("node_exporter", "--tags", "node_exporter_install")
+    assert third.messages() == [
+        "Port 9100 of 10.0.0.1 is held by node_exporter (process 4001, node_exporter.service), so "
+        f"{UNIT} cannot listen there: stop and disable what holds it, or give another port as node_exporter_port."
+    ]
+    assert third.returncode != 0 and host.acts() == []
 
 
 def test_a_restart_that_failed_is_made_up_for(cluster: Cluster) -> None:

@@ -36,6 +36,8 @@ class Service:
     started: float
     changed: float
     """Its last change of state, which a reload is too."""
+    active: bool = False
+    failed: bool = False
 
 
 def parse_show(text: str, clock_offset: float) -> Service:
@@ -52,6 +54,8 @@ def parse_show(text: str, clock_offset: float) -> Service:
         stale_unit=values.get("NeedDaemonReload") == "yes",
         started=_seconds(values, "ActiveEnterTimestampMonotonic", clock_offset),
         changed=_seconds(values, "StateChangeTimestampMonotonic", clock_offset),
+        active=values["ActiveState"] in ("active", "reloading"),
+        failed=values["ActiveState"] == "failed",
     )
 
 

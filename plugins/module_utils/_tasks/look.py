@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from . import driver, fabric, files, firewall, packages, ports, pytorch, reachable, service, train_node
+from . import driver, fabric, files, firewall, listener, packages, ports, pytorch, reachable, service, train_node
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -37,6 +37,7 @@ TASKS = {
     "gaudi_train_node_info": Task(train_node.ARGUMENTS, train_node.run),
     "synapseai_packages": Task(packages.ARGUMENTS, packages.run),
     "files": Task(files.ARGUMENTS, files.run),
+    "listener": Task(listener.ARGUMENTS, listener.run),
     "page": Task(reachable.PAGE, reachable.page),
     "port": Task(reachable.PORT, reachable.port),
 }

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._files import ensure_file
 from .._host import service_state
+from .._refusal import Refusal
+from . import listener
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -29,6 +31,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "files": {"type": "list", "elements": "dict", "default": [], "options": _FILE},
     "restart_files": {"type": "list", "elements": "path", "default": []},
     "reload_files": {"type": "list", "elements": "path", "default": []},
+    "listens": {"type": "dict", "options": listener.LISTENS},
     "pending": {"type": "str", "choices": list(PENDING), "default": "none"},
     "unit_folder": {"type": "path", "default": "/etc/systemd/system"},
     "systemctl_executable": {"type": "path", "default": "systemctl"},
@@ -37,6 +40,25 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 def run(module: AnsibleModule) -> dict[str, Any]:
     """Write the files, look at the unit and bring it to its state."""
+    listens = module.params["listens"] if module.params["state"] == "running" else None
+    try:
+        if listens:
+            listener.refuse_foreign(module, module.params["name"], listens)
+        result = _run(module)
+        if listens and not module.check_mode:
+            listener.wait_for_own(module, module.params["name"], listens, lambda: _active(module))
+    except Refusal as refusal:
+        module.fail_json(msg=str(refusal))
+    return result
+
+
+def _active(module: AnsibleModule) -> tuple[bool, bool]:
+    """Whether the unit is active, and whether it has failed for good."""
+    service = _look(module)
+    return service.active, service.failed
+
+
+def _run(module: AnsibleModule) -> dict[str, Any]:
     diffs, restart = _write(module)
     now = time.time()
     try:

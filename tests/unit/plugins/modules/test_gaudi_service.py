@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.service_state import youngest
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import listener
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_service
+
+from ..sockets import Sockets
 
 
 class Systemd:
@@ -204,3 +207,89 @@ def test_a_unit_that_is_only_enabled_is_not_started(
     assert run_module(gaudi_service, **options)["done"] == ["daemon-reload", "enable"]
     assert systemd.asked() == ["daemon-reload", "enable a.service"]
     assert run_module(gaudi_service, **options)["changed"] is False
+
+
+@pytest.fixture
+def listens(tmp_path: Path) -> dict[str, Any]:
+    """Where the unit is to listen, on a host on which nobody does."""
+    return {"address": "10.0.0.1", "port": 9100, "variable": "mine", "proc_root": str(tmp_path / "proc"), "timeout": 0}
+
+
+def test_a_port_that_another_holds_is_refused_before_anything_changes(
+    systemd: Systemd, options: dict[str, Any], listens: dict[str, Any], run_module: Any, tmp_path: Path
+) -> None:
+    Sockets(tmp_path / "proc").listen("0.0.0.0", 9100, "exporter\x1b[2J", "/system.slice/theirs.service", 41)
+    options |= {"listens": listens, "files": [{"path": str(tmp_path / "new"), "content": "1"}]}
+    for check in (True, False):
+        assert run_module(gaudi_service, check=check, **options)["msg"] == (
+            "Port 9100 of 10.0.0.1 is held by exporter\\x1b[2J (process 41, theirs.service), so a.service cannot "
+            "listen there: stop and disable what holds it, or give another port as mine_port."
+        )
+    assert systemd.asked() == [] and not (tmp_path / "new").exists()
+
+
+def test_its_own_listener_is_no_obstacle(
+    systemd: Systemd, options: dict[str, Any], listens: dict[str, Any], run_module: Any, tmp_path: Path
+) -> None:
+    Sockets(tmp_path / "proc").listen("10.0.0.1", 9100, "mine", "/system.slice/a.service", 41)
+    for check in (True, False):
+        assert run_module(gaudi_service, check=check, listens=listens, **options)["changed"] is False
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ({}, "nothing of the unit listens after 0 seconds"),
+        ({"ActiveState": "activating"}, "nothing of the unit listens after 0 seconds"),
+    ],
+)
+def test_a_unit_that_does_not_come_to_listen_has_failed(
+    state: dict[str, str],
+    why: str,
+    systemd: Systemd,
+    options: dict[str, Any],
+    listens: dict[str, Any],
+    run_module: Any,
+    tmp_path: Path,
+) -> None:
+    Sockets(tmp_path / "proc")
+    systemd.be(**state)
+    assert run_module(gaudi_service, listens=listens, **options)["msg"] == (
+        f"a.service does not listen on 10.0.0.1 port 9100, since {why}: see 'journalctl -u a.service', and check the "
+        "role's address, port and further arguments."
+    )
+
+
+def test_who_answers_is_not_asked_but_who_owns_the_port(
+    options: dict[str, Any], listens: dict[str, Any], run_module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one that takes the port while the unit starts."""
+    sockets = Sockets(tmp_path / "proc")
+    act = listener.wait_for_own
+
+    def late(*given: Any) -> None:
+        sockets.listen("::", 9100, "theirs", "/system.slice/theirs.service", 41)
+        act(*given)
+
+    monkeypatch.setattr(listener, "wait_for_own", late)
+    said = run_module(gaudi_service, listens=listens, **options)["msg"]
+    assert "since theirs (process 41, theirs.service) listens there" in said
+
+
+def test_a_container_of_the_unit_is_its_own(
+    options: dict[str, Any], listens: dict[str, Any], run_module: Any, tmp_path: Path
+) -> None:
+    group = "/machine.slice/libpod-0123456789abcdef0123.scope/container"
+    Sockets(tmp_path / "proc").listen("10.0.0.1", 9100, "exporter", group, 41)
+    listens["container"] = ["echo", "0123456789abcdef0123"]
+    assert run_module(gaudi_service, listens=listens, **options)["changed"] is False
+    listens["container"] = ["false"]
+    assert run_module(gaudi_service, listens=listens, **options)["failed"]
+
+
+@pytest.mark.parametrize("address", ["", "0.0.0.0", "10.0.0.0/8", "a b", "10.0.0.1:9100", "--web.x"])
+def test_an_address_that_is_not_one_of_a_host_is_refused(
+    address: str, options: dict[str, Any], listens: dict[str, Any], run_module: Any
+) -> None:
+    said = run_module(gaudi_service, listens={**listens, "address": address}, **options)["msg"]
+    assert said.startswith(f"a.service is to listen on {address!r}, which is no address of one host")
