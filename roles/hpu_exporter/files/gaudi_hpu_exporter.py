@@ -254,15 +254,60 @@ class Server(socketserver.ThreadingTCPServer):
     """A server of one address; not http.server's, which asks the name service for the host's name."""
 
     allow_reuse_address = daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+    #: Callers that are served at once, and seconds that one has for its whole request and its answer.
+    callers, deadline = 16, 10.0
 
     def __init__(self, address: str, port: int, reader: Reader, tls: ssl.SSLContext | None = None) -> None:
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.reader, self.tls = reader, tls
+        self._open: dict[socket.socket, tuple[float, str]] = {}  # when each caller came, and from where
+        self._changed = threading.Condition()
         super().__init__((address, port), Handler)
+
+    def process_request(self, request: object, client_address: object) -> None:
+        """Serve a caller in a thread of its own. Where there are too many, the oldest of the busiest address goes."""
+        connection: socket.socket = request  # type: ignore[assignment]
+        with self._changed:
+            if len(self._open) >= self.callers:
+                addresses = [address for _since, address in self._open.values()]
+                busiest = max(addresses, key=addresses.count)
+                self._end(next(each for each, (_since, address) in self._open.items() if address == busiest))
+                self._changed.wait_for(lambda: len(self._open) < self.callers, timeout=1)
+            if len(self._open) >= self.callers:
+                self.shutdown_request(connection)
+                return
+            self._open[connection] = (time.perf_counter(), str(client_address[0]))  # type: ignore[index]
+        super().process_request(connection, client_address)
+
+    def shutdown_request(self, request: object) -> None:
+        """A caller has gone."""
+        with self._changed:
+            self._open.pop(request, None)  # type: ignore[call-overload]
+            self._changed.notify_all()
+        super().shutdown_request(request)  # type: ignore[arg-type]
+
+    def service_actions(self) -> None:
+        """End callers that have been here for too long; asked twice a second."""
+        with self._changed:
+            now = time.perf_counter()
+            for connection in [each for each, (since, _from) in self._open.items() if now - since > self.deadline]:
+                self._end(connection)
+
+    @staticmethod
+    def _end(connection: socket.socket) -> None:
+        """Have the caller's thread find its connection closed; what TLS keeps of it is that thread's."""
+        with suppress(OSError):
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def get_request(self) -> tuple[socket.socket, object]:
         """A connection, whose handshake is left to its own thread: one that hangs holds up no other."""
-        connection, peer = super().get_request()
+        try:
+            connection, peer = super().get_request()
+        except OSError:
+            time.sleep(0.1)  # the next caller is there already, and would be asked for without end
+            raise
         if self.tls:
             connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, peer

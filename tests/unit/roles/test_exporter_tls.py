@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import socket
 import ssl
@@ -99,7 +100,8 @@ def test_prometheus_is_told_of_tls() -> None:
     variables = {**load("roles/prometheus/defaults/main.yml"), **load("roles/prometheus/vars/main.yml")}
     jobs = [{"name": "hpu", "groups": ["gaudi"], "port": 41611, "tls_config": tls}]
     text = render(
-        "roles/prometheus/templates/prometheus.yml.j2", **{**variables, "ansible_managed": "x", "prometheus_jobs": jobs}
+        "roles/prometheus/templates/prometheus.yml.j2",
+        **{**variables, "ansible_managed": "x", "prometheus_jobs": jobs, "ansible_host": "m", "inventory_hostname": "m"},
     )
     (job,) = yaml.safe_load(text)["scrape_configs"]
     assert (job["scheme"], job["tls_config"]) == ("https", tls)
@@ -144,3 +146,29 @@ def test_one_switch_sets_exporters_trainer_and_prometheus(switch: bool) -> None:
     metrics = said("trainer", "_trainer_node_config")["metrics"]
     assert (metrics.pop("address"), list(metrics.values())) == ("10.0.0.1", files["trainer"])
     assert "metrics" not in said("trainer", "_trainer_config")  # the job stays the same one
+
+
+def test_idle_callers_keep_nobody_waiting_and_are_ended(exporter: ModuleType, node: Node, tmp_path: Path) -> None:
+    """As many as one likes: the exporter has few threads, and Prometheus is served."""
+    node.settle()
+    serving = exporter.Server("127.0.0.1", 0, node.reader)
+    serving.callers, serving.deadline = 4, 60.0
+    threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    port = serving.server_address[1]
+    before = threading.active_count()
+    idle = [socket.create_connection(("127.0.0.1", port)) for _caller in range(40)]
+    for each in idle[::2]:
+        with contextlib.suppress(OSError):
+            each.sendall(b"GET /met")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        assert b"habanalabs_power_mW{" in answer.read()
+    assert threading.active_count() - before <= serving.callers + 1
+    serving.deadline = 0.0  # for the whole request: a caller that sends a byte now and then is ended, too
+    for each in idle:
+        each.settimeout(20)
+        with contextlib.suppress(OSError):
+            assert each.recv(1) == b""
+        each.close()
+    serving.shutdown()
+    serving.server_close()
+    assert "LimitNOFILE=1024" in unit()
