@@ -51,6 +51,12 @@ options:
     type: list
     elements: str
     default: []
+  others:
+    description:
+      - Names and addresses of other hosts, by host. A certificate that is to be for one of these is refused, as it
+        could stand for that host.
+    type: dict
+    default: {}
   given:
     description:
       - Secrets that come from elsewhere, by name. C(SERVICE_password); C(SERVICE_password_hash), a bcrypt hash of it;
@@ -178,6 +184,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import (
     keep_password,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._given_secrets import Given
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.address import single_host
+from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -191,6 +199,7 @@ def main() -> None:
             "passwords": {"type": "list", "elements": "str", "default": [], "no_log": False},
             "certificate": {"type": "str"},
             "hosts": {"type": "list", "elements": "str", "default": []},
+            "others": {"type": "dict", "default": {}},
             # Masked values would be masked in the result, too; the action plugin demands no_log of the task.
             "given": {"type": "dict", "default": {}, "no_log": False},
             "service": {"type": "str"},
@@ -245,6 +254,9 @@ def _fault(options: dict[str, Any]) -> str:
     for name in names:
         if not _NAME.fullmatch(name):
             return f"{name!r} is no name for a secret; use letters, digits, dots, hyphens and underscores."
+    fault = _foreign(options["certificate"] or "", options["hosts"], options["others"])
+    if fault:
+        return fault
     if options["certificate"] and not options["hosts"]:
         return f"The certificate {options['certificate']} is for no host; give its names as hosts."
     if not 0 < options["renew_before_days"] < options["certificate_days"] < options["authority_days"]:
@@ -259,6 +271,24 @@ def _fault(options: dict[str, Any]) -> str:
     if not fault and missing and not options["directory"]:
         return f"There is no directory to keep {', '.join(missing)} in; give one, or hand all over in given."
     return fault
+
+
+def _foreign(certificate: str, hosts: list[str], others: dict[str, list[str]]) -> str:
+    """Which name of a certificate is not one host's, or is another host's; it could stand for that one."""
+    for host in hosts:
+        name = single_host(host)
+        if name is None:
+            return (
+                f"The certificate {certificate} is to be for {printable(host)!r}, which is no address of one host: "
+                "give an IP address or a host name."
+            )
+        other = next((each for each, names in others.items() if name.lower().rstrip(".") in names), None)
+        if other:
+            return (
+                f"The certificate {certificate} is to be for {name}, which the inventory gives to {other}: correct the "
+                "address of one of them, or put one name into both groups."
+            )
+    return ""
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ options:
         type: str
         choices:
           - files
+          - gaudi_claim
           - gaudi_driver
           - gaudi_fabric
           - gaudi_firewall

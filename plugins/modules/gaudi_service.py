@@ -56,6 +56,23 @@ options:
     type: list
     elements: path
     default: []
+  claim:
+    description:
+      - Refuses files that somebody else wrote, before anything is changed, and records what was written, as
+        M(gaudi3.scale.gaudi_claim) does.
+    type: dict
+    suboptions:
+      service: {description: "Name of the record.", type: str, required: true}
+      files: {description: "Files that the collection writes.", type: list, elements: path, default: []}
+      package: {description: "Package whose untouched files of configuration are nobody's.", type: str, default: ""}
+      take_over: {description: "Replace what somebody else wrote.", type: bool, default: false}
+      variable: {description: "How the variables of the role begin, for messages.", type: str, required: true}
+      arguments_file: {description: "File with the arguments of the service.", type: path, default: ""}
+      data: {description: "Folder of the data of the service.", type: path, default: ""}
+      records: {description: "Folder of the records.", type: path, default: /etc/gaudi3-scale/written}
+      unit_folder: {description: "Folder of the units of the administrator.", type: path, default: /etc/systemd/system}
+      dpkg_query_executable: {description: "The C(dpkg-query) to use.", type: str, default: dpkg-query}
+      rpm_executable: {description: "The C(rpm) to use.", type: str, default: rpm}
   listens:
     description:
       - Where the service listens, with O(state=running). The module fails where a process of another unit holds the

@@ -114,7 +114,7 @@ class Host:
         return {
             str(path.relative_to(self.root)): (stat.S_IMODE(path.stat().st_mode), path.read_bytes())
             for path in sorted(self.root.rglob("*"))
-            if path.is_file() and not path.is_symlink() and not path.is_relative_to(self.root / "run")
+            if path.is_file() and not path.is_symlink() and path.relative_to(self.root).parts[0] not in ("run", "proc")
         }
 
 

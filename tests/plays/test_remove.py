@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
@@ -124,7 +126,8 @@ def test_services_and_jobs_are_stopped(site: Cluster, removed: PlaybookRun) -> N
 
 def test_the_others_forget_it(site: Cluster, removed: PlaybookRun) -> None:
     targets = site["mon"].path(TARGETS).read_text()
-    assert "instance: gaudi-1}" in targets and "instance: mon}" in targets and "gaudi-2" not in targets
+    watched = [each["labels"]["instance"] for each in yaml.safe_load(targets)]
+    assert watched == ["gaudi-1", "mon"]
     assert site["mon"].path("/etc/gaudi3-scale/firewall.nft").exists(), "the others' rules were not written anew"
 
 
@@ -157,6 +160,16 @@ def test_everything_is_removed_but_the_data(site: Cluster, removed: PlaybookRun)
     mon = site["mon"]
     for path in [*MONITORING, *DATA, "/etc/prometheus/mine.yml"]:
         mon.write(path, "1")
+    # What the roles recorded; a file that somebody changed since, and one that was taken over.
+    mon.write("/etc/prometheus/web.yml", "somebody's own")
+    backup = "/etc/default/prometheus-alertmanager.2026-01-01@00:00:00~"
+    mon.write(backup, "the site's")
+    written = {path: hashlib.sha256(b"1").hexdigest() for path in MONITORING if "apt" not in path}
+    for service in ("prometheus", "alertmanager", "grafana"):
+        backups = {"/etc/default/prometheus-alertmanager": backup} if service == "alertmanager" else {}
+        files = {path: known for path, known in written.items() if service in path}
+        record = {"files": files, "backups": backups}
+        mon.write(f"/etc/gaudi3-scale/written/{service}.json", json.dumps(record))
     run = site.play(
         "remove.yml", "--limit", "localhost,gaudi-2,mon", gaudi_remove="all", gaudi_remove_data=["prometheus"],
         gaudi_remove_driver=True,
@@ -170,6 +183,9 @@ def test_everything_is_removed_but_the_data(site: Cluster, removed: PlaybookRun)
     assert json.loads((site["gaudi-2"].folder / "packages.json").read_text()) == {"nftables": "1", "prometheus": "2"}
     assert not site["gaudi-2"].path(SOURCE).exists()
     left = [path for path in [*MONITORING, *DATA, "/etc/prometheus/mine.yml"] if mon.path(path).exists()]
-    assert left == [*DATA[1:], "/etc/prometheus/mine.yml"]
+    stays = ["/etc/prometheus/web.yml", "/etc/default/prometheus-alertmanager", *DATA[1:], "/etc/prometheus/mine.yml"]
+    assert left == stays
+    assert mon.path("/etc/default/prometheus-alertmanager").read_text() == "the site's"
+    assert not mon.path(backup).exists() and not list(mon.path("/etc/gaudi3-scale/written").iterdir())
     assert set(json.loads((mon.folder / "packages.json").read_text())) == {"nftables", *PACKAGES}
     assert not mon.path("/etc/gaudi3-scale/firewall.nft").exists() and not (mon.folder / "nft").exists()

@@ -169,14 +169,14 @@ def test_targets_are_all_hosts_at_their_cluster_addresses(cluster: Cluster) -> N
         prometheus_jobs=[{"name": "node", "groups": ["gaudi", "storage"], "port": 9100},
                          {"name": "none", "groups": ["storage"], "port": 9100}],
     )  # fmt: skip
-    files = [result["diff"][0]["after"].splitlines() for result in run.result("mon", "Write the targets")["results"]]
-    node, none = ([line for line in lines if not line.startswith("#")] for lines in files)
+    files = [result["diff"][0]["after"] for result in run.result("mon", "Write the targets")["results"]]
+    node, none = (yaml.safe_load(text) for text in files)
     assert node == [
-        '- targets: ["10.0.0.2:9100"]', "  labels: {instance: gaudi-1}",
-        '- targets: ["[fd00::2]:9100"]', "  labels: {instance: gaudi-2}",
-        '- targets: ["gaudi-3:9100"]', "  labels: {instance: gaudi-3}",
-    ]  # fmt: skip
-    assert none == ["[]"]
+        {"targets": ["10.0.0.2:9100"], "labels": {"instance": "gaudi-1"}},
+        {"targets": ["[fd00::2]:9100"], "labels": {"instance": "gaudi-2"}},
+        {"targets": ["gaudi-3:9100"], "labels": {"instance": "gaudi-3"}},
+    ]
+    assert none == []
 
 
 def test_the_release_of_the_hosts_is_the_one_of_the_role() -> None:

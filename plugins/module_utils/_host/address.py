@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Mapping
+from typing import Any
 
 _LABEL = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}"
 _NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\.?", re.ASCII)
@@ -33,3 +35,14 @@ def single_host(value: object) -> str | None:
         return address
     # A name of digits and dots is an address that was misspelt, or one that some resolvers read as another.
     return value if _NAME.fullmatch(value) and re.search(r"[A-Za-z]", value) else None
+
+
+def cluster_address(host: str, variables: Mapping[str, Any]) -> object:
+    """What the inventory gives as a host's address on the cluster network, whatever it is."""
+    return variables.get("gaudi_cluster_address") or variables.get("ansible_host") or host
+
+
+def names_of(host: str, variables: Mapping[str, Any]) -> list[str]:
+    """The names and addresses that are a host's, in their usual forms."""
+    given = (host, cluster_address(host, variables))
+    return list(dict.fromkeys(found.lower() for each in given if (found := single_host(each))))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from . import driver, fabric, files, firewall, listener, packages, ports, pytorch, reachable, service, train_node
+from . import claim, driver, fabric, files, firewall, listener, packages, ports, pytorch, reachable, service, train_node
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -28,6 +28,7 @@ class Task:
 
 #: What can be asked: modules of this collection by their names, and three questions of Ansible's own modules.
 TASKS = {
+    "gaudi_claim": Task(claim.ARGUMENTS, claim.run),
     "gaudi_driver": Task(driver.ARGUMENTS, driver.run, driver.REQUIRED_IF),
     "gaudi_fabric": Task(fabric.ARGUMENTS, fabric.run),
     "gaudi_firewall": Task(firewall.ARGUMENTS, firewall.run),

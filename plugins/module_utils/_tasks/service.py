@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .._files import ensure_file
 from .._host import service_state
 from .._refusal import Refusal
-from . import listener
+from . import claim, listener
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -31,6 +31,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "files": {"type": "list", "elements": "dict", "default": [], "options": _FILE},
     "restart_files": {"type": "list", "elements": "path", "default": []},
     "reload_files": {"type": "list", "elements": "path", "default": []},
+    "claim": {"type": "dict", "options": claim.OPTION},
     "listens": {"type": "dict", "options": listener.LISTENS},
     "pending": {"type": "str", "choices": list(PENDING), "default": "none"},
     "unit_folder": {"type": "path", "default": "/etc/systemd/system"},
@@ -44,12 +45,22 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     try:
         if listens:
             listener.refuse_foreign(module, module.params["name"], listens)
+        _claim(module, "claimed")
         result = _run(module)
+        _claim(module, "recorded")
         if listens and not module.check_mode:
             listener.wait_for_own(module, module.params["name"], listens, lambda: _active(module))
     except Refusal as refusal:
         module.fail_json(msg=str(refusal))
     return result
+
+
+def _claim(module: AnsibleModule, state: str) -> None:
+    """Refuse files that somebody else wrote, or record what has been written."""
+    options = module.params
+    if options["claim"] and options["state"] == "running" and not (module.check_mode and state == "recorded"):
+        more = {"state": state, "unit": options["name"], "listens": None, "cluster": None, "keep": {}}
+        claim.act(module, {**options["claim"], **more})
 
 
 def _active(module: AnsibleModule) -> tuple[bool, bool]:

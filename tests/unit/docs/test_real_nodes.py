@@ -16,7 +16,7 @@ from .documents import ROOT
 from .test_variables import SPECIFIED
 
 PAGE = ROOT / "docs/real-nodes.md"
-CONSENT = re.compile(r"_(?:accept|allow|take_over)_|_allowed$")
+CONSENT = re.compile(r"_(?:accept|allow)_|_take_over(?:_|$)|_allowed$")
 
 
 def strings(value: Any) -> Iterator[str]:

@@ -26,9 +26,7 @@ class Sockets:
     def listen(self, address: str, port: int, name: str = "", unit: str = "", pid: int = 0, state: str = "0A") -> None:
         """Have a process listen; without a name, one that cannot be seen."""
         inode = str(10_000 + port + len(list(self.folder.iterdir())))
-        row = (
-            f"   0: {cell(address, port)} 00000000:0000 {state} 0:0 00:0 0 0 0 {inode} 1\n"
-        )
+        row = f"   0: {cell(address, port)} 00000000:0000 {state} 0:0 00:0 0 0 0 {inode} 1\n"
         with (self.folder / "net" / ("tcp6" if ":" in address else "tcp")).open("a") as table:
             table.write(row)
         if name:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -27,9 +28,15 @@ def render(role: str, template: str, folder: Path, **choices: Any) -> str:
     (folder / "variables.json").write_text(json.dumps(variables))
     arguments = f"src={source / 'templates' / template} dest={folder / 'rendered'}"
     ansible = str(Path(sys.executable).with_name("ansible"))
+    settings = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections")}
     command = [ansible, "localhost", "-i", "localhost,", "-c", "local", "-m", "template", "-a", arguments]
     done = subprocess.run(
-        [*command, "-e", f"@{folder / 'variables.json'}"], capture_output=True, text=True, cwd=folder, check=False
+        [*command, "-e", f"@{folder / 'variables.json'}"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+        env=settings,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return (folder / "rendered").read_text()

@@ -101,7 +101,8 @@ def test_prometheus_is_told_of_tls() -> None:
     jobs = [{"name": "hpu", "groups": ["gaudi"], "port": 41611, "tls_config": tls}]
     text = render(
         "roles/prometheus/templates/prometheus.yml.j2",
-        **{**variables, "ansible_managed": "x", "prometheus_jobs": jobs, "ansible_host": "m", "inventory_hostname": "m"},
+        **{**variables, "ansible_managed": "x", "prometheus_jobs": jobs, "ansible_host": "m"},
+        inventory_hostname="m",
     )
     (job,) = yaml.safe_load(text)["scrape_configs"]
     assert (job["scheme"], job["tls_config"]) == ("https", tls)

@@ -75,3 +75,32 @@ def test_a_missing_library_is_named_before_anything_is_made(
     assert result["msg"].startswith(f"Failed to import the required Python library ({library})")
     assert "on the controller" in result["msg"]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        ("10.0.0.5", "The certificate trainer-evil is to be for 10.0.0.5, which the inventory gives to mon"),
+        ("FD00:0::5", "The certificate trainer-evil is to be for fd00::5, which the inventory gives to mon"),
+        ("MON", "The certificate trainer-evil is to be for MON, which the inventory gives to mon"),
+        ("*.example", "The certificate trainer-evil is to be for '*.example', which is no address of one host"),
+        ("10.0.0.0/8", "The certificate trainer-evil is to be for '10.0.0.0/8', which is no address of one host"),
+    ],
+)
+def test_no_certificate_is_for_another_hosts_address(host: str, said: str, tmp_path: Path, run_module: Any) -> None:
+    options = {"directory": str(tmp_path / "s"), "certificate": "trainer-evil", "hosts": ["evil", host]}
+    others = {"mon": ["mon", "10.0.0.5", "fd00::5"]}
+    assert run_module(gaudi_credentials, **options, others=others)["msg"].startswith(said)
+    assert not (tmp_path / "s").exists()
+
+
+def test_every_place_that_asks_for_a_certificate_names_the_other_hosts() -> None:
+    """One question is asked for all of them, and the others are in it."""
+    root = Path(__file__).resolve().parents[4]
+    found = [path for path in root.glob("roles/*/tasks/*.yml") if "gaudi_credentials:" in path.read_text()]
+    found += [path for path in root.glob("playbooks/**/*.yml") if "gaudi_credentials:" in path.read_text()]
+    assert {str(path.relative_to(root)) for path in found} == {
+        "roles/monitoring_service/tasks/credentials.yml", "roles/monitoring_service/tasks/preflight.yml",
+    }  # fmt: skip
+    assert all("_monitoring_service_wanted" in path.read_text() for path in found)
+    assert "'others':" in (root / "roles/monitoring_service/vars/main.yml").read_text()

@@ -14,6 +14,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import look
 from ansible_collections.gaudi3.scale.plugins.modules import (
+    gaudi_claim,
     gaudi_driver,
     gaudi_fabric,
     gaudi_firewall,
@@ -27,8 +28,8 @@ from ansible_collections.gaudi3.scale.plugins.modules import (
 
 Run = Callable[..., dict[str, Any]]
 MODULES = (
-    gaudi_driver, gaudi_fabric, gaudi_firewall, gaudi_ports, gaudi_pytorch, gaudi_service, gaudi_train_node_info,
-    synapseai_packages,
+    gaudi_claim, gaudi_driver, gaudi_fabric, gaudi_firewall, gaudi_ports, gaudi_pytorch, gaudi_service,
+    gaudi_train_node_info, synapseai_packages,
 )  # fmt: skip
 SECRET = "https://me:pass-phrase@pypi.example/simple"
 

@@ -1,0 +1,210 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What gaudi_claim does: a service's files are the collection's, or somebody else's with consent, or left alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import TYPE_CHECKING, Any
+
+from .._host import claims
+from .._printable import printable
+from .._refusal import Refusal
+from . import listener
+
+if TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+_CLUSTER = {"authority": {"type": "str", "default": ""}, "nodes": {"type": "dict", "default": {}}}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "service": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["claimed", "recorded", "absent"], "default": "claimed"},
+    "files": {"type": "list", "elements": "path", "default": []},
+    "package": {"type": "str", "default": ""},
+    "unit": {"type": "str", "default": ""},
+    "listens": {"type": "dict", "options": listener.LISTENS},
+    "take_over": {"type": "bool", "default": False},
+    "variable": {"type": "str", "required": True},
+    "cluster": {"type": "dict", "options": _CLUSTER},
+    "keep": {"type": "dict", "default": {}},
+    "arguments_file": {"type": "path", "default": ""},
+    "data": {"type": "path", "default": ""},
+    "records": {"type": "path", "default": "/etc/gaudi3-scale/written"},
+    "unit_folder": {"type": "path", "default": "/etc/systemd/system"},
+    "dpkg_query_executable": {"type": "str", "default": "dpkg-query"},
+    "rpm_executable": {"type": "str", "default": "rpm"},
+}
+#: As an option of gaudi_service, which has the unit and its port itself.
+OPTION = {name: spec for name, spec in ARGUMENTS.items() if name not in ("state", "listens", "unit", "cluster", "keep")}
+
+
+def run(module: AnsibleModule) -> dict[str, Any]:
+    """Claim the files, record what was written, or remove what was."""
+    result: dict[str, Any] = {}
+    try:
+        result = act(module, module.params)
+    except Refusal as refusal:
+        module.fail_json(msg=str(refusal))
+    return result
+
+
+def act(module: AnsibleModule, options: dict[str, Any]) -> dict[str, Any]:
+    """The same with these options, for another module; Refusal where it will not do it."""
+    path = os.path.join(options["records"], f"{options['service']}.json")
+    record = claims.read(path)
+    _refuse_other_cluster(options, record)
+    if options["state"] == "absent":
+        return _remove(module, options, path, record)
+    if options["state"] == "recorded":
+        return _record(module, options, path, record or claims.Record())
+    return _claim(module, options, path, record)
+
+
+def _refuse_other_cluster(options: dict[str, Any], record: claims.Record | None) -> None:
+    cluster = options["cluster"] or {"authority": "", "nodes": {}}
+    others = claims.other_cluster(record, cluster["authority"], cluster["nodes"])
+    if others:
+        shown = ", ".join(others[:4]) + (f" and {len(others) - 4} more" if len(others) > 4 else "")
+        place = os.path.join(options["records"], f"{options['service']}.json")
+        raise Refusal(
+            f"This host's {options['service']} watches {printable(shown)} of another inventory, and none of "
+            f"{printable(', '.join(list(cluster['nodes'])[:4]))}: give this cluster a monitoring host of its "
+            f"own. If the other cluster is gone, remove it with its inventory and remove.yml, or delete {place} there."
+        )
+
+
+def _claim(module: AnsibleModule, options: dict[str, Any], path: str, record: claims.Record | None) -> dict[str, Any]:
+    """Refuse what somebody else wrote, or keep a backup of each such file and take it over."""
+    installed, packaged = _packaged(module, options)
+    found = claims.foreign(options["files"], record, packaged)
+    units = claims.foreign_units(options["unit"], options["unit_folder"]) if options["unit"] else []
+    if (found or units) and not options["take_over"]:
+        names = printable(", ".join([*found, *units]))
+        raise Refusal(
+            f"{names} on this host {'was' if len(found + units) == 1 else 'were'} not written by this collection, or "
+            f"changed since: set {options['variable']}_take_over=true to have it replaced, which keeps a dated backup "
+            "beside each file, move it away, or take this host out of its group."
+        )
+    if options["listens"] and options["unit"]:
+        listener.refuse_foreign(module, options["unit"], options["listens"])
+    new = record or claims.Record(installed_before=_in_use(options, installed, found))
+    running = _arguments(options)
+    if options["arguments_file"] in found or any(kept in found for kept in options["keep"]):
+        new.arguments = running or new.arguments
+    taken = [*found, *units]
+    changed = bool(taken)
+    result = {
+        "taken_over": taken,
+        "arguments": new.arguments,
+        "running": running,
+        "in_use": new.installed_before,
+        "kept": _kept(options, found),
+    }
+    if not module.check_mode:
+        backups = {name: _back_up(name) for name in taken}
+        for source, place in options["keep"].items():
+            if source in found:
+                shutil.copy2(source, place)
+        for name in units:
+            os.unlink(name)
+        new.backups = {**backups, **new.backups}
+        new.files.update({name: claims.digest(name) for name in options["files"]})
+        new.pending = True
+        claims.write(path, new)
+    result["backups"] = new.backups
+    return {"changed": changed, **result}
+
+
+def _in_use(options: dict[str, Any], installed: bool, found: list[str]) -> bool:
+    """Whether the service was there, with something of the site's, before the collection came."""
+    data = options["data"]
+    return installed and (bool(found) or bool(data and os.path.isdir(data) and os.listdir(data)))
+
+
+def _back_up(path: str) -> str:
+    """Keep a file, or a link, beside itself under a dated name."""
+    place = f"{path}.{time.strftime('%Y-%m-%d@%H:%M:%S')}~"
+    shutil.copy2(path, place, follow_symlinks=False)
+    return place
+
+
+def _kept(options: dict[str, Any], found: list[str]) -> dict[str, str]:
+    """The texts of what the site goes on with: out of its own file, or out of where that was kept."""
+    texts = {}
+    for source, place in options["keep"].items():
+        chosen = source if source in found else place
+        if os.path.exists(chosen):
+            with open(chosen, encoding="utf-8", errors="replace") as file:
+                texts[source] = file.read()
+    return texts
+
+
+def _arguments(options: dict[str, Any]) -> list[str]:
+    """The arguments that the service is started with now."""
+    try:
+        with open(options["arguments_file"], encoding="utf-8", errors="replace") as file:
+            return claims.parsed_arguments(file.read())
+    except OSError:
+        return []
+
+
+def _packaged(module: AnsibleModule, options: dict[str, Any]) -> tuple[bool, dict[str, str]]:
+    """Whether the package is installed, and the MD5 sums of its files of configuration as it brought them."""
+    if not options["package"]:
+        return False, {}
+    name = options["package"].partition("=")[0]
+    dpkg = module.get_bin_path(options["dpkg_query_executable"])
+    if dpkg:
+        form = "${db:Status-Status}\n${Conffiles}\n"
+        code, output, _errors = module.run_command([dpkg, "--show", "--showformat", form, name])
+        status, _, rest = output.partition("\n")
+        cells = [line.split() for line in rest.splitlines()]
+        return code == 0 and status == "installed", {line[0]: line[1] for line in cells if len(line) >= 2}
+    rpm = module.get_bin_path(options["rpm_executable"])
+    if rpm is None or module.run_command([rpm, "--query", name])[0] != 0:
+        return False, {}
+    listed = module.run_command([rpm, "--query", "--configfiles", name])[1].split()
+    verified = module.run_command([rpm, "--verify", "--nodeps", "--noscripts", name])[1]
+    changed = {line.split()[-1] for line in verified.splitlines() if line[2:3] == "5"}
+    return True, {path: claims._md5(path) for path in listed if path not in changed}
+
+
+def _record(module: AnsibleModule, options: dict[str, Any], path: str, record: claims.Record) -> dict[str, Any]:
+    """Say in the record what has been written."""
+    cluster = options["cluster"] or {"authority": record.authority, "nodes": record.nodes}
+    record.files.update({name: claims.digest(name) for name in options["files"]})
+    # Where a part of the files was written, the others are still to come.
+    if not record.pending or set(record.files) <= set(options["files"]):
+        record.pending = False
+        record.files = {name: known for name, known in record.files.items() if known}
+    record.authority = cluster["authority"] or record.authority
+    record.nodes = dict(cluster["nodes"]) or record.nodes
+    if not module.check_mode:
+        claims.write(path, record)
+    return {"changed": False, "backups": record.backups}
+
+
+def _remove(module: AnsibleModule, options: dict[str, Any], path: str, record: claims.Record | None) -> dict[str, Any]:
+    """Remove what was written, leave what somebody changed since, and put back what was taken over."""
+    if record is None:
+        return {"changed": False, "removed": [], "left": [], "restored": [], "in_use": False}
+    own = [*options["keep"].values()]
+    ours, left = claims.absent(record)
+    removed = [*ours, *(name for name in own if os.path.exists(name)), path]
+    back = [name for name, kept in record.backups.items() if os.path.lexists(kept) and name not in left]
+    if not module.check_mode:
+        for name in removed:
+            os.unlink(name)
+        claims.restored({name: record.backups[name] for name in back})
+    if left:
+        module.warn(f"{', '.join(left)} stayed: somebody changed it after it was written.")
+    return {
+        "changed": True,
+        "removed": [name for name in removed if name not in back],
+        "left": left,
+        "restored": back,
+        "in_use": record.installed_before,
+    }

@@ -1,0 +1,37 @@
+"""That something answers is never taken for that ours does: every service that listens is asked for its own port."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+SERVICES = {
+    "node_exporter": "_node_exporter_options", "hpu_exporter": "_hpu_exporter_options",
+    "prometheus": "prometheus.service",
+    "alertmanager": "prometheus-alertmanager.service", "grafana": "grafana-server.service",
+}  # fmt: skip
+#: Tasks that ask an address for an answer, and why that is enough.
+ASKED = {
+    "prometheus/tasks/verify.yml": "behind gaudi_service, which has waited for the unit's own port",
+    "alertmanager/tasks/run.yml": "behind gaudi_service, which has waited for the unit's own port",
+    "grafana/tasks/run.yml": "behind gaudi_service, which has waited for the unit's own port",
+    "hpu_exporter/tasks/verify.yml": "behind gaudi_service, which has waited for the unit's own port",
+    "fabric/tasks/preflight-tcp.yml": "the web server of a download, no service of the collection",
+}
+
+
+def test_every_service_waits_for_its_own_port() -> None:
+    for role, unit in SERVICES.items():
+        text = "".join(path.read_text() for path in sorted((ROOT / "roles" / role).rglob("*.yml")))
+        assert unit in text and f'listens: "{{{{ _{role}_listens }}}}"' in text, role
+        assert f"variable: {role}" in text or f"'variable': '{role}'" in text
+
+
+def test_every_task_that_asks_for_an_answer_is_known() -> None:
+    found = {
+        str(path.relative_to(ROOT / "roles"))
+        for path in ROOT.glob("roles/*/tasks/*.yml")
+        if re.search(r"builtin\.(?:wait_for|uri):", path.read_text())
+    }
+    assert found == set(ASKED)
