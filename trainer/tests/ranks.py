@@ -51,9 +51,11 @@ def run(size: int, folder: Path, function: Callable[..., Any], *arguments: Any, 
 
 
 def _main(sender: Any, rank: int, size: int, meeting: Path, environment: Any, function: Any, arguments: Any) -> None:
+    import objects
     import torch
     import torch.distributed as dist
 
+    objects.forbid()
     os.environ.update(environment)  # the fork server's is older
     torch.set_num_threads(1)
     try:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import objects
 import ranks
 import torch
 from conftest import SOURCE, free_port, kill, wait_for
@@ -150,7 +151,53 @@ def test_a_peer_that_sends_a_pickle_runs_nothing(tmp_path: Path) -> None:
 
 
 def test_the_trainer_asks_torch_for_no_exchange_that_unpickles() -> None:
-    """What torch and Lightning exchange by themselves is in the README: plans of sharded saves, and a broadcast."""
-    names = re.compile(r"\b(all_gather_object|gather_object|\w+_object_list)\(")
+    """What Lightning and torch.distributed.checkpoint would ask for fails in every job of the tests; see `objects`."""
+    names = re.compile(r"(?<!def )\b(" + "|".join(sorted(objects.collectives())) + r")\(")
     found = [path.name for path in SOURCE.rglob("*.py") if names.search(path.read_text())]
     assert found == []
+    assert {"all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list"} < {
+        *objects.collectives()
+    }
+
+
+def exchanges(rank: int) -> tuple[Any, ...]:
+    """What a rank gets by each way of sending an object, and what torch's own way does in the tests."""
+    import torch.distributed as dist
+
+    group = dist.group.WORLD
+    said = exchange.broadcast(["a", Path("/b"), rank], 1)
+    with pytest.raises(AssertionError, match="which unpickles what a peer sends"):
+        dist.broadcast_object_list([rank])
+    return said, exchange.gather("x" * (rank + 1), group, 1), exchange.scatter(["p", "qqq"] if rank else None, group, 1)
+
+
+def test_objects_reach_the_ranks_they_are_for(tmp_path: Path) -> None:
+    assert ranks.run(2, tmp_path, exchanges) == [
+        (["a", Path("/b"), 1], None, "p"),
+        (["a", Path("/b"), 1], ["x", "xx"], "qqq"),
+    ]
+
+
+def failing_plan(rank: int, folder: Path) -> str:
+    """What rank 0 hears of a load that fails at rank 1."""
+    import torch.distributed as dist
+    from gaudi3_scale.checkpoint.manifest import DamagedCheckpointError
+    from gaudi3_scale.checkpoint.tensors import read_tensors, write_tensors
+
+    class Reader(torch.distributed.checkpoint.FileSystemReader):
+        def prepare_local_plan(self, plan: Any) -> Any:
+            if rank:
+                raise DamagedCheckpointError("odd")
+            return plan
+
+    tensors = {"a": torch.arange(4.0)}
+    write_tensors(tensors, torch.distributed.checkpoint.FileSystemWriter(folder), dist.group.WORLD)
+    try:
+        read_tensors(tensors, Reader(folder), dist.group.WORLD)
+    except DamagedCheckpointError as damage:
+        return str(damage)
+    return "nothing"
+
+
+def test_an_error_in_the_plans_of_a_sharded_checkpoint_is_everyones(tmp_path: Path) -> None:
+    assert ranks.run(2, tmp_path, failing_plan, tmp_path / "saved") == ["odd", "odd"]

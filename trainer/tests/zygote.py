@@ -201,6 +201,10 @@ def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gau
     """Be `gaudi3-train`, or a script of the tests."""
     os.environ.clear()
     os.environ.update(environment)
+    import objects
+
+    if name == "gaudi3-train":
+        objects.forbid()
     if name == "own_trainer":
         import own_trainer
 

@@ -15,6 +15,11 @@ import torch
 
 TAG = "$"
 DTYPES = {str(value).removeprefix("torch."): value for value in vars(torch).values() if isinstance(value, torch.dtype)}
+FORMATS = {
+    str(value).removeprefix("torch."): value
+    for value in vars(torch).values()
+    if isinstance(value, torch.layout | torch.memory_format)
+}
 Tensors = dict[str, torch.Tensor]
 Extra = Callable[[Any], tuple[str, Any] | None]
 """The tag and the parts of an object of another type; None if it knows no such type."""
@@ -48,7 +53,7 @@ def encode(value: Any, tensors: Tensors, extra: Extra = lambda value: None) -> A
         return {TAG: ["complex", [encode(value.real, tensors, extra), encode(value.imag, tensors, extra)]]}
     if kind is float:
         return {TAG: ["float", repr(value)]}
-    if kind in (torch.dtype, torch.device):
+    if kind in (torch.dtype, torch.device, torch.layout, torch.memory_format):
         return {TAG: [kind.__name__, str(value).removeprefix("torch.")]}
     if kind in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided and not value.is_quantized:
         name = str(len(tensors))
@@ -103,6 +108,8 @@ _MAKERS: dict[str, Callable[[Any, Tensors, Makers], Any]] = {
     "complex": lambda content, tensors, makers: complex(*_parts(content, tensors, makers)),
     "float": lambda content, tensors, makers: float(content),
     "dtype": lambda content, tensors, makers: DTYPES[content],
+    "layout": lambda content, tensors, makers: FORMATS[content],
+    "memory_format": lambda content, tensors, makers: FORMATS[content],
     "device": lambda content, tensors, makers: torch.device(content),
     "tensor": _tensor,
     "parameter": lambda content, tensors, makers: torch.nn.Parameter(

@@ -139,6 +139,19 @@ STORAGE_INFO = Internal(
     "torch.distributed.checkpoint.filesystem", "_StorageInfo",
     "FileSystemReader wants to be told in objects of this class where a tensor lies.", TORCH,
 )  # fmt: skip
+STORAGE_PREFIX = Internal(
+    "torch.distributed.checkpoint.filesystem", "_StoragePrefix",
+    "Plans of a sharded save have objects of this class, and are sent as data.", TORCH,
+)  # fmt: skip
+PLAN_EXCHANGE = Internal(
+    "torch.distributed.checkpoint.utils", "_DistWrapper",
+    "Ranks exchange the plans of a sharded save through it, which unpickles what a peer sends.", TORCH,
+    ("group", "use_dist", "coordinator_rank"),
+)  # fmt: skip
+SAVER_EXCHANGE, LOADER_EXCHANGE = (
+    Internal(f"torch.distributed.checkpoint.state_dict_{name}", "_DistWrapper", "Where it is taken from.", TORCH)
+    for name in ("saver", "loader")
+)
 SPECIFICATION = Internal(
     "torch.distributed.tensor", "DTensor._spec",
     "A copy of a DTensor in host memory: `from_local` would move it back to the mesh's device.", TORCH,
@@ -374,6 +387,13 @@ def have_state_reader(read: Callable[[bytes], Any]) -> None:
     theirs = UNPICKLE.get()
     reader = SimpleNamespace(dumps=theirs.dumps, loads=read, PickleError=theirs.PickleError)
     setattr(importlib.import_module(UNPICKLE.module), UNPICKLE.name, reader)
+
+
+def have_plan_exchange(make: Callable[..., Any]) -> None:
+    """Have sharded saves and loads exchange their plans with what `make` gives, called as torch's own class is."""
+    for each in (SAVER_EXCHANGE, LOADER_EXCHANGE):
+        each.check()
+        setattr(importlib.import_module(each.module), each.name, make)
 
 
 @contextlib.contextmanager

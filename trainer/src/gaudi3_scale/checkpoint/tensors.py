@@ -15,6 +15,7 @@ from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter
 
 from gaudi3_scale.checkpoint.manifest import DamagedCheckpointError
+from gaudi3_scale.checkpoint.plans import as_data
 from gaudi3_scale.errors import TrainerError
 
 
@@ -28,7 +29,7 @@ class TensorsOnly(DefaultLoadPlanner):
 def write_tensors(tensors: dict[str, torch.Tensor], writer: StorageWriter, group: Any) -> None:
     """Save; collective over the group, and of this process alone without one."""
     planner = DefaultSavePlanner(flatten_state_dict=False, flatten_sharded_tensors=False)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), as_data():
         warnings.simplefilter("ignore")
         save(tensors, storage_writer=writer, planner=planner, process_group=group, no_dist=group is None)
 
@@ -36,7 +37,7 @@ def write_tensors(tensors: dict[str, torch.Tensor], writer: StorageWriter, group
 def read_tensors(tensors: dict[str, torch.Tensor], reader: StorageReader, group: Any) -> None:
     """Load into these tensors, which may be sharded in another way than those that were saved."""
     planner = TensorsOnly(flatten_state_dict=False, flatten_sharded_tensors=False)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), as_data():
         warnings.simplefilter("ignore")
         try:
             load(tensors, storage_reader=reader, planner=planner, process_group=group, no_dist=group is None)

@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -21,6 +21,7 @@ from gaudi3_scale.device import Device, check_all_reduce, take
 from gaudi3_scale.distributed import fresh_store
 from gaudi3_scale.elastic import check_replicas
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.exchange import broadcast
 from gaudi3_scale.integration.mesh import mesh_sizes, replicated_mesh
 from gaudi3_scale.integration.sharding import shard, sharded_parts
 from gaudi3_scale.integration.tensor_parallel import split_matrices
@@ -28,6 +29,7 @@ from gaudi3_scale.internals import group_of, name_backend, set_sizes, without_si
 from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision, lightnings, refusal
 from gaudi3_scale.selfcheck import check_numbers_once
 
+T = TypeVar("T")
 TIMEOUT = timedelta(minutes=30)
 """Of a group where none is given: gloo's, as torch documents it."""
 
@@ -128,6 +130,16 @@ class _Distributed(GaudiStrategy):
             # A mesh would set the device by LOCAL_RANK in a process that has not used one yet.
             check_all_reduce(device)
         super().setup_environment()  # type: ignore[misc]
+
+    def broadcast(self, obj: T, src: int = 0) -> T:
+        """The object of the rank `src`, as data: Lightning would unpickle what a peer sends. Collective.
+
+        Raises TrainerError on all ranks for an object that is more than plain data, tensors and paths.
+        """
+        if not dist.is_initialized():
+            return obj
+        root: torch.device = self.root_device  # type: ignore[attr-defined]
+        return broadcast(obj, src, device="cpu" if dist.get_backend() == "gloo" else root)
 
 
 class HabanaDDP(_Distributed):
