@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
 import objects
+import pytest
 import ranks
 import torch
 from conftest import SOURCE, free_port, kill, wait_for
@@ -181,6 +181,7 @@ def test_objects_reach_the_ranks_they_are_for(tmp_path: Path) -> None:
 def failing_plan(rank: int, folder: Path) -> str:
     """What rank 0 hears of a load that fails at rank 1."""
     import torch.distributed as dist
+
     from gaudi3_scale.checkpoint.manifest import DamagedCheckpointError
     from gaudi3_scale.checkpoint.tensors import read_tensors, write_tensors
 

@@ -22,6 +22,7 @@ from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.exchange import all_gather, done_by_all
 from gaudi3_scale.internals import SET_TIMEOUT
 from gaudi3_scale.lazy import lazily
+from gaudi3_scale.secret import prove, proven_group
 
 if TYPE_CHECKING:
     import torch
@@ -122,7 +123,7 @@ class Team:
     """All processes of the job; a team of one needs no process group."""
 
     def __init__(self, topology: Topology, device: Device, timeout: int) -> None:
-        """Connect, and make sure that the device's collectives work."""
+        """Connect, and make sure that the device's collectives work and that all ranks are of this job."""
         self.topology = topology
         self.writer = True
         self._control: Any = None
@@ -135,9 +136,8 @@ class Team:
         store = fresh_store(rank, size, self._timeout)
         dist.init_process_group(device.backend, store=store, rank=rank, world_size=size, timeout=self._timeout)
         check_all_reduce(device)
-        self._control = (
-            dist.group.WORLD if device.backend == "gloo" else dist.new_group(backend="gloo", timeout=self._timeout)
-        )
+        prove(dist.group.WORLD, device.torch_device())
+        self._control = dist.group.WORLD if device.backend == "gloo" else proven_group(timeout=self._timeout)
 
     @property
     def control(self) -> Any:

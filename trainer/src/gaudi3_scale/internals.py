@@ -278,6 +278,15 @@ ROUND, NODE_DESCRIPTION = (
     Internal(_RENDEZVOUS, name, "Made of checked values, as the state in the store is not to be unpickled.", TORCH)
     for name in ("_RendezvousState", "_NodeDesc")
 )
+CREATE_BACKEND = Internal(
+    "torch.distributed.elastic.rendezvous.c10d_rendezvous_backend", "create_backend",
+    "The state of the rendezvous is sealed with the job's secret; torchrun lets nobody put another backend in.", TORCH,
+    ("params",),
+)  # fmt: skip
+THIS_MACHINE = Internal(
+    "torch.distributed.elastic.rendezvous.utils", "_matches_machine_hostname",
+    "Whether torch would have this node host the store, which it does not tell afterwards.", TORCH, ("host",),
+)  # fmt: skip
 UNPICKLE = Internal(_RENDEZVOUS, "pickle", "The state in the store is unpickled by it, whoever wrote it there.", TORCH)
 
 # Lightning's Trainer.
@@ -324,7 +333,12 @@ DATA_PARALLEL, TENSOR_PARALLEL = (
 ALL: tuple[Internal, ...] = tuple(each for each in list(globals().values()) if isinstance(each, Internal))
 
 OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
-"""Variable of torch 2.9 to 2.13, in no documentation: "1" gives the processes a store of their own."""
+"""Variable of torch 2.9 to 2.13, in no documentation: "1" gives the processes a store of their own at each meeting.
+
+A node that comes late, or comes back, needs it. With a shared store torch tells the store's address at the first
+meeting only: a node that joins a later one looks for it in vain, and the job fails. A shared store is also that of the
+first node of long ago, which may be gone.
+"""
 
 MEETINGS = 4
 """So often the nodes meet, when one of those that had met is gone before the processes start."""
@@ -396,6 +410,20 @@ def have_plan_exchange(make: Callable[..., Any]) -> None:
         setattr(importlib.import_module(each.module), each.name, make)
 
 
+def have_backend(join: Callable[[Callable[[Any], Any], Any], Any]) -> None:
+    """Have the rendezvous keep its state with what `join` gives of torch's own `create_backend` and its parameters."""
+    original = CREATE_BACKEND.get()
+    setattr(importlib.import_module(CREATE_BACKEND.module), CREATE_BACKEND.name, partial(join, original))
+
+
+def is_this_machine(endpoint: str) -> bool:
+    """Would torch take the host of an endpoint for this machine?"""
+    from torch.distributed.elastic.rendezvous.utils import parse_rendezvous_endpoint
+
+    found: bool = THIS_MACHINE.get()(parse_rendezvous_endpoint(endpoint, default_port=29400)[0])
+    return found
+
+
 @contextlib.contextmanager
 def signals_put_off() -> Iterator[None]:
     """Act on a signal when this is over: torchrun forgets processes that it is just starting, and leaves them there."""
@@ -442,6 +470,9 @@ def watched_agent() -> Any:
     class WatchedAgent(LocalElasticAgent):
         """For a class of the launcher."""
 
+        seal_of: Any = None
+        """Makes the seal of a meeting of its number and the nodes with their ranks; None where nothing is sealed."""
+
         def before_start(self) -> None:
             """The processes of this node are about to start."""
 
@@ -474,7 +505,8 @@ def watched_agent() -> Any:
                 ranks = sorted(met.values())
                 return RENDEZVOUS_STATE.of(handler).state.participants == met and ranks == [*range(len(ranks))]
 
-            return MeetingStore(STORE.get()(handler), all_here)
+            seal = self.seal_of(RENDEZVOUS_STATE.of(handler).state.round, met) if self.seal_of else None
+            return MeetingStore(STORE.get()(handler), all_here, seal)
 
         def _assign_worker_ranks(self, store: Any, group_rank: int, group_world_size: int, spec: Any) -> Any:
             if not isinstance(store, MeetingStore):

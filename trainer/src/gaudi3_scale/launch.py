@@ -9,6 +9,7 @@ with every torch from 2.9 on, and passes SIGUSR1 on with every one. What else it
     python -m gaudi3_scale.launch --replace --nnodes=2:3 ...     a node that has to leave is done without, or replaced
     python -m gaudi3_scale.launch --status=status.json ...       a spare that was not needed says so there
     python -m gaudi3_scale.launch --status=status.json --say-ending ... train.py     and so does any node how it ended
+    python -m gaudi3_scale.launch --secret-file=secret --nnodes=2 ...     only nodes that have this secret join the job
 
 With `--replace` only the nodes that were told to leave do so; the others meet again, with a spare node or fewer than
 before, and go on from the checkpoint that was just saved. A launcher that fails itself leaves in the same way. The
@@ -18,6 +19,8 @@ node that hosts the rendezvous is the exception: the store is there, and nothing
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -27,14 +30,18 @@ from typing import Any, NoReturn
 
 from gaudi3_scale import rendezvous
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.internals import ON_SIGNAL, OWN_STORE, have_agent, have_wait, watched_agent
+from gaudi3_scale.internals import ON_SIGNAL, OWN_STORE, have_agent, have_backend, have_wait, watched_agent
 from gaudi3_scale.interruption.notices import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
+from gaudi3_scale.membership import Membership
 from gaudi3_scale.outcome import Outcome, why
+from gaudi3_scale.secret import SECRET_FILE, read_secret
 from gaudi3_scale.torch_import import refuse_known_bad, without_plugins
 
 SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 """Passed on to the workers; SIGUSR1 besides torchrun's own, as schedulers send it ahead of time."""
+
+_LOOPBACK = re.compile(r"localhost\b|127\.|\[?::1\b")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -51,20 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
     args, passes_signals = _parse(torchrun, list(sys.argv[1:] if arguments is None else arguments))
     if args.replace or args.nnodes != "1":
-        # Processes meet at the store of their first node. A shared one is that of the first node of long ago, and who
-        # joins later, as a node that was lost and came back, is never told where it is.
-        os.environ[OWN_STORE] = "1"
+        os.environ[OWN_STORE] = "1"  # for nodes that come late; see there
     outcome = Outcome(args.status, args.say_ending)
+    folder = tempfile.mkdtemp(prefix="gaudi3-launch-")
     try:
+        membership = _membership(args, _most_nodes(torchrun, args), Path(folder))
         seconds = _seconds(getattr(args, "shutdown_timeout", None))
         # Only some versions can be told, and none when a worker failed or the nodes meet again: it is 30 s then.
         have_wait(seconds)
         os.environ[SHUTDOWN_TIMEOUT] = str(seconds)
         rendezvous.install()
-        agents = _install(args.replace, () if passes_signals else (signal.SIGUSR1,))
+        agents = _install(args.replace, () if passes_signals else (signal.SIGUSR1,), membership)
     except TrainerError as error:
+        shutil.rmtree(folder, ignore_errors=True)
         _give_up(error)
-    with tempfile.TemporaryDirectory(prefix="gaudi3-launch-") as folder:
+    try:
         os.environ[LEAVING_FILE] = str(Path(folder) / "leaving")
         code, reason = 0, None
         outcome.begin()
@@ -88,6 +96,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         except RendezvousStateError as failed:
             code, reason = 1, _strange_state(args.rdzv_endpoint, failed)
             print(f"gaudi3-launch: {reason}", file=sys.stderr)
+        except TrainerError as failed:
+            code, reason = failed.exit_code, str(failed)
+            print(f"gaudi3-launch: {reason}", file=sys.stderr)
         except Exception as failed:  # of whatever it is, the status says it before the traceback
             outcome.end(1, f"{type(failed).__name__}: {(str(failed).strip() or 'no message').splitlines()[0]}")
             raise
@@ -97,6 +108,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             outcome.end(code, reason)
         if code == EXIT_CODE:
             print("gaudi3-launch: interrupted; started again, the job goes on", file=sys.stderr)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
@@ -117,6 +130,7 @@ def _parse(torchrun: Any, arguments: Sequence[str]) -> tuple[Any, bool]:
     own = parser.add_argument_group("gaudi3_scale")
     own.add_argument("--replace", action="store_true", help="go on without a node that has to leave")
     own.add_argument("--status", type=Path, help="status.json of this node")
+    own.add_argument("--secret-file", type=Path, help="64 hexadecimal digits that all nodes of the job have")
     own.add_argument("--say-ending", action="store_true", help="write into it how the job ended")
     args = parser.parse_args([*(["--signals-to-handle", SIGNALS] if knows else []), *arguments])
     if args.say_ending and args.status is None:
@@ -143,7 +157,46 @@ def _strange_state(endpoint: str, failed: BaseException) -> str:
     )
 
 
-def _install(replace: bool, unhandled: Sequence[signal.Signals]) -> list[Any]:
+def _most_nodes(torchrun: Any, args: Any) -> int:
+    """With how many nodes the job works at most; 0 where torchrun is going to refuse what was given."""
+    try:
+        return int(torchrun.parse_min_max_nnodes(args.nnodes)[1])
+    except (ValueError, RuntimeError):
+        return 0
+
+
+def _membership(args: Any, nodes: int, folder: Path) -> Membership | None:
+    """By which secret the nodes of the job know each other; None where they have none. ConfigError for a bad file.
+
+    A node that is alone makes one up, so that nobody joins it.
+    """
+    os.environ.pop(SECRET_FILE, None)
+    path = args.secret_file
+    alone = nodes == 1 and (args.standalone or not args.rdzv_endpoint) and args.master_port is None
+    if path is None and alone:
+        path = folder / "secret"
+        path.touch(0o600)
+        path.write_text(os.urandom(32).hex() + "\n")
+    if path is None:
+        host = args.rdzv_endpoint or args.master_addr
+        if not _LOOPBACK.match(host):
+            print(
+                f"gaudi3-launch: the job's nodes have no secret in common, so that whoever reaches {host} can join the "
+                "job as a node: give each of them the same --secret-file, or let only the job's nodes reach that port",
+                file=sys.stderr,
+            )
+        return None
+    if not alone and args.rdzv_backend != "c10d":
+        raise ConfigError(
+            f"--secret-file was given with the rendezvous {args.rdzv_backend!r}, which asks nobody for it: add "
+            "--rdzv-backend=c10d."
+        )
+    membership = Membership(read_secret(path))
+    os.environ[SECRET_FILE] = str(path.absolute())
+    return membership
+
+
+def _install(replace: bool, unhandled: Sequence[signal.Signals], membership: Membership | None = None) -> list[Any]:
     """Have torchrun use an agent that knows 75, and these signals besides torchrun's own; the agents it makes."""
     from torch.distributed.elastic.agent.server.api import DEFAULT_ROLE, RunResult, WorkerState
     from torch.distributed.elastic.multiprocessing.api import SignalException
@@ -195,6 +248,9 @@ def _install(replace: bool, unhandled: Sequence[signal.Signals]) -> list[Any]:
             return result
 
     have_agent(Agent)
+    if membership is not None:
+        Agent.seal_of = staticmethod(membership.seal_of)
+        have_backend(membership.join)
     return made
 
 

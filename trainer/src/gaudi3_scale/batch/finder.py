@@ -217,10 +217,11 @@ def _gather(topology: Any, device: Device) -> Callable[[Any], Sequence[Any]]:
 
     from gaudi3_scale.distributed import Team
     from gaudi3_scale.exchange import all_gather
+    from gaudi3_scale.secret import proven_group
 
     if not dist.is_initialized():
         return Team(topology, device, SECONDS).gather
-    return partial(_over, all_gather, dist.new_group(backend="gloo"))
+    return partial(_over, all_gather, proven_group())
 
 
 def _over(all_gather: Callable[[Any, Any], Sequence[Any]], group: Any, value: Any) -> Sequence[Any]:

@@ -23,6 +23,7 @@ from gaudi3_scale.interruption.last_checkpoint import LastCheckpoint
 from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.interruption.notice import Notice
 from gaudi3_scale.interruption.notices import EXIT_CODE, Notices
+from gaudi3_scale.secret import proven_group
 
 FILE = "interrupted.ckpt"
 
@@ -73,9 +74,7 @@ class InterruptionCallback(Contributor, pl.Callback):
             return
         group = None
         if trainer.world_size > 1:
-            import torch.distributed as dist
-
-            group = dist.new_group(backend="gloo")
+            group = proven_group()
         self._notices = Notices(self._config, trainer.local_rank == 0)
         self._interruption = Interruption(
             self._notices, group, trainer.world_size, lambda reason: self._record(trainer, reason)

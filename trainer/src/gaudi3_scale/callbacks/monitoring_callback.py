@@ -32,6 +32,7 @@ from gaudi3_scale.monitoring.clock import ForwardClock
 from gaudi3_scale.monitoring.fleet import RankReading, combine, gather, noticed
 from gaudi3_scale.monitoring.monitor import PerformanceMonitor
 from gaudi3_scale.run import Run
+from gaudi3_scale.secret import proven_group
 from gaudi3_scale.throughput.ledger import CHECKPOINT, COMPUTE, DATA, EVALUATION, OTHER, Ledger, current, use
 
 FILE = "anomalies.jsonl"
@@ -103,7 +104,7 @@ class MonitoringCallback(Contributor, pl.Callback):
             if not any(isinstance(each, ThroughputCallback) for each in trainer.callbacks):  # which has one
                 self._before = current()
                 use(Ledger()).switch(DATA)
-            self._group = torch.distributed.new_group(backend="gloo") if trainer.world_size > 1 else None
+            self._group = proven_group() if trainer.world_size > 1 else None
             writes = trainer.is_global_zero
         host = socket.gethostname()
         hosts = all_gather(host, self._group) if self._group is not None else []

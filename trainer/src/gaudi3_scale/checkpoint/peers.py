@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from gaudi3_scale.checkpoint.manifest import Entry
 from gaudi3_scale.checkpoint.storage import HashingFile
 from gaudi3_scale.exchange import all_gather
+from gaudi3_scale.secret import proven_group
 
 T = TypeVar("T")
 CHUNK = 4 * 2**20
@@ -56,8 +57,8 @@ class Peers:
         if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
             return cls.single()
         rank, size = dist.get_rank(), dist.get_world_size()
-        group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
-        patient = dist.new_group(backend="gloo", timeout=timedelta(seconds=max(timeout, PATIENCE)))
+        group = proven_group(timeout=timedelta(seconds=timeout))
+        patient = proven_group(timeout=timedelta(seconds=max(timeout, PATIENCE)))
         here = cls(rank, list(range(size)), group, patient)
         token = here.gather(uuid.uuid4().hex)[0]
         mark = directory / f".place-{token}-{rank}"

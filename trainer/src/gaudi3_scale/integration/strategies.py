@@ -27,6 +27,7 @@ from gaudi3_scale.integration.sharding import shard, sharded_parts
 from gaudi3_scale.integration.tensor_parallel import split_matrices
 from gaudi3_scale.internals import group_of, name_backend, set_sizes, without_signals
 from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision, lightnings, refusal
+from gaudi3_scale.secret import prove
 from gaudi3_scale.selfcheck import check_numbers_once
 
 T = TypeVar("T")
@@ -129,6 +130,7 @@ class _Distributed(GaudiStrategy):
                 atexit.register(_leave)
             # A mesh would set the device by LOCAL_RANK in a process that has not used one yet.
             check_all_reduce(device)
+            prove(dist.group.WORLD, device.torch_device())
         super().setup_environment()  # type: ignore[misc]
 
     def broadcast(self, obj: T, src: int = 0) -> T:

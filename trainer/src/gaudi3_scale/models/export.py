@@ -25,6 +25,7 @@ from gaudi3_scale.data.shards import TOKENIZER, Corpus, identity, read_index
 from gaudi3_scale.distributed import Topology, fresh_store
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.models.build import build, quiet_bars
+from gaudi3_scale.secret import prove
 
 Precision = Literal["float32", "bfloat16", "float16"]
 
@@ -64,6 +65,7 @@ def _processes(config: Config) -> Iterator[Peers]:
     timeout = timedelta(seconds=config.train.first_timeout)
     store = fresh_store(topology.rank, topology.world_size, timeout)
     dist.init_process_group("gloo", store=store, rank=topology.rank, world_size=topology.world_size, timeout=timeout)
+    prove(dist.group.WORLD, "cpu")
     try:
         config.output_dir.mkdir(parents=True, exist_ok=True)
         yield Peers.meet(config.output_dir, config.train.first_timeout).patient
