@@ -18,7 +18,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ._files import write_file
+from ._files import make_folder, write_file
 from ._refusal import Refusal
 
 _BCRYPT_ROUNDS = 10
@@ -69,7 +69,7 @@ class Folder:
             if self.dry_run:
                 yield
                 return
-            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            make_folder(self.path, 0o700)
         self._restrict(self.path, 0o700)
         handle = os.open(self.path, os.O_RDONLY)
         try:

@@ -1,10 +1,14 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Whole files, written at once or not at all. A power cut at any instant leaves the old file or the new one."""
+"""Whole files, written at once or not at all. A power cut at any instant leaves the old file or the new one.
+
+Files and folders have the mode that is asked for, whatever the umask of the one who runs this.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -48,6 +52,38 @@ def write_in(folder: int, name: str, content: Union[str, bytes], mode: int = 0o6
     os.fsync(folder)
 
 
+def make_folder(path: str, mode: int = 0o755) -> None:
+    """Make a folder and those missing above it, each with this mode. What is there stays as it is.
+
+    FileExistsError or NotADirectoryError where something else is in the place of one of them.
+    """
+    if os.path.isdir(path):
+        return
+    path = path.rstrip("/")
+    if os.path.dirname(path):
+        make_folder(os.path.dirname(path), mode)
+    if not make_in(None, path, mode) and not os.path.isdir(path):
+        raise FileExistsError(errno.EEXIST, "it is no folder", path)
+
+
+def make_in(folder: Optional[int], name: str, mode: int) -> bool:
+    """Make one folder with this mode, of an open folder or (None) at a path; False where something has its name.
+
+    The mode is set on the opened folder, as what has its name by then may be another one. The bit by which a folder
+    hands down its group is inherited.
+    """
+    try:
+        os.mkdir(name, mode, dir_fd=folder)
+    except FileExistsError:
+        return False
+    handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        os.fchmod(handle, mode | os.fstat(handle).st_mode & stat.S_ISGID)
+    finally:
+        os.close(handle)
+    return True
+
+
 def sync_tree(top: str) -> None:
     """See that a folder and all that is in it is on the disk."""
     for folder, _folders, names in os.walk(top):
@@ -89,7 +125,7 @@ def ensure_file(
         if content is None:
             os.unlink(path)
         else:
-            os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+            make_folder(os.path.dirname(path) or ".")
             write_file(path, content, mode)
     return {
         "before_header": path,

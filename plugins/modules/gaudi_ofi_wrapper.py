@@ -85,7 +85,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards.pci import read
 from ansible_collections.gaudi3.scale.plugins.module_utils._fabric import ofi_wrapper
-from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file, make_folder
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
@@ -113,7 +113,7 @@ def build(module: AnsibleModule) -> None:
         module.fail_json(
             msg=f"The built wrapper cannot be used ({last_line(output, error)}): see that libfabric fits it."
         )
-    os.makedirs(os.path.dirname(module.params["path"]), mode=0o755, exist_ok=True)
+    make_folder(os.path.dirname(module.params["path"]))
     module.atomic_move(new, module.params["path"])
     os.chmod(module.params["path"], 0o755)
 

@@ -88,6 +88,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import make_folder
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import (
     read_wheel,
@@ -115,16 +116,16 @@ def cached(folder: str) -> str:
 def build(module: AnsibleModule, source: str, target: str) -> str:
     """Build a wheel from a copy of the sources, as they may lie in a place which cannot be written to."""
     parent = os.path.dirname(target)
-    os.makedirs(parent, exist_ok=True)
+    make_folder(parent)
     python = module.get_bin_path(module.params["executable"], required=True)
     draft = tempfile.mkdtemp(dir=parent, prefix=".build-")
     try:
         for name in source_files(source):
             copy = os.path.join(draft, "source", name)
-            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            make_folder(os.path.dirname(copy))
             shutil.copyfile(os.path.join(source, name), copy)
         out = os.path.join(draft, "out")
-        os.mkdir(out)
+        make_folder(out)
         rc, _out, err = module.run_command(
             [python, "-c", BUILD, out],
             cwd=os.path.join(draft, "source"),

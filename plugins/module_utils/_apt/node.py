@@ -9,7 +9,7 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
-from .._files import write_file
+from .._files import make_folder, write_file
 from .._refusal import Refusal
 from . import packages as apt
 from .openpgp import Verdict, read_verdict
@@ -139,7 +139,7 @@ class Node:
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file of root's that all may read, atomically."""
-        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        make_folder(os.path.dirname(path))
         write_file(path, content)
 
     def install_prerequisites(self, plan: apt.Plan) -> None:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from .._files import write_file
+from .._files import make_folder, write_file
 
 FOLDER = "/var/lib/gaudi3-scale/health"
 FENCE, HISTORY = "fence.json", "history.jsonl"
@@ -71,6 +71,6 @@ def append(new: list[dict[str, Any]], folder: str = FOLDER) -> None:
     short = [
         {key: value[:_MESSAGE] if isinstance(value, str) else value for key, value in entry.items()} for entry in new
     ]
-    os.makedirs(folder, mode=0o755, exist_ok=True)
+    make_folder(folder)
     lines = [json.dumps(entry, sort_keys=True) + "\n" for entry in [*entries(folder), *short][-LIMIT:]]
     write_file(os.path.join(folder, HISTORY), "".join(lines))

@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from typing import Any, Optional
 
-from .._files import write_in
+from .._files import make_folder, make_in, write_in
 from .._refusal import Refusal
 from .kinds import ENTRIES, mapping, parsed
 from .record import record_of
@@ -69,8 +69,7 @@ def open_folder(path: str, folder: Optional[int] = None) -> int:
 
 def ensure_folder(path: str, mode: int, owner: tuple[int, int], folder: Optional[int] = None) -> int:
     """Make a folder where it is missing, set its mode and owner (-1: left as it is), and return it open."""
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, mode, dir_fd=folder)
+    make_in(folder, path, mode)
     handle = open_folder(path, folder)
     try:
         os.fchown(handle, *owner)
@@ -89,7 +88,7 @@ class Output:
 
     def make(self, owner: tuple[int, int]) -> None:
         """Make it, and in it the folder of the vendor's logs."""
-        os.makedirs(os.path.dirname(self.directory), mode=0o755, exist_ok=True)
+        make_folder(os.path.dirname(self.directory))
         handle = ensure_folder(self.directory, 0o750, owner)
         try:
             os.close(ensure_folder("habana_logs", 0o750, owner, handle))
@@ -164,7 +163,7 @@ class Control:
 
     def write(self, files: dict[str, str], group: int) -> None:
         """Write files that the group may read; those of an earlier version go."""
-        os.makedirs(os.path.dirname(os.path.dirname(self.path)), mode=0o755, exist_ok=True)
+        make_folder(os.path.dirname(os.path.dirname(self.path)))
         parent = self._parent()
         try:
             handle = ensure_folder(os.path.basename(self.path), 0o750, (-1, group), parent)
@@ -208,8 +207,7 @@ class Control:
     def _parent(self) -> int:
         """The folder of all jobs' control folders, made where missing; JobError where others may write in it."""
         path = os.path.dirname(self.path)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path, 0o755)
+        make_in(None, path, 0o755)
         handle = open_folder(path)
         if not _is_own(handle):
             os.close(handle)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
-from .._files import write_file
+from .._files import make_folder, write_file
 from .._host.systemd import UnitState, parse_show, show_argv
 from .._printable import printable
 from .container import ENVIRONMENT
@@ -93,7 +93,7 @@ class JobNode:
 
         Between a look at a job and what is done about it, nobody else may start or stop one.
         """
-        os.makedirs(self.jobs_dir, mode=0o755, exist_ok=True)
+        make_folder(self.jobs_dir)
         handle = self.control(LOCK).lock()
         try:
             deadline = time.monotonic() + patience

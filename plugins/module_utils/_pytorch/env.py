@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Optional
 
 from .._cards.file_access import first_closed, numbers_of
-from .._files import sync_folder, sync_tree, write_file
+from .._files import make_folder, sync_folder, sync_tree, write_file
 from .._installed import forget, installing, torn, unfinished
 from .._pip import Pin, other_file
 from .._pip import install as install_pins
@@ -148,7 +148,7 @@ class PytorchEnv:
 
     def make(self, python: str) -> None:
         """Make the environment, empty; what a torn installation left is removed."""
-        os.makedirs(self.root, mode=0o755, exist_ok=True)
+        make_folder(self.root)
         if os.path.lexists(self.folder):
             shutil.rmtree(self.folder)
         self.run_or_fail([python, "-m", "venv", self.folder], "The virtual environment of PyTorch cannot be made")

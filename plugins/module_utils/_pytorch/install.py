@@ -10,6 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
+from .._files import make_folder, write_file
 from .._host.reach import Answer, Ask, follow
 from .._installed import alone
 from .._known_bad import refuse_known_bad
@@ -250,7 +251,7 @@ class Installer:
         from ansible.module_utils.urls import open_url
 
         env, params = self.env, self.params
-        os.makedirs(params["root"], mode=0o755, exist_ok=True)
+        make_folder(params["root"])
         known = self.sha256 or env.digests().get(wanted.path, "")
         handle, packed = tempfile.mkstemp(dir=params["root"], prefix=".torch-", suffix=".tgz")
         os.close(handle)
@@ -273,8 +274,7 @@ class Installer:
         found = env.made()
         refuse_known_bad(env.interpreter, found.distributions)
         env.must_have_plugin(env.interpreter, found)
-        with open(os.path.join(found.purelib, GRAPH_PATH[0]), "w", encoding="utf-8") as target:
-            target.write(GRAPH_PATH[1])
+        write_file(os.path.join(found.purelib, GRAPH_PATH[0]), GRAPH_PATH[1])
         if not known:
             self.module.warn(
                 f"{wanted.name} is trusted on first use: its SHA-256 is {digest}; set pytorch_sha256 to it, once you "

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 from .._cards.file_access import first_closed, numbers_of
-from .._files import write_file
+from .._files import make_folder, write_file
 from .._jobs.container import Container
 from .._pip import Pin
 from .._pytorch.pins import other_file_refusal, wanted
@@ -133,7 +133,7 @@ class ContainerEnv(TrainerEnv):
 
     def make_venv(self, answer: Mapping[str, Any], release: Release) -> dict[str, Any]:
         """Make the environment anew, as an earlier one has packages for another image."""
-        os.makedirs(self._root, mode=0o755, exist_ok=True)
+        make_folder(self._root)
         if os.path.lexists(self.venv):
             shutil.rmtree(self.venv)
         return super().make_venv(answer, release)

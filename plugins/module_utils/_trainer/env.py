@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from .._cards.file_access import first_closed, numbers_of
-from .._files import sync_tree, write_file
+from .._files import make_folder, sync_tree, write_file
 from .._installed import forget, installing, torn, unfinished
 from .._known_bad import PACKAGES as KNOWN_BAD_PACKAGES
 from .._known_bad import refuse_known_bad
@@ -276,7 +276,7 @@ class TrainerEnv:
         folder = self.folder(release)
         if not is_intact(folder):
             shutil.rmtree(folder, ignore_errors=True)
-            os.makedirs(os.path.dirname(folder), mode=0o755, exist_ok=True)
+            make_folder(os.path.dirname(folder))
             draft = tempfile.mkdtemp(dir=os.path.dirname(folder), prefix=".draft-")
             try:
                 os.chmod(draft, 0o755)

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from engine._files import write_file
+from engine._files import make_folder, write_file
 from engine._health import history
 from engine._health.collect import Sources
 from engine._health.examine import Patience, examine
@@ -47,7 +47,7 @@ def main() -> None:
     done = examine(sources, time.monotonic, time.sleep, expected_cards=asked.cards)
     report, now = done.report.as_dict(), round(time.time(), 3)
     verdicts = {f"{each['check']} {each['component']}": each["message"] for each in report["verdicts"]}
-    Path(asked.folder).mkdir(mode=0o755, parents=True, exist_ok=True)
+    make_folder(asked.folder)
     before = last(asked.folder)
     new = [{"at": now, "what": "verdict", "reason": verdicts[key]} for key in verdicts if key not in before]
     # A reading that failed does not say that a fault is over.
