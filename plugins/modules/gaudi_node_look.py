@@ -45,6 +45,7 @@ options:
           - gaudi_pytorch
           - gaudi_service
           - gaudi_train_node_info
+          - kernel_settings
           - listener
           - page
           - port

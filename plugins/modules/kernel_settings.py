@@ -17,6 +17,8 @@ description:
     C(/etc/sysctl.d) and one in C(/etc/tmpfiles.d) so that they are set again at boot.
   - Takes all settings of a profile in one task, where M(ansible.posix.sysctl) needs a task for each.
   - A value that someone changed by hand since the last run is found and put right.
+  - What the kernel cannot take is refused before the first value is written, and in check mode, too - a word where the
+    kernel has a number, and a choice that the kernel does not offer.
 notes:
   - A setting which this kernel does not have is left out of the live values and named in C(absent). It stays
     in the
@@ -153,102 +155,15 @@ remarks:
   sample: ["This kernel does not offer /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor."]
 """
 
-import os
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
-from ansible_collections.gaudi3.scale.plugins.module_utils._host import boot_loader
-from ansible_collections.gaudi3.scale.plugins.module_utils._host.kernel_settings import (
-    AUTO,
-    HUGEPAGES,
-    apply,
-    limits_text,
-    remarks,
-    resolved,
-    settings,
-    sysctl_text,
-    tmpfiles_text,
-)
-from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-
-SPEC: dict[str, dict[str, Any]] = {
-    "name": {"type": "str", "default": "gaudi3-scale"},
-    "sysctl": {"type": "dict", "default": {}},
-    "sysfs": {"type": "dict", "default": {}},
-    "memlock": {"type": "str", "default": ""},
-    "command_line": {
-        "type": "list",
-        "elements": "dict",
-        "default": [],
-        "options": {
-            "name": {"type": "str", "required": True},
-            "arguments": {"type": "list", "elements": "str", "required": True},
-            "state": {"type": "str", "choices": ["reported", "present"], "default": "reported"},
-            "reason": {"type": "str", "default": ""},
-        },
-    },
-    "reboots": {"type": "bool", "default": False},
-    "root": {"type": "path", "default": "/"},
-}
-
-
-def write(module: AnsibleModule, sysctl: dict[str, str]) -> list[dict[str, Any]]:
-    """Write the files that are read at boot and at a login; their differences."""
-    root, name, memlock = (module.params[key] for key in ("root", "name", "memlock"))
-    texts = {
-        f"etc/sysctl.d/90-{name}.conf": sysctl_text(sysctl),
-        f"etc/tmpfiles.d/{name}.conf": tmpfiles_text(module.params["sysfs"]),
-    }
-    if memlock:
-        texts[f"etc/security/limits.d/90-{name}.conf"] = limits_text(memlock)
-    written = (ensure_file(module, os.path.join(root, path), text) for path, text in texts.items())
-    return [difference for difference in written if difference]
-
-
-def live_difference(changes: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """The difference of the live values, for diff mode; none without changes."""
-    if not changes:
-        return []
-    sides = {
-        side: "".join(f"{change['name']} = {change[side]}\n" for change in changes) for side in ("before", "after")
-    }
-    return [{"before_header": "live values", "after_header": "live values", **sides}]
+from ansible_collections.gaudi3.scale.plugins.module_utils._tasks import kernel_settings
 
 
 def main() -> None:
-    """Compare and set what is live, then what counts at boot, then the command line."""
-    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
-    given = module.params
-    try:
-        sysctl = resolved(given["root"], given["sysctl"])
-        outcome = apply(settings(given["root"], sysctl, given["sysfs"]), module.check_mode)
-        written = write(module, sysctl)
-        lines = [
-            {**each, **boot_loader.compare(module, given["root"], each["name"], each["arguments"], each["state"])}
-            for each in given["command_line"]
-        ]
-    except Refusal as error:
-        module.fail_json(msg=str(error))
-    differences = live_difference(outcome.changes) + written + [line["diff"] for line in lines if line["changed"]]
-    result = {
-        "changed": bool(differences),
-        "live": outcome.changes,
-        "absent": outcome.absent,
-        "files": [difference["after_header"] for difference in written],
-        "command_line": [{key: line[key] for key in ("name", "missing", "reboot_needed")} for line in lines],
-        "remarks": remarks(outcome.absent, lines, given["reboots"]),
-    }
-    if outcome.short:
-        sentence = (
-            f"{'; '.join(outcome.short)}: for huge pages this means too little contiguous memory, so reboot (the value "
-            "is set at boot) or ask for less."
-        )
-        if given["sysctl"].get(HUGEPAGES) != AUTO or len(outcome.short) > 1:
-            module.fail_json(msg=sentence, **result)
-        module.warn(sentence)
-    module.exit_json(diff=differences, **result)
+    """Run the module."""
+    module = AnsibleModule(argument_spec=kernel_settings.ARGUMENTS, supports_check_mode=True)
+    module.exit_json(**kernel_settings.run(module))
 
 
 if __name__ == "__main__":

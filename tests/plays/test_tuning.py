@@ -37,3 +37,20 @@ def test_it_never_lowers_huge_pages_and_remarks_idle_states(cluster: Cluster) ->
     ]
     again = cluster.role("tuning")
     assert again.returncode == 0 and again.changed() == set(), again.changed()
+
+
+def test_what_a_node_cannot_be_set_to_is_refused_before_another_is_changed(cluster: Cluster) -> None:
+    cluster.gaudi(2, cards=1)
+    for host in cluster.hosts.values():
+        host.write("/proc/sys/vm/nr_hugepages", "0\n")
+        host.write("/proc/sys/vm/swappiness", "60\n")
+    cluster.variables["gaudi-1"] |= {"tuning_hugepages": "nonsense"}
+    cluster.variables["gaudi-2"] |= {"tuning_sysctl": {"vm.swappiness": "little"}}
+    before = [host.files() for host in cluster.hosts.values()]
+    run = cluster.play("site.yml", "--tags", "tuning")
+    assert run.returncode != 0 and run.changed() == set()
+    assert set(run.messages()) >= {
+        "vm.nr_hugepages cannot be 'nonsense': give a number, or auto for that of the vendor's installer.",
+        "vm.swappiness cannot be 'little': the kernel has 60 there, so give a number.",
+    }
+    assert [host.files() for host in cluster.hosts.values()] == before

@@ -15,6 +15,14 @@ from .._refusal import Refusal
 HEADER = "# Written by Ansible (gaudi3.scale.kernel_settings): changes made here are lost.\n"
 HUGEPAGES = "vm.nr_hugepages"
 AUTO = "auto"
+#: What a kernel parameter that is a number, or several, takes.
+_NUMBERS = re.compile(r"[-+]?(0x[0-9a-f]+|[0-9]+)([\s,-]+(0x[0-9a-f]+|[0-9]+))*", re.IGNORECASE)
+_IS_NUMBER = re.compile(r"-?[0-9]+(\s+-?[0-9]+)*")
+#: Parameters that are text, though it may be of digits.
+_TEXTS = ("kernel/hostname", "kernel/domainname", "kernel/core_pattern")
+#: Governors of the kernel, which may be a module that is loaded when one is asked for.
+GOVERNORS = ("conservative", "ondemand", "performance", "powersave", "schedutil", "userspace")
+_MEMLOCK = re.compile(r"unlimited|infinity|-1|[0-9]+")
 _CHOSEN = re.compile(r"\[([^\]]+)\]")
 
 
@@ -134,12 +142,17 @@ def tmpfiles_text(sysfs: dict[str, str]) -> str | None:
 
 def limits_text(memlock: str) -> str:
     """The file for /etc/security/limits.d: the locked memory of login sessions. The star does not stand for root."""
+    if not _MEMLOCK.fullmatch(memlock):
+        raise Refusal(f"the locked memory of logins cannot be {memlock!r}: give unlimited, or a number of KiB")
     return HEADER + f"*    -  memlock  {memlock}\nroot -  memlock  {memlock}\n"
 
 
 def apply(wanted: list[Setting], check_mode: bool) -> Outcome:
     """Bring the live values to the wanted ones, or tell what that would do."""
     outcome = Outcome()
+    for setting in wanted:
+        for path in setting.files:
+            _check(path, setting)
     for setting in wanted:
         if not setting.files:
             outcome.absent.append(setting.name)
@@ -179,6 +192,32 @@ def remarks(absent: list[str], lines: list[dict[str, Any]], reboots: bool) -> li
 def _read(path: str) -> str:
     with open(path, encoding="utf-8", errors="replace") as file:
         return normal(file.read())
+
+
+def _check(path: str, setting: Setting) -> None:
+    """Refuse a value that the kernel would refuse, as far as its file tells; nothing was written by then."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        live = file.read()
+    value, name = setting.value, os.path.basename(path)
+    if normal(live) == value:
+        return
+    offered = live.replace("[", " ").replace("]", " ").split() if _CHOSEN.search(live) else []
+    if name == "scaling_governor":
+        beside = os.path.join(os.path.dirname(path), "scaling_available_governors")
+        offered = sorted({*GOVERNORS, *_text("", beside).split()})
+    # A scheduler of block devices may be a module that is loaded when it is asked for.
+    if offered and value not in offered and name != "scheduler":
+        raise Refusal(f"{setting.name} cannot be {value!r}: the kernel offers {', '.join(offered)}")
+    below = path.partition("/proc/sys/")[2]
+    if below and below not in _TEXTS and _IS_NUMBER.fullmatch(live.strip()) and not _NUMBERS.fullmatch(value):
+        raise Refusal(
+            f"{setting.name} cannot be {value!r}: the kernel has {' '.join(live.split())} there, so give a number"
+        )
+    if not os.access(path, os.W_OK):
+        raise Refusal(
+            f"{setting.name} cannot be set to {value!r}, as {path} cannot be written to: set it on the machine that "
+            "this host runs on, or leave the setting out"
+        )
 
 
 def _write(path: str, setting: Setting) -> None:

@@ -11,7 +11,21 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from . import claim, driver, fabric, files, firewall, listener, packages, ports, pytorch, reachable, service, train_node
+from . import (
+    claim,
+    driver,
+    fabric,
+    files,
+    firewall,
+    kernel_settings,
+    listener,
+    packages,
+    ports,
+    pytorch,
+    reachable,
+    service,
+    train_node,
+)
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -36,6 +50,7 @@ TASKS = {
     "gaudi_pytorch": Task(pytorch.ARGUMENTS, pytorch.run),
     "gaudi_service": Task(service.ARGUMENTS, service.run),
     "gaudi_train_node_info": Task(train_node.ARGUMENTS, train_node.run),
+    "kernel_settings": Task(kernel_settings.ARGUMENTS, kernel_settings.run),
     "synapseai_packages": Task(packages.ARGUMENTS, packages.run),
     "files": Task(files.ARGUMENTS, files.run),
     "listener": Task(listener.ARGUMENTS, listener.run),

@@ -23,13 +23,14 @@ from ansible_collections.gaudi3.scale.plugins.modules import (
     gaudi_pytorch,
     gaudi_service,
     gaudi_train_node_info,
+    kernel_settings,
     synapseai_packages,
 )
 
 Run = Callable[..., dict[str, Any]]
 MODULES = (
     gaudi_claim, gaudi_driver, gaudi_fabric, gaudi_firewall, gaudi_ports, gaudi_pytorch, gaudi_service,
-    gaudi_train_node_info, synapseai_packages,
+    gaudi_train_node_info, kernel_settings, synapseai_packages,
 )  # fmt: skip
 SECRET = "https://me:pass-phrase@pypi.example/simple"
 

@@ -153,14 +153,44 @@ def test_fewer_huge_pages_than_asked_for_is_told(host: Path, run_module: Any, mo
             {"sysfs": {"/sys/../etc/passwd": "1"}},
             "sysfs path '/sys/../etc/passwd' is not below /sys: give a path such as /sys/kernel/mm/...",
         ),
+        (
+            {"sysctl": {"net.ipv4.tcp_rmem": "plenty"}},
+            "net.ipv4.tcp_rmem cannot be 'plenty': the kernel has 4096 131072 6291456 there, so give a number.",
+        ),
+        (
+            {"sysfs": {"/sys/kernel/mm/transparent_hugepage/enabled": "sometimes"}},
+            "/sys/kernel/mm/transparent_hugepage/enabled cannot be 'sometimes': the kernel offers always, madvise, "
+            "never.",
+        ),
+        (
+            {"sysfs": {GOVERNOR: "fastest"}},
+            f"{GOVERNOR} cannot be 'fastest': the kernel offers conservative, ondemand, performance, powersave, "
+            "schedutil, userspace.",
+        ),
+        (
+            {"memlock": "all of it"},
+            "the locked memory of logins cannot be 'all of it': give unlimited, or a number of KiB.",
+        ),
+        (
+            {"command_line": [{"name": "a", "arguments": ["iommu=pt quiet"]}]},
+            "kernel argument 'iommu=pt quiet' cannot be used: write one NAME or NAME=VALUE, without blanks and quotes.",
+        ),
     ],
 )
 def test_bad_settings_change_nothing(host: Path, run_module: Any, options: Any, message: str) -> None:
     before = snapshot(host)
-    result = run_module(kernel_settings, root=str(host), **options)
-    assert result["failed"] is True
-    assert result["msg"] == message
-    assert snapshot(host) == before
+    others = {"sysctl": {"vm.nr_hugepages": 9}, **options}
+    for check in (True, False):
+        result = run_module(kernel_settings, check=check, root=str(host), **others)
+        assert result["failed"] is True
+        assert result["msg"] == message
+        assert snapshot(host) == before
+
+
+@pytest.mark.parametrize("value", ["1", "-1", "0x1f", "1,2-3", "1 2 3"])
+def test_numbers_of_every_kind_are_taken(host: Path, run_module: Any, value: str) -> None:
+    result = run_module(kernel_settings, check=True, root=str(host), sysctl={"net.ipv4.tcp_rmem": value})
+    assert [each["after"] for each in result["live"]] == [value]
 
 
 def test_a_refused_value_leaves_no_boot_file(host: Path, run_module: Any, monkeypatch: Any) -> None:
