@@ -139,6 +139,7 @@ class Cluster:
         forks: int = 5,
         inventory: str | None = None,
         environment: Mapping[str, str] | None = None,
+        umask: int = -1,
         **variables: Any,
     ) -> PlaybookRun:
         """Run ``ansible-playbook`` as a user would who has the collection, and no settings but what it demands."""
@@ -163,7 +164,7 @@ class Cluster:
                 "PATH": f"{self.folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}",
                 **(environment or {}),
             },
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True, text=True, timeout=300, check=False, umask=umask,
         )  # fmt: skip
         run = PlaybookRun.read(result.returncode, result.stdout, result.stderr)
         complaint = ansible_complaint(run.everything)

@@ -82,7 +82,7 @@ def installed(site: Cluster, bare: Files) -> PlaybookRun:
     play = {"hosts": "gaudi", "gather_subset": facts, "roles": [f"gaudi3.scale.{role}" for role in roles]}
     playbook = site.folder / "install.yml"
     playbook.write_text(json.dumps([play]))
-    run = site.play(str(playbook), "--limit", "gaudi-2", "--tags", ",".join(INSTALL))
+    run = site.play(str(playbook), "--limit", "gaudi-2", "--tags", ",".join(INSTALL), umask=0o077)
     assert run.returncode == 0, run.messages()
     for path, text in BY_HAND.items():
         site["gaudi-2"].write(path, text)
@@ -104,6 +104,15 @@ def predicted(site: Cluster, installed: PlaybookRun) -> tuple[PlaybookRun, Files
 @pytest.fixture(scope="module")
 def removed(site: Cluster, predicted: Any) -> PlaybookRun:
     return remove(site)
+
+
+def test_a_root_of_umask_077_leaves_services_the_way_to_their_files(site: Cluster, installed: PlaybookRun) -> None:
+    root = site["gaudi-2"].root
+    folders = [path for top in ("etc", "usr", "lib", "var") for path in (root / top).rglob("*") if path.is_dir()]
+    assert root / "usr/local/lib/gaudi-hpu-exporter" in folders and root / "etc/gaudi3-scale" in folders
+    assert [path for path in folders if path.stat().st_mode & 0o005 != 0o005] == []
+    files = [*(root / "usr/local/lib/gaudi-hpu-exporter").iterdir(), *(root / "etc/systemd/system").glob("gaudi*")]
+    assert [path for path in files if path.stat().st_mode & 0o004 == 0] == []
 
 
 def test_a_prediction_removes_nothing(predicted: tuple[PlaybookRun, Files, Files]) -> None:
