@@ -16,6 +16,11 @@ description:
   - The table drops new TCP connections to the ports that it names, unless their source is listed. It accepts everything
     else, so that it neither cuts connections nor opens what another table closes.
   - The file is checked with C(nft -c) before it is written, and the table is replaced in one step.
+  - A table whose sets or rules somebody has changed counts as a change, and is replaced, too. What C(nft -j list table)
+    says right after it was loaded is kept beside O(path), as C(firewall.loaded.json), and is compared with what it
+    says now.
+  - Where the distribution's C(nftables.service) is installed, a drop-in has its start, reload and stop load this table
+    in the same step in which they empty all tables.
 options:
   state:
     description: Whether the table and its file exist.
@@ -58,12 +63,26 @@ options:
     description: The C(nft) to use. In check mode it may be missing.
     type: path
     default: /usr/sbin/nft
+  unit_folders:
+    description: Folders of systemd's units, the first to be found first. The drop-in goes into the first folder.
+    type: list
+    elements: path
+    default:
+      - /etc/systemd/system
+      - /run/systemd/system
+      - /usr/local/lib/systemd/system
+      - /usr/lib/systemd/system
+      - /lib/systemd/system
+  systemctl_executable:
+    description: The C(systemctl) to use.
+    type: path
+    default: systemctl
 attributes:
   check_mode:
     description: Checks everything that can be, predicts the change and makes none.
     support: full
   diff_mode:
-    description: Shows the file before and after.
+    description: Shows the files before and after, and a table that somebody has changed.
     support: full
   platform:
     description: Linux with nftables.
@@ -82,7 +101,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 done:
-  description: What was brought up to date (or in check mode, would be) - V(file), V(table).
+  description: What was brought up to date (or in check mode, would be) - V(file), V(table), V(service).
   returned: success and O(state=present)
   type: list
   elements: str

@@ -99,7 +99,7 @@ class Host:
 
     def acts(self) -> list[str]:
         """The calls of the last run that change something."""
-        looks = ("systemctl show", "systemctl is-", "apt-mark manual", "nft list", "nft -c")
+        looks = ("systemctl show", "systemctl is-", "apt-mark manual", "nft -j list", "nft -c")
         return [call for call in self.calls if not call.startswith(looks)]
 
     def unit(self, name: str, word: str = "running", enabled: bool = True) -> None:

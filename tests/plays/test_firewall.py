@@ -29,7 +29,8 @@ def rules(text: str) -> dict[str, list[str]]:
 
 def test_it_comes_and_a_table_that_was_emptied_comes_back(cluster: Cluster) -> None:
     host = site(cluster)["gaudi-1"]
-    acts = ["nft -f -", *(f"systemctl {verb} {UNIT}" for verb in ("enable", "start"))]
+    host.write("/lib/systemd/system/nftables.service", "[Service]\nExecStart=/usr/sbin/nft -f /etc/nftables.conf\n")
+    acts = ["nft -f -", "systemctl daemon-reload", *(f"systemctl {verb} {UNIT}" for verb in ("enable", "start"))]
     alone = ("--limit", "gaudi-1")
     first = cluster.play("firewall.yml", *alone, firewall_enabled=True)
     assert first.returncode == 0 and host.acts() == acts, first.messages()
@@ -39,10 +40,24 @@ def test_it_comes_and_a_table_that_was_emptied_comes_back(cluster: Cluster) -> N
         "cluster_ports": ["29400", "32768-60999"], "cluster_v4": ["10.0.0.1", "10.0.0.2"],
     }  # fmt: skip
     assert f"ExecStart=/usr/sbin/nft -f {FILE}" in host.path(f"/etc/systemd/system/{UNIT}").read_text()
+    drop_in = host.path("/etc/systemd/system/nftables.service.d/00-gaudi3-scale.conf").read_text()
+    assert 'nft \'include "/etc/nftables.conf"; include "/etc/gaudi3-scale/firewall.nf[t]"\'' in drop_in
     (host.folder / "nft").unlink()  # as 'nft flush ruleset' does
     repaired = cluster.play("firewall.yml", *alone, firewall_enabled=True)
     assert [name for _host, name in repaired.changed()] == [f"gaudi3.scale.firewall : {CLOSE}"]
     assert host.acts() == ["nft -f -"]
+
+
+def test_a_network_of_one_node_opens_no_other(cluster: Cluster) -> None:
+    host = site(cluster)["gaudi-1"]
+    before = host.files()
+    cluster.all |= {"firewall_enabled": True}
+    cluster.variables["gaudi-2"]["gaudi_cluster_address"] = "0.0.0.0/0"
+    run = cluster.play("site.yml", "--tags", "firewall", "--limit", "gaudi-1,localhost")
+    assert run.returncode != 0 and (host.files(), host.acts()) == (before, [])
+    assert 'gaudi_cluster_address of gaudi-2 is "0.0.0.0/0", which is not the address of one host' in str(
+        run.messages()
+    )
 
 
 def test_it_is_refused_before_anything_changes(cluster: Cluster) -> None:

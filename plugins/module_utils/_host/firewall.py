@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._printable import printable
 from .._refusal import Refusal
+from .address import single_host
+from .firewall_table import TABLE
 
-TABLE = "gaudi3_scale"
 _PORTS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _MARK = "DIGEST"
 
@@ -60,6 +62,26 @@ def groups_of(asked: Mapping[str, Any]) -> list[Group]:
 
 def _texts(ports: Iterable[object]) -> list[str]:
     return list(dict.fromkeys(map(str, ports)))
+
+
+def host_addresses(hosts: Iterable[Sequence[Any]]) -> list[str]:
+    """One address or name for each host, of name, ``gaudi_cluster_address``, ``ansible_host``; each once.
+
+    What a host says of itself opens the ports of all others. So a network is refused, and so are several addresses.
+    """
+    found: dict[str, None] = {}
+    for name, cluster, connection in hosts:
+        given = {"gaudi_cluster_address": cluster, "ansible_host": connection, "The name": name}
+        variable, value = next((each for each in given.items() if each[1] not in (None, "")), ("The name", name))
+        address = single_host(value)
+        if address is None:
+            raise Refusal(
+                f'{variable} of {printable(name, 100)} is "{printable(value, 100)}", which is not the address of one '
+                "host: set gaudi_cluster_address of that host to an IP address, such as 10.0.0.12, or to a name; "
+                "networks belong into firewall_extra_cluster_addresses"
+            )
+        found[address] = None
+    return list(found)
 
 
 def resolve(name: str) -> list[str]:
@@ -158,9 +180,3 @@ def _set(name: str, kind: str, elements: Sequence[str]) -> list[str]:
 def digest(text: str) -> str:
     """What tells one ruleset from another; each drop of the ruleset carries it as its comment."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def is_loaded(text: str, listing: str) -> bool:
-    """Whether the table that nftables lists has every drop of this ruleset."""
-    drops = re.findall(r'comment "(\w+ [0-9a-f]{32})"', text)
-    return sorted(drops) == sorted(re.findall(r'comment "(\w+ [0-9a-f]{32})"', listing)) and bool(listing.strip())

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleError
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._host import firewall
+from ansible_collections.gaudi3.scale.plugins.module_utils._host import firewall, firewall_table
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 from ..playbooks.jinja import evaluate, load
@@ -46,6 +50,11 @@ def text(host: str = "gaudi-1", **choices: Any) -> str:
     return firewall.ruleset(
         open_ports, [firewall.Group(each["name"], each["ports"], each["sources"]) for each in groups]
     )
+
+
+def drops(written: str) -> list[str]:
+    """The comments of the drops of a ruleset, which have its digest."""
+    return sorted(re.findall(r'comment "(\w+ [0-9a-f]{32})"', written))
 
 
 def sets(written: str) -> dict[str, list[str]]:
@@ -116,15 +125,95 @@ def test_another_ruleset_replaces_it_and_other_tables_stay() -> None:
         9410,
         COLLECTIVE,
     ]  # 8080 is closed by the site, 41611 is in the range
-    assert firewall.is_loaded(second, found["tables"]) and not firewall.is_loaded(first, found["tables"])
+    assert drops(second) == drops(found["tables"]) != drops(first)
     assert "table inet site" in found["tables"]
 
 
 def test_the_digest_is_that_of_the_ruleset() -> None:
-    assert not firewall.is_loaded(text(), "")
     assert text() == text() and text() != text(firewall_rendezvous_port=29500)
-    one = text()
-    assert firewall.is_loaded(one, one) and not firewall.is_loaded(one, text(firewall_rendezvous_port=29500))
+    assert len(drops(text())) == 2 and not set(drops(text())) & set(drops(text(firewall_rendezvous_port=29500)))
+
+
+#: What somebody may do to the table, and the parts of it that differ then.
+TAMPERED = {
+    "add element inet gaudi3_scale cluster_v4 { 0.0.0.0/0 }": ["set cluster_v4"],
+    "add element inet gaudi3_scale metrics_v6 { ::/0 }": ["set metrics_v6"],
+    "add element inet gaudi3_scale open_ports { 29400 }": ["set open_ports"],
+    "delete element inet gaudi3_scale cluster_ports { 29400 }": ["set cluster_ports"],
+    "flush set inet gaudi3_scale cluster_ports": ["set cluster_ports"],
+    "insert rule inet gaudi3_scale input tcp dport 29400 accept": ["rules of chain input"],
+    "flush chain inet gaudi3_scale input": ["rules of chain input"],
+    "add rule inet gaudi3_scale input accept": ["rules of chain input"],
+    "add table inet gaudi3_scale { flags dormant; }": ["table gaudi3_scale"],
+    "add chain inet gaudi3_scale other": ["chain other"],
+}
+
+
+def test_whatever_is_changed_in_the_table_is_seen() -> None:
+    if _possible():
+        pytest.skip(_possible())
+    listed = "nft -j list table inet gaudi3_scale"
+    loads = [f"nft -f {{}}; {listed}"] * 2
+    changes = [f"nft '{change}' && {listed}; nft -f {{}}; {listed}" for change in TAMPERED]
+    with tempfile.NamedTemporaryFile("w", suffix=".nft") as file:
+        file.write(text())
+        file.flush()
+        script = "; ".join([*loads, *changes]).replace("{}", file.name, len(loads) + len(changes))
+        done = subprocess.run([*ENTER, "sh", "-ec", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    found = [firewall_table.parse(line) for line in done.stdout.splitlines()]
+    lines = [each.lines for each in found if each]
+    first = lines[0]
+    assert len(lines) == len(loads) + 2 * len(TAMPERED) and len(first) > 10
+    assert lines[1] == first and lines[3::2] == [first] * len(TAMPERED), "a new load is the same table"
+    assert [firewall_table.drift(first, each) for each in lines[2::2]] == list(TAMPERED.values())
+
+
+BROKEN = ["", "[]", "{}", '{"nftables": [7]}', '{"nftables": []}']
+
+
+def test_a_listing_is_compared_without_handles_and_counts() -> None:
+    def listing(handle: int, packets: int, verdict: str = "drop") -> str:
+        rule = [{"counter": {"packets": packets, "bytes": 60 * packets}}, {verdict: None}]
+        objects = [{"metainfo": {"version": "1.0.6"}}, {"rule": {"chain": "input", "handle": handle, "expr": rule}}]
+        return json.dumps({"nftables": objects})
+
+    one = firewall_table.parse(listing(4, 0))
+    assert one and one == firewall_table.parse(listing(9, 3)) != firewall_table.parse(listing(4, 0, "accept"))
+    assert firewall_table.drift(["a", "b"], ["b", "a"]) == ["the order"]
+    assert [firewall_table.parse(each) for each in BROKEN] == [None] * len(BROKEN)
+
+
+#: Where a value comes from that opens the ports of the other hosts: group and variable.
+SOURCES_OF_HOSTS = list(itertools.product(("gaudi", "monitoring"), ("gaudi_cluster_address", "ansible_host")))
+BAD = ["0.0.0.0/0", "10.0.0.0/8", "::/0", "0.0.0.0", "::", "10.0.0.1 0.0.0.0/0", "10.0.0.1\n", "10.0.0.1,10.0.0.2",
+       "224.0.0.1", "10.0.0.1-10.0.0.9", "10.0", ["10.0.0.1"], 167772161, {"a": 1}, True]  # fmt: skip
+
+
+@pytest.mark.parametrize(("group", "variable"), SOURCES_OF_HOSTS)
+def test_a_host_is_one_address_and_no_network(group: str, variable: str) -> None:
+    name = {"gaudi": "gaudi-2", "monitoring": "monitor"}[group]
+    hosts = {each: {"ansible_host": NODE["4"]} for each in ("gaudi-1", "gaudi-2", "monitor")}
+    for value in BAD:
+        with pytest.raises(AnsibleError) as error:
+            text(hostvars={**hosts, name: {variable: value}})
+        assert f"{variable} of {name} is " in str(error.value), value
+        assert "which is not the address of one host: set gaudi_cluster_address" in str(error.value)
+    for value in ("10.9.0.7", "fd09::7", "[fd09::7]"):
+        assert value.strip("[]") in text(hostvars={**hosts, name: {variable: value}})
+
+
+def test_every_value_of_another_host_is_taken_as_one_address() -> None:
+    """A new place that reads another host's variables has to pass the filter, too."""
+    variables = {**load("roles/firewall/defaults/main.yml"), **load("roles/firewall/vars/main.yml")}
+    readers = [name for name, value in variables.items() if re.search(r"hostvars|ansible_facts", json.dumps(value))]
+    assert readers == ["_firewall_members"]
+    users = {name: json.dumps(value) for name, value in variables.items() if "_firewall_members" in json.dumps(value)}
+    assert list(users) == ["_firewall_looked_up"]
+    assert users["_firewall_looked_up"].count("_firewall_members") == 2
+    assert users["_firewall_looked_up"].count("| gaudi3.scale.host_addresses") == 2
+    for path in (Path(__file__).parents[3] / "roles/firewall").glob("t*/*"):
+        assert not re.search(r"hostvars|ansible_facts", path.read_text()), path
 
 
 def test_hosts_are_at_their_cluster_addresses() -> None:
