@@ -60,6 +60,7 @@ CHECKS = (
     Check("iommu", "node", "iommu_group/type", "identity", QUICK, checks_node.iommu),
     Check("huge-pages", "node", "/proc/sys/vm/nr_hugepages", "as many as are set up", QUICK, checks_node.huge_pages),
     Check("governor", "node", "scaling_governor", "performance", QUICK, checks_node.governor),
+    Check("firewall", "node", "nft list table", "as it was loaded", QUICK, checks_node.firewall),
     Check("clock", "node", "chronyc tracking", "1 s from its source", QUICK, checks_node.clock),
     Check(
         "gaudinet",

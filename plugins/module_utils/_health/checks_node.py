@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Checks of the node: driver, number of cards, kernel log, RDMA files, IOMMU, host settings."""
+"""Checks of the node: driver, number of cards, kernel log, RDMA files, IOMMU, host settings, firewall."""
 
 from __future__ import annotations
 
@@ -111,6 +111,12 @@ def governor(reading: NodeReading) -> Iterator[Finding]:
     if slow:
         said = f"processors run with the governor {', '.join(slow)} instead of performance"
         yield Finding("governor", NODE, NODE_FAULT, WARNING, CONFIGURE, said)
+
+
+def firewall(reading: NodeReading) -> Iterator[Finding]:
+    """The firewall's table is the one that was loaded. Jobs go on without it, so this drains no node."""
+    if reading.host.firewall:
+        yield Finding("firewall", NODE, NODE_FAULT, WARNING, CONFIGURE, reading.host.firewall)
 
 
 def clock(reading: NodeReading) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from .._cards import iommu, pci
 from .._cards.accel import ExternalPort, external_ports
 from .._hl_smi.command import DriverDown, HlSmi, HlSmiHung
 from .._hl_smi.hl_smi import HlSmiError, Log, OddCell, Port, host_facts
+from .._host import firewall_table
 from .checks import QUICK
 from .events import events_of
 from .kernel import KMSG, Record, of_kmsg, of_text, read_kmsg
@@ -170,6 +171,28 @@ class _Reader:
         except (OSError, HlSmiHung, IndexError, ValueError):
             return None
 
+    def firewall(self) -> str | None:
+        """What is wrong with the firewall's table; None where nothing is, and where this collection has loaded none."""
+        record = firewall_table.read_record(self.path(firewall_table.RECORD.lstrip("/")))
+        if record is None:
+            return None
+        try:
+            code, output, error = self._at.run(firewall_table.list_argv(record.nft))
+        except (OSError, HlSmiHung) as caught:
+            self.faults.append(ReadFault("nft", str(caught)))
+            return None
+        if code != 0:
+            said = " ".join((error or output).split())[:200]
+            if firewall_table.NO_TABLE in said:
+                return f"the firewall's table {firewall_table.TABLE} is not loaded"
+            self.faults.append(ReadFault("nft", f"exit code {code}: {said or 'no text'}"))
+            return None
+        live = firewall_table.parse(output)
+        if live is None or live.version != record.listing.version:
+            return None  # another version of nft may write the same table in other words
+        parts = firewall_table.drift(record.listing.lines, live.lines)
+        return f"the firewall's table is not as it was loaded ({', '.join(parts[:5])})" if parts else None
+
     def governors(self) -> tuple[str, ...]:
         """The governors that processors run with."""
         top = self.path("sys/devices/system/cpu")
@@ -206,6 +229,7 @@ def collect(sources: Sources, now: float, depth: str = QUICK, tools: tuple[ToolR
         governors=reader.governors(),
         clock_offset_s=reader.clock_offset(),
         gaudinet=_text(reader.path("etc/habanalabs/gaudinet.json")),
+        firewall=reader.firewall(),
         port_macs=tuple(port.mac for port in network if port.mac),
     )
     events = tuple(events_of(reader.kernel_log()))

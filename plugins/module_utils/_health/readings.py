@@ -101,6 +101,7 @@ class HostReading:
     governors: tuple[str, ...] = ()
     clock_offset_s: float | None = None
     gaudinet: str | None = None
+    firewall: str | None = None
     port_macs: tuple[str, ...] = ()
 
 

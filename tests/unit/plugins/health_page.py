@@ -18,6 +18,7 @@ ELSEWHERE = {
     "iommu": "tests/plays/test_iommu.py sets the IOMMU of a host; test_health.py has the check",
     "huge-pages": "a setting of the host: test_health.py",
     "governor": "a setting of the host: test_health.py",
+    "firewall": "a setting of the host: test_health.py, test_firewall.py",
     "clock": "a setting of the host: test_health.py",
     "port-count": "made-up readings: test_health.py",
     "port-uncorrected": "made-up readings: test_health.py",

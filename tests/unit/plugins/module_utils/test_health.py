@@ -111,6 +111,7 @@ def test_the_total_memory_of_a_card_in_reset_may_be_small() -> None:
         ({"iommu": "card 0 is behind an IOMMU that translates"}, "iommu", False),
         ({"huge_pages": 10, "huge_pages_wanted": 2000}, "huge-pages", False),
         ({"governors": ("performance", "powersave")}, "governor", False),
+        ({"firewall": "the firewall's table is not loaded"}, "firewall", False),
         ({"clock_offset_s": -3.5}, "clock", False),
         ({"pci_cards": 7}, "card-count", True),
         ({"uverbs": 7}, "rdma-files", False),
