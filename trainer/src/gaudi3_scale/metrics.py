@@ -17,13 +17,14 @@ from prometheus_client import (
     Histogram,
     Info,
     disable_created_metrics,
-    start_http_server,
 )
+from prometheus_client.exposition import make_wsgi_app
 
 from gaudi3_scale import __version__
 from gaudi3_scale.config import CostConfig, MetricsConfig
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.monitoring.anomaly import KINDS
+from gaudi3_scale.serving import BoundedServer
 from gaudi3_scale.status import Progress
 from gaudi3_scale.throughput.goodput import PARTS, Goodput
 from gaudi3_scale.throughput.meter import Reading
@@ -31,17 +32,21 @@ from gaudi3_scale.throughput.meter import Reading
 STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-def _tls(config: MetricsConfig) -> dict[str, Any]:
+def _tls(config: MetricsConfig) -> ssl.SSLContext | None:
     """What the server is told of TLS."""
     if not config.certificate:
-        return {}
-    return {
-        "certfile": config.certificate,
-        "keyfile": config.key,
-        "client_cafile": config.client_authority or None,
-        "client_auth_required": bool(config.client_authority),
-        "tls_min_version": ssl.TLSVersion.TLSv1_2,
-    }
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(config.certificate, config.key)
+    except OSError as error:
+        files = f"server certificate file {config.certificate!r} or its private key file {config.key!r}"
+        raise type(error)(f"Cannot load {files}: {error}") from None
+    if config.client_authority:
+        context.load_verify_locations(config.client_authority)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 class CostMetrics:
@@ -186,7 +191,8 @@ class TrainingMetrics:
     def serve(self, config: MetricsConfig) -> str:
         """Listen, and return the URL."""
         try:
-            server, _ = start_http_server(config.port, config.address, registry=self.registry, **_tls(config))
+            application = make_wsgi_app(self.registry)
+            server = BoundedServer(config.address, config.port, application, _tls(config))
         except (FileNotFoundError, PermissionError, ssl.SSLError) as error:
             raise TrainerError(
                 f"Metrics cannot be served over TLS ({error}): let metrics.certificate, metrics.key "
@@ -197,6 +203,7 @@ class TrainingMetrics:
                 f"Metrics cannot be served at {config.address}:{config.port} ({error.strerror}): set metrics.address "
                 "and metrics.port to a free address of this node, or metrics.enabled to false."
             ) from None
+        server.start()
         host = f"[{config.address}]" if ":" in config.address else config.address
         return f"{'https' if config.certificate else 'http'}://{host}:{server.server_port}/metrics"
 
