@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import random
 import re
 import shutil
 from collections import OrderedDict
@@ -13,16 +15,19 @@ from typing import Any
 import hostile
 import pytest
 import torch
-from conftest import Job, assert_same
+from conftest import SOURCE, Job, assert_same
 from training import Training, saver
 
 from gaudi3_scale.checkpoint import DamagedCheckpointError
 from gaudi3_scale.checkpoint.description import read_description
+from gaudi3_scale.checkpoint.fetch import read_all
 from gaudi3_scale.checkpoint.legacy import read_old_state
 from gaudi3_scale.checkpoint.manifest import STATE
 from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.shape import OF_A_JOB, checked
 from gaudi3_scale.checkpoint.state import pack, unpack
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.job_state import of_rank
 
 Attack = Callable[[Path, Path], None]
 
@@ -163,3 +168,98 @@ def test_a_broken_description_is_no_traceback(tmp_path: Path) -> None:
         (folder / ".metadata").write_bytes(changed)
         with contextlib.suppress(DamagedCheckpointError):  # some changes make another honest description
             read_description(folder, files)
+
+
+ODD: list[Any] = [None, True, -1, 10**400, "x", [], {}, [None], {"a": None}, torch.zeros(2), float("nan"), b"x", {1: 2}]
+REST = {"samples": 8, "loss": 1.5, "first_loss": None, "skipped_steps": 0}
+
+
+def mutated(state: dict[str, Any], chance: random.Random) -> tuple[dict[str, Any], str]:
+    """The state with something odd at a random place, or without it, and where."""
+    made = copy.deepcopy(state)
+    where: Any = made
+    path: list[str] = []
+    while True:
+        key = chance.choice(sorted(where) if isinstance(where, dict) else range(len(where)))
+        path.append(str(key))
+        inner = where[key]
+        if isinstance(inner, dict | list) and inner and chance.random() < 0.7:
+            where = inner
+        elif chance.random() < 0.3:
+            del where[key]
+            return made, "/".join(path) + " is gone"
+        else:
+            where[key] = chance.choice(ODD)
+            return made, f"{'/'.join(path)} is {str(where[key])[:20]}"
+
+
+def test_a_state_with_odd_content_is_a_sentence_that_names_the_file(tmp_path: Path) -> None:
+    """Whatever is odd, the checkpoint is restored or refused in one sentence, and never with a traceback."""
+    training = Training()
+    training.train(1)
+    writer = saver(tmp_path / "checkpoints", training)
+    writer.save(1)
+    assert writer.wait()
+    folder = writer.store.path(1)
+    honest = {**unpack(folder / STATE), **REST}
+    chance, refused = random.Random(0), 0
+    for _ in range(150):
+        state, what = mutated(honest, chance)
+        (folder / STATE).write_bytes(pack(state))
+        hostile.enter(folder, STATE)
+        found = writer.store.verify(1)
+        try:
+            said = found.state(OF_A_JOB)
+            Training().resume(found, Peers.single())
+            assert of_rank(said, 0, 1) is not None
+            read_all(folder)
+        except TrainerError as error:
+            refused += 1
+            assert str(folder) in str(error) and "\n" not in str(error), what
+        except Exception as error:
+            raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
+    assert refused > 50
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "reason"),
+    [
+        ("plain", ..., "has no part 'plain'"),
+        ("plain", {"a": 1}, "the part 'plain' is not a table of tensors"),
+        ("training", {"groups": []}, "the part 'training' is not what belongs to a model"),
+        ("ranks", [], "the part 'ranks' is not a list of what each rank had"),
+        ("ranks", [{"random": {}}], "a rank has no 'loss_sum'"),
+        ("samples", -1, "the part 'samples' is not a number of samples"),
+        ("scheduler", {}, "the part 'scheduler' is not the position of a schedule"),
+    ],
+)
+def test_what_is_odd_in_a_state_is_named(part: str, value: Any, reason: str) -> None:
+    rank = {"random": {}, "loss_sum": 0.0, "loss_count": 0}
+    parts = {"extra": {}, "groups": [], "values": []}
+    state: dict[str, Any] = {"plain": {}, "training": parts, "ranks": [rank], "step": 1, "scheduler": {"last_epoch": 1}}
+    state |= REST
+    checked(state, STATE, OF_A_JOB)
+    if value is ...:
+        del state[part]
+    else:
+        state[part] = value
+    with pytest.raises(DamagedCheckpointError, match=f"{STATE} .*{reason}|{STATE} {reason}"):
+        checked(state, STATE, OF_A_JOB)
+
+
+def test_every_reader_of_a_state_says_what_it_needs_or_asks_for_what_is_always_there() -> None:
+    """A new reader has to name the parts that it indexes."""
+    found = {
+        (path.name, call)
+        for path in SOURCE.rglob("*.py")
+        for call in re.findall(r"\.state\((.*?)\)", path.read_text())
+        if path.parts[-2] in ("gaudi3_scale", "checkpoint", "models", "batch_warmup")
+    }
+    assert found == {
+        ("job_state.py", "OF_A_JOB"),
+        ("measurement.py", "OF_A_JOB"),
+        ("fit_state.py", "OF_A_FIT"),
+        ("export.py", ""),
+        ("collect.py", ""),
+        ("fetch.py", ""),
+    }

@@ -1,16 +1,24 @@
 """Writing so that a reader, or a restart after a kill, sees the old content or the new one, never a part.
 
 What a training does not depend on goes through an `Outage`: a full disk is no reason to stop.
+
+Others may write in the same folder, and put a link where a file is about to be written. No link is followed here.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import secrets
+import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 PENDING = 10_000
 """Lines of a file that are kept while it cannot be written; the oldest go first."""
 
@@ -75,7 +83,7 @@ def _say(text: str) -> None:
 def append_lines(path: Path, text: str) -> None:
     """Add whole lines by one write; what a disk took of them before it was full is taken back."""
     data = text.encode()
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
     try:
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
@@ -96,7 +104,7 @@ def overwrite(path: Path, text: str) -> None:
 
     One write replaces everything: what is left of a longer text becomes spaces, which JSON allows at its end.
     """
-    descriptor = os.open(path, os.O_RDWR)
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     try:
         data = text.encode()
         os.pwrite(descriptor, data.ljust(os.fstat(descriptor).st_size), 0)
@@ -107,18 +115,65 @@ def overwrite(path: Path, text: str) -> None:
 
 def write_atomically(path: Path, text: str, durable: bool = True) -> None:
     """Replace a file's content; durable also waits until it would survive a power cut."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with opened_folder(path.parent) as folder, draft(folder, path.name, durable) as file:
+        file.write(text.encode())
+
+
+@contextlib.contextmanager
+def opened_folder(root: Path, *names: str, make: bool = False) -> Iterator[int]:
+    """The folder of these names below `root`, open; none of the names may be a link. `make` makes those missing."""
+    handles: list[int] = []
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
+        handles.append(os.open(root, _FOLDER))
+        for name in names:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=handles[-1])
+            handles.append(os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=handles[-1]))
+        yield handles[-1]
     finally:
-        temporary.unlink(missing_ok=True)
+        for handle in handles:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def draft(folder: int, name: str, durable: bool = True, ending: str = "tmp") -> Iterator[BinaryIO]:
+    """A new file of an open folder, which takes the place of `name` when all went well; nobody can tell its name."""
+    temporary = f".{name}.{secrets.token_hex(8)}.{ending}"
+    handle = os.open(temporary, _NEW, 0o666, dir_fd=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
     if durable:
-        sync_directory(path.parent)
+        os.fsync(folder)
+
+
+def read_in(folder: int, name: str) -> BinaryIO:
+    """A regular file of an open folder, to be read; OSError for a link, a pipe or a device of that name."""
+    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", name)
+    return os.fdopen(handle, "rb")
+
+
+def create(path: Path) -> BinaryIO:
+    """A new file in the place of whatever has this name."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, _NEW, 0o666), "wb")
+
+
+def lock_file(path: Path) -> BinaryIO:
+    """A file to be locked, which is never written to."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
 
 
 def sync_directory(path: Path) -> None:

@@ -13,6 +13,7 @@ from gaudi3_scale.checkpoint.frozen import frozen_identity
 from gaudi3_scale.checkpoint.hyperparameters import advance
 from gaudi3_scale.checkpoint.restore import capture as capture_training
 from gaudi3_scale.checkpoint.saver import Snapshot
+from gaudi3_scale.checkpoint.shape import OF_A_JOB
 from gaudi3_scale.checkpoint.store import Checkpoint
 from gaudi3_scale.data.job import check_same
 from gaudi3_scale.data.mixture import Mixture
@@ -82,7 +83,7 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
     others += [name for name in names if name not in apart and manifest.get(name) != about.get(name)]
     if others:
         say(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
-    state = checkpoint.state()
+    state = checkpoint.state(OF_A_JOB)
     progress.step, progress.samples = state["step"], state["samples"]
     progress.loss, progress.first_loss = state["loss"], state["first_loss"]
     progress.skipped_steps = state.get("skipped_steps", 0)

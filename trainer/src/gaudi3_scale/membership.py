@@ -81,7 +81,7 @@ class Membership:
                 store.append(knocks, knock)
                 again = now + _AGAIN
             if store.check([answer]):
-                number, _, told = store.get(answer).decode(errors="replace").partition(".")
+                number, _, told = bytes(store.get(answer)).decode(errors="replace").partition(".")
                 expected = proof(self._secret, b"answer", self._run, mine.encode(), number.encode()).hex()
                 if hmac.compare_digest(told.encode(), expected.encode()):
                     store.delete_key(answer)
@@ -102,7 +102,7 @@ class Doorkeeper:
 
     def watch(self, store: Any) -> None:
         """Answer from now on, in the background, until the process or the store ends."""
-        from torch.distributed import TCPStore
+        from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
         own = TCPStore(store.host, store.port, is_master=False, wait_for_workers=False)
         threading.Thread(target=self._watch, args=(own,), name="gaudi3-doorkeeper", daemon=True).start()
@@ -226,7 +226,7 @@ class SealedBackend:
 
 def _connected(create: Callable[[Any], tuple[Any, Any]], parameters: Any) -> tuple[bool, Any]:
     """Whether this node hosts the store, and the store; torch does not say which it is where it finds out itself."""
-    from torch.distributed import TCPStore
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
     from torch.distributed.elastic.rendezvous import RendezvousConnectionError
 
     told = parameters.get_as_bool("is_host")

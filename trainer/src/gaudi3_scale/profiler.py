@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from lightning.pytorch.profilers import Profiler
 from torch.profiler import ProfilerActivity, profile, record_function, schedule, supported_activities
 
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.files import create
 
 ACTIVITIES = ("cpu", "hpu", "cuda", "memory")
 SYNAPSE_TRACE = "HABANA_PROFILE"
@@ -109,8 +111,9 @@ class GaudiProfiler(Profiler):
     def export_chrome_trace(self, path: str | Path) -> None:
         """Write the recorded steps for chrome://tracing or Perfetto; `.gz` compresses; metadata has the device."""
         recorded, path = self._recorded(), Path(path)
-        temporary = path.with_name(f".{os.getpid()}.{path.name}")
+        temporary = path.with_name(f".{secrets.token_hex(8)}.{path.name}")
         try:
+            create(temporary).close()
             if self._exported is None:
                 recorded.export_chrome_trace(str(temporary))
             else:  # torch writes a trace once

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from gaudi3_scale.device import Device
+from gaudi3_scale.errors import TrainerError
 
 
 def seed_all(seed: int) -> None:
@@ -36,7 +37,18 @@ def capture(device: Device) -> dict[str, Any]:
 
 
 def restore(state: dict[str, Any], device: Device) -> None:
-    """Continue where `capture` was."""
+    """Continue where `capture` was; TrainerError for what `capture` did not give."""
+    try:
+        _restore(state, device)
+    except (LookupError, AttributeError, TypeError, ValueError, RuntimeError, OverflowError) as error:
+        reason = (str(error).strip() or "no message").splitlines()[0][:200]
+        raise TrainerError(
+            f"The random state in the checkpoint cannot be restored ({type(error).__name__}: {reason}): somebody may "
+            "have made that checkpoint to do harm; delete it to go on from the one before."
+        ) from None
+
+
+def _restore(state: dict[str, Any], device: Device) -> None:
     torch.set_rng_state(state["torch"])
     device.set_random_state(state["device"])
     version, keys, gauss = state["python"]

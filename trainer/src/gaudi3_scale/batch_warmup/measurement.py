@@ -17,7 +17,7 @@ from gaudi3_scale.batch_warmup.jobs import FOREVER, Train, in_processes, link_ch
 from gaudi3_scale.batch_warmup.points import Branch, CriticalPoint
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.files import write_atomically
+from gaudi3_scale.files import lock_file, write_atomically
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Measurement:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        with (self._folder / "lock").open("w") as file:
+        with lock_file(self._folder / "lock") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -114,8 +114,9 @@ class Measurement:
 
     def _point(self, source: Path, step: int, train: Train) -> CriticalPoint:
         from gaudi3_scale.checkpoint import CheckpointStore
+        from gaudi3_scale.checkpoint.shape import OF_A_JOB
 
-        samples = int(CheckpointStore(source.parent, keep=1).verify(step).state()["samples"])
+        samples = int(CheckpointStore(source.parent, keep=1).verify(step).state(OF_A_JOB)["samples"])
         tokens = samples * self._config.model.sequence_length
         point = CriticalPoint(step, samples, tokens, self._plan.tolerance)
         factor = 1

@@ -14,10 +14,11 @@ from torch.distributed.checkpoint.planner import LoadPlan, LoadPlanner
 from torch.futures import Future
 
 from gaudi3_scale.checkpoint.frozen import frozen_identity
-from gaudi3_scale.checkpoint.manifest import MANIFEST, DamagedCheckpointError
+from gaudi3_scale.checkpoint.manifest import MANIFEST, STATE, DamagedCheckpointError
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.reading import VerifiedReader
 from gaudi3_scale.checkpoint.restore import FROZEN, TrainingState
+from gaudi3_scale.checkpoint.shape import restoring
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.tensors import read_tensors
 from gaudi3_scale.errors import ConfigError, TrainerError
@@ -106,11 +107,11 @@ def load(
         training = TrainingState(model, optimizers, with_frozen=frozen is None)
         tensors = training.select(saved, str(checkpoint.path))
         read_tensors({name: tensor for name, tensor in tensors.items() if name not in plain}, reader, peers.group)
-        with torch.no_grad():
+        with torch.no_grad(), restoring(checkpoint.path / STATE):
             for name in plain.keys() & tensors.keys():
                 tensors[name].copy_(plain[name])
-        if optimizers:
-            training.apply(state["training"], str(checkpoint.path))
+            if optimizers:
+                training.apply(state["training"], str(checkpoint.path))
     except DamagedCheckpointError as damage:
         raise checkpoint.unusable(damage) from None
 

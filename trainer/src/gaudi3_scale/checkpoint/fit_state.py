@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gaudi3_scale.checkpoint import hyperparameters
 from gaudi3_scale.checkpoint.fetch import load
 from gaudi3_scale.checkpoint.frozen import frozen_identity
-from gaudi3_scale.checkpoint.manifest import STATE
+from gaudi3_scale.checkpoint.manifest import STATE, DamagedCheckpointError
 from gaudi3_scale.checkpoint.restore import capture
 from gaudi3_scale.checkpoint.saver import Snapshot
+from gaudi3_scale.checkpoint.shape import OF_A_FIT, restoring
 from gaudi3_scale.device import Device
 from gaudi3_scale.finite import FiniteLosses
 from gaudi3_scale.randomness import capture as capture_random
@@ -67,8 +68,19 @@ class FitState:
         return {"world_size": peers.size, "module": type(module).__name__}
 
     def restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
-        state = checkpoint.state()
+        try:
+            self._restore(trainer, module, checkpoint, peers)
+        except DamagedCheckpointError as damage:
+            raise checkpoint.unusable(damage) from None
+
+    def _restore(self, trainer: pl.Trainer, module: pl.LightningModule, checkpoint: Checkpoint, peers: Peers) -> None:
+        state = checkpoint.state(OF_A_FIT)
         load(checkpoint, peers.patient, module, trainer.optimizers, state)
+        with restoring(checkpoint.path / STATE):
+            self._give_back(trainer, state, peers)
+        self._say(f"resuming from step {checkpoint.step} ({checkpoint.path / STATE})")
+
+    def _give_back(self, trainer: pl.Trainer, state: dict[str, Any], peers: Peers) -> None:
         saved = {"groups": state["training"]["groups"], "schedulers": state["schedulers"]}
         changed = hyperparameters.resume(
             trainer.optimizers, _schedulers(trainer), self._configured, state.get("configured"), saved
@@ -87,7 +99,6 @@ class FitState:
             loops["state_dict"].pop("combined_loader", None)
             self._say(f"{peers.size} processes instead of {len(ranks)}: the order of samples is not continued")
         trainer.fit_loop.load_state_dict(loops)
-        self._say(f"resuming from step {checkpoint.step} ({checkpoint.path / STATE})")
 
     def epoch_starts(self, module: pl.LightningModule) -> None:
         """A new epoch's order is drawn from the generators once the epoch begins."""

@@ -27,15 +27,20 @@ class Checkpoint:
     path: Path
     manifest: Manifest
 
-    def state(self) -> dict[str, Any]:
-        """What is no tensor of the model or optimizer: counters, schedule, the ranks' random states."""
+    def state(self, also: tuple[str, ...] = ()) -> dict[str, Any]:
+        """What is no tensor of the model or optimizer: counters, schedule, the ranks' random states.
+
+        Its parts are those of `checkpoint.shape`, with those of `also`. TrainerError names the file and what is odd.
+        """
         from gaudi3_scale.checkpoint.legacy import read_old_state
+        from gaudi3_scale.checkpoint.shape import checked
         from gaudi3_scale.checkpoint.state import unpack
 
+        name = OLD_STATE if OLD_STATE in self.manifest.files else STATE
         try:
-            if OLD_STATE in self.manifest.files:
-                return read_old_state(self.path / OLD_STATE)
-            return unpack(self.path / STATE)
+            state = read_old_state(self.path / name) if name == OLD_STATE else unpack(self.path / name)
+            checked(state, name, also)
+            return state
         except DamagedCheckpointError as damage:
             raise self.unusable(damage) from None
 

@@ -9,15 +9,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.files import sync_directory
+from gaudi3_scale.files import create, draft, opened_folder, read_in
 
 FOLDER = re.compile(r"step-(\d{8,})-(?:([0-9a-f]{16})-)?([0-9a-f]+)")
 PART = 32 * 2**20
+PART_ENDING = "part"
+"""Of a file that is not whole yet."""
 
 
 class Target(Protocol):
@@ -50,32 +54,47 @@ def open_target(url: str, endpoint_url: str | None = None) -> Target:
 
 
 class DirectoryTarget:
-    """A directory on a file system that outlives the nodes."""
+    """A directory on a file system that outlives the nodes, in which others may write: no link in it is followed."""
 
     def __init__(self, root: Path) -> None:
         self.url = str(root)
         self._root = root
 
     def sizes(self, folder: str = "") -> dict[str, int]:
-        files = [path for path in (self._root / folder).rglob("*") if path.is_file() and path.suffix != ".part"]
-        return {path.relative_to(self._root).as_posix(): path.stat().st_size for path in files}
+        found: dict[str, int] = {}
+        if (self._root / folder).is_dir() and not (folder and (self._root / folder).is_symlink()):
+            for path, _, names, handle in os.fwalk(os.path.realpath(self._root / folder)):
+                below = Path(path).relative_to(os.path.realpath(self._root))
+                for name in names:
+                    about = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                    if stat.S_ISREG(about.st_mode) and not name.endswith(f".{PART_ENDING}"):
+                        found[(below / name).as_posix()] = about.st_size
+        return found
 
     def put(self, path: Path, name: str) -> None:
-        final = self._root / name
-        part = final.with_name(f"{final.name}.part")
-        final.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, part)
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.replace(final)
-        sync_directory(final.parent)
+        *folders, last = name.split("/")
+        self._root.mkdir(parents=True, exist_ok=True)
+        with (
+            opened_folder(self._root, *folders, make=True) as folder,
+            path.open("rb") as source,
+            draft(folder, last, ending=PART_ENDING) as file,
+        ):
+            shutil.copyfileobj(source, file, 2**20)
 
     def get(self, name: str, path: Path) -> None:
-        shutil.copyfile(self._root / name, path)
+        *folders, last = name.split("/")
+        with (
+            opened_folder(self._root, *folders) as folder,
+            read_in(folder, last) as source,
+            create(path) as file,
+        ):
+            shutil.copyfileobj(source, file, 2**20)
 
     def delete(self, names: Iterable[str]) -> None:
         for name in names:
-            (self._root / name).unlink(missing_ok=True)
+            *folders, last = name.split("/")
+            with suppress(FileNotFoundError), opened_folder(self._root, *folders) as folder:
+                os.unlink(last, dir_fd=folder)
 
     def clean(self, folder: str) -> None:
         shutil.rmtree(self._root / folder, ignore_errors=True)

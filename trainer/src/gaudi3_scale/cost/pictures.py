@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.cost.comparison import Comparison
 from gaudi3_scale.cost.model import COMPONENTS
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.files import draft, opened_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,12 +121,10 @@ def write_png(figure: Figure, path: Path) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file; a TrainerError where it cannot be written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        with opened_folder(path.parent) as folder, draft(folder, path.name, durable=False) as file:
+            file.write(content)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise TrainerError(f"{path} cannot be written ({error.strerror}): give a file in a writable folder.") from None
 
 

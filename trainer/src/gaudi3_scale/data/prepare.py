@@ -19,6 +19,7 @@ from gaudi3_scale.data.sources import open_source
 from gaudi3_scale.data.split import prepare_parts
 from gaudi3_scale.data.tokenizer import Tokenizer, load_tokenizer
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.files import lock_file
 
 Say = Callable[[str], None]
 
@@ -111,7 +112,7 @@ def key(config: DataConfig, tokenizer: Tokenizer, encoder: Encoder | None = None
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """One process prepares; the kernel takes the lock back from a dead one."""
-    with (folder / ".lock").open("w") as file:
+    with lock_file(folder / ".lock") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

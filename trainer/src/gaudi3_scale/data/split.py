@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gaudi3_scale.data.part import Part, State
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.files import write_atomically
+from gaudi3_scale.files import lock_file, write_atomically
 
 POLL_SECONDS = 0.2
 SOURCE = ".source"
@@ -50,7 +50,7 @@ def _agree(parts: list[Part], folder: Path) -> bool:
     """
     file, wanted = folder / SOURCE, parts[0].fingerprint
     with ExitStack() as stack:
-        lock = stack.enter_context((folder / ".lock").open("w"))
+        lock = stack.enter_context(lock_file(folder / ".lock"))
         fcntl.flock(lock, fcntl.LOCK_EX)
         if file.is_file() and file.read_text() == wanted:
             return True
@@ -72,7 +72,7 @@ def _refusal(folder: Path) -> ConfigError:
 @contextmanager
 def _claimed(folder: Path, part: Part) -> Iterator[bool]:
     """Hold the lock of a part while the block runs; False if another process holds it."""
-    with (folder / f".lock-{part.number or 0:03d}").open("w") as file:
+    with lock_file(folder / f".lock-{part.number or 0:03d}") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gaudi3_scale.data.shards import LEARNT, START_TYPE, STARTS, Shard
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.files import sync_directory
+from gaudi3_scale.files import create, sync_directory
 
 
 class _Growing:
@@ -22,7 +22,7 @@ class _Growing:
         self._path = path
         self._temporary = path.with_name(f".{path.name}.tmp")
         self._digest = hashlib.sha256()
-        self._file: BinaryIO = self._temporary.open("wb")
+        self._file: BinaryIO = create(self._temporary)
 
     def append(self, values: npt.NDArray[Any]) -> None:
         data = values.tobytes()

@@ -64,7 +64,12 @@ class TuningStudy:
                 # With the number of the trial as seed, a search that was killed goes on as it would have.
                 seed = self._options.seed * 100_003 + len(trials)
                 self._study.sampler = self._optuna.samplers.TPESampler(
-                    seed=seed, n_startup_trials=min(8, max(3, self._options.trials // 3)), multivariate=True
+                    seed=seed,
+                    n_startup_trials=min(8, max(3, self._options.trials // 3)),
+                    multivariate=True,
+                    # Several searches may work on one study: what another one tries just now counts as bad, so that no
+                    # two try the same. A search that is alone has no other running trial, and is repeated exactly.
+                    constant_liar=True,
                 )
                 trial = self._study.ask()
                 values = self._suggest(trial)
