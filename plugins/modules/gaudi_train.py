@@ -211,6 +211,19 @@ options:
         leaves it stopped.
     type: bool
     default: true
+  secret:
+    description:
+      - The cluster's secret, at least 32 letters, from which each job of several nodes gets one of its own. By it the
+        job's nodes know each other, and only a node that has it joins the job.
+      - If omitted, it is kept as C(trainer_job_secret) in O(secrets_dir), and made there where it is missing. A
+        job with one node makes up its own at each start.
+      - On the node it is a file with mode 0640 that root and the job's group read. A job that runs keeps its own.
+    type: str
+  secrets_dir:
+    description:
+      - Folder on the controller in which O(secret) is kept, outside of the inventory.
+      - The default is the folder that P(gaudi3.scale.secrets_dir#lookup) names.
+    type: path
   passports:
     description:
       - Ask for the node's passport, as M(gaudi3.scale.gaudi_passport) writes it on the controller, before the job is

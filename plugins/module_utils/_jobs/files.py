@@ -18,11 +18,16 @@ from typing import Any, Optional
 
 from .._files import make_folder, make_in, write_in
 from .._refusal import Refusal
+from .container import ENVIRONMENT
 from .kinds import ENTRIES, mapping, parsed
 from .record import record_of
 from .spec import CONFIG, INVOCATION, control_folder
 
 RECORD = "job.json"
+#: By which the nodes of the job know each other.
+SECRET = "secret"
+#: Files that a job has besides its record, each of them or not.
+PARTS = (CONFIG, ENVIRONMENT, SECRET)
 #: Largest file that is read: none of a job's comes near it.
 LIMIT = 1 << 20
 

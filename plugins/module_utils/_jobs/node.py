@@ -20,7 +20,7 @@ from .._host.systemd import UnitState, parse_show, show_argv
 from .._printable import printable
 from .container import ENVIRONMENT
 from .decision import Situation, archive_name
-from .files import RECORD, Control, JobError, read_regular
+from .files import PARTS, RECORD, Control, JobError, read_regular
 from .spec import CONFIG, CONTROL, NAME, JobSpec, boot_unit_name, unit_name
 from .state import Observed, fresh, state_of
 from .status import Status
@@ -31,7 +31,6 @@ LOCK = ".lock"
 
 #: AnsibleModule.run_command: argv to exit status, output, errors.
 Run = Callable[[list[str]], tuple[int, str, str]]
-
 
 #: Options of a module that say where jobs are and with which tools they are looked at.
 PLACES: dict[str, dict[str, Any]] = {
@@ -256,7 +255,7 @@ class JobNode:
             else:
                 files[os.path.basename(path)] = text
         control.write(files, owner[1])
-        control.remove(*(name for name in (CONFIG, ENVIRONMENT) if name not in files))
+        control.remove(*(name for name in PARTS if name not in files))
         boots = self.boot_unit_path(spec.name) in texts
         if not boots:
             self._forget_boot(spec.name)
@@ -295,7 +294,7 @@ class JobNode:
         if found.unit.up:
             self.stop(found.name)
         control = self.control(found.name)
-        control.remove(CONFIG, ENVIRONMENT)
+        control.remove(*PARTS)
         self._forget_boot(found.name)
         if os.path.exists(self.unit_path(found.name)):
             os.unlink(self.unit_path(found.name))

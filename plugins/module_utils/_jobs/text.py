@@ -14,6 +14,7 @@ from typing import Any, Optional
 
 from .._health.history import FENCE_PATH
 from .container import Container, Share, group_numbers, unit_lines, user_numbers
+from .files import SECRET
 from .spec import (
     CONFIG,
     INVOCATION,
@@ -83,6 +84,7 @@ def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
         "--status=" + share.directory + "/status.json",
         *(["--say-ending"] if spec.command else []),
         *(["--replace"] if spec.replaces else []),
+        f"--secret-file={control_folder(share.directory)}/{SECRET}",
         f"--nnodes={spec.nnodes}",
         f"--nproc-per-node={spec.processes_per_node}",
         "--rdzv-backend=c10d",

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -16,7 +18,7 @@ from .._jobs import archives as job_archives
 from .._jobs import container as job_container
 from .._jobs import neighbours as job_neighbours
 from .._jobs.decision import Decision, decide
-from .._jobs.files import JobError
+from .._jobs.files import SECRET, JobError
 from .._jobs.node import PLACES, JobNode, check_script, check_venv, owner_of
 from .._jobs.spec import JobSpec, check_name
 from .._jobs.state import Observed
@@ -78,6 +80,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
             "versions": {"type": "dict", "default": {}},
         },
     },
+    "secret": {"type": "str", "no_log": True},
+    "secrets_dir": {"type": "path", "no_log": False},
     "ended_on": {"type": "str"},
     "purge": {"type": "bool", "default": False},
     "keep_archives": {"type": "int"},
@@ -203,8 +207,19 @@ class Work:
         if self.spec is not None and not self.module.check_mode:
             self.owner = owner_of(self.spec.user)
             check_venv(self.spec.venv, self.spec.container is not None)
+            self.texts[os.path.join(self.node.control(self.name).path, SECRET)] = self._secret(self.spec) + "\n"
             if self.spec.script is not None:
                 check_script(self.spec.script)
+
+    def _secret(self, spec: JobSpec) -> str:
+        """By which the nodes know each other; a node that is alone makes it up."""
+        given: Optional[str] = self.params["secret"]
+        if not given and len(spec.nodes) > 1:
+            raise ValueError(
+                f"Job {self.name} has {len(spec.nodes)} nodes and no secret by which they know each other: run the "
+                "task as gaudi3.scale.gaudi_train, whose half on the controller makes it."
+            )
+        return given or secrets.token_hex(32)
 
     def _tell(self, found: Observed, decision: Decision) -> None:
         """What is about to change, in check mode as well."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -213,3 +215,47 @@ def test_a_secret_is_refused_before_it_gets_to_the_node(play: Play) -> None:
         "environment: put it into a file with mode 0600 and name that in environment_files."
     )
     assert "hunter2" not in str(result)
+
+
+def secret_given(play: Play, **arguments: Any) -> Any:
+    play.asked.clear()
+    play.run([job("running")], state="started", **{"nodes": ["a", "b"], **arguments})
+    assert "secrets_dir" not in play.asked[0][1], "the node has nothing to do with it"
+    return play.asked[0][1].get("secret")
+
+
+def test_all_nodes_of_a_job_get_the_same_secret_and_other_jobs_another(play: Play, tmp_path: Path) -> None:
+    place: dict[str, Any] = {"secrets_dir": str(tmp_path / "secrets")}
+    first = play.run([job("running")], state="started", nodes=["a", "b"], changed=False, **place)
+    assert first["changed"], "the cluster's secret was made"
+    again = play.run([job("running")], state="started", nodes=["a", "b"], changed=False, **place)
+    assert not again["changed"]
+    one = secret_given(play, **place)
+    assert re.fullmatch("[0-9a-f]{64}", one) and secret_given(play, **place) == one
+    assert secret_given(play, name="other", **place) not in (one, None)
+    kept = tmp_path / "secrets" / "trainer_job_secret"
+    assert kept.stat().st_mode & 0o777 == 0o600 and kept.read_text().strip() not in (one, "")
+
+
+def test_a_secret_that_is_handed_over_is_kept_nowhere_and_given_to_no_node(play: Play, tmp_path: Path) -> None:
+    given = "x" * 32
+    made = secret_given(play, secret=given, secrets_dir=str(tmp_path / "secrets"))
+    assert re.fullmatch("[0-9a-f]{64}", made) and not (tmp_path / "secrets").exists()
+    result = play.run([job("running")], nodes=["a", "b"], secret="short-one")
+    assert result["msg"].startswith("trainer_job_secret has 9 letters, but must have at least 32")
+    assert "short-one" not in result["msg"]
+
+
+@pytest.mark.parametrize("arguments", [{"check": True}, {"nodes": ["a"]}, {"state": "stopped"}, {"state": "ended"}])
+def test_no_secret_is_made_where_none_is_needed(play: Play, tmp_path: Path, arguments: dict[str, Any]) -> None:
+    play.run([job("stopped")], **{"nodes": ["a", "b"], "secrets_dir": str(tmp_path / "secrets"), **arguments})
+    assert "secret" not in play.asked[0][1] and not (tmp_path / "secrets").exists()
+
+
+def test_a_folder_in_the_inventory_is_refused(play: Play, tmp_path: Path) -> None:
+    task = MagicMock(
+        args={"name": "demo", "nodes": ["a", "b"], "secrets_dir": str(tmp_path / "s")}, check_mode=False, async_val=0
+    )
+    plugin = action.ActionModule(task, MagicMock(), MagicMock(), MagicMock(), MagicMock(), MagicMock())
+    said = plugin.run(task_vars={"ansible_inventory_sources": [str(tmp_path)]})
+    assert said["failed"] and "lies in the inventory" in said["msg"] and not (tmp_path / "s").exists()

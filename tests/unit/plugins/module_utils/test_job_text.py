@@ -56,7 +56,8 @@ Environment=XDG_CACHE_HOME=/var/cache/gaudi3-scale
 EnvironmentFile=-/etc/gaudi3-scale/runtime.env
 EnvironmentFile=-/etc/gaudi3-scale/fabric.env
 ExecStart=/usr/bin/env A=1 "B=say \\"50 %%\\"" /opt/gaudi3-scale/venv/bin/python -m gaudi3_scale.launch \
---status=/var/lib/gaudi3-scale/jobs/demo/status.json --nnodes=2 --nproc-per-node=8 \
+--status=/var/lib/gaudi3-scale/jobs/demo/status.json \
+--secret-file=/var/lib/gaudi3-scale/jobs/.control/demo/secret --nnodes=2 --nproc-per-node=8 \
 --rdzv-backend=c10d --rdzv-endpoint=10.89.78.11:29400 --rdzv-id=demo-{SPEC.sha256[:8]} --max-restarts=1 \
 --no-python /opt/gaudi3-scale/venv/bin/gaudi3-train fit --config /var/lib/gaudi3-scale/jobs/.control/demo/config.yml
 Restart=no
@@ -104,7 +105,8 @@ def test_unit_of_a_command() -> None:
         "WorkingDirectory=/srv/my work",
         f"Environment=GAUDI3_JOB_DIRECTORY={folder}",
         f"ExecStart=/opt/gaudi3-scale/venv/bin/python -m gaudi3_scale.launch --status={folder}/status.json "
-        f"--say-ending --nnodes=1 --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=10.89.78.11:29400 "
+        f"--say-ending --secret-file=/var/lib/gaudi3-scale/jobs/.control/own/secret --nnodes=1 "
+        f"--nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=10.89.78.11:29400 "
         f"--rdzv-id=own-{OWN.sha256[:8]} --max-restarts=0 --no-python /opt/gaudi3-scale/venv/bin/python "
         '"/srv/my work/train.py" --steps 20 "--name=50 %% $$HOME" ";"',
     ]

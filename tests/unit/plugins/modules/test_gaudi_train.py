@@ -112,7 +112,7 @@ def job(tmp_path: Path, run_module: Any) -> Job:
     return Job(tmp_path, run_module)
 
 
-FILES = ["jobs/.control/demo/config.yml", "jobs/.control/demo/job.json", f"units/{UNIT}"]
+FILES = [*(f"jobs/.control/demo/{name}" for name in ("config.yml", "job.json", "secret")), f"units/{UNIT}"]
 
 
 def test_start(job: Job, systemd: Systemd) -> None:
@@ -125,6 +125,29 @@ def test_start(job: Job, systemd: Systemd) -> None:
     record = json.loads((job.folder / "jobs/.control/demo/job.json").read_text())
     assert record["spec_sha256"] == result["job"]["spec_sha256"]
     assert record["specification"]["config"] == {"train": {"max_steps": 20}}
+
+
+def test_the_secret_of_a_job_is_in_its_own_file_alone(job: Job, systemd: Systemd) -> None:
+    given = "5" * 64
+    nodes = ["gaudi-1", "gaudi-2"]
+    result = job("started", nodes=nodes, secret=given, diff=True)
+    place = job.folder / "jobs/.control/demo/secret"
+    assert place.read_text() == given + "\n" and place.stat().st_mode & 0o777 == 0o640
+    others = [path for path in job.folder.rglob("*") if path.is_file() and path != place and "venv" not in path.parts]
+    assert all(given not in path.read_text() for path in others) and given not in json.dumps(result)
+    assert f"--secret-file={place} " in (job.folder / "units" / UNIT).read_text()
+    assert job("started", nodes=nodes, secret="6" * 64)["changed"] is False, "a job that runs keeps its own"
+    assert job("absent")["changed"] is True and not place.exists()
+    alone = job("started")
+    assert alone["changed"] and re.fullmatch("[0-9a-f]{64}\n", place.read_text()), "one node makes its own up"
+
+
+def test_a_job_of_several_nodes_does_not_start_without_a_secret(job: Job, systemd: Systemd) -> None:
+    result = job("started", nodes=["gaudi-1", "gaudi-2"], check=True)
+    assert result["changed"] is True, "check mode needs none"
+    result = job("started", nodes=["gaudi-1", "gaudi-2"])
+    assert result["failed"] and "no secret by which they know each other" in result["msg"]
+    assert job.files() == []
 
 
 def test_exact_look(job: Job, systemd: Systemd) -> None:
@@ -243,8 +266,10 @@ def test_another_training_moves_the_old_output_aside(job: Job, systemd: Systemd)
     assert set(job.files()) == {
         "jobs/.control/demo/config.yml",
         "jobs/.control/demo/job.json",
+        "jobs/.control/demo/secret",
         f"jobs/.control/demo.{old}/config.yml",
         f"jobs/.control/demo.{old}/job.json",
+        f"jobs/.control/demo.{old}/secret",
         f"jobs/demo.{old}/status.json",
         f"units/{UNIT}",
     }
@@ -429,7 +454,8 @@ def test_a_command_is_started_watched_and_known(job: Job, systemd: Systemd) -> N
     assert result["changed"] is True and result["job"]["state"] == "running"
     assert result["job"]["command"] == ["train.py", "--steps", "20"]
     assert [Path(part["after_header"]).name for part in result["diff"]] == [UNIT], "no configuration of the trainer's"
-    assert job.files() == ["jobs/.control/demo/job.json", "mine/train.py", f"units/{UNIT}"]
+    mine = ["jobs/.control/demo/job.json", "jobs/.control/demo/secret", "mine/train.py", f"units/{UNIT}"]
+    assert job.files() == mine
     unit = (job.folder / "units" / UNIT).read_text()
     assert f"--no-python {job.folder}/venv/bin/python {job.folder}/mine/train.py --steps 20\n" in unit
     assert own(job)["changed"] is False
