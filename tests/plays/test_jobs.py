@@ -107,11 +107,23 @@ def test_a_job_meets_on_the_interface_of_its_address_and_opens_its_cards(two: Cl
 def test_what_a_job_keeps_is_for_its_user_alone(two: Cluster, finished: PlaybookRun) -> None:
     for host in two.hosts.values():
         assert host.mode(f"{JOBS}/demo") == 0o750
-        assert {name: host.mode(f"{CONTROL}/{name}") for name in ("config.yml", "job.json")} == {
+        assert {name: host.mode(f"{CONTROL}/{name}") for name in ("config.yml", "job.json", "secret")} == {
             "config.yml": 0o640,
             "job.json": 0o640,
+            "secret": 0o640,
         }
         assert host.mode(UNIT_FILE) == 0o644
+
+
+def test_the_nodes_of_a_job_have_one_secret_which_is_shown_nowhere(two: Cluster, finished: PlaybookRun) -> None:
+    (secret,) = {host.path(f"{CONTROL}/secret").read_text().strip() for host in two.hosts.values()}
+    (kept,) = (two.folder / "home/.config/gaudi3-scale").glob("*/trainer_job_secret")
+    assert re.fullmatch("[0-9a-f]{64}", secret) and kept.stat().st_mode & 0o777 == 0o600
+    for each in (secret, kept.read_text().strip()):
+        assert each not in finished.output
+        assert not any(each in call for host in two.hosts.values() for call in host.calls)
+    for host in two.hosts.values():
+        assert f" --secret-file={CONTROL}/secret " in host.path(UNIT_FILE).read_text()
 
 
 def test_a_finished_job_is_left_alone(two: Cluster, finished: PlaybookRun) -> None:
