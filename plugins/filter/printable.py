@@ -1,54 +1,60 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Text of a node as one line that may be shown."""
+"""Write what a node answered as text that a terminal does not act on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from ansible_collections.gaudi3.scale.plugins.module_utils import _printable
+from ansible_collections.gaudi3.scale.plugins.module_utils._printable import LONGEST, printable
 
 DOCUMENTATION = r"""
 name: printable
-short_description: Text of a node as one line that may be shown
+short_description: Write foreign text as one line that a terminal only shows
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Writes what a terminal would act on as an escape, such as C(\\x1b), and cuts what is too long.
+  - Takes what a node, a job or a bucket answered, and returns one line. Control characters, line ends and characters
+    that change the direction of writing are written as escapes, such as C(\\x1b).
+  - Of a list it returns the list with each entry written in this way. Anything else that is no text is written as text.
+positional: longest
 options:
   _input:
-    description: What a node, a job or a file of one says. What is no text is written as one.
+    description: The text, or a list of texts.
     type: raw
     required: true
   longest:
-    description: The largest number of characters.
+    description: How many characters a line has at most. What is longer ends with C(...).
     type: int
     default: 1000
 """
 
 EXAMPLES = r"""
-- name: Show what a node says
+- name: Show what the node said
   ansible.builtin.debug:
-    msg: "{{ answer.reason | gaudi3.scale.printable }}"
+    msg: "{{ answer.msg | default('no answer') | gaudi3.scale.printable }}"
 """
 
 RETURN = r"""
 _value:
-  description: The text.
-  type: str
-  sample: ready
+  description: The line, or the list of lines.
+  type: raw
+  sample: "the driver says \\x1b[2J of accel3"
 """
 
 
-def printable(value: object, longest: int = 1000) -> str:
+def shown(value: Any, longest: int = LONGEST) -> Any:
     """See DOCUMENTATION."""
-    return _printable.printable(value, longest)
+    if isinstance(value, (list, tuple)):
+        return [printable(each, longest) for each in value]
+    return printable(value, longest)
 
 
 class FilterModule:
     """What Ansible asks for."""
 
-    def filters(self) -> dict[str, Callable[..., str]]:
+    def filters(self) -> dict[str, Callable[..., Any]]:
         """The filters of this file."""
-        return {"printable": printable}
+        return {"printable": shown}

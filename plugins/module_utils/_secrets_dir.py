@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Where the passwords and certificates of a cluster lie on the controller: outside of its inventory.
+"""Where the secrets of a cluster lie on the controller, and what it keeps of the nodes: outside of its inventory.
 
 Ansible reads every file below an inventory folder as an inventory, a password among them as the name of a host.
 """
@@ -14,6 +14,8 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Optional
+
+from ._refusal import Refusal
 
 #: Names of folders that say nothing of the cluster; the folder above does.
 COMMON = ("inventory", "inventories", "hosts")
@@ -33,6 +35,15 @@ def default_folder(sources: Sequence[str], environment: Mapping[str, str]) -> Op
 
     The same for the folder and for a file in it, and for all hosts, whichever source they come from.
     """
+    return _of_the_cluster(sources, environment.get("XDG_CONFIG_HOME", ""), ".config")
+
+
+def state_folder(sources: Sequence[str], environment: Mapping[str, str]) -> Optional[str]:
+    """The folder of what the controller keeps of a cluster's nodes, named as that of its secrets; None likewise."""
+    return _of_the_cluster(sources, environment.get("XDG_STATE_HOME", ""), os.path.join(".local", "state"))
+
+
+def _of_the_cluster(sources: Sequence[str], above: str, default: str) -> Optional[str]:
     folder = inventory_folder(sources)
     if folder is None:
         return None
@@ -41,25 +52,43 @@ def default_folder(sources: Sequence[str], environment: Mapping[str, str]) -> Op
     if name in COMMON:
         name = os.path.basename(os.path.dirname(real)) or name
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-") or "cluster"
-    above = environment.get("XDG_CONFIG_HOME", "")
     if not os.path.isabs(above):
-        above = os.path.join(os.path.expanduser("~"), ".config")
+        above = os.path.join(os.path.expanduser("~"), default)
     return os.path.join(above, "gaudi3-scale", f"{readable}-{hashlib.sha256(real.encode()).hexdigest()[:8]}")
+
+
+def outside_of_the_inventory(directory: str, sources: Sequence[str], variable: str) -> str:
+    """The folder, where what nodes say may be written; ``Refusal`` of one that Ansible reads as an inventory."""
+    source = enclosing_source(directory, sources)
+    if source is None:
+        return directory
+    raise Refusal(
+        f"{directory} lies in the inventory {source}, where Ansible reads what nodes answered as hosts and variables: "
+        f"set {variable} to a folder outside of it, or leave it out"
+    )
 
 
 def enclosing_source(directory: str, sources: Sequence[str]) -> Optional[str]:
     """The inventory folder in which Ansible would read ``directory``; None where it reads it in none.
 
-    Ansible passes over entries whose names begin with a dot.
+    Of a source that is a file its folder counts: the next run may be given the folder, and Ansible reads group_vars and
+    host_vars beside the file already. Ansible passes over entries whose names begin with a dot.
     """
     for source in sources:
-        if not source or "," in source or not os.path.isdir(source):
+        if not source or "," in source:
             continue
-        for view in (os.path.abspath, os.path.realpath):
-            below = os.path.relpath(view(directory), view(source))
-            parts = below.split(os.sep)
-            if parts[0] != os.pardir and not any(part.startswith(".") and part != os.curdir for part in parts):
-                return source
+        path = os.path.expanduser(source)
+        if not os.path.lexists(path):
+            continue
+        folders = {path} if os.path.isdir(path) else {os.path.dirname(os.path.abspath(path))}
+        if not os.path.isdir(path):
+            folders.add(os.path.dirname(os.path.realpath(path)))
+        for folder in sorted(folders):
+            for view in (os.path.abspath, os.path.realpath):
+                below = os.path.relpath(view(os.path.expanduser(directory)), view(folder))
+                parts = below.split(os.sep)
+                if parts[0] != os.pardir and not any(part.startswith(".") and part != os.curdir for part in parts):
+                    return source if folder == path else folder
     return None
 
 

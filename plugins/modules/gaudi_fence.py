@@ -20,6 +20,7 @@ description:
     starts those that cannot have gone on without it, as they have no spare nodes or their rendezvous is here. These
     are named in RV(ended), and go on from their checkpoints once their other nodes start them, too (O(resume)). A job
     that may have ended elsewhere is left stopped.
+  - Where the fence cannot be written the jobs are stopped all the same.
   - Every change is a line of the node's history, which M(gaudi3.scale.gaudi_health_info) returns.
 options:
   state:
@@ -46,7 +47,7 @@ options:
   by:
     description:
       - Who takes the node out. V(healing) is the playbook C(gaudi3.scale.heal), which gives back what it took out, and
-        leaves a node alone that V(person) took out.
+        leaves a node alone that V(person) took out, in both directions.
     type: str
     choices: [person, healing]
     default: person
@@ -54,6 +55,12 @@ options:
     description: Folder of the fence and of the history.
     type: path
     default: /var/lib/gaudi3-scale/health
+  runtime:
+    description:
+      - Folder in memory. Where the disk takes no fence, as it is full or read-only, a file C(fence) here is one as
+        well, until the node starts anew.
+    type: path
+    default: /run/gaudi3-scale
   jobs_dir:
     description: Folder below which each job has its own.
     type: path
@@ -92,6 +99,12 @@ jobs:
   type: list
   elements: str
   sample: [pretrain]
+unwritten:
+  description: What could not be written on the node, and why.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 ended:
   description: Those of RV(jobs) that ended everywhere when the node was taken out.
   returned: success
@@ -150,13 +163,19 @@ class Fence:
         self._asked = module.params
         self._node = JobNode.of(module)
         self._path = os.path.join(self._asked["folder"], history.FENCE)
-        self._before = history.fence(self._asked["folder"])
+        self._in_memory = os.path.join(self._asked["runtime"], history.RUNTIME_FENCE)
+        self._before = history.fence(self._asked["folder"], self._asked["runtime"])
+        self._unwritten: "list[str]" = []
+        self._unfenced = False
 
     def take_out(self) -> "dict[str, Any]":
-        """Write the fence, then stop what runs: nothing may start in between."""
+        """Write the fence, then stop what runs, so that nothing starts in between; stop it without a fence too."""
         running = self._node.running()
+        if self._is_a_persons():
+            return {"changed": False, "jobs": [], "ended": [], "unwritten": []}
         before = self._before or {}
-        kept = [name for name in before.get("jobs") or () if isinstance(name, str)]
+        named = before.get("jobs")
+        kept = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
         same = (before.get("reason"), before.get("step")) == (self._asked["reason"], self._asked["step"])
         content = {
             "reason": self._asked["reason"],
@@ -168,34 +187,63 @@ class Fence:
         text = json.dumps(content, indent=1, sort_keys=True) + "\n"
         diff = None
         if self._before is None or not same or content["jobs"] != before.get("jobs"):
-            diff = ensure_file(self._module, self._path, text)
+            diff = self._write(text)
         if not self._module.check_mode:
             if diff is not None:
                 self._note("out", running)
             for name in running:
                 self._systemctl("stop", name)
-        return {"changed": diff is not None or bool(running), "jobs": running, "ended": [], "diff": diff or {}}
+            if self._unfenced:
+                self._module.fail_json(
+                    msg=f"No fence could be written ({'; '.join(self._unwritten)}), so only the jobs that ran were "
+                    f"stopped ({', '.join(running) or 'none'}): make room on the node's disk, or switch the node off."
+                )
+        changed = diff is not None or bool(running)
+        return {"changed": changed, "jobs": running, "ended": [], "diff": diff or {}, "unwritten": self._unwritten}
+
+    def _is_a_persons(self) -> bool:
+        """Whether healing is asked to change what a person decided."""
+        return self._asked["by"] == "healing" and self._before is not None and self._before.get("by") != "healing"
+
+    def _write(self, text: str) -> "dict[str, Any]":
+        """Write the fence to the disk, or where that fails to memory."""
+        try:
+            return ensure_file(self._module, self._path, text) or {}
+        except OSError as error:
+            self._unwritten.append(f"{self._path}: {error.strerror or error}")
+        try:
+            return ensure_file(self._module, self._in_memory, text) or {}
+        except OSError as error:
+            self._unwritten.append(f"{self._in_memory}: {error.strerror or error}")
+            self._unfenced = True
+        return {}
 
     def give_back(self) -> "dict[str, Any]":
         """Remove the fence, then start what the others of a job still wait for."""
-        if self._before is None:
+        if self._before is None or self._is_a_persons():
             return self._resume()
-        left = {name: record for name in self._before.get("jobs") or () if (record := self._left(name)) is not None}
+        left = {name: record for name in self._jobs_before() if (record := self._left(name)) is not None}
         met = [name for name, record in left.items() if meets(record.get("specification") or {})]
         ended = [name for name, record in left.items() if name not in met and ended_with_it(record)]
         started = [name for name in left if name in (*met, *ended)]
-        diff = ensure_file(self._module, self._path, None)
+        diffs = [ensure_file(self._module, path, None) for path in (self._path, self._in_memory)]
         if not self._module.check_mode:
             self._note("in service", started)
             self._start(started)
-        return {"changed": True, "jobs": started, "ended": ended, "diff": diff or {}}
+        diff = next((each for each in diffs if each is not None), {})
+        return {"changed": True, "jobs": started, "ended": ended, "diff": diff, "unwritten": self._unwritten}
+
+    def _jobs_before(self) -> "list[str]":
+        """The jobs that the fence names, of those that the node has."""
+        named, known = (self._before or {}).get("jobs"), self._node.names()
+        return [name for name in named if name in known] if isinstance(named, list) else []
 
     def _resume(self) -> "dict[str, Any]":
         known = self._node.names() if self._asked["resume"] else []
         started = [name for name in self._asked["resume"] if name in known and self._left(name) is not None]
         if not self._module.check_mode:
             self._start(started)
-        return {"changed": bool(started), "jobs": started, "ended": []}
+        return {"changed": bool(started), "jobs": started, "ended": [], "unwritten": []}
 
     def _left(self, name: str) -> "dict[str, Any] | None":
         """The record of a job that ended on this node before it was done, and not by a person's will."""
@@ -214,7 +262,10 @@ class Fence:
             "reason": self._asked["reason"],
             "step": self._asked["step"],
         }
-        history.append([{**entry, "jobs": jobs}], self._asked["folder"])
+        try:
+            history.append([{**entry, "jobs": jobs}], self._asked["folder"])
+        except OSError as error:
+            self._unwritten.append(f"the history in {self._asked['folder']}: {error.strerror or error}")
 
     def _systemctl(self, verb: str, name: str) -> None:
         code, output, errors = self._module.run_command([self._node.systemctl, verb, unit_name(name)])
@@ -235,6 +286,7 @@ def main() -> None:
             "resume": {"type": "list", "elements": "str", "default": []},
             "by": {"type": "str", "choices": ["person", "healing"], "default": "person"},
             "folder": {"type": "path", "default": history.FOLDER},
+            "runtime": {"type": "path", "default": history.RUNTIME},
             **PLACES,
         },
         supports_check_mode=True,
@@ -244,6 +296,8 @@ def main() -> None:
         result = fence.take_out() if module.params["state"] == "out" else fence.give_back()
     except (JobError, OSError) as error:
         module.fail_json(msg=f"The node was not taken out of service or given back: {str(error).rstrip('.')}.")
+    if result["unwritten"]:
+        module.warn(f"This could not be written on the node: {'; '.join(result['unwritten'])}.")
     module.exit_json(**result)
 
 

@@ -40,7 +40,15 @@ options:
     choices: [shadow, enforce]
     default: shadow
   reports:
-    description: Results of M(gaudi3.scale.gaudi_health_info) by node.
+    description:
+      - Results of M(gaudi3.scale.gaudi_health_info) by node. Nothing is decided about a node whose result cannot be
+        read, or that a person took out of service.
+    type: dict
+    default: {}
+  fences:
+    description:
+      - Results of the same kind, of which only the fence is read. A node that C(healing) took out of service and that
+        the state has in service is taken over. It waits for O(released), and counts for O(share).
     type: dict
     default: {}
   taken_at:
@@ -57,7 +65,7 @@ options:
     type: dict
     default: {}
   released:
-    description: Nodes that a person gives back. They are tested before they return.
+    description: Nodes that a person gives back. They are tested before they return. One that is not out stays as it is.
     type: list
     elements: str
     default: []
@@ -121,12 +129,34 @@ work:
   description: The steps to be carried out now, by node; empty with O(mode=shadow).
   returned: success
   type: dict
-  sample: {gaudi-3: {step: reset, components: [accel3], reason: "accel3: the driver says 'Needs reset'"}}
+  sample: {gaudi-3: {step: reset, components: [accel3], cards: [3], reason: "accel3: the driver says 'Needs reset'"}}
 out:
   description: The nodes that no job may use, with their state, step and reason.
   returned: success
   type: dict
   sample: {gaudi-3: {state: repairing, step: reset, reason: "accel3: the driver says 'Needs reset'"}}
+give_back:
+  description: The nodes that passed their test, and whose fence O(reports) or O(fences) still show.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+due:
+  description: Whether anything has to be done to a node.
+  returned: success
+  type: bool
+  sample: true
+unread:
+  description: Why the result of a node in O(reports) or O(fences) cannot be read, by node.
+  returned: success
+  type: dict
+  sample: {gaudi-4: no answer}
+told:
+  description: What people should know of the state itself, such as times in it that lay in the future.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 testing:
   description: The nodes that are to be tested again.
   returned: success
@@ -147,7 +177,14 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import write_file
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import controller
-from ansible_collections.gaudi3.scale.plugins.module_utils._health.healing import Decision, Done, Policy, Released
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.healing import (
+    Decision,
+    Done,
+    Fleet,
+    Policy,
+    Released,
+)
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.report import Report, read_all
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
@@ -173,15 +210,20 @@ def text_of(path: str) -> "str | None":
     return None
 
 
-def events(asked: "dict[str, Any]", states: "dict[str, str]", now: float, untested: bool) -> "list[controller.Event]":
-    """What the options tell the loop; reports of other fleets' nodes, or all with ``untested``, are left out."""
+def events(
+    asked: "dict[str, Any]", fleet: Fleet, reports: "dict[str, Report]", now: float
+) -> "Iterator[list[controller.Event]]":
+    """What the options tell the loop, in steps of which each is asked for when those before have been decided.
+
+    Reports of other fleets' nodes are left out. A fence is looked at first: it is the truth about its node.
+    """
     taken_at = now if asked["taken_at"] is None else asked["taken_at"]
     found: "list[controller.Event]" = [Released(node) for node in asked["released"]]
-    found += [Done(node, bool(end.get("ok"))) for node, end in asked["ended"].items()]
-    for node, report in ({} if untested else asked["reports"]).items():
-        if node in states and isinstance(report, dict) and "verdicts" in report:
-            found += controller.observe(states[node], node, report, taken_at)
-    return found
+    found += [Done(node, isinstance(end, dict) and end.get("ok") is True) for node, end in asked["ended"].items()]
+    yield found
+    for node, report in reports.items():
+        if node in fleet.nodes and not controller.is_a_persons(report):
+            yield controller.observe(fleet.nodes[node].state, node, report, taken_at)
 
 
 def lines(decisions: "list[Decision]") -> str:
@@ -198,6 +240,7 @@ def main() -> None:
             "spares": {"type": "list", "elements": "str", "default": []},
             "mode": {"type": "str", "choices": ["shadow", "enforce"], "default": "shadow"},
             "reports": {"type": "dict", "default": {}},
+            "fences": {"type": "dict", "default": {}},
             "taken_at": {"type": "float"},
             "tests": {"type": "bool", "default": False},
             "ended": {"type": "dict", "default": {}},
@@ -224,19 +267,36 @@ def main() -> None:
     )
     with alone(os.path.dirname(path)):
         before = text_of(path)
+        now = time.time()
+        # What was read since the run began is younger than what the clock, when it was ahead, wrote.
+        limit = min(now, asked["taken_at"] or now) - 0.001
         try:
             fleet = controller.restore(before, asked["nodes"], asked["spares"])
+            ahead = controller.without_future(fleet, limit, now)
         except Refusal as error:
             module.fail_json(msg=f"{path}: {error}")
-        now = time.time()
         before_step = bool(module.check_mode and asked["tests"])
-        observed = events(asked, {name: state.state for name, state in fleet.nodes.items()}, now, before_step)
-        fleet, decisions = controller.advance(fleet, observed, now, policy)
+        reports, unread = read_all({} if before_step else asked["reports"])
+        fences, more_unread = read_all(asked["fences"])
+        seen = {**fences, **reports}
+        fleet, decisions = controller.advance(fleet, controller.of_fences(seen), now, policy)
+        for observed in events(asked, fleet, reports, now):
+            fleet, more = controller.advance(fleet, observed, now, policy)
+            decisions += more
         after = controller.dump(fleet)
         # A first look that decides nothing leaves no file behind.
         changed = bool(decisions) if before is None else after != before
         if changed and not module.check_mode:
             write_file(path, after, 0o600)
+    told = (
+        [f"{path} had {ahead} times after {now:.0f}, as the clock was ahead: they are taken as now."] if ahead else []
+    )
+    work, out, give_back = (
+        controller.work(fleet, policy),
+        controller.out_of_service(fleet),
+        controller.to_give_back(fleet, seen),
+    )
+    unfenced = any(node in out and report.fence is None for node, report in seen.items())
     # Steps that a dry run did not carry out will have ended somehow, and their tests will have said something.
     predicted = bool(module.check_mode and (asked["ended"] or (asked["tests"] and asked["reports"])))
     testing = list(asked["ended"]) if module.check_mode else controller.states(fleet)["testing"]
@@ -245,8 +305,12 @@ def main() -> None:
         # A reading that begins from now on is younger than this call.
         now=now + 0.001,
         decisions=[asdict(each) for each in decisions],
-        work=controller.work(fleet, policy),
-        out=controller.out_of_service(fleet),
+        work=work,
+        out=out,
+        give_back=give_back,
+        due=asked["mode"] == "enforce" and bool(work or testing or decisions or give_back or unfenced),
+        unread={**more_unread, **unread},
+        told=told,
         testing=testing if asked["mode"] == "enforce" else [],
         diff={"before": "", "after": lines(decisions)} if decisions else {},
     )

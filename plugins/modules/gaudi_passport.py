@@ -17,6 +17,7 @@ description:
     C(delegate_to) and C(run_once).
   - A passport expires, and is void when a version or a card changes. A node that is not in order, that could not be
     read whole, or whose figures stand apart from the other nodes', is refused one. A passport that it has is removed.
+  - A node whose report cannot be read is reported as such, and gets no passport. The other nodes do.
   - A passport that is valid and has more than half of its life left is kept.
   - Beside the passport of each node, C(NODE.passport.json), lies a report of its examination, C(NODE.report.json).
 options:
@@ -86,6 +87,13 @@ nodes:
       description: What is wrong with it, by itself and beside the other nodes.
       type: list
       elements: dict
+    errors:
+      description: What could not be read of it.
+      type: list
+      elements: dict
+    unread:
+      description: Why its report cannot be read, empty where it can. Nothing is known of such a node.
+      type: str
   sample: {gaudi-1: {issued: true, reason: driver was 1.22.0-5f8fa9f and is 1.23.0-2eae87a}}
 """
 
@@ -95,6 +103,7 @@ import json
 import os
 import secrets
 import time
+from dataclasses import replace
 from typing import Any, Optional
 
 from ansible.module_utils.basic import AnsibleModule
@@ -105,6 +114,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health.checks import
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.fleet import apart
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.pair_jobs import findings
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import Found
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.report import Report, read_all, verdict_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
@@ -115,17 +125,16 @@ def read(path: str) -> Optional[str]:
     return None
 
 
-def report(health: dict[str, Any]) -> str:
-    """What people read of an examination."""
-    verdicts = health["verdicts"]
+def report(health: Report, unread: str = "") -> str:
+    """What people read of an examination; ``unread`` says why there is none."""
     found = {
-        "healthy": not verdicts and bool(health.get("healthy", True)),
-        "drains": any(each.get("drains") for each in verdicts),
-        "remedy": health.get("remedy", ""),
-        "verdicts": [each["message"] for each in verdicts],
-        "errors": [each["message"] for each in health["errors"]],
-        "versions": health["versions"],
-        "figures": health["figures"],
+        "healthy": not health.verdicts and not unread,
+        "drains": health.drains,
+        "remedy": health.remedy,
+        "verdicts": [each.message for each in health.verdicts],
+        "errors": [unread] if unread else [each.message for each in health.errors],
+        "versions": dict(health.versions),
+        "figures": dict(health.figures),
     }
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
@@ -160,20 +169,27 @@ class Office:
             self.changed = True
         return passport.read_key(text)
 
-    def issue(self, node: str, health: dict[str, Any]) -> tuple[bool, str]:
+    def issue(self, node: str, health: Report) -> tuple[bool, str]:
         """Give a node its passport, or take it away: has it one, and why not or why anew."""
         name = passport.file_of(node)
         try:
-            if self.depth == DEEP and node not in self.searched and not health["verdicts"]:
+            if self.depth == DEEP and node not in self.searched and not health.verdicts:
                 raise Refusal(f"{node} gets no passport of depth {DEEP}, as the pair search did not test it")
             issued = passport.issue(node, health, self.checks, self.depth, self.now, self.lifetime)
         except Refusal as error:
             self.ensure(name, None)
             return False, str(error)
-        # Half of its life ahead: what was signed then is signed again.
-        half = self.now + self.lifetime // 2
-        reason = passport.problem(
-            read(os.path.join(self.folder, name)), self.key, node, half, issued.versions, self.depth
+        # Half of its life ahead: what was signed then is signed again. Nor is one kept that a clock ahead signed.
+        half, text = self.now + self.lifetime // 2, read(os.path.join(self.folder, name))
+        reason = next(
+            filter(
+                None,
+                (
+                    passport.problem(text, self.key, node, moment, issued.versions, self.depth)
+                    for moment in (self.now, half)
+                ),
+            ),
+            "",
         )
         if reason:
             self.ensure(name, passport.sign(issued, self.key))
@@ -197,22 +213,33 @@ def main() -> None:
     office = Office(module)
     if not module.check_mode and not os.path.isdir(office.folder):  # a dry run may have made none
         module.fail_json(msg=f"There is no folder {office.folder}: make it first.")
-    examined = module.params["examinations"]
-    outliers = apart({node: health.get("figures") or {} for node, health in examined.items()})
+    reports, unread = read_all(module.params["examinations"])
+    outliers = apart({node: health.figures for node, health in reports.items()})
     search = module.params["pair_search"]
     links = [(str(one), str(other)) for one, other in search.get("links") or ()]
     paired = findings(Found(list(search.get("nodes") or ()), links))
-    nodes = {}
-    for node, alone in examined.items():
+    nodes: dict[str, dict[str, Any]] = {}
+    for node, why in unread.items():
+        office.ensure(f"{node}.report.json", report(Report(), f"its report cannot be read: {why}"))
+        office.ensure(passport.file_of(node), None)
+        said = f"{node} gets no passport, as its report cannot be read: {why}."
+        nodes[node] = {"issued": False, "reason": said, "drains": False, "verdicts": [], "errors": [], "unread": why}
+    for node, alone in reports.items():
         more = [*outliers.get(node, ()), *paired.get(node, ())]
-        health = {**alone, "verdicts": [*alone["verdicts"], *(each.as_dict() for each in more)]}
+        health = replace(alone, verdicts=(*alone.verdicts, *map(verdict_of, more)))
         office.ensure(f"{node}.report.json", report(health))
         try:
             issued, reason = office.issue(node, health)
         except Refusal as error:
             module.fail_json(msg=str(error))
-        drains = any(each.get("drains") for each in health["verdicts"])
-        nodes[node] = {"issued": issued, "reason": reason, "drains": drains, "verdicts": health["verdicts"]}
+        nodes[node] = {
+            "issued": issued,
+            "reason": reason,
+            "drains": health.drains,
+            "verdicts": [each.as_dict() for each in health.verdicts],
+            "errors": [each.as_dict() for each in health.errors],
+            "unread": "",
+        }
     module.exit_json(changed=office.changed, nodes=nodes, diff=office.diffs)
 
 

@@ -30,7 +30,9 @@ def of_the_controller(asked: Mapping[str, Any], node: str, now: int) -> dict[str
     In shadow mode a site without any passport is asked for none.
     """
     folder, depth = str(asked.get("folder") or ""), str(asked.get("depth") or "quick")
-    key_text = _read(os.path.join(folder, KEY))
+    if not folder and asked.get("mode") == ENFORCE:
+        return {"problem": "no folder of passports is known, so set health_directory"}
+    key_text = _read(os.path.join(folder, KEY)) if folder else None
     if key_text is None:
         if asked.get("mode") != ENFORCE:
             return {"mode": OFF}

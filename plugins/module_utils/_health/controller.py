@@ -9,11 +9,13 @@ restarted in the middle of a step does that step again.
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
 from .._refusal import Refusal
-from .actions import DRAINING, ERROR, RETRY, SEVERITIES, strongest
+from .actions import strongest
 from .engine import ENFORCE
 from .healing import (
     IN_SERVICE,
@@ -22,20 +24,24 @@ from .healing import (
     TESTING,
     Decision,
     Done,
+    Fenced,
     Fleet,
     NodeState,
     Policy,
     Released,
     Seen,
     Tested,
+    Unfenced,
     decide,
 )
+from .report import HEALING, Report, UnreadableReport, read
 from .verdicts import NODE_FAULT, USER_FAULT
 
-Event = Union[Seen, Tested, Done, Released]
+Event = Union[Seen, Tested, Done, Released, Fenced, Unfenced]
 
 #: Version of the state's file.
 SCHEMA = 1
+_CARD = re.compile(r"accel(\d{1,3})\b")
 #: How many decisions the record keeps, the newest.
 RECORD_LIMIT = 5000
 
@@ -50,7 +56,8 @@ def restore(text: str | None, nodes: Sequence[str], spares: Sequence[str]) -> Fl
             if content.pop("schema") != SCHEMA:
                 raise ValueError
             fleet = Fleet.from_dict(content)
-        except (ValueError, KeyError, TypeError, AttributeError):
+            _check(fleet)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             raise Refusal(
                 "the state of the healing loop is not one of this version: move its file away, look at each node that "
                 "was out of service, and run again"
@@ -64,6 +71,41 @@ def restore(text: str | None, nodes: Sequence[str], spares: Sequence[str]) -> Fl
     return fleet
 
 
+def _check(fleet: Fleet) -> None:
+    """See that states are known and times are numbers; ValueError or TypeError where not."""
+    for state in fleet.nodes.values():
+        if state.state not in (IN_SERVICE, REPAIRING, TESTING, OUT):
+            raise ValueError(state.state)
+        moments = [state.ended_at or 0, state.left_at or 0, *state.remediations, *state.retried.values()]
+        if not all(math.isfinite(each) for each in moments):
+            raise ValueError("times")
+    if not all(math.isfinite(entry["at"]) for entry in fleet.record):
+        raise ValueError("times")
+
+
+def without_future(fleet: Fleet, limit: float, now: float) -> int:
+    """Take times after ``now`` as ``limit``, and return how many there were.
+
+    The clock was ahead when they were written. Otherwise all that waits would wait until the clock has come that far.
+    """
+    count = 0
+
+    def past(moment: float | None) -> float | None:
+        nonlocal count
+        if moment is None or moment <= now:
+            return moment
+        count += 1
+        return limit
+
+    for state in fleet.nodes.values():
+        state.ended_at, state.left_at = past(state.ended_at), past(state.left_at)
+        state.remediations = [past(each) or limit for each in state.remediations]
+        state.retried = {key: past(each) or limit for key, each in state.retried.items()}
+    for entry in fleet.record:
+        entry["at"] = past(entry["at"])
+    return count
+
+
 def dump(fleet: Fleet) -> str:
     """The file of a fleet's state."""
     content = {"schema": SCHEMA, **fleet.as_dict()}
@@ -71,31 +113,60 @@ def dump(fleet: Fleet) -> str:
     return json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
-def observe(state: str, node: str, health: Mapping[str, Any], taken_at: float) -> list[Event]:
-    """What a result of ``gaudi_health_info`` says to the loop about a node that is in this state."""
-    faults = [verdict for verdict in health.get("verdicts") or () if _asks_for_a_step(verdict)]
+def observe(state: str, node: str, health: Report | Mapping[str, Any], taken_at: float) -> list[Event]:
+    """What a result of ``gaudi_health_info`` says to the loop about a node in this state; nothing if unreadable."""
+    try:
+        report = health if isinstance(health, Report) else read(health)
+    except UnreadableReport:
+        return []
+    faults = [verdict for verdict in report.verdicts if verdict.asks_for_a_step]
     if state == TESTING:
-        if not health.get("versions"):
+        if not report.versions:
             return []  # nothing was read of the cards: that neither returns a node nor blames it
-        return [Tested(node, not faults, taken_at, faults[0]["message"] if faults else "")]
+        fence = report.fence.since if report.fence is not None else None
+        return [Tested(node, not faults, taken_at, faults[0].message if faults else "", fence)]
     users = [
-        Seen(node, verdict["component"], USER_FAULT, verdict["action"], verdict["message"], taken_at)
-        for verdict in health.get("verdicts") or ()
-        if verdict["kind"] == USER_FAULT
+        Seen(node, verdict.component, USER_FAULT, verdict.action, verdict.message, taken_at)
+        for verdict in report.verdicts
+        if verdict.kind == USER_FAULT
     ]
     if not faults:
         return list(users)
-    action = strongest([verdict["action"] for verdict in faults])
-    chosen = [verdict for verdict in faults if verdict["action"] == action]
-    components = tuple(verdict["component"] for verdict in chosen)
+    action = strongest([verdict.action for verdict in faults])
+    chosen = [verdict for verdict in faults if verdict.action == action]
+    components = tuple(verdict.component for verdict in chosen)
     first = chosen[0]
-    idle = health.get("idle") is True
-    return [*users, Seen(node, first["component"], NODE_FAULT, action, first["message"], taken_at, components, idle)]
+    seen = Seen(node, first.component, NODE_FAULT, action, first.message, taken_at, components, report.idle)
+    return [*users, seen]
 
 
-def _asks_for_a_step(verdict: Mapping[str, Any]) -> bool:
-    bad = SEVERITIES.index(verdict["severity"]) >= SEVERITIES.index(ERROR)
-    return bool(verdict["kind"] == NODE_FAULT and bad and (verdict["action"] in DRAINING or verdict["action"] == RETRY))
+def of_fences(reports: Mapping[str, Report]) -> list[Event]:
+    """What the fences on nodes say to the loop. Those of a person are no concern of it."""
+    found: list[Event] = []
+    for node, report in reports.items():
+        if report.fence is None:
+            found.append(Unfenced(node))
+        elif report.fence.by == HEALING:
+            found.append(Fenced(node, report.fence.reason, report.fence.step, report.fence.since))
+    return found
+
+
+def is_a_persons(report: Report) -> bool:
+    """Whether a person has the node out of service."""
+    return report.fence is not None and report.fence.by != HEALING
+
+
+def to_give_back(fleet: Fleet, reports: Mapping[str, Report]) -> list[str]:
+    """The nodes in service that still have the fence behind which they passed their test."""
+    return [
+        node
+        for node, report in reports.items()
+        if node in fleet.nodes
+        and fleet.nodes[node].state == IN_SERVICE
+        and report.fence is not None
+        and report.fence.by == HEALING
+        and fleet.nodes[node].given == report.fence.since
+    ]
 
 
 def advance(fleet: Fleet, events: Iterable[Event], now: float, policy: Policy) -> tuple[Fleet, list[Decision]]:
@@ -112,7 +183,12 @@ def work(fleet: Fleet, policy: Policy) -> dict[str, dict[str, Any]]:
     if policy.mode != ENFORCE:
         return {}
     return {
-        name: {"step": state.step, "components": state.components, "reason": state.reason}
+        name: {
+            "step": state.step,
+            "components": state.components,
+            "cards": sorted({int(found.group(1)) for each in state.components if (found := _CARD.match(each))}),
+            "reason": state.reason,
+        }
         for name, state in fleet.nodes.items()
         if state.state == REPAIRING
     }

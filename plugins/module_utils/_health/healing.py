@@ -7,6 +7,7 @@ that was restarted goes on where it was. Guards:
 
 * A verdict that is too old, or from before the node's last remediation ended, changes nothing.
 * At most a tenth of the nodes, and at least one, leave service within an hour. More are held back.
+* The fence on a node is the truth: a node that healing fenced, and that this state has in service, waits for a person.
 * A second remediation within 7 days goes to a person. Such a node stays out until the person releases it.
 * In shadow mode decisions are recorded and nothing else happens.
 """
@@ -27,7 +28,7 @@ IN_SERVICE, REPAIRING, TESTING, OUT = "in service", "repairing", "testing", "out
 #: taken down and up; of all else it is a second look, in service.
 LADDER = (RETRY, RESET, RELOAD, REBOOT, ISOLATE)
 NOTIFY, USE_SPARE, HOLD = "notify the user", "use a spare", "hold"
-TEST, RETURN, PERSON = "test", "return", "call a person"
+TEST, RETURN, PERSON, TAKE_OVER = "test", "return", "call a person", "take over"
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,23 @@ class Done:
 
 
 @dataclass(frozen=True)
+class Fenced:
+    """The fence of healing's that an examination saw on a node; ``since`` tells one fence from another."""
+
+    node: str
+    reason: str
+    step: str
+    since: float
+
+
+@dataclass(frozen=True)
+class Unfenced:
+    """An examination saw no fence on a node."""
+
+    node: str
+
+
+@dataclass(frozen=True)
 class Released:
     """A person gives a node back."""
 
@@ -85,12 +103,13 @@ class Released:
 
 @dataclass(frozen=True)
 class Tested:
-    """A node that was tested again; ``message`` says what was found where it is not healthy."""
+    """A node that was tested again; ``message`` says what was found where it is not healthy, ``fence`` which it has."""
 
     node: str
     healthy: bool
     taken_at: float
     message: str = ""
+    fence: float | None = None
 
 
 @dataclass(frozen=True)
@@ -105,7 +124,11 @@ class Decision:
 
 @dataclass
 class NodeState:
-    """Where a node is in its life. ``remediations`` are the times at which one began."""
+    """Where a node is in its life. ``remediations`` are the times at which one began.
+
+    ``adopted`` is a node whose fence was there and is not of this state's decisions. ``given`` is the fence that a test
+    was passed behind, and that may go.
+    """
 
     state: str = IN_SERVICE
     step: str = ""
@@ -116,6 +139,8 @@ class NodeState:
     components: list[str] = field(default_factory=list)
     remediations: list[float] = field(default_factory=list)
     retried: dict[str, float] = field(default_factory=dict)
+    adopted: bool = False
+    given: float | None = None
 
 
 @dataclass
@@ -151,7 +176,7 @@ class Fleet:
 
 
 def decide(
-    fleet: Fleet, observed: Seen | Done | Tested | Released, now: float, policy: Policy
+    fleet: Fleet, observed: Seen | Done | Tested | Released | Fenced | Unfenced, now: float, policy: Policy
 ) -> tuple[Fleet, list[Decision]]:
     """The fleet after an observation, and what is to be done. The given fleet stays as it is."""
     after = Fleet(copy.deepcopy(fleet.nodes), list(fleet.spares), list(fleet.record))
@@ -164,6 +189,10 @@ def decide(
         decisions = _done(state, observed, now)
     elif isinstance(observed, Released):
         decisions = _released(state, observed, now)
+    elif isinstance(observed, Fenced):
+        decisions = _fenced(after, state, observed, now)
+    elif isinstance(observed, Unfenced):
+        decisions = _unfenced(state, observed)
     else:
         decisions = _tested(after, state, observed, now, policy)
     after.record += [{"at": now, **asdict(each)} for each in decisions]
@@ -245,6 +274,28 @@ def _released(state: NodeState, released: Released, now: float) -> list[Decision
     return [Decision(released.node, TEST, "a person released it")]
 
 
+def _fenced(fleet: Fleet, state: NodeState, fenced: Fenced, now: float) -> list[Decision]:
+    """Take over a node that healing fenced without this state's knowing, so that it comes back by a test alone."""
+    if state.state != IN_SERVICE or state.given == fenced.since:
+        return []
+    state.state, state.adopted, state.left_at = OUT, True, now
+    state.step = fenced.step if fenced.step in LADDER else ISOLATE
+    state.reason = fenced.reason or "no reason is given"
+    state.remediations.append(now)
+    if fenced.node in fleet.spares:
+        fleet.spares.remove(fenced.node)
+    why = f"healing took it out of service, which this record lacks; give it back with health_released: {state.reason}"
+    return [Decision(fenced.node, TAKE_OVER, why)]
+
+
+def _unfenced(state: NodeState, unfenced: Unfenced) -> list[Decision]:
+    """Whoever fenced a node that was taken over has given it back."""
+    if state.state != OUT or not state.adopted:
+        return []
+    state.state, state.step, state.adopted = IN_SERVICE, "", False
+    return [Decision(unfenced.node, RETURN, "who took it out of service has given it back")]
+
+
 def _is_stale(state: NodeState, taken_at: float, now: float, policy: Policy) -> bool:
     """Whether a reading is too old, or from before the node's last remediation ended."""
     return now - taken_at > policy.stale_s or (state.ended_at is not None and taken_at <= state.ended_at)
@@ -255,7 +306,8 @@ def _tested(fleet: Fleet, state: NodeState, tested: Tested, now: float, policy: 
         return []
     if not tested.healthy:
         return _next(state, tested.node, tested.message or "the test failed")
-    state.state, state.step, state.ended_at = IN_SERVICE, "", now
+    state.state, state.step, state.ended_at, state.adopted = IN_SERVICE, "", now, False
+    state.given = tested.fence
     reason = f"healthy again after: {state.reason}"
     if state.spare:
         # The spare goes on with the job, and the node that was repaired is the spare now.
@@ -267,7 +319,7 @@ def _tested(fleet: Fleet, state: NodeState, tested: Tested, now: float, policy: 
 
 def _next(state: NodeState, node: str, why: str) -> list[Decision]:
     """The next step of the ladder."""
-    step = LADDER[min(LADDER.index(state.step) + 1, len(LADDER) - 1)]
+    step = ISOLATE if state.adopted else LADDER[min(LADDER.index(state.step) + 1, len(LADDER) - 1)]
     state.step = step
     if step == ISOLATE:
         state.state = OUT

@@ -17,22 +17,31 @@ from .._files import make_folder, write_file
 FOLDER = "/var/lib/gaudi3-scale/health"
 FENCE, HISTORY = "fence.json", "history.jsonl"
 FENCE_PATH = f"{FOLDER}/{FENCE}"
+#: In memory, for a node whose disk is full or read-only. It is gone with a reboot, after which the loop fences again.
+RUNTIME, RUNTIME_FENCE = "/run/gaudi3-scale", "fence"
+RUNTIME_FENCE_PATH = f"{RUNTIME}/{RUNTIME_FENCE}"
 #: How many lines the history keeps, the newest; at most some 300 bytes each.
 LIMIT = 1000
 _MESSAGE = 500
 
 
-def fence(folder: str = FOLDER) -> dict[str, Any] | None:
+def fence(folder: str = FOLDER, runtime: str = RUNTIME) -> dict[str, Any] | None:
     """Why the node is out of service; None where it is in service.
 
-    A file that cannot be understood counts as a fence: whoever wrote it wanted the node out of service.
+    A fence in ``runtime`` counts as well: it is there where the disk could not take one. A file that cannot be
+    understood counts as a fence: whoever wrote it wanted the node out of service.
     """
+    kept = _fence_in(os.path.join(folder, FENCE))
+    return _fence_in(os.path.join(runtime, RUNTIME_FENCE)) if kept is None else kept
+
+
+def _fence_in(path: str) -> dict[str, Any] | None:
     try:
-        with open(os.path.join(folder, FENCE), encoding="utf-8", errors="replace") as stream:
+        with open(path, encoding="utf-8", errors="replace") as stream:
             content = json.loads(stream.read(1 << 20))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         content = None
     return content if isinstance(content, dict) else {"reason": "its fence cannot be read", "step": "", "jobs": []}
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._printable import printable
 from .._refusal import Refusal
 from .actions import ERROR, ISOLATE, WARNING, WATCH
 from .fleet import outliers
@@ -23,6 +24,8 @@ from .verdicts import NODE, NODE_FAULT, Finding
 INSIDE, BETWEEN = "all2all", "send_recv"
 #: The list of ranks is one argument and one environment variable of the program; Linux allows 128 KiB for each.
 LONGEST_LIST = 120_000
+#: Of what a node printed, the last so many characters are looked at.
+LONGEST_OUTPUT = 1 << 20
 #: What ``timeout`` ends with when it had to end the program.
 _TIMED_OUT = (124, 137)
 
@@ -81,7 +84,7 @@ def _ranks(job: Job, cards: int) -> str:
 
 
 def job_results(
-    jobs: Sequence[Job], answers: Mapping[str, Mapping[str, Any]], floors: Mapping[str, float], timeout: int
+    jobs: Sequence[Job], answers: Mapping[str, Any], floors: Mapping[str, float], timeout: int
 ) -> list[Result]:
     """How each job of a round ended. A job without a floor is compared with those of the round that are like it."""
     results = [_judged(job, answers, floors.get(test_of(job)), timeout) for job in jobs]
@@ -97,20 +100,40 @@ def job_results(
     return results
 
 
-def _judged(job: Job, answers: Mapping[str, Mapping[str, Any]], floor: float | None, timeout: int) -> Result:
+@dataclass(frozen=True)
+class Answer:
+    """How a node's call ended: the exit code, None where no whole number was answered, and what it printed."""
+
+    code: int | None
+    output: str
+    error: str
+
+
+def answer_of(value: Any) -> Answer:
+    """What a node answered, whatever it sent."""
+    if not isinstance(value, Mapping):
+        return Answer(None, "", "")
+    code, texts = value.get("rc"), [value.get(name) for name in ("stdout", "stderr")]
+    output, error = (
+        each[-LONGEST_OUTPUT:].encode("utf-8", "replace").decode() if isinstance(each, str) else "" for each in texts
+    )
+    known = isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31
+    return Answer(code if known else None, output, error)
+
+
+def _judged(job: Job, answers: Mapping[str, Any], floor: float | None, timeout: int) -> Result:
     for node in job.nodes:
-        answer = answers.get(node) or {}
-        code, output = answer.get("rc"), str(answer.get("stdout") or "")
-        if code is None:
+        answer = answer_of(answers.get(node))
+        if answer.code is None:
             return Result(job, f"{node} gave no answer")
-        if code in _TIMED_OUT:
+        if answer.code in _TIMED_OUT:
             return Result(job, f"{node} was not done after {timeout} s")
-        if code != 0:
-            said = last_line(output + "\n" + str(answer.get("stderr") or ""))
-            return Result(job, f"exit code {code} on {node}: {said[:200]}")
-        if "which is bad" in output:
+        if answer.code != 0:
+            said = last_line(answer.output + "\n" + answer.error)
+            return Result(job, f"exit code {printable(answer.code, 20)} on {node}: {printable(said, 200)}")
+        if "which is bad" in answer.output:
             return Result(job, f"{node} computed a wrong result")
-    read = collective_result(test_of(job), 0, str(answers[job.nodes[0]].get("stdout") or ""))
+    read = collective_result(test_of(job), 0, answer_of(answers.get(job.nodes[0])).output)
     if not read.figures:
         return Result(job, f"{job.nodes[0]} printed no bandwidth")
     figure = read.figures[test_of(job)]

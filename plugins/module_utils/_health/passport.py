@@ -16,9 +16,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .._refusal import Refusal
+from .actions import INFO
 from .boards import find
 from .checks import DEPTHS
 from .readings import NodeReading
+from .report import Report, UnreadableReport, read
 
 #: In the folder of the passports.
 KEY = "passports.key"
@@ -60,20 +62,24 @@ def versions_of(reading: NodeReading) -> dict[str, str]:
 
 
 def issue(
-    node: str, health: Mapping[str, Any], checks: tuple[str, ...], depth: str, now: int, lifetime_s: int
+    node: str, health: Report | Mapping[str, Any], checks: tuple[str, ...], depth: str, now: int, lifetime_s: int
 ) -> Passport:
     """A passport for the result of ``gaudi_health_info``; refused for a node that is not in order or not read whole."""
-    versions = dict(health.get("versions") or {})
-    bad = [each for each in health.get("verdicts") or () if each["severity"] != "info"]
+    try:
+        report = health if isinstance(health, Report) else read(health)
+    except UnreadableReport as error:
+        raise Refusal(f"{node} gets no passport, as it could not be read: {error}; examine it again") from None
+    versions = dict(report.versions)
+    bad = [each for each in report.verdicts if each.severity != INFO]
     if bad:
-        raise Refusal(f"{node} gets no passport: {bad[0]['message']}; repair it and examine it again")
-    if health.get("errors") or health.get("suspects") or not versions:
-        unread = [each["message"] for each in [*(health.get("errors") or ()), *(health.get("suspects") or ())]]
-        why = unread[0] if unread else "no card was read"
+        raise Refusal(f"{node} gets no passport: {bad[0].message}; repair it and examine it again")
+    if report.errors or report.suspects or not versions or not report.whole:
+        unread = [each.message for each in (*report.errors, *report.suspects)]
+        why = unread[0] if unread else "no card was read" if report.whole else "its report is not complete"
         raise Refusal(f"{node} gets no passport, as it could not be read whole: {why}; examine it again")
     board = find(versions.get("board"))
-    thresholds = dict(board.floors_gb_s) if board and health.get("figures") else {}
-    return Passport(node, now, now + lifetime_s, depth, versions, checks, dict(health.get("figures") or {}), thresholds)
+    thresholds = dict(board.floors_gb_s) if board and report.figures else {}
+    return Passport(node, now, now + lifetime_s, depth, versions, checks, dict(report.figures), thresholds)
 
 
 def sign(passport: Passport, key: bytes) -> str:

@@ -8,6 +8,8 @@ published. A call that ends without a report is a failure of the check, not of a
 
 from __future__ import annotations
 
+import contextlib
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 
@@ -99,6 +101,10 @@ def last_line(output: str) -> str:
 def collective_result(test: str, code: int, output: str) -> ToolResult:
     """The network bandwidth in GB/s that hccl_demo printed for a collective."""
     match = _BANDWIDTH.search(output)
-    if match is None or code != 0:
+    figure = None
+    if match is not None:
+        with contextlib.suppress(ValueError):
+            figure = float(match.group(1)) * _UNITS[match.group(2)]
+    if figure is None or not math.isfinite(figure) or code != 0:
         return ToolResult("hccl_demo", None, f"{test}: exit code {code}: {last_line(output)}")
-    return ToolResult("hccl_demo", True, figures={test: float(match.group(1)) * _UNITS[match.group(2)]})
+    return ToolResult("hccl_demo", True, figures={test: figure})

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from .._health.history import FENCE_PATH
+from .._health.history import FENCE_PATH, RUNTIME_FENCE_PATH
 from .container import Container, Share, group_numbers, unit_lines, user_numbers
 from .files import SECRET
 from .spec import (
@@ -132,6 +132,7 @@ def unit_text(spec: JobSpec, share: NodeShare) -> str:
         "StartLimitIntervalSec=0",
         # A node that is out of service starts no job, whoever asks.
         f"AssertPathExists=!{FENCE_PATH}",
+        f"AssertPathExists=!{RUNTIME_FENCE_PATH}",
         "",
         "[Service]",
         _keep_invocation(share.directory),

@@ -79,7 +79,14 @@ def test_work_follows_from_the_states_file_alone() -> None:
     seen = Seen("gaudi-2", "accel1", "node fault", "reset", "accel1: reset", 100.0, ("accel1", "accel0"))
     fleet, _decisions = controller.advance(fleet, [seen], 101.0, ENFORCE)
     again = controller.restore(controller.dump(fleet), NODES, [])
-    expected = {"gaudi-2": {"step": "reset", "components": ["accel1", "accel0"], "reason": "accel1: reset"}}
+    expected = {
+        "gaudi-2": {
+            "step": "reset",
+            "components": ["accel1", "accel0"],
+            "cards": [0, 1],
+            "reason": "accel1: reset",
+        }
+    }
     assert controller.work(again, ENFORCE) == expected
     assert controller.work(again, Policy()) == {}, "in shadow mode nothing is done"
     assert controller.out_of_service(again) == {

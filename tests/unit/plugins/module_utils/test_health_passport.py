@@ -18,6 +18,7 @@ VERSIONS = {
     "spi": "hl-gaudi3-1.23.0-fw-62.2.1-sec-9",
     "serials": "AO1, AO2",
 }
+ENTRY = {"component": "accel3", "kind": "node fault", "action": "watch", "severity": "error"}
 HEALTH: dict[str, Any] = {"verdicts": [], "errors": [], "suspects": [], "versions": VERSIONS, "figures": {}}
 DEPTH = "standard"
 
@@ -69,11 +70,11 @@ def test_any_change_of_its_content_breaks_the_signature(field: str) -> None:
     ("more", "reason"),
     [
         (
-            {"verdicts": [{"severity": "critical", "message": "accel3: out"}]},
+            {"verdicts": [{**ENTRY, "severity": "critical", "message": "accel3: out"}]},
             "accel3: out; repair it and examine it again",
         ),
-        ({"errors": [{"message": "hl-smi could not be read"}]}, "hl-smi could not be read; examine it again"),
-        ({"suspects": [{"message": "accel3: maybe"}]}, "accel3: maybe; examine it again"),
+        ({"errors": [{**ENTRY, "message": "hl-smi could not be read"}]}, "hl-smi could not be read; examine it again"),
+        ({"suspects": [{**ENTRY, "message": "accel3: maybe"}]}, "accel3: maybe; examine it again"),
         ({"versions": {}}, "no card was read; examine it again"),
     ],
 )
@@ -84,7 +85,7 @@ def test_a_node_that_is_not_sound_or_not_read_whole_gets_none(more: dict[str, An
 
 
 def test_a_note_is_no_obstacle() -> None:
-    assert passport(verdicts=[{"severity": "info", "message": "corrected memory errors"}])
+    assert passport(verdicts=[{**ENTRY, "severity": "info", "message": "corrected memory errors"}])
 
 
 def test_figures_come_with_the_thresholds_that_they_passed() -> None:

@@ -39,6 +39,7 @@ Wants=network-online.target
 After=network-online.target
 StartLimitIntervalSec=0
 AssertPathExists=!/var/lib/gaudi3-scale/health/fence.json
+AssertPathExists=!/run/gaudi3-scale/fence
 
 [Service]
 ExecStartPre=-+/bin/sh -c "echo \\"$$INVOCATION_ID\\" >\\"$$1.part\\" && mv -f \\"$$1.part\\" \\"$$1\\" \

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from ansible.errors import AnsibleLookupError
 
+from ansible_collections.gaudi3.scale.plugins.lookup.state_dir import LookupModule
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import (
     advice,
     default_folder,
     earlier_folder,
     enclosing_source,
+    outside_of_the_inventory,
+    state_folder,
 )
 
 
@@ -97,12 +103,66 @@ def test_what_lies_in_an_inventory_folder(site: Path, directory: str, inside: bo
     (site / "elsewhere").mkdir()
     # Ansible follows a link in the inventory.
     (site / "inventories/mine/away").symlink_to(site / "elsewhere")
-    sources = ["gaudi-01,", str(site / "inventories/other/hosts.yml"), str(site / "inventories/mine")]
+    sources = ["gaudi-01,", str(site / "nowhere/hosts.yml"), str(site / "inventories/mine")]
     assert enclosing_source(str(site / directory), sources) == (sources[2] if inside else None)
 
 
-def test_a_file_is_no_folder_of_an_inventory(site: Path) -> None:
-    assert enclosing_source(str(site / "inventories/mine/secrets"), [str(site / "inventories/mine/hosts.yml")]) is None
+@pytest.mark.parametrize(
+    ("directory", "inside"),
+    [("secrets", True), ("", True), ("group_vars/x", True), ("host_vars/x", True), (".x", False), ("../x", False)],
+)
+def test_of_a_source_that_is_a_file_its_folder_counts(site: Path, directory: str, inside: bool) -> None:
+    """The next run may be given the folder, and group_vars beside the file are read already."""
+    mine = site / "inventories/mine"
+    (mine / "hosts.yml").touch()
+    (site / "link.yml").symlink_to(mine / "hosts.yml")
+    for source in (mine / "hosts.yml", site / "link.yml"):
+        found = enclosing_source(str(mine / directory), ["gaudi-01,", str(source)])
+        beside_the_link = source.name == "link.yml" and directory == "../x"
+        assert (found is not None) is (inside or beside_the_link)
+
+
+@pytest.mark.parametrize("directory", ["inventories/mine/health", "inventories/mine", "inventories/mine/group_vars"])
+def test_what_nodes_say_is_not_written_into_an_inventory(site: Path, directory: str) -> None:
+    (site / "inventories/mine/hosts.yml").touch()
+    for source in ("inventories/mine", "inventories/mine/hosts.yml"):
+        with pytest.raises(Refusal, match="set health_directory to a folder outside of it, or leave it out"):
+            outside_of_the_inventory(str(site / directory), [str(site / source)], "health_directory")
+    outside = str(site / "elsewhere")
+    assert outside_of_the_inventory(outside, [str(site / "inventories/mine")], "health_directory") == outside
+
+
+def test_what_is_kept_of_nodes_lies_beside_nothing_else_and_is_the_same_from_every_folder(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = str(site / "inventories/mine")
+    found = state_folder([source], {"XDG_STATE_HOME": "/state"})
+    assert found is not None
+    assert os.path.basename(found) == os.path.basename(default_folder([source], {}) or "")
+    assert os.path.dirname(found) == "/state/gaudi3-scale"
+    monkeypatch.chdir(site)
+    assert state_folder(["inventories/mine"], {"XDG_STATE_HOME": "/state"}) == found
+    home = state_folder([source], {"XDG_STATE_HOME": "relative"})
+    assert home is not None and home.startswith(os.path.expanduser("~/.local/state/gaudi3-scale/mine-"))
+    assert state_folder(["gaudi-01,"], {}) is None
+
+
+def test_the_folder_of_reports_and_passports_is_given_or_the_clusters(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(site / "state"))
+    monkeypatch.setenv("PWD", str(site))
+    look_up, listed = LookupModule(), {"ansible_inventory_sources": ["gaudi-01,"]}
+    mine = {"ansible_inventory_sources": [str(site / "inventories/mine")]}
+    (default_of,) = look_up.run(["health"], mine)
+    assert (Path(default_of).name, Path(default_of).parents[2]) == ("health", site / "state")
+    assert look_up.run(["doctor"], listed, folder="there/") == [str(site / "there")]
+    for terms, variables, folder in (
+        (["health"], listed, ""), (["x"], mine, ""), (["doctor"], mine, "inventories/mine/doctor"),
+    ):  # fmt: skip
+        with pytest.raises(AnsibleLookupError):
+            look_up.run(terms, variables, folder=folder)
+    assert look_up.run(["health"], listed, read_only=True) == [""]
 
 
 def test_the_default_never_lies_in_the_inventory_it_is_for(site: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,7 @@ class Node:
             gaudi_fence,
             state=state,
             folder=str(self.health),
+            runtime=str(self.health.parent / "run"),
             jobs_dir=str(self.jobs),
             unit_dir=str(self.folder),
             systemctl_executable=str(self.systemctl),
@@ -141,3 +144,62 @@ def test_a_systemd_that_does_not_answer_is_said(node: Node) -> None:
     # A job of which nothing is known is stopped like one that runs, behind the fence.
     assert node.fence("out")["msg"].startswith("'systemctl stop gaudi-train-demo.service' failed ()")
     assert (node.health / "fence.json").exists()
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_node_whose_disk_takes_no_fence_is_fenced_in_memory_and_its_jobs_stop(
+    node: Node, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    real = gaudi_fence.ensure_file
+
+    def refuses(module: Any, path: str, content: str | None, mode: int = 0o644) -> Any:
+        if path.startswith(str(node.health)) and content is not None:
+            raise OSError(number, os.strerror(number))
+        return real(module, path, content, mode)
+
+    def fails(*_arguments: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    node.job("demo", 1)
+    monkeypatch.setattr(gaudi_fence, "ensure_file", refuses)
+    monkeypatch.setattr(history, "append", fails)
+    out = node.fence("out", reason="accel1: broken", step="reset", by="healing")
+    assert (out["jobs"], out["changed"]) == (["demo"], True)
+    assert node.calls[-1] == "stop gaudi-train-demo.service"
+    assert [each.rpartition(": ")[2] for each in out["unwritten"]] == [os.strerror(number)] * 2
+    memory = node.health.parent / "run"
+    found = history.fence(str(node.health), str(memory))
+    assert found is not None
+    assert (found["by"], found["step"], found["jobs"]) == ("healing", "reset", ["demo"])
+    assert node.fence("out", reason="accel1: broken", step="reset", by="healing")["changed"] is False
+    monkeypatch.undo()
+    assert node.fence("in_service", by="healing")["changed"] is True
+    assert history.fence(str(node.health), str(memory)) is None
+
+
+def test_where_no_fence_can_be_written_at_all_the_jobs_stop_and_the_module_fails(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_arguments: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    node.job("demo", 1)
+    monkeypatch.setattr(gaudi_fence, "ensure_file", fails)
+    monkeypatch.setattr(history, "append", fails)
+    failed = node.fence("out", reason="accel1: broken")
+    assert "so only the jobs that ran were stopped (demo)" in failed["msg"]
+    assert node.calls[-1] == "stop gaudi-train-demo.service"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"by": "person", "jobs": ["demo"]}', "[]", "not JSON", '{"jobs": 5, "by": ["healing"]}']
+)
+def test_healing_leaves_alone_what_a_person_decided(node: Node, text: str) -> None:
+    node.job("demo", 1)
+    node.health.mkdir()
+    path = node.health / "fence.json"
+    path.write_text(text)
+    for state in ("out", "in_service"):
+        assert node.fence(state, by="healing", reason="x", step="reset")["changed"] is False
+    assert (path.read_text(), node.calls) == (text, [])
+    assert node.fence("in_service")["changed"] is True

@@ -84,3 +84,80 @@ def test_what_cannot_be_is_refused(heal: Any, options: dict[str, Any], message: 
 def test_a_state_that_is_not_one_is_refused(heal: Any, tmp_path: Path) -> None:
     (tmp_path / "fleet.json").write_text("{}")
     assert "move its file away" in heal()["msg"]
+
+
+def fenced(since: float, by: str = "healing", **more: Any) -> dict[str, Any]:
+    fence = {"reason": "accel1: broken", "step": "isolate", "by": by, "since": since}
+    return {**SOUND, "fence": fence, **more}
+
+
+def test_a_node_that_another_record_fenced_waits_for_a_person_and_a_test(heal: Any, tmp_path: Path) -> None:
+    """From an empty folder, or by a second controller: nothing that was not tested comes back."""
+    names = [f"gaudi-{number}" for number in range(1, 5)]
+    seen = {"gaudi-2": fenced(7.0)}
+    first = heal(nodes=names, spares=["gaudi-2"], fences=seen, reports={**seen, "gaudi-1": SICK})
+    assert did(first) == [("gaudi-2", "take over"), ("gaudi-1", "hold")], "and the brake counts it"
+    assert (first["give_back"], first["due"], first["out"]["gaudi-2"]["state"]) == ([], True, "out")
+    assert "give it back with health_released: accel1: broken" in first["decisions"][0]["reason"]
+    again = heal(nodes=names, fences=seen, reports=seen)
+    assert (again["decisions"], again["give_back"], again["due"]) == ([], [], False)
+    released = heal(nodes=names, released=["gaudi-2"], fences=seen)
+    assert (did(released), released["testing"]) == ([("gaudi-2", "test")], ["gaudi-2"])
+    sick = heal(nodes=names, reports={"gaudi-2": {**SICK, "fence": seen["gaudi-2"]["fence"]}}, tests=True)
+    assert did(sick) == [("gaudi-2", "isolate"), ("gaudi-2", "call a person")]
+    heal(nodes=names, released=["gaudi-2"])
+    back = heal(nodes=names, reports=seen, tests=True)
+    assert (did(back), back["give_back"]) == ([("gaudi-2", "return")], ["gaudi-2"])
+    cut_off = heal(nodes=names, fences=seen, reports=seen)
+    assert (cut_off["decisions"], cut_off["give_back"], cut_off["due"]) == ([], ["gaudi-2"], True)
+    other = heal(nodes=names, fences={"gaudi-2": fenced(8.0)})
+    assert (did(other), other["give_back"]) == ([("gaudi-2", "take over")], []), "another fence is another matter"
+    elsewhere = heal(nodes=names, fences={"gaudi-2": SOUND})
+    assert (did(elsewhere), elsewhere["out"]) == ([("gaudi-2", "return")], {})
+
+
+def test_a_node_that_is_released_in_the_run_that_takes_it_over_is_tested(heal: Any) -> None:
+    seen = {"gaudi-2": fenced(7.0)}
+    both = heal(released=["gaudi-2"], fences=seen, reports=seen, taken_at=time.time())
+    assert (did(both), both["testing"]) == ([("gaudi-2", "take over"), ("gaudi-2", "test")], ["gaudi-2"])
+    assert both["give_back"] == []
+
+
+def test_a_node_that_a_person_fenced_is_left_alone(heal: Any) -> None:
+    for fence in (fenced(7.0, "person"), fenced(7.0, "x"), {**SOUND, "fence": "odd"}):
+        seen = {"gaudi-2": {**fence, "verdicts": [FAULT]}}
+        left = heal(fences=seen, reports=seen)
+        assert (left["decisions"], left["out"], left["due"], left["give_back"]) == ([], {}, False, [])
+
+
+def test_a_clock_that_was_ahead_stops_nothing(heal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 86400)
+    heal(reports={"gaudi-2": SICK})
+    heal(ended={"gaudi-2": {"ok": True}})
+    monkeypatch.setattr(time, "time", real)
+    planned = heal(check=True)
+    first = heal()
+    assert planned["told"] == first["told"]
+    (said,) = first["told"]
+    assert "as the clock was ahead: they are taken as now" in said
+    assert heal()["told"] == [], "said once"
+    back = heal(reports={"gaudi-2": SOUND}, tests=True, taken_at=first["now"])
+    assert did(back) == [("gaudi-2", "return")]
+    late = {**FAULT, "action": "retry", "component": "accel1 x"}
+    monkeypatch.setattr(time, "time", lambda: real() + 86400)
+    assert did(heal(reports={"gaudi-1": {**SICK, "verdicts": [late]}})) == [("gaudi-1", "retry")]
+    monkeypatch.setattr(time, "time", real)
+    heal()
+    monkeypatch.setattr(time, "time", lambda: real() + 130)
+    assert did(heal(reports={"gaudi-1": {**SICK, "verdicts": [late]}}, share=1)) == [("gaudi-1", "reset")]
+
+
+@pytest.mark.parametrize("value", ["x", [], {}, float("nan"), float("inf"), 10**400])
+def test_a_state_with_odd_values_is_refused(heal: Any, tmp_path: Path, value: Any) -> None:
+    heal(reports={"gaudi-2": SICK})
+    path = tmp_path / "fleet.json"
+    whole = json.loads(path.read_text())
+    whole["nodes"]["gaudi-2"]["left_at"] = value or [1]
+    path.write_text(json.dumps(whole))
+    assert "move its file away" in heal()["msg"]

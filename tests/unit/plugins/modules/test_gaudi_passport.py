@@ -13,7 +13,8 @@ from ansible_collections.gaudi3.scale.plugins.modules import gaudi_passport
 
 VERSIONS = {"board": "HL-325L", "driver": "1.23.0-2eae87a"}
 HEALTH = {"verdicts": [], "errors": [], "suspects": [], "versions": VERSIONS, "figures": {}}
-SICK = {**HEALTH, "verdicts": [{"severity": "critical", "message": "accel3: out of order"}]}
+FAULT = {"component": "accel3", "kind": "node fault", "severity": "critical", "action": "reset"}
+SICK = {**HEALTH, "verdicts": [{**FAULT, "message": "accel3: out of order"}]}
 
 
 @pytest.fixture(name="issue")
