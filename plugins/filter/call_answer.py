@@ -16,8 +16,9 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Takes the registered result of a command, and returns its exit code and what it printed, as M(gaudi3.scale.gaudi_pair_search)
-    takes them in O(gaudi3.scale.gaudi_pair_search#module:answers). An answer of another form is none.
+  - Takes the registered result of a command, and returns its exit code and what it printed, as
+    M(gaudi3.scale.gaudi_pair_search) takes them in O(gaudi3.scale.gaudi_pair_search#module:answers). An answer of
+    another form is none.
 options:
   _input:
     description: The registered result, of any form.

@@ -42,8 +42,8 @@ RETURN = r"""
 _value:
   description:
     - C(unread) says why the answer cannot be read, and is empty where it can. C(fit) says whether collectives with
-      other nodes may run, and C(unfit) why not. C(cards) is how many cards were read, and C(board) of which kind. C(said) has the verdicts and
-      the errors in words. The rest has the names of the answer.
+      other nodes may run, and C(unfit) why not. C(cards) is how many cards were read, and C(board) of which kind.
+      C(said) has the verdicts and the errors in words. The rest has the names of the answer.
   type: dict
   sample: {unread: "", fit: true, unfit: "", cards: 8, board: HL-325L, said: []}
 """

@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator
 
-from ._files import sync_tree, write_file
+from ._files import make_folder, sync_tree, write_file
 from ._refusal import Refusal
 from ._wheels import normal, recorded_digest
 
@@ -67,7 +67,7 @@ def unfinished(folder: str) -> set[str]:
 @contextlib.contextmanager
 def alone(root: str) -> Iterator[None]:
     """Make a folder where it is missing, and keep other installations below it out; Refusal where there is one."""
-    os.makedirs(root, mode=0o755, exist_ok=True)
+    make_folder(root)
     handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:

@@ -111,10 +111,10 @@ PROOF = Proof(
 TEXT = f"""
 Each case plays a playbook on two good nodes, of which one may be faulty, and on {HOSTILE} hostile ones. Their answers
 are true answers with changes drawn by the seed: other types, missing and added keys, huge numbers, templates, escapes,
-facts with the names of variables, keys that Ansible reads itself, and what is no JSON. The good nodes' results, variables
-and files, and what the controller keeps of them, are compared with a run on them alone. A case holds where none of it
-differs, nothing was evaluated, and the play ended for them. The preflight stops for all nodes where one cannot be asked; it
-is then played without that node, as its message demands.
+facts with the names of variables, keys that Ansible reads itself, and what is no JSON. The good nodes' results,
+variables and files, and what the controller keeps of them, are compared with a run on them alone. A case holds where
+none of it differs, nothing was evaluated, and the play ended for them. The preflight stops for all nodes where one
+cannot be asked; it is then played without that node, as its message demands.
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -79,7 +80,8 @@ def predicted(site: Cluster, before: object) -> Iterator[PlaybookRun]:
     """
     given = {name: str(value).lower() for name, value in role_booleans().items()} | {"grafana_enabled": "false"}
     free = {"ANSIBLE_STRATEGY": "free"}
-    yield site.play("site.yml", "--check", "--diff", "-vvv", environment=free, **{**given, "firewall_enabled": "true"})
+    variables: dict[str, Any] = {**given, "firewall_enabled": "true"}
+    yield site.play("site.yml", "--check", "--diff", "-vvv", environment=free, **variables)
 
 
 def test_every_phase_is_predicted(predicted: PlaybookRun) -> None:

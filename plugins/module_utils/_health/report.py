@@ -168,10 +168,10 @@ def _verdicts(name: str, value: Any) -> tuple[Verdict, ...]:
         raise UnreadableReport(f"{name} is {_kind(value)} and no list")
     if len(value) > MOST_ENTRIES:
         raise UnreadableReport(f"{name} has {len(value)} entries")
-    return tuple(_verdict(name, each) for each in value)
+    return tuple(_read_verdict(name, each) for each in value)
 
 
-def _verdict(name: str, value: Any) -> Verdict:
+def _read_verdict(name: str, value: Any) -> Verdict:
     if not isinstance(value, Mapping):
         raise UnreadableReport(f"an entry of {name} is {_kind(value)}")
     found = {key: _text(f"{key} of an entry of {name}", value.get(key)) for key in ("component", "message")}

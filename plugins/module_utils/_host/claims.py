@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from .._files import write_file
+from .._files import make_folder, write_file
 from .._refusal import Refusal
 
 
@@ -55,7 +55,7 @@ def read(path: str) -> Record | None:
 
 def write(path: str, record: Record) -> None:
     """Write the record, for root alone: arguments may hold passwords."""
-    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    make_folder(os.path.dirname(path))
     write_file(path, json.dumps(vars(record), indent=1, sort_keys=True) + "\n", 0o600)
 
 

@@ -8,10 +8,11 @@ import tomllib
 from dataclasses import asdict
 from pathlib import Path
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._known_bad import KNOWN_BAD
-from gaudi3_scale.doctor import known_bad as trainers
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._known_bad import KNOWN_BAD
+from gaudi3_scale.doctor import known_bad as trainers
 
 ROOT = Path(__file__).resolve().parents[3]
 

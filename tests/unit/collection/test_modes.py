@@ -21,6 +21,8 @@ ALLOWED = {
     "plugins/module_utils/_host/kernel_settings.py:_write": "a file of the kernel, which is there already",
     "plugins/module_utils/_pytorch/env.py:keep": "a draft that only its maker reads, removed again",
     "plugins/module_utils/_trainer/doctor.py:unpack": "in the task's own temporary folder",
+    "plugins/module_utils/_tasks/claim.py:_back_up": "a copy, which gets the mode of the file",
+    "plugins/module_utils/_tasks/claim.py:_claim": "a copy that is put back, which gets the mode that the file had",
     "plugins/module_utils/_apt/node.py:verify": "in a temporary folder of the function's own",
     "plugins/modules/trainer_wheel.py:build": "copies in a draft that only its maker reads, removed again",
 }

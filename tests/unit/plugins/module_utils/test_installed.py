@@ -70,11 +70,11 @@ def test_an_installation_is_marked_until_all_of_it_is_on_the_disk(
 
 def test_one_installation_at_a_time(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    with alone(str(root)):
-        with (
-            pytest.raises(Refusal, match=r"^Another run is installing below .*/root on this node: wait"),
-            alone(str(root)),
-        ):
-            pass
+    with (
+        alone(str(root)),
+        pytest.raises(Refusal, match=r"^Another run is installing below .*/root on this node: wait"),
+        alone(str(root)),
+    ):
+        pass
     with alone(str(root)):
         pass
