@@ -45,7 +45,7 @@ def test_collection_and_trainer_have_one_table() -> None:
 
 def test_no_list_of_pins_and_no_range_admits_them() -> None:
     lists = tracked("*.txt", "*.in", "*.toml", "Makefile", "*.md", "*.yml", "*.cfg")
-    seen = {}
+    seen: dict[str, list[str]] = {}
     for path in lists:
         for wanted in requirements(path.read_text(encoding="utf-8", errors="replace")):
             (bad,) = [each for each in KNOWN_BAD if each.package == canonicalize_name(wanted.name)]
