@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 TOOLS := $(CURDIR)/.cache/tools
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(TOOLS)/usr/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# From a list with hashes, and nothing that a build would fetch without.
+INSTALL := pip install --quiet --require-hashes --only-binary=:all:
 # Without bytecode every start of ansible compiles itself again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -37,15 +39,15 @@ $(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml deploy
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is %d.%d: set PYTHON=" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -c 'import venv, ensurepip' || { echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/controller.txt
+	$(BIN)/python -m $(INSTALL) -r requirements/controller.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator -e deploy
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/torch.txt requirements/trainer.txt requirements/extras.txt tests/suite/coveragerc
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --require-hashes $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_arguments; print(*torch_arguments())')
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/trainer.txt
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/extras.txt
+	$(BIN)/python -m $(INSTALL) -r requirements/dev.txt
+	$(BIN)/python -m $(INSTALL) $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_arguments; print(*torch_arguments())')
+	$(BIN)/python -m $(INSTALL) -r requirements/trainer.txt
+	$(BIN)/python -m $(INSTALL) -r requirements/extras.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e trainer
 	@# Coverage starts in every process of the tests, and its plugin has to be found there.
 	@echo $(CURDIR)/tests/suite/coverage_plugins > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/a0_coverage_plugins.pth
@@ -201,9 +203,12 @@ proof-core-matrix: $(VENV)/.dev $(CORES:%=.cache/core-matrix/%/.ready)
 .cache/core-matrix/%/.ready: | $(VENV)/.dev
 	rm -rf $(@D)
 	mkdir -p $(@D)
+	$(BIN)/python requirements/select.py requirements/versions.pins ansible-core==$*. > $(@D)/core.txt
+	$(BIN)/python requirements/select.py requirements/controller.txt jinja2 markupsafe pyyaml cryptography cffi pycparser packaging \
+		> $(@D)/beside.txt
 	for python in $(PYTHONS); do \
 		command -v $$python >/dev/null && $$python -m venv $(@D) 2>/dev/null && \
-		$(@D)/bin/python -m pip install --quiet 'ansible-core==$*.*' 2>/dev/null && \
+		$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/core.txt -r $(@D)/beside.txt 2>/dev/null && \
 		$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' > $$(echo $(@D)/lib/python3*/site-packages)/tests.pth && break; \
 		rm -rf $(@D)/bin $(@D)/lib; \
 	done
@@ -230,22 +235,28 @@ proof-operators: $(VENV)/.dev hpu
 TORCH_WHEELS := .cache/torch-wheels
 OLDEST_TORCH := 2.9.1
 torch-matrix: $(VENV)/.dev .cache/torch-matrix/$(OLDEST_TORCH)/.ready
+	mkdir -p $(TORCH_WHEELS)
 	for version in $(OLDEST_TORCH) 2.10.0 2.11.0; do \
-		ls $(TORCH_WHEELS)/torch-$$version-*.whl >/dev/null 2>&1 || pip download --quiet --no-deps --only-binary=:all: \
-			--python-version=3.12 --platform=manylinux_2_28_aarch64 --dest=$(TORCH_WHEELS) torch==$$version || exit 1; \
+		ls $(TORCH_WHEELS)/torch-$$version-*.whl >/dev/null 2>&1 || { \
+			$(BIN)/python requirements/select.py requirements/versions.pins torch==$$version > $(TORCH_WHEELS)/torch.txt && \
+			pip download --quiet --require-hashes --no-deps --only-binary=:all: --python-version=3.12 \
+				--platform=manylinux_2_28_aarch64 --dest=$(TORCH_WHEELS) -r $(TORCH_WHEELS)/torch.txt; } || exit 1; \
 	done
+	$(BIN)/python requirements/select.py requirements/versions.pins lightning==2.6.0 > $(TORCH_WHEELS)/lightning.txt
 	ls $(TORCH_WHEELS)/lightning-2.6.0-*.whl >/dev/null 2>&1 || \
-		pip download --quiet --no-deps --only-binary=:all: --dest=$(TORCH_WHEELS) lightning==2.6.0
+		pip download --quiet --require-hashes --no-deps --only-binary=:all: --dest=$(TORCH_WHEELS) -r $(TORCH_WHEELS)/lightning.txt
 	cd trainer && GAUDI3_PROOF=torch-matrix pytest -v -m "proof or not proof" tests/test_torch_matrix.py
 
-# An environment with the CPU build of the oldest torch; without one where the package indexes have no such build.
+# An environment with the CPU build of the oldest torch; without one where the package indexes have no such build. It is the one
+# package that comes without a hash: PyTorch's own index alone has it.
 .cache/torch-matrix/%/.ready: requirements/trainer.txt | $(VENV)/.dev
 	rm -rf $(@D)
 	mkdir -p $(@D)
 	$(BIN)/python -m venv $(@D)/venv
 	if $(@D)/venv/bin/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') --no-deps 'torch==$*+cpu'; then \
-		$(@D)/venv/bin/python -m pip install --quiet --require-hashes -r requirements/trainer.txt && \
-		$(@D)/venv/bin/python -m pip install --quiet pytest && touch $@; \
+		$(@D)/venv/bin/python -m $(INSTALL) -r requirements/trainer.txt && \
+		$(BIN)/python requirements/select.py requirements/dev.txt pytest iniconfig packaging pluggy pygments > $(@D)/pytest.txt && \
+		$(@D)/venv/bin/python -m $(INSTALL) --no-deps -r $(@D)/pytest.txt && touch $@; \
 	else rm -rf $(@D)/venv; fi
 
 # site.yml on every operating system, place and card that nodes are simulated with: as root, one cluster after another.
@@ -268,7 +279,8 @@ contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/opt
 	rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text("import site; site.addsitedir(\"" + "$(CURDIR)/$(VENV)/lib/" + pathlib.Path(sysconfig.get_path("purelib")).parent.name + "/site-packages\")\n")'
-	$(@D)/bin/python -m pip install --quiet wheel
+	$(BIN)/python requirements/select.py requirements/contract.txt wheel > $(@D)/wheel.txt
+	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/wheel.txt
 	DS_BUILD_OPS=0 $(@D)/bin/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation -r $(filter requirements/%,$^)
 	@touch $@
 
@@ -293,21 +305,21 @@ terraform-test: $(VENV)/.dev .cache/checkov/ready .cache/standin/ready
 .cache/checkov/ready: requirements/checkov.txt
 	rm -rf .cache/checkov
 	$(PYTHON) -m venv .cache/checkov
-	.cache/checkov/bin/python -m pip install --quiet --require-hashes -r requirements/checkov.txt
+	.cache/checkov/bin/python -m $(INSTALL) -r requirements/checkov.txt
 	@touch $@
 
 # What speaks Terraform's plugin protocol in the place of a cloud's provider: its protobuf does not go with the tests'.
 .cache/standin/ready: requirements/standin.txt
 	rm -rf .cache/standin
 	$(PYTHON) -m venv .cache/standin
-	.cache/standin/bin/python -m pip install --quiet --require-hashes -r requirements/standin.txt
+	.cache/standin/bin/python -m $(INSTALL) -r requirements/standin.txt
 	@touch $@
 
 # The linter of documentation, whose Sphinx does not go with the tests' docutils.
 .cache/docs/ready: requirements/docs.txt
 	rm -rf .cache/docs
 	$(PYTHON) -m venv .cache/docs
-	.cache/docs/bin/python -m pip install --quiet --require-hashes -r requirements/docs.txt
+	.cache/docs/bin/python -m $(INSTALL) -r requirements/docs.txt
 	@touch $@
 
 # Pinned packages that an advisory is known for. It asks a service over the network, so that no test does. Advisories that do
@@ -322,14 +334,14 @@ audit: .cache/audit/ready
 .cache/audit/ready: requirements/audit.txt
 	rm -rf .cache/audit
 	$(PYTHON) -m venv .cache/audit
-	.cache/audit/bin/python -m pip install --quiet --require-hashes -r requirements/audit.txt
+	.cache/audit/bin/python -m $(INSTALL) -r requirements/audit.txt
 	@touch $@
 
 # MLflow's tracking server, for the trainer's tests; the trainer itself needs mlflow-skinny alone.
 .cache/mlflow/ready: requirements/mlflow.txt
 	rm -rf .cache/mlflow
 	$(PYTHON) -m venv .cache/mlflow
-	.cache/mlflow/bin/python -m pip install --quiet --require-hashes -r requirements/mlflow.txt
+	.cache/mlflow/bin/python -m $(INSTALL) -r requirements/mlflow.txt
 	@touch $@
 
 # Simulated nodes and the whole site.

@@ -99,7 +99,8 @@ def ensure_pytorch(say: Say) -> None:
 
 
 def _download(folder: Path, what: str, arguments: list[str]) -> None:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", str(folder)]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--require-hashes"]
+    command += ["--dest", str(folder)]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import subprocess
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -47,18 +50,126 @@ def test_torch_is_pinned_where_it_comes_from_one_index() -> None:
     assert builds == ["torch==2.13.0+cpu ; sys_platform != 'darwin'", "torch==2.13.0 ; sys_platform == 'darwin'"]
 
 
-def commands() -> list[str]:
-    """Every command of the repository that has pip install from a list of pins."""
-    programs = [ROOT / "Makefile", ROOT / ".ci/run", ROOT / "trainer/README.md", *(ROOT / ".github").rglob("*.yml")]
-    programs += (ROOT / "simulator/src/gaudi3_simulator").rglob("*.py")
-    lines = [line for path in programs for line in path.read_text(encoding="utf-8").splitlines()]
-    found = re.compile(r"\bpip(?:\", \"| )(?:install|download)\b.*(?:requirements/|torch_arguments|-r )")
-    return [line.strip() for line in lines if found.search(line)]
+#: Calls of pip and words about them, in whatever form: a command, a list of words, `$(INSTALL)` of the Makefile.
+CALL = re.compile(r"""\bpip3?["',\s]+(?:install|download|wheel)\b|\$\(INSTALL\)|\bensurepip\b""")
+#: Nothing comes from an index: a folder of the checkout, built with what is installed already.
+LOCAL = re.compile(r"--no-deps .*--no-build-isolation|--no-build-isolation .*--no-deps|--no-index")
+#: What a person is advised to type, on a machine of their own. The extras are pinned in requirements/extras.txt.
+ADVICE = re.compile(r"pip install (?:'gaudi3-scale\[(?:\w+\]')?|'gaudi3-deploy\[aws\]'|transformers\b|hatchling\b)")
+#: The other calls that ask for no hashes, each with the reason.
+WITHOUT = {
+    ("Makefile", "'torch==$*+cpu'"): "a proof's environment; PyTorch's own index alone has this build",
+    ("docs/real-nodes.md", "ensurepip is missing"): "a message",
+    ("Makefile", "import venv, ensurepip"): "looks whether the module is there",
+    ("playbooks/preflight.yml", "-m pip install {{ _preflight_lacks"): "advice; README.md has the pinned way",
+    ("README.md", "pip install 'ansible-core"): "for a person, with the pinned way beside it",
+    ("trainer/README.md", "pip install torch==2.13.0 --index-url"): "for a person who tries the trainer out",
+    ("trainer/README.md", "pip install ./trainer"): "for a person who tries the trainer out",
+    ("trainer/README.md", "pip install --require-hashes -r"): "has hashes; --no-deps ./trainer is a folder",
+    ("simulator/torch/README.md", "pip install --no-deps"): "a folder of the checkout",
+    ("plugins/module_utils/_pytorch/install.py", "ensurepip is missing"): "a message",
+    ("plugins/module_utils/_pytorch/env.py", "ensurepip"): "looks whether the module is there",
+}
 
 
-def test_lists_of_pins_are_installed_with_their_hashes_alone() -> None:
-    assert len(commands()) >= 9
-    assert [line for line in commands() if "--require-hashes" not in line] == []
+def sources() -> list[Path]:
+    """Every text of the repository that may call pip; tests play with made-up packages."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    left_out = re.compile(
+        r"(?:.*/)?tests/|benchmarks/.*\.json|changelogs/|requirements/.*\.txt|docs/proofs/|collections/"
+    )
+    names = [name for name in listed.split("\0") if name and not left_out.match(name)]
+    return [ROOT / name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
+
+
+def word_of(node: ast.AST) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def calls_of_python(text: str) -> list[str]:
+    """Functions with lists of words that make a call of pip, and texts that name one."""
+    found = []
+    tree = ast.parse(text)
+    documents = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        lists = [node.elts for node in ast.walk(function) if isinstance(node, ast.List | ast.Tuple)]
+        pairs = [(one, two) for each in lists for one, two in pairwise(each)]
+        if any(word_of(one) == "pip" and word_of(two) in {"install", "download", "wheel"} for one, two in pairs):
+            found.append(" ".join(filter(None, map(word_of, ast.walk(function)))))
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents
+    ]
+    return found + [each for each in texts if CALL.search(each)]
+
+
+def calls(path: Path) -> list[str]:
+    """Every call of pip in a file, on one line each."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return []
+    if not re.search(r"\bpip3?\b|ensurepip|INSTALL", text):
+        return []
+    if path.suffix == ".py":
+        return calls_of_python(text)
+    return [line.strip() for line in text.replace("\\\n", " ").splitlines() if CALL.search(line)]
+
+
+def has_hashes(call: str) -> bool:
+    return "--require-hashes" in call or "$(INSTALL)" in call
+
+
+def test_every_call_of_pip_asks_for_hashes_or_is_of_this_checkout() -> None:
+    seen, used = [], set()
+    for path in sources():
+        name = path.relative_to(ROOT).as_posix()
+        for call in calls(path):
+            reasons = [key for key in WITHOUT if key[0] == name and key[1] in call]
+            used |= set(reasons)
+            if not (has_hashes(call) or LOCAL.search(call) or ADVICE.search(call) or reasons):
+                seen.append(f"{name}: {call[:160]}")
+    assert seen == []
+    assert set(WITHOUT) - used == set(), "no longer there"
+    assert "--require-hashes --only-binary=:all:" in (ROOT / "Makefile").read_text().partition("INSTALL := ")[2]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "pip install rich==15.0.0",
+        "python3 -m pip install --no-deps rich",
+        "pip download torch",
+        "$(BIN)/python -m pip install --quiet wheel",
+        "RUN pip3 install -r requirements.txt",
+        "python -m ensurepip --upgrade",
+    ],
+)
+def test_a_call_without_hashes_is_found(call: str, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text(f"FROM x\n{call}\n")
+    (found,) = calls(tmp_path / "Dockerfile")
+    assert not (has_hashes(found) or LOCAL.search(found) or ADVICE.search(found))
+    (tmp_path / "a.py").write_text(
+        'def f(run):\n    argv = [x, "-m", "pip", "install"]\n    run([*argv, "rich==15.0.0"])\n'
+    )
+    (found,) = calls(tmp_path / "a.py")
+    assert not (has_hashes(found) or LOCAL.search(found) or ADVICE.search(found))
+
+
+def test_what_is_installed_with_hashes_on_a_node_is_never_built() -> None:
+    """A build fetches what it needs without hashes."""
+    for name in ("plugins/module_utils", "simulator/src"):
+        for path in (ROOT / name).rglob("*.py"):
+            for call in calls(path):
+                if "--require-hashes" in call:
+                    assert "--only-binary=:all:" in call or "--no-index" in call, path
 
 
 def test_no_second_index_may_win() -> None:

@@ -195,6 +195,7 @@ def mounts_below(folder: Path, table: str) -> list[Path]:
 def _python(target: Path, runs: list[list[str]], output: TextIO, say: Say) -> None:
     say("  torch for CPU, and what comes with it")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-warn-script-location", "--target", str(target)]
+    command += ["--require-hashes", "--only-binary=:all:"]
     for arguments in runs:
         _run([*command, *arguments], output, "Installing torch with pip")
         # Not into the image; and pip leaves out what the second run has in a folder of the first.

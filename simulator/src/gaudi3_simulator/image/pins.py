@@ -57,7 +57,8 @@ def torch_arguments(system: System | None = None) -> list[str]:
 
 
 def _found(arguments: list[str]) -> bool:
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--require-hashes"]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
+    command += ["--require-hashes", "--only-binary=:all:"]
     return subprocess.run([*command, *arguments], capture_output=True, check=False).returncode == 0
 
 
@@ -74,14 +75,14 @@ def foreign_arguments(system: System) -> list[str]:
 def pip_runs(system: System, work: Path, names: Sequence[str] = ()) -> list[list[str]]:
     """Arguments for pip, one list for each run: torch, then what comes beside it; of that, these names alone.
 
-    `work` is a folder for a file of requirements.
+    They come beside --require-hashes and --only-binary. `work` is a folder for a file of requirements.
     """
     rest = requirements_file()
     if names:
         rest = work / "beside-torch.txt"
         rest.write_text(selection(requirements_file().read_text(), names))
     beside = [*foreign_arguments(system), "--no-deps", "-r", str(rest)]
-    return [["--require-hashes", *torch_arguments(system)], ["--require-hashes", *beside]]
+    return [torch_arguments(system), beside]
 
 
 def selection(text: str, names: Sequence[str]) -> str:
