@@ -203,8 +203,8 @@ proof-core-matrix: $(VENV)/.dev $(CORES:%=.cache/core-matrix/%/.ready)
 .cache/core-matrix/%/.ready: | $(VENV)/.dev
 	rm -rf $(@D)
 	mkdir -p $(@D)
-	$(BIN)/python requirements/select.py requirements/versions.pins ansible-core==$*. > $(@D)/core.txt
-	$(BIN)/python requirements/select.py requirements/controller.txt jinja2 markupsafe pyyaml cryptography cffi pycparser packaging \
+	$(BIN)/python requirements/pick.py requirements/versions.pins ansible-core==$*. > $(@D)/core.txt
+	$(BIN)/python requirements/pick.py requirements/controller.txt jinja2 markupsafe pyyaml cryptography cffi pycparser packaging \
 		> $(@D)/beside.txt
 	for python in $(PYTHONS); do \
 		command -v $$python >/dev/null && $$python -m venv $(@D) 2>/dev/null && \
@@ -238,11 +238,11 @@ torch-matrix: $(VENV)/.dev .cache/torch-matrix/$(OLDEST_TORCH)/.ready
 	mkdir -p $(TORCH_WHEELS)
 	for version in $(OLDEST_TORCH) 2.10.0 2.11.0; do \
 		ls $(TORCH_WHEELS)/torch-$$version-*.whl >/dev/null 2>&1 || { \
-			$(BIN)/python requirements/select.py requirements/versions.pins torch==$$version > $(TORCH_WHEELS)/torch.txt && \
+			$(BIN)/python requirements/pick.py requirements/versions.pins torch==$$version > $(TORCH_WHEELS)/torch.txt && \
 			pip download --quiet --require-hashes --no-deps --only-binary=:all: --python-version=3.12 \
 				--platform=manylinux_2_28_aarch64 --dest=$(TORCH_WHEELS) -r $(TORCH_WHEELS)/torch.txt; } || exit 1; \
 	done
-	$(BIN)/python requirements/select.py requirements/versions.pins lightning==2.6.0 > $(TORCH_WHEELS)/lightning.txt
+	$(BIN)/python requirements/pick.py requirements/versions.pins lightning==2.6.0 > $(TORCH_WHEELS)/lightning.txt
 	ls $(TORCH_WHEELS)/lightning-2.6.0-*.whl >/dev/null 2>&1 || \
 		pip download --quiet --require-hashes --no-deps --only-binary=:all: --dest=$(TORCH_WHEELS) -r $(TORCH_WHEELS)/lightning.txt
 	cd trainer && GAUDI3_PROOF=torch-matrix pytest -v -m "proof or not proof" tests/test_torch_matrix.py
@@ -255,7 +255,7 @@ torch-matrix: $(VENV)/.dev .cache/torch-matrix/$(OLDEST_TORCH)/.ready
 	$(BIN)/python -m venv $(@D)/venv
 	if $(@D)/venv/bin/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') --no-deps 'torch==$*+cpu'; then \
 		$(@D)/venv/bin/python -m $(INSTALL) -r requirements/trainer.txt && \
-		$(BIN)/python requirements/select.py requirements/dev.txt pytest iniconfig packaging pluggy pygments > $(@D)/pytest.txt && \
+		$(BIN)/python requirements/pick.py requirements/dev.txt pytest iniconfig packaging pluggy pygments > $(@D)/pytest.txt && \
 		$(@D)/venv/bin/python -m $(INSTALL) --no-deps -r $(@D)/pytest.txt && touch $@; \
 	else rm -rf $(@D)/venv; fi
 
@@ -279,7 +279,7 @@ contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/opt
 	rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text("import site; site.addsitedir(\"" + "$(CURDIR)/$(VENV)/lib/" + pathlib.Path(sysconfig.get_path("purelib")).parent.name + "/site-packages\")\n")'
-	$(BIN)/python requirements/select.py requirements/contract.txt wheel > $(@D)/wheel.txt
+	$(BIN)/python requirements/pick.py requirements/contract.txt wheel > $(@D)/wheel.txt
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/wheel.txt
 	DS_BUILD_OPS=0 $(@D)/bin/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation -r $(filter requirements/%,$^)
 	@touch $@

@@ -84,11 +84,13 @@ built:
 import os
 import shutil
 import tempfile
+import zipfile
+import zlib
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._files import make_folder
+from ansible_collections.gaudi3.scale.plugins.module_utils._files import make_folder, sync_tree
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import (
     read_wheel,
@@ -108,9 +110,16 @@ BUILD = "import sys; from hatchling.build import build_wheel; build_wheel(sys.ar
 
 
 def cached(folder: str) -> str:
-    """The wheel in a folder of the cache, or nothing."""
+    """The wheel in a folder of the cache, or nothing; one that lost content, as in a power cut, is none."""
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    return next((os.path.join(folder, name) for name in names if name.endswith(".whl")), "")
+    wheel = next((os.path.join(folder, name) for name in names if name.endswith(".whl")), "")
+    try:
+        if wheel:
+            with zipfile.ZipFile(wheel) as archive:
+                return wheel if archive.testzip() is None else ""
+    except (OSError, zipfile.BadZipFile, zlib.error):
+        pass
+    return ""
 
 
 def build(module: AnsibleModule, source: str, target: str) -> str:
@@ -140,6 +149,9 @@ def build(module: AnsibleModule, source: str, target: str) -> str:
         if rc != 0 or not cached(out):
             last = (err.strip().splitlines() or ["no output"])[-1]
             raise Refusal(f"The trainer's wheel cannot be built from {source}: {last}")
+        sync_tree(out)
+        if os.path.isdir(target) and not cached(target):
+            shutil.rmtree(target)
         try:
             os.rename(out, target)
         except OSError:

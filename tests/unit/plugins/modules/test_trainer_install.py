@@ -91,6 +91,10 @@ def test_equal_sources_make_equal_wheels(site: Site) -> None:
     Path(first["path"]).unlink()
     Path(first["path"]).parent.rmdir()
     assert site.build()["sha256"] == first["sha256"]
+    # Nor is one taken from the cache that a power cut left empty.
+    Path(first["path"]).write_bytes(b"")
+    again = site.build()
+    assert (again["built"], again["sha256"]) == (True, first["sha256"])
 
 
 def test_changed_sources_are_built_anew(site: Site) -> None:

@@ -1,7 +1,7 @@
 """Print pins with their hashes, from a list of pins, for a pip that needs some of them alone.
 
-    python requirements/select.py requirements/dev.txt pytest pluggy
-    python requirements/select.py requirements/versions.pins ansible-core==2.17.
+    python requirements/pick.py requirements/dev.txt pytest pluggy
+    python requirements/pick.py requirements/versions.pins ansible-core==2.17.
 
 A name may say how the version begins.
 """
