@@ -84,7 +84,7 @@ def test_families_are_private_and_depend_on_each_other_one_way() -> None:
 
 
 def test_one_class_for_refusals_and_one_place_that_writes() -> None:
-    """Besides what callers tell apart: no answer from a network, a job with its log, hl-smi, a part, a node's report."""
+    """Besides what callers tell apart: no answer from a network, a job with its log, hl-smi, a part, a report."""
     classes = {
         f"{path.stem}.{node.name}"
         for path in FILES
