@@ -17,8 +17,7 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Takes the registered result of a command, and returns its exit code and what it printed, as
-    M(gaudi3.scale.gaudi_pair_search) takes them in O(gaudi3.scale.gaudi_pair_search#module:answers). An answer of
-    another form is none.
+    M(gaudi3.scale.gaudi_pair_search) takes them. An answer of another form is none.
 options:
   _input:
     description: The registered result, of any form.

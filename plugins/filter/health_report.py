@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._health.report import UnreadableReport, read
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.report import read
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 DOCUMENTATION = r"""
 name: health_report
@@ -43,7 +44,7 @@ _value:
   description:
     - C(unread) says why the answer cannot be read, and is empty where it can. C(fit) says whether collectives with
       other nodes may run, and C(unfit) why not. C(cards) is how many cards were read, and C(board) of which kind.
-      C(said) has the verdicts and the errors in words. The rest has the names of the answer.
+    - C(said) has the verdicts and the errors in words. The rest has the names of the answer.
   type: dict
   sample: {unread: "", fit: true, unfit: "", cards: 8, board: HL-325L, said: []}
 """
@@ -53,8 +54,9 @@ def health_report(answer: Any) -> dict[str, Any]:
     """See DOCUMENTATION."""
     try:
         found = read(answer)
-    except UnreadableReport as error:
-        return {"unread": str(error), "fit": False, "unfit": str(error), "cards": 0, "board": "", "said": []}
+    except Refusal as error:
+        why = str(error).rstrip(".")
+        return {"unread": why, "fit": False, "unfit": why, "cards": 0, "board": "", "said": []}
     said = [each.message for each in (*found.verdicts, *found.errors)]
     first = [each.message for each in found.verdicts if each.drains] + [each.message for each in found.errors]
     unfit = first[0] if first else "no card was read" if not found.cards else "a process holds a card"

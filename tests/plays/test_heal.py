@@ -64,8 +64,8 @@ def happened(cluster: Cluster, name: str) -> list[tuple[str, str]]:
     return [(entry["what"], entry["step"]) for entry in map(json.loads, lines)]
 
 
-def state(cluster: Cluster) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((cluster.folder / "health/fleet.json").read_text())
+def state(cluster: Cluster, folder: str = "health") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((cluster.folder / folder / "fleet.json").read_text())
     return found
 
 
@@ -119,14 +119,16 @@ def test_a_second_remediation_goes_to_a_person_and_the_budget_holds_others_back(
     pid = json.loads(site["gaudi-3"].path("/var/lib/gaudi3-simulator/state.json").read_text())["faults"][0]["pid"]
     site["gaudi-3"].write(f"/proc/{pid}/comm", "python3\n")
     try:
-        back = heal(site, health_mode="enforce", health_released="gaudi-2")
+        # Another controller: it has no record, and the node is no less out of service.
+        elsewhere = str(site.folder / "elsewhere")
+        back = heal(site, health_mode="enforce", health_released="gaudi-2", health_directory=elsewhere)
     finally:
         fault(site["gaudi-3"], "device-acquired", "--card", "0", "--clear")
     assert back.returncode == 0, back.messages()
     assert fenced(site) == {}, "neither the budget's node nor the user's"
-    did = [(entry["node"], entry["do"]) for entry in state(site)["record"][-4:]]
-    assert did[0] == ("gaudi-2", "test")
-    assert sorted(did[1:]) == [("gaudi-1", "hold"), ("gaudi-2", "return"), ("gaudi-3", "notify the user")]
+    did = [(entry["node"], entry["do"]) for entry in state(site, "elsewhere")["record"]]
+    assert did[:2] == [("gaudi-2", "take over"), ("gaudi-2", "test")]
+    assert sorted(did[2:]) == [("gaudi-1", "hold"), ("gaudi-2", "return"), ("gaudi-3", "notify the user")]
 
 
 @pytest.fixture(name="pair")

@@ -34,7 +34,7 @@ from .healing import (
     Unfenced,
     decide,
 )
-from .report import HEALING, Report, UnreadableReport, read
+from .report import HEALING, Report, read
 from .verdicts import NODE_FAULT, USER_FAULT
 
 Event = Union[Seen, Tested, Done, Released, Fenced, Unfenced]
@@ -117,7 +117,7 @@ def observe(state: str, node: str, health: Report | Mapping[str, Any], taken_at:
     """What a result of ``gaudi_health_info`` says to the loop about a node in this state; nothing if unreadable."""
     try:
         report = health if isinstance(health, Report) else read(health)
-    except UnreadableReport:
+    except Refusal:
         return []
     faults = [verdict for verdict in report.verdicts if verdict.asks_for_a_step]
     if state == TESTING:

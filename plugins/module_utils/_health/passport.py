@@ -20,7 +20,7 @@ from .actions import INFO
 from .boards import find
 from .checks import DEPTHS
 from .readings import NodeReading
-from .report import Report, UnreadableReport, read
+from .report import Report, read
 
 #: In the folder of the passports.
 KEY = "passports.key"
@@ -67,8 +67,10 @@ def issue(
     """A passport for the result of ``gaudi_health_info``; refused for a node that is not in order or not read whole."""
     try:
         report = health if isinstance(health, Report) else read(health)
-    except UnreadableReport as error:
-        raise Refusal(f"{node} gets no passport, as it could not be read: {error}; examine it again") from None
+    except Refusal as error:
+        raise Refusal(
+            f"{node} gets no passport, as it could not be read: {str(error).rstrip('.')}; examine it again"
+        ) from None
     versions = dict(report.versions)
     bad = [each for each in report.verdicts if each.severity != INFO]
     if bad:

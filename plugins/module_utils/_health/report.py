@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from .._printable import printable
+from .._refusal import Refusal
 from .actions import ACTIONS, DRAINING, ERROR, INFO, RETRY, SEVERITIES, strongest
 from .verdicts import CHECK_ERROR, NODE_FAULT, USER_FAULT, Finding
 
@@ -25,10 +26,6 @@ HEALING, PERSON = "healing", "person"
 _KINDS = (NODE_FAULT, USER_FAULT, CHECK_ERROR)
 _LARGEST = 1e15
 _T = TypeVar("_T")
-
-
-class UnreadableReport(ValueError):
-    """Why a node's answer cannot be read, as the rest of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -123,21 +120,21 @@ def verdict_of(finding: Finding) -> Verdict:
 
 
 def read(answer: Any) -> Report:
-    """The report in a registered result; ``UnreadableReport`` where it is none."""
+    """The report in a registered result; ``Refusal`` where it is none."""
     if not isinstance(answer, Mapping) or not answer:
-        raise UnreadableReport("no answer")
+        raise Refusal("no answer")
     if answer.get("unreachable") is True:
-        raise UnreadableReport("no answer")
+        raise Refusal("no answer")
     if isinstance(answer.get("unread"), str) and answer["unread"]:
-        raise UnreadableReport(printable(answer["unread"], 500))
+        raise Refusal(printable(answer["unread"], 500))
     if "verdicts" not in answer:
         failed = answer.get("msg")
-        raise UnreadableReport(printable(failed, 500).rstrip(".") if isinstance(failed, str) else "no answer")
+        raise Refusal(printable(failed, 500).rstrip(".") if isinstance(failed, str) else "no answer")
     sections = ("verdicts", "suspects", "errors")
     verdicts, suspects, errors = (_verdicts(name, answer.get(name, [])) for name in sections)
     idle = answer.get("idle", False)
     if not isinstance(idle, bool):
-        raise UnreadableReport(f"idle is {_kind(idle)}")
+        raise Refusal(f"idle is {_kind(idle)}")
     return Report(
         verdicts,
         suspects,
@@ -158,22 +155,22 @@ def read_all(answers: Mapping[str, Any]) -> tuple[dict[str, Report], dict[str, s
     for node, answer in answers.items():
         try:
             reports[node] = read(answer)
-        except UnreadableReport as error:
-            unread[node] = str(error)
+        except Refusal as error:
+            unread[node] = str(error).rstrip(".")
     return reports, unread
 
 
 def _verdicts(name: str, value: Any) -> tuple[Verdict, ...]:
     if not isinstance(value, list):
-        raise UnreadableReport(f"{name} is {_kind(value)} and no list")
+        raise Refusal(f"{name} is {_kind(value)} and no list")
     if len(value) > MOST_ENTRIES:
-        raise UnreadableReport(f"{name} has {len(value)} entries")
-    return tuple(_read_verdict(name, each) for each in value)
+        raise Refusal(f"{name} has {len(value)} entries")
+    return tuple(_entry(name, each) for each in value)
 
 
-def _read_verdict(name: str, value: Any) -> Verdict:
+def _entry(name: str, value: Any) -> Verdict:
     if not isinstance(value, Mapping):
-        raise UnreadableReport(f"an entry of {name} is {_kind(value)}")
+        raise Refusal(f"an entry of {name} is {_kind(value)}")
     found = {key: _text(f"{key} of an entry of {name}", value.get(key)) for key in ("component", "message")}
     return Verdict(
         found["component"][:LONGEST_NAME],
@@ -195,7 +192,7 @@ def _fence(value: Any) -> Fence | None:
     reason, step, since = (value.get(name) for name in ("reason", "step", "since"))
     try:
         moment = _number("since", since)
-    except UnreadableReport:
+    except Refusal:
         moment = -1.0
     return Fence(
         HEALING if value.get("by") == HEALING else PERSON,
@@ -207,9 +204,9 @@ def _fence(value: Any) -> Fence | None:
 
 def _mapping(name: str, value: Any, entry: Callable[[str, Any], _T]) -> dict[str, _T]:
     if not isinstance(value, Mapping):
-        raise UnreadableReport(f"{name} is {_kind(value)}")
+        raise Refusal(f"{name} is {_kind(value)}")
     if len(value) > MOST_ENTRIES:
-        raise UnreadableReport(f"{name} has {len(value)} entries")
+        raise Refusal(f"{name} has {len(value)} entries")
     found: dict[str, _T] = {}
     for key, each in value.items():
         found[_text(f"a name in {name}", key)[:LONGEST_NAME]] = entry(f"an entry of {name}", each)
@@ -218,29 +215,29 @@ def _mapping(name: str, value: Any, entry: Callable[[str, Any], _T]) -> dict[str
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise UnreadableReport(f"{name} is {_kind(value)}")
+        raise Refusal(f"{name} is {_kind(value)}")
     return printable(value)
 
 
 def _one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in known:
-        raise UnreadableReport(f"{name} is {printable(repr(value), 60) if isinstance(value, str) else _kind(value)}")
+        raise Refusal(f"{name} is {printable(repr(value), 60) if isinstance(value, str) else _kind(value)}")
     return str(value)
 
 
 def _number(name: str, value: Any) -> float:
     """A finite number; a boolean, a text and a number of hundreds of digits are none."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise UnreadableReport(f"{name} is {_kind(value)}")
+        raise Refusal(f"{name} is {_kind(value)}")
     if not -_LARGEST <= value <= _LARGEST or not math.isfinite(value):
-        raise UnreadableReport(f"{name} is no number that can be true")
+        raise Refusal(f"{name} is no number that can be true")
     return float(value)
 
 
 def _count(name: str, value: Any) -> int:
     number = _number(name, value)
     if number < 0 or number != int(number):
-        raise UnreadableReport(f"{name} is no number that can be true")
+        raise Refusal(f"{name} is no number that can be true")
     return int(number)
 
 

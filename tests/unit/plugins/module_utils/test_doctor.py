@@ -61,6 +61,7 @@ def test_the_oldest_python_of_a_node_examines_it(tmp_path: Path) -> None:
         "(path / 'doctor.zip').write_bytes(base64.b64decode((path / 'package').read_text()))\n"
         "sys.path.insert(0, str(path / 'doctor.zip'))\n"
         "import gaudi3_doctor as doctor\n"
+        "import gaudi3_doctor.host\n"
         "host = sys.modules['gaudi3_doctor.host'].Host(str(path / 'root'), search='/bin:/usr/bin')\n"
         "report = doctor.examine(doctor.Options(quick=True), host)\n"
         "doctor.write(report, str(path / 'report.json'))\n"

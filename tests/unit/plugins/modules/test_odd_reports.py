@@ -18,11 +18,11 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health.report import
     HEALING,
     PERSON,
     Report,
-    UnreadableReport,
     read,
     read_all,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.tools import collective_result
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_healing, gaudi_passport
 
 VERDICT = {
@@ -91,10 +91,10 @@ def test_every_odd_answer_is_read_or_refused_in_a_printable_sentence() -> None:
     for answer in mutations():
         try:
             report = read(answer)
-        except UnreadableReport as error:
+        except Refusal as error:
             assert str(error).isprintable() and len(str(error)) < 600
             unreadable += 1
-            assert filtered(answer)["unread"] == str(error)
+            assert filtered(answer)["unread"] == str(error).rstrip(".")
             continue
         readable += 1
         shown = [report.remedy, *report.versions, *report.versions.values(), *filtered(answer)["said"]]
