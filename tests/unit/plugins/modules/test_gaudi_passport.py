@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,13 @@ def test_what_the_pair_search_named_gets_none(search: dict[str, Any], drains: bo
     found = issue(depth="deep", pair_search={"tested": ["gaudi-1", "gaudi-3"], **search})
     assert (found["issued"], found["drains"]) == (False, drains)
     assert [each["message"] for each in found["verdicts"]] == [message]
+
+
+def test_a_passport_that_a_clock_ahead_signed_is_signed_anew(issue: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 86400)
+    issue()
+    monkeypatch.setattr(time, "time", real)
+    again = issue()
+    assert (again["changed"], again["issued"], again["reason"]) == (True, True, "it was issued in the future")
+    assert issue()["changed"] is False
