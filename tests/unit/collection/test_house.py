@@ -84,7 +84,7 @@ def test_families_are_private_and_depend_on_each_other_one_way() -> None:
 
 
 def test_one_class_for_refusals_and_one_place_that_writes() -> None:
-    """Besides what callers tell apart: no answer from a network, a job with its log, hl-smi, a part, a report."""
+    """Besides what callers tell apart: no answer from a network, a job with its log, what hl-smi does, a part."""
     classes = {
         f"{path.stem}.{node.name}"
         for path in FILES
@@ -102,7 +102,6 @@ def test_one_class_for_refusals_and_one_place_that_writes() -> None:
         "command.HlSmiHung",
         "command.DriverDown",
         "look.Ended",
-        "report.UnreadableReport",
     }
     writers = {path.stem for path in FILES if re.search(r"\bos\.fsync\(", path.read_text())}
     assert writers == {"_files"}
