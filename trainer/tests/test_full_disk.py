@@ -24,11 +24,24 @@ def progress(step: int = 0) -> Progress:
     return Progress(max_steps=9, world_size=1, device="cpu", sequence_length=16, samples_per_step=2, step=step)
 
 
-def test_an_outage_is_said_once_and_so_is_its_end(tmp_path: Path) -> None:
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> set[Path]:
+    """Paths that are opened as the device to which nothing can be written; a link to it would not be followed."""
+    paths: set[Path] = set()
+    real = os.open
+
+    def opened(path: Any, flags: int, *arguments: Any, **named: Any) -> int:
+        return real("/dev/full", os.O_RDWR) if path in paths else real(path, flags, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", opened)
+    return paths
+
+
+def test_an_outage_is_said_once_and_so_is_its_end(tmp_path: Path, full: set[Path]) -> None:
     said: list[str] = []
     outage = Outage(said.append)
     path = tmp_path / "metrics.jsonl"
-    path.symlink_to("/dev/full")
+    full.add(path)
     lines = MetricsFile(path, outage)
     for step in (1, 2, 3):
         lines.append(progress(step), 0.1, 2.0)
@@ -37,12 +50,11 @@ def test_an_outage_is_said_once_and_so_is_its_end(tmp_path: Path) -> None:
         "as it can be"
     ]
     assert outage.failures == 3
-    path.unlink()
+    full.clear()
     lines.append(progress(4), 0.1, 2.0)
     assert said[1:] == [f"{path} is written again"]
     assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1, 2, 3, 4], "no line is lost"
-    path.unlink()
-    path.symlink_to("/dev/full")
+    full.add(path)
     lines.append(progress(5), 0.1, 2.0)
     assert len(said) == 3, "the next outage is said again"
 
@@ -65,14 +77,14 @@ def test_several_files_of_one_outage_are_one_line(tmp_path: Path) -> None:
     assert [json.loads(line)["step"] for line in ledger.path.read_text().splitlines()] == [1, 2]
 
 
-def test_an_anomaly_of_an_outage_is_written_though_no_other_follows(tmp_path: Path) -> None:
+def test_an_anomaly_of_an_outage_is_written_though_no_other_follows(tmp_path: Path, full: set[Path]) -> None:
     """It may be the only one of a job: nothing that comes later writes to its file."""
     said: list[str] = []
     outage, rare = Outage(said.append), tmp_path / "anomalies.jsonl"
-    rare.symlink_to("/dev/full")
+    full.add(rare)
     assert not outage.append(rare, "one\n")
     assert outage.append(tmp_path / "metrics.jsonl", "step\n") and len(said) == 1, "one of two is not the end of it"
-    rare.unlink()
+    full.clear()
     assert outage.append(tmp_path / "metrics.jsonl", "step\n")
     assert rare.read_text() == "one\n" and said[1:] == [f"{rare} is written again"]
 
