@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
+import objects
 import pytest
 import ranks
 import torch
@@ -167,6 +168,7 @@ def sharded(rank: int, folder: Path, steps: int) -> tuple[list[float], list[floa
             """Both fit."""
 
     assert LightningEnvironment
+    objects.allow()  # Lightning's own strategy broadcasts with them
     module = Module(sharded=True)
     trainer = pl.Trainer(
         accelerator="cpu",
