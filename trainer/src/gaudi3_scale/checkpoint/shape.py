@@ -44,11 +44,19 @@ def _has(*required: str, **parts: Check) -> Check:
 
 NOTHING = type(None)
 _NUMBER = _is(int, float)
-_COUNT: Check = lambda value: type(value) is int and value >= 0  # noqa: E731
-_MAYBE: Check = lambda value: value is None or _NUMBER(value)  # noqa: E731
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_number_or_nothing(value: Any) -> bool:
+    return value is None or _NUMBER(value)
+
+
 _GROUP = _has("params", params=_list_of(_is(str)))
 _RANK = _has(
-    random=_is(dict, torch.Tensor), loops=_is(dict), loss_sum=_NUMBER, loss_count=_COUNT, cost=_is(dict, NOTHING)
+    random=_is(dict, torch.Tensor), loops=_is(dict), loss_sum=_NUMBER, loss_count=_is_count, cost=_is(dict, NOTHING)
 )
 PARTS: dict[str, tuple[Check, str]] = {
     "plain": (_table_of(_is(torch.Tensor)), "a table of tensors"),
@@ -64,12 +72,12 @@ PARTS: dict[str, tuple[Check, str]] = {
     ),
     "ranks": (lambda value: _list_of(_RANK)(value) and len(value) > 0, "a list of what each rank had"),
     "hosts": (_list_of(_is(str)), "a list of names"),
-    "step": (_COUNT, "a number of steps"),
-    "samples": (_COUNT, "a number of samples"),
-    "loss": (_MAYBE, "a number"),
-    "first_loss": (_MAYBE, "a number"),
-    "skipped_steps": (_COUNT, "a number of steps"),
-    "scheduler": (_has("last_epoch", last_epoch=_COUNT), "the position of a schedule"),
+    "step": (_is_count, "a number of steps"),
+    "samples": (_is_count, "a number of samples"),
+    "loss": (_is_number_or_nothing, "a number"),
+    "first_loss": (_is_number_or_nothing, "a number"),
+    "skipped_steps": (_is_count, "a number of steps"),
+    "scheduler": (_has("last_epoch", last_epoch=_is_count), "the position of a schedule"),
     "schedulers": (_list_of(_is(dict)), "a list of schedules"),
     "callbacks": (_table_of(_is(dict)), "a table of callbacks"),
     "configured": (
