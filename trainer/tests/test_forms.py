@@ -19,7 +19,7 @@ import pytest
 
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data import compression, json_file
-from gaudi3_scale.data.sources import START, open_source
+from gaudi3_scale.data.sources import START, FileSource, open_source
 from gaudi3_scale.errors import ConfigError
 
 pa = pytest.importorskip("pyarrow")
@@ -134,7 +134,7 @@ def test_what_datasets_saved_is_read_without_its_state(tmp_path: Path) -> None:
     saved = datasets.Dataset.from_dict({"text": DOCUMENTS})
     saved.save_to_disk(tmp_path / "one", num_shards=2)
     assert read(tmp_path / "one") == DOCUMENTS
-    assert open_source(DataConfig(source=str(tmp_path / "one"))).left_out == ["dataset_info.json", "state.json"]
+    assert FileSource(DataConfig(source=str(tmp_path / "one"))).left_out == ["dataset_info.json", "state.json"]
     next((tmp_path / "one").glob("data-00001-*")).unlink()
     assert "one was saved with data-00001-of-00002.arrow, which is not there: copy the folder again." in refusal(
         tmp_path / "one"
@@ -152,7 +152,7 @@ def test_companions_of_records_are_left_out_and_named(tmp_path: Path) -> None:
         (tmp_path / name).write_text("of the corpus")
     (tmp_path / "more.txt").write_text("a document")
     assert read(tmp_path) == ["a document", *DOCUMENTS]
-    left_out = open_source(DataConfig(source=str(tmp_path))).left_out
+    left_out = FileSource(DataConfig(source=str(tmp_path))).left_out
     assert left_out == ["LICENSE", "README.md", "SHA256SUMS", "_SUCCESS", "dataset_infos.json", "part-0.jsonl.crc"]
 
 

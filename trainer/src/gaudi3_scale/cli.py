@@ -105,9 +105,7 @@ def tokenizer(
     from gaudi3_scale.data.sources import START, open_source
     from gaudi3_scale.data.tokenizer import train_tokenizer
 
-    source = open_source(settings.data)
-    if source.left_out:
-        typer.echo(f"{settings.data.source}: left out, as they hold no records: {', '.join(source.left_out)}")
+    source = open_source(settings.data, typer.echo)
     made = train_tokenizer((piece.text for piece in source.pieces(START)), vocabulary)
     to.parent.mkdir(parents=True, exist_ok=True)
     made.save(str(to))

@@ -13,6 +13,7 @@ from pathlib import Path
 from gaudi3_scale.data.compression import SUFFIXES as COMPRESSED
 from gaudi3_scale.data.compression import compression_of, open_bytes
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.git_lfs import is_pointer
 
 HEAD_BYTES = 2**16
 RECORDS = {
@@ -82,7 +83,6 @@ NAMED = {
         (".part", ".partial", ".filepart", ".incomplete", ".crdownload", ".aria2"), "an unfinished download"
     ),
 }
-POINTER = b"version https://git-lfs.github.com/spec/"
 ADVICE = (
     "convert it to text, JSON lines or Parquet, take it out of data.source, or set data.format to text to train on its "
     "bytes."
@@ -128,7 +128,7 @@ def form_of(path: Path, given: str = "auto", field: str = "text") -> Form:
         raise ConfigError(
             f"{path} cannot be read ({error.strerror}): give this user the right to, or take it out of data.source."
         ) from None
-    if head.startswith(POINTER) and given != "text":
+    if is_pointer(head) and given != "text":
         raise ConfigError(f"{path} is a pointer of Git LFS and not the data: run 'git lfs pull' in its folder.")
     compression = compression_of(path, head, by_content=given != "text")
     if given != "auto":

@@ -39,9 +39,7 @@ def collect(config: DataConfig, directory: Path, say: Say = silent, bar: bool = 
     known = _known(folder, tokenizer)
     if known:
         return known
-    source = open_source(config)
-    if source.left_out:
-        say(f"{config.source}: left out, as they hold no records: {', '.join(source.left_out)}")
+    source = open_source(config, say)
     if format_of(folder) not in (None, FORMAT):
         say(f"the data in {folder} was prepared by an earlier version, in another format: it is prepared anew")
     elif format_of(folder) is not None:

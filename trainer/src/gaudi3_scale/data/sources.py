@@ -33,8 +33,6 @@ class Source(Protocol):
 
     size: int
     """Work to do, in the units of `done`."""
-    left_out: list[str]
-    """Names of files that are there and hold no documents."""
 
     def fingerprint(self) -> str:
         """Changes when a partial preparation must not be continued."""
@@ -53,13 +51,16 @@ class Source(Protocol):
         ...
 
 
-def open_source(config: DataConfig) -> Source:
-    """The source of a configuration; ConfigError where there is nothing to read."""
+def open_source(config: DataConfig, say: Callable[[str], None] | None = None) -> Source:
+    """The source of a configuration; ConfigError where there is nothing to read. `say` is given what is left out."""
     if config.source.startswith("hf:"):
         from gaudi3_scale.data.tabular import HubSource
 
         return HubSource(config)
-    return FileSource(config)
+    source = FileSource(config)
+    if source.left_out and say is not None:
+        say(f"{config.source}: left out, as they hold no records: {', '.join(source.left_out)}")
+    return source
 
 
 class FileSource:

@@ -107,7 +107,6 @@ class HubSource:
         _check_columns(config.source, self._rows.column_names, fields(config))
         self._config = config
         self.size = len(self._rows)
-        self.left_out: list[str] = []
 
     def fingerprint(self) -> str:
         """The library's own, and the number of rows."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.git_lfs import HEAD_BYTES, is_pointer
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-POINTER = b"version https://git-lfs.github.com/spec/"
 HEADER_LIMIT = 100_000_000
 """Bytes of the longest header that safetensors reads."""
 OTHER_FORMS = {
@@ -112,7 +112,7 @@ def _cut_off(path: Path, size: int, whole: int | None = None) -> ConfigError:
 
 def _is_pointer(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(len(POINTER)) == POINTER
+        return is_pointer(file.read(HEAD_BYTES))
 
 
 def _pointer(path: Path) -> ConfigError:
