@@ -5,17 +5,16 @@ from __future__ import annotations
 from .cluster import Cluster
 from .test_jobs import nodes, train
 
-#: The head's connections, as its kernel lists them: its own and that of 10.0.0.2 at port 29400.
-CONNECTIONS = """\
-  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100000A:72D8 0100000A:C001 01 00000000:00000000 00:00000000 00000000     0        0 1
-   1: 0100000A:72D8 0200000A:C002 01 00000000:00000000 00:00000000 00000000     0        0 2
-"""
+#: Connections in the head's kernel: its own and that of 10.0.0.2 at port 29400.
+CONNECTIONS = [
+    "   0: 0100000A:72D8 0100000A:C001 01 00000000:00000000 00:00000000 00000000     0        0 1",
+    "   1: 0100000A:72D8 0200000A:C002 01 00000000:00000000 00:00000000 00000000     0        0 2",
+]
 
 
 def test_the_missing_nodes_are_named(cluster: Cluster) -> None:
     nodes(cluster, 4)
-    cluster["gaudi-1"].write("/proc/net/tcp", CONNECTIONS)
+    cluster["gaudi-1"].give(sockets=CONNECTIONS)
     cluster["gaudi-4"].give(addresses={"eth1": ["10.9.0.4"]})
     cluster.variables["gaudi-4"]["gaudi_cluster_address"] = "10.9.0.4"
     run = train(cluster, trainer_timeout=3, trainer_poll_interval=1)

@@ -36,7 +36,8 @@ def test_a_node_does_not_choose_the_folder_of_the_reports(cluster: Cluster) -> N
     done = cluster.play("doctor.yml", environment={"PWD": str(cluster.folder)})
     assert (done.returncode, asked.exists()) == (0, True), done.messages()
     assert [path.name for path in (cluster.folder / "inventory").iterdir()] == ["hosts.yml"]
-    assert json.loads((cluster.folder / "doctor/gaudi-1.json").read_text()) == {"of": "gaudi-1"}
+    [report] = (cluster.folder / "home/.local/state/gaudi3-scale").glob("*/doctor/gaudi-1.json")
+    assert json.loads(report.read_text()) == {"of": "gaudi-1"}
 
 
 def test_roles_that_take_values_of_other_hosts_refuse_the_settings_when_used_alone(cluster: Cluster) -> None:
