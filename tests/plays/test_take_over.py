@@ -74,4 +74,6 @@ def test_a_sites_prometheus_is_refused_then_taken_over_and_stays_one_clusters(cl
     for tags in ((), ("--tags", "prometheus_targets")):
         other = cluster.role("prometheus", *tags, group="monitoring")
         assert other.messages()[0].startswith("This host's prometheus watches gaudi-1 of another inventory"), other
+    closed = cluster.play("firewall.yml", "--limit", "mon", firewall_enabled=True)
+    assert closed.messages()[0].startswith("This host's prometheus watches gaudi-1 of another inventory"), closed
     assert host.files() == files
