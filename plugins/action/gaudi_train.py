@@ -102,14 +102,12 @@ class ActionModule(ActionBase):
         if isinstance(given, Mapping) and given.get("mode") != admission.OFF:
             name = str(task_vars.get("inventory_hostname", ""))
             arguments["passports"] = {**given, **admission.of_the_controller(given, name, int(time.time()))}
-        secret_made, fault = self._give_secret(arguments, task_vars)
+        fault = self._give_secret(arguments, task_vars)
         if fault:
             return {"failed": True, "msg": fault}
         result: dict[str, Any] = harmless(
             self._execute_module(module_name="gaudi3.scale.gaudi_train", module_args=arguments, task_vars=task_vars)
         )
-        if secret_made:
-            result["changed"] = True
         if "job" not in result:
             return result
         answered = result.pop("job")
@@ -123,26 +121,26 @@ class ActionModule(ActionBase):
         except Refusal as error:
             return {**result, "failed": True, "msg": str(error)}
 
-    def _give_secret(self, arguments: dict[str, Any], task_vars: Mapping[str, Any]) -> tuple[bool, str]:
-        """Give the module the job's secret in place of the cluster's; whether that was made now, or why it cannot be.
+    def _give_secret(self, arguments: dict[str, Any], task_vars: Mapping[str, Any]) -> str:
+        """Give the module the job's secret in place of the cluster's; why that cannot be, else nothing.
 
-        Nothing of it is needed where nothing is started, as in check mode, and by a job with one node.
+        It is not needed where nothing is started, as in check mode, or by a job with one node. Keeping a new one on the
+        controller is no change of the node, so that check mode predicts the same as is done.
         """
         given, directory = str(arguments.pop("secret", None) or ""), str(arguments.pop("secrets_dir", None) or "")
         fault = job_secret.given_fault(given)
         nodes = arguments.get("nodes") or []
         starts = arguments.get("state", "started") in ("started", "finished") and not self._task.check_mode
         if fault or not starts or not isinstance(nodes, list) or len(nodes) < 2:
-            return False, fault or ""
-        made = False
+            return fault or ""
         if not given:
             sources = [str(source) for source in task_vars.get("ansible_inventory_sources") or []]
             try:
-                given, made = job_secret.kept(os.path.expanduser(directory), sources, os.environ)
+                given, _made = job_secret.kept(os.path.expanduser(directory), sources, os.environ)
             except (Refusal, OSError) as error:
-                return False, str(error)
+                return str(error)
         arguments["secret"] = job_secret.job_secret(given.strip(), str(arguments.get("name")))
-        return made, ""
+        return ""
 
     def _wait(
         self,

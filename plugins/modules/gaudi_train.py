@@ -215,8 +215,8 @@ options:
     description:
       - The cluster's secret, at least 32 letters, from which each job of several nodes gets one of its own. By it the
         job's nodes know each other, and only a node that has it joins the job.
-      - If omitted, it is kept as C(trainer_job_secret) in O(secrets_dir), and made there where it is missing. A
-        job with one node makes up its own at each start.
+      - If omitted, it is kept as C(trainer_job_secret) in O(secrets_dir), and made there where it is missing,
+        which counts as no change of the node. A job with one node makes up its own at each start.
       - On the node it is a file with mode 0640 that root and the job's group read. A job that runs keeps its own.
     type: str
   secrets_dir:
