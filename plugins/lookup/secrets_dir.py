@@ -16,8 +16,7 @@ description:
     first inventory source, and the same for all hosts of a play.
   - It lies outside of the inventory, since Ansible reads every file of an inventory folder as an inventory, and would
     take the passwords for names of hosts.
-  - Fails where the inventory is a list of hosts and has no folder, and where the folder C(secrets) in the inventory,
-    the default of earlier versions, still holds secrets.
+  - Fails where the inventory is a list of hosts and has no folder.
 seealso:
   - module: gaudi3.scale.gaudi_credentials
 """

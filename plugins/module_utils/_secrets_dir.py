@@ -92,15 +92,6 @@ def enclosing_source(directory: str, sources: Sequence[str]) -> Optional[str]:
     return None
 
 
-def earlier_folder(sources: Sequence[str]) -> Optional[str]:
-    """The folder ``secrets`` in the inventory, which was the default once, where it holds secrets."""
-    folder = inventory_folder(sources)
-    if folder is None:
-        return None
-    earlier = os.path.join(folder, "secrets")
-    return earlier if holds_secrets(earlier) else None
-
-
 def named_folder(sources: Sequence[str], environment: Mapping[str, str]) -> tuple[str, str]:
     """The folder of a cluster's secrets where none is set, or why there is none in a sentence without a full stop."""
     folder = default_folder(sources, environment)
@@ -108,12 +99,6 @@ def named_folder(sources: Sequence[str], environment: Mapping[str, str]) -> tupl
         return "", (
             f"The inventory ({' '.join(sources) or 'none'}) has no folder after which one for its passwords and "
             "certificates could be named: set gaudi_secrets_dir to a folder on the controller"
-        )
-    earlier = earlier_folder(sources)
-    if earlier is not None:
-        return "", (
-            f"{earlier} holds passwords and lies in the inventory, where Ansible takes them for names of hosts: "
-            f"{advice(earlier, folder)}"
         )
     return folder, ""
 

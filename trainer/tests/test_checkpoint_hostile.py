@@ -21,7 +21,6 @@ from training import Training, saver
 from gaudi3_scale.checkpoint import DamagedCheckpointError
 from gaudi3_scale.checkpoint.description import read_description
 from gaudi3_scale.checkpoint.fetch import read_all
-from gaudi3_scale.checkpoint.legacy import read_old_state
 from gaudi3_scale.checkpoint.manifest import STATE
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.shape import OF_A_JOB, checked
@@ -119,34 +118,6 @@ def test_a_state_comes_back_as_it_was(tmp_path: Path) -> None:
 def _written(path: Path, content: bytes) -> Path:
     path.write_bytes(content)
     return path
-
-
-def test_a_state_of_an_earlier_version_is_read_and_runs_nothing(tmp_path: Path) -> None:
-    path, marker = tmp_path / "state.pt", tmp_path / "marker"
-    state = {
-        "step": 3,
-        "loss": float("inf"),
-        "scheduler": {"base_lrs": [0.1], "last": (1, None, b"x\xff", OrderedDict(a=1), {2}, 1j)},
-        "plain": {"s": torch.tensor(3.0), "t": torch.arange(6).reshape(2, 3).t(), "e": torch.empty(0)},
-        "ranks": [{"random": torch.get_rng_state(), "flags": torch.tensor([True, False])}],
-        "torch": [torch.Size([2, 3]), torch.bfloat16],
-    }
-    torch.save(state, path)
-    assert_same(read_old_state(path), state)
-    torch.save({"step": hostile.Payload(marker)}, path)
-    with pytest.raises(DamagedCheckpointError, match=r"refers to __builtin__\.exec, which is no plain data"):
-        read_old_state(path)
-    assert not marker.exists()
-
-    class Beyond:
-        """A tensor that is larger than its bytes: what torch's own unpickler did not notice before 2.10."""
-
-        def __reduce__(self) -> Any:
-            return torch._utils._rebuild_tensor_v2, (torch.zeros(4)._typed_storage(), 2, (3,), (1,), False, {})
-
-    torch.save({"x": Beyond()}, path)
-    with pytest.raises(DamagedCheckpointError, match="has a tensor that ends outside of its bytes"):
-        read_old_state(path)
 
 
 def test_a_broken_description_is_no_traceback(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_checkpoints_that_do_not_say_whose_they_are_are_used_when_that_is_wanted
     old = saver(node(folder, 0) / "checkpoints", training)
     old.save(2)
     assert old.wait()
-    with pytest.raises(TrainerError, match=r"up to step 2, are of a version that did not yet say .* checkpoint.adopt"):
+    with pytest.raises(TrainerError, match=r"up to step 2, are of no job that they name.* checkpoint.adopt"):
         run(0, folder, target, 3, "x")
     assert old.store.verify(2).step == 2
     step, job, said = run(0, folder, target, 3, "x", adopt=True)

@@ -32,7 +32,7 @@ OTHERS = {
     "_init_weights": "of transformers",
 }
 """Names with an underscore that are neither ours nor torch's or Lightning's."""
-FORMATS = ("checkpoint/description.py", "checkpoint/legacy.py", "checkpoint/hyperparameters.py")
+FORMATS = ("checkpoint/description.py", "checkpoint/hyperparameters.py")
 """They read names in files that torch has written, which nothing is imported by."""
 
 

@@ -102,20 +102,6 @@ class Output:
         finally:
             os.close(handle)
 
-    def discard(self, *names: str) -> None:
-        """Remove files which this collection's earlier versions wrote here, and none of another owner."""
-        try:
-            handle = open_folder(self.directory)
-        except (OSError, JobError):
-            return
-        try:
-            for name in names:
-                with contextlib.suppress(OSError):
-                    if os.stat(name, dir_fd=handle, follow_symlinks=False).st_uid == os.geteuid():
-                        os.unlink(name, dir_fd=handle)
-        finally:
-            os.close(handle)
-
 
 class Control:
     """Root's folder about one job: ``job.json``, which says what was started, and the trainer's ``config.yml``."""
@@ -126,29 +112,23 @@ class Control:
         self.path = control_folder(directory)
 
     def exists(self) -> bool:
-        """Whether it is there; a job which an earlier version started has none."""
+        """Whether it is there."""
         return os.path.lexists(self.path)
 
     def has(self, name: str) -> bool:
-        """Whether a file is there, or is where an earlier version kept it."""
-        return os.path.lexists(os.path.join(self.path if self.exists() else self.output.directory, name))
+        """Whether a file is there."""
+        return os.path.lexists(os.path.join(self.path, name))
 
     def record(self) -> dict[str, Any]:
         """What was started, and when, as :func:`record_of` reads it."""
-        return record_of(parsed(self._record()), self._invocations())
+        return record_of(parsed(self.text(RECORD)), self._invocations())
 
     def note(self, **more: Any) -> None:
         """Add to the record, where there is one, and keep all else that it says."""
-        text = self._record()
-        # A user's file is not copied to root's as it is.
-        before = mapping(parsed(text)) if self.exists() else record_of(parsed(text))
+        text = self.text(RECORD)
         if text:
-            self.write({RECORD: json.dumps({**before, **more}, indent=2, sort_keys=True) + "\n"}, self.group())
-
-    def _record(self) -> str:
-        if not self.exists():
-            return read_regular(os.path.join(self.output.directory, RECORD)) or ""
-        return self.text(RECORD)
+            known = {**mapping(parsed(text)), **more}
+            self.write({RECORD: json.dumps(known, indent=2, sort_keys=True) + "\n"}, self.group())
 
     def _invocations(self) -> list[str]:
         """What systemd called the last run, as the unit wrote it on each node that has this folder."""
@@ -167,7 +147,7 @@ class Control:
         return os.stat(self.path if self.exists() else self.output.directory).st_gid
 
     def write(self, files: dict[str, str], group: int) -> None:
-        """Write files that the group may read; those of an earlier version go."""
+        """Write files that the group may read."""
         make_folder(os.path.dirname(os.path.dirname(self.path)))
         parent = self._parent()
         try:
@@ -179,13 +159,9 @@ class Control:
                 os.close(handle)
         finally:
             os.close(parent)
-        self.output.discard(RECORD, CONFIG)
 
     def remove(self, *names: str) -> None:
-        """Remove files, also where an earlier version kept them."""
-        if not self.exists():
-            self.output.discard(*names)
-            return
+        """Remove files."""
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.path, name))

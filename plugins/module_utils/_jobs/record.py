@@ -2,7 +2,7 @@
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """The one reader of ``job.json``, which says what was started.
 
-It is root's, but that of an earlier version lies in the job's own folder, where the job's user may write anything.
+It is root's. It is read by its kinds all the same: a file may be cut off or edited by hand.
 """
 
 from __future__ import annotations

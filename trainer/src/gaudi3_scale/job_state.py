@@ -96,7 +96,7 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
 def _same_held_out(run: Run, checkpoint: Checkpoint, before: Any, now: dict[str, Any]) -> None:
     """ConfigError if another part of the data is held out and data.replace does not say that this is meant.
 
-    Checkpoints of earlier versions do not tell.
+    A checkpoint that no job wrote does not tell.
     """
     known = before if isinstance(before, dict) else now
     changed = [

@@ -218,30 +218,6 @@ def test_a_control_folder_that_is_not_roots_is_not_trusted(tmp_path: Path, node:
         start(node)
 
 
-def test_a_job_that_an_earlier_version_started_is_known_and_taken_over(tmp_path: Path, node: JobNode) -> None:
-    folder = tmp_path / "jobs/demo"
-    (folder / "checkpoints").mkdir(parents=True)
-    record = {"schema": 1, "spec_sha256": "a" * 64, "config_sha256": SPEC.config_sha256, "started_at": 1.0}
-    (folder / "job.json").write_text(json.dumps(record))
-    (folder / "config.yml").write_text("old: 1\n")
-    found = node.observe("demo")
-    assert (found.record, found.situation.has_output, found.situation.has_setup) == (record, True, True)
-    start(node)
-    assert sorted(path.name for path in folder.iterdir()) == ["checkpoints", "habana_logs"]
-    assert node.observe("demo").record["spec_sha256"] == SPEC.sha256
-    # From now on the folder's own job.json says nothing.
-    (folder / "job.json").write_text(json.dumps(record))
-    assert node.observe("demo").record["spec_sha256"] == SPEC.sha256
-
-
-def test_stopping_a_job_that_an_earlier_version_started_remembers_it(tmp_path: Path, node: JobNode) -> None:
-    folder = tmp_path / "jobs/demo"
-    folder.mkdir(parents=True)
-    (folder / "job.json").write_text(json.dumps({"spec_sha256": "a" * 64}))
-    node.stop("demo")
-    assert set(node.observe("demo").record) == {"spec_sha256", "stopped_at"}
-
-
 def test_an_earlier_specification_moves_aside_with_what_is_known_of_it(tmp_path: Path, node: JobNode) -> None:
     start(node)
     (tmp_path / "jobs/demo.12345678").mkdir()

@@ -49,8 +49,10 @@ def node(tmp_path: Path) -> JobNode:
 def test_an_odd_value_of_any_field_hides_no_job(value: str, node: JobNode, tmp_path: Path) -> None:
     text = "{" + ", ".join(f'"{name}": {value}' for name in [*FIELDS, "unknown"]) + "}"
     (tmp_path / "jobs/odd/status.json").write_text(text)
+    control = tmp_path / "jobs/.control/odd"
+    control.mkdir(parents=True)
     for names in (("started_at", "stopped_at", "specification", "share"), ("spec_sha256", "config_sha256")):
-        (tmp_path / "jobs/odd/job.json").write_text("{" + ", ".join(f'"{name}": {value}' for name in names) + "}")
+        (control / "job.json").write_text("{" + ", ".join(f'"{name}": {value}' for name in names) + "}")
         assert node.running() == ["running"]
         for name in node.names():
             found = node.observe(name)

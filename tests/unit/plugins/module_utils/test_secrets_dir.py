@@ -13,7 +13,6 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refus
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import (
     advice,
     default_folder,
-    earlier_folder,
     enclosing_source,
     outside_of_the_inventory,
     state_folder,
@@ -70,7 +69,6 @@ def test_of_several_sources_the_first_with_a_folder_counts(site: Path) -> None:
 @pytest.mark.parametrize("sources", [[], ["gaudi-01,"], ["a,b", "c,"]])
 def test_lists_of_hosts_have_no_folder(sources: list[str]) -> None:
     assert default_folder(sources, {}) is None
-    assert earlier_folder(sources) is None
     assert enclosing_source("/anywhere", sources) is None
 
 
@@ -168,16 +166,6 @@ def test_the_folder_of_reports_and_passports_is_given_or_the_clusters(
 def test_the_default_never_lies_in_the_inventory_it_is_for(site: Path) -> None:
     for source in ("inventories/mine", "deployments/demo/inventory", "odd name (1)"):
         assert enclosing_source(default(site / source), [str(site / source)]) is None
-
-
-def test_an_earlier_folder_is_one_with_secrets(site: Path) -> None:
-    sources = [str(site / "inventories/mine/hosts.yml")]
-    secrets = site / "inventories/mine/secrets"
-    assert earlier_folder(sources) is None
-    secrets.mkdir()
-    assert earlier_folder(sources) is None
-    (secrets / "grafana_password").touch()
-    assert earlier_folder(sources) == str(secrets)
 
 
 def test_advice_for_each_case(site: Path) -> None:

@@ -131,7 +131,7 @@ def _in_target(target: Target | None, key: str) -> str | None:
 
 def foreign(where: str, job: Job | None, step: int, place: str, signed: bool = True) -> TrainerError:
     """The sentence about checkpoints that are not of this job."""
-    whose = f"of another job ({job.id})" if job else "of a version that did not yet say of which job they are"
+    whose = f"of another job ({job.id})" if job else "of no job that they name"
     if not signed:
         whose = "not signed with the key of checkpoint.signing_key_file"
     return TrainerError(

@@ -14,11 +14,8 @@ from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.exchange import record
 
 FORMAT = 3
-READABLE = (2, 3)
 MANIFEST = "manifest.json"
 STATE = "state.safetensors"
-OLD_STATE = "state.pt"
-"""What format 2 has instead."""
 METADATA = ".metadata"
 
 JOB = re.compile(r"[0-9a-f]{16}")
@@ -87,7 +84,7 @@ class Manifest:
     about: dict[str, Any]
     """What else is known of the run."""
     job: Job | None = None
-    """None: written by an earlier version, or by a saver that was told of no job."""
+    """None: the saver was given no job."""
     signature: str | None = None
     """See `gaudi3_scale.checkpoint.signing`."""
 
@@ -105,7 +102,7 @@ class Manifest:
     @property
     def small(self) -> list[str]:
         """The files that every node needs to begin with."""
-        return [name for name in self.files if name in (METADATA, STATE, OLD_STATE)]
+        return [name for name in self.files if name in (METADATA, STATE)]
 
     def with_here(self, names: Any) -> Manifest:
         """The same checkpoint in a directory with these of its files."""
@@ -127,9 +124,9 @@ class Manifest:
         try:
             read = json.loads(text)
             form = read.pop("format")
-            if form not in READABLE:
+            if form != FORMAT:
                 raise TrainerError(
-                    f"The checkpoint {where} has format {form}, and this version reads {READABLE[0]} to {FORMAT}: "
+                    f"The checkpoint {where} has format {form}, and this version reads {FORMAT}: "
                     "use the version that wrote it, or another output_dir."
                 )
             files = {str(name): Entry(int(e["size"]), str(e["sha256"])) for name, e in read.pop("files").items()}

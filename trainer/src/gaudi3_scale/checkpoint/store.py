@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gaudi3_scale.checkpoint.manifest import MANIFEST, OLD_STATE, STATE, DamagedCheckpointError, Manifest
+from gaudi3_scale.checkpoint.manifest import MANIFEST, STATE, DamagedCheckpointError, Manifest
 from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.files import sync_directory, write_atomically
@@ -32,14 +32,12 @@ class Checkpoint:
 
         Its parts are those of `checkpoint.shape`, with those of `also`. TrainerError names the file and what is odd.
         """
-        from gaudi3_scale.checkpoint.legacy import read_old_state
         from gaudi3_scale.checkpoint.shape import checked
         from gaudi3_scale.checkpoint.state import unpack
 
-        name = OLD_STATE if OLD_STATE in self.manifest.files else STATE
         try:
-            state = read_old_state(self.path / name) if name == OLD_STATE else unpack(self.path / name)
-            checked(state, name, also)
+            state = unpack(self.path / STATE)
+            checked(state, STATE, also)
             return state
         except DamagedCheckpointError as damage:
             raise self.unusable(damage) from None

@@ -50,7 +50,7 @@ class CheckpointConfig(Section):
     )
     adopt: bool = Field(
         False,
-        description="go on from checkpoints of another job, or of an earlier version, if there are none of this job",
+        description="go on from checkpoints of another job, or of none, if there are none of this job",
     )
 
     signing_key_file: Path | None = Field(
