@@ -129,7 +129,7 @@ def _on_inventory(name: str, deployment: Deployment) -> list[str]:
     """A command of Ansible's on the deployment's inventory. Raises UsageError where it is not on this machine."""
     executable = shutil.which(name)
     if executable is None:
-        raise UsageError(f"The command {name!r} is not on this machine: install ansible-core 2.19.")
+        raise UsageError(f"The command {name!r} is not on this machine: install ansible-core, 2.17 to 2.21.")
     return [executable, "-i", str(deployment.inventory)]
 
 

@@ -119,7 +119,7 @@ class TrainingMetrics:
         self.step = gauge("gaudi_training_step", "Optimizer steps done.")
         self.max_steps = gauge("gaudi_training_max_steps", "Optimizer steps of the whole job.")
         self.max_steps.set(progress.max_steps)
-        self.loss = gauge("gaudi_training_loss", "Training loss over the last logged steps, nats per byte.")
+        self.loss = gauge("gaudi_training_loss", "Training loss over the last logged steps, nats per predicted token.")
         self.gradient_norm = gauge(
             "gaudi_training_gradient_norm", "Norm of all gradients of the last logged step, before clipping."
         )
@@ -132,7 +132,7 @@ class TrainingMetrics:
             "Writes of status.json, metrics.jsonl and other reports that failed since the process started.",
         )
         self.baseline = gauge(
-            "gaudi_training_baseline_loss", "Entropy of the byte frequencies of held-out data, nats per byte."
+            "gaudi_training_baseline_loss", "Entropy of the token frequencies of held-out data, nats per token."
         )
         self.learning_rate = gauge("gaudi_training_learning_rate", "Learning rate of the last logged step.")
         self.tokens = counter(

@@ -28,7 +28,7 @@ def validate(
     team: Team,
     between: Callable[[], None] | None = None,
 ) -> float:
-    """Mean loss in nats per byte over `data.validation_samples`, shared among the ranks.
+    """Mean loss in nats per predicted token over `data.validation_samples`, shared among the ranks.
 
     `between` is called before each batch, as often on every rank; what it raises ends the validation.
     """
