@@ -69,7 +69,7 @@ def _sockets(port: int, proc: str) -> Iterator[tuple[str, str]]:
         for line in _lines(f"{proc}/net/{table}")[1:]:
             cells = line.split()
             if len(cells) > 9 and cells[3] == _LISTEN:
-                where, _, number = cells[1].rpartition(":")
+                where, number = cells[1].rsplit(":", 1)
                 if int(number, 16) == port:
                     yield cells[9], _address(where)
 
