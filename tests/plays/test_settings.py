@@ -77,5 +77,8 @@ def test_playbooks_beside_the_site_have_no_complaint_and_the_new_inventory_is_sa
     assert run.returncode == 0, run.messages()
     made = cluster.folder / "mine"
     assert f"export ANSIBLE_CONFIG={made}/ansible.cfg" in run.result("localhost", "Say what to do next")["msg"]
-    assert (made / "ansible.cfg").read_text() == (CHECKOUT / "examples/inventory/ansible.cfg").read_text()
+    # The collection is no place where Ansible looks without a setting, so the new settings have it, too.
+    example = (CHECKOUT / "examples/inventory/ansible.cfg").read_text()
+    found = f"[defaults]\ncollections_path = {CHECKOUT / 'collections'}\n"
+    assert (made / "ansible.cfg").read_text() == example.replace("[defaults]\n", found)
     assert os.access(made / "hosts.yml", os.R_OK)
