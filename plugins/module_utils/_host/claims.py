@@ -2,8 +2,8 @@
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """Who wrote a service's files: a record on the host of what the collection wrote there.
 
-The record is written before the files and again after them. Between the two, an interrupted run leaves it open, and
-every file that it names counts as the collection's.
+The record is written before the files and again after them. Between the two, an interrupted run leaves it open for
+these files, and each of them counts as the collection's.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Record:
 
     files: dict[str, str] = field(default_factory=dict)
     """Digests by path; empty for a file that was not there when the record was made."""
-    pending: bool = False
-    """The files were to be written, and the record of it has not followed yet."""
+    pending: list[str] = field(default_factory=list)
+    """Paths of files that were to be written, and the record of it has not followed yet."""
     backups: dict[str, str] = field(default_factory=dict)
     """By the path of a file that somebody else wrote: where it was kept when it was taken over."""
     arguments: list[str] = field(default_factory=list)
@@ -43,6 +43,8 @@ def read(path: str) -> Record | None:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
         if not isinstance(found, dict) or not isinstance(found.get("files"), dict):
+            raise ValueError("it is no record")
+        if not isinstance(found.get("pending", []), list):
             raise ValueError("it is no record")
         return Record(**{key: found[key] for key in Record.__dataclass_fields__ if key in found})
     except FileNotFoundError:
@@ -77,7 +79,7 @@ def foreign(paths: Iterable[str], record: Record | None, packaged: Mapping[str, 
 
 
 def _known(path: str, record: Record | None, packaged: Mapping[str, str]) -> bool:
-    if record is not None and path in record.files and (record.pending or record.files[path] == digest(path)):
+    if record is not None and path in record.files and (path in record.pending or record.files[path] == digest(path)):
         return True
     return path in packaged and packaged[path] == _md5(path)
 
@@ -135,7 +137,7 @@ def restored(backups: Mapping[str, str]) -> list[str]:
 def absent(record: Record) -> tuple[list[str], list[str]]:
     """The recorded files that are as they were written, and those that somebody has changed since."""
     there = [path for path in record.files if os.path.lexists(path)]
-    ours = [path for path in there if record.pending or record.files[path] == digest(path)]
+    ours = [path for path in there if path in record.pending or record.files[path] == digest(path)]
     return ours, [path for path in there if path not in ours]
 
 

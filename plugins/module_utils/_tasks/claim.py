@@ -112,7 +112,7 @@ def _claim(module: AnsibleModule, options: dict[str, Any], path: str, record: cl
             os.unlink(name)
         new.backups = {**backups, **new.backups}
         new.files.update({name: claims.digest(name) for name in options["files"]})
-        new.pending = True
+        new.pending = sorted({*new.pending, *options["files"]})
         claims.write(path, new)
     result["backups"] = new.backups
     return {"changed": changed, **result}
@@ -160,8 +160,8 @@ def _packaged(module: AnsibleModule, options: dict[str, Any]) -> tuple[bool, dic
     if dpkg:
         form = "${db:Status-Status}\n${Conffiles}\n"
         code, output, _errors = module.run_command([dpkg, "--show", "--showformat", form, name])
-        status, _, rest = output.partition("\n")
-        cells = [line.split() for line in rest.splitlines()]
+        status, *rest = output.splitlines() or [""]
+        cells = [line.split() for line in rest]
         return code == 0 and status == "installed", {line[0]: line[1] for line in cells if len(line) >= 2}
     rpm = module.get_bin_path(options["rpm_executable"])
     if rpm is None or module.run_command([rpm, "--query", name])[0] != 0:
@@ -177,9 +177,8 @@ def _record(module: AnsibleModule, options: dict[str, Any], path: str, record: c
     cluster = options["cluster"] or {"authority": record.authority, "nodes": record.nodes}
     record.files.update({name: claims.digest(name) for name in options["files"]})
     # Where a part of the files was written, the others are still to come.
-    if not record.pending or set(record.files) <= set(options["files"]):
-        record.pending = False
-        record.files = {name: known for name, known in record.files.items() if known}
+    record.pending = [name for name in record.pending if name not in options["files"]]
+    record.files = {name: known for name, known in record.files.items() if known or name in record.pending}
     record.authority = cluster["authority"] or record.authority
     record.nodes = dict(cluster["nodes"]) or record.nodes
     if not module.check_mode:

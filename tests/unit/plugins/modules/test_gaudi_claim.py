@@ -131,6 +131,19 @@ def test_a_part_of_the_files_leaves_the_record_open(machine: Machine) -> None:
     assert machine.run()["taken_over"] == []
 
 
+def test_a_part_that_is_written_later_opens_the_record_for_no_other_file(machine: Machine) -> None:
+    machine.written()
+    part = {"files": [str(machine.file)], "package": ""}
+    machine.run(**part)
+    machine.file.write_text("other targets")
+    machine.run(state="recorded", **part)
+    assert machine.run()["taken_over"] == []
+    machine.run(state="recorded")
+    machine.run(**part)  # and is interrupted here
+    machine.other.write_text("ours, and a line of mine")
+    assert machine.run()["msg"].startswith(f"{machine.other} on this host was not written by this collection")
+
+
 A = {"authority": "a", "nodes": {"gaudi-1": "10.0.0.1", "gaudi-2": "10.0.0.2"}}
 
 
@@ -159,6 +172,6 @@ def test_a_second_cluster_is_refused_and_the_first_may_change(
 
 def test_a_damaged_record_is_refused(machine: Machine) -> None:
     (machine.folder / "written").mkdir()
-    for text in ("{", json.dumps([])):
+    for text in ("{", json.dumps([]), json.dumps({"files": {}, "pending": True})):
         (machine.folder / "written/prometheus.json").write_text(text)
         assert "cannot be read" in machine.run()["msg"]
