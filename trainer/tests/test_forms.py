@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from gaudi3_scale.config import DataConfig
-from gaudi3_scale.data import compression, json_file
+from gaudi3_scale.data import compressed, json_file
 from gaudi3_scale.data.sources import START, FileSource, open_source
 from gaudi3_scale.errors import ConfigError
 
@@ -339,7 +339,7 @@ def test_what_the_job_s_user_may_not_enter_or_read_stops_the_job(tmp_path: Path)
 
 
 def test_every_compression_that_is_known_is_opened() -> None:
-    assert set(compression.MAGIC) == set(compression.STREAMS) == set(compression.SUFFIXES.values())
+    assert set(compressed.MAGIC) == set(compressed.STREAMS) == set(compressed.SUFFIXES.values())
 
 
 def _corpus(rng: random.Random, folder: Path) -> list[str] | None:

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from gaudi3_scale.data.compression import SUFFIXES as COMPRESSED
-from gaudi3_scale.data.compression import compression_of, open_bytes
+from gaudi3_scale.data.compressed import SUFFIXES as COMPRESSED
+from gaudi3_scale.data.compressed import compression_of, open_bytes
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.git_lfs import is_pointer
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gaudi3_scale.config import DataConfig
-from gaudi3_scale.data.compression import open_bytes, skip
-from gaudi3_scale.data.files import local_files
+from gaudi3_scale.data.compressed import open_bytes, skip
 from gaudi3_scale.data.forms import Form, form_of
 from gaudi3_scale.data.json_file import json_records
+from gaudi3_scale.data.local_files import local_files
 from gaudi3_scale.data.piece import START as START
 from gaudi3_scale.data.piece import Cursor, Piece
 from gaudi3_scale.data.records import fields, kind, text_of
