@@ -80,7 +80,7 @@ def enter(root: Path) -> None:
 
 
 def _devices(root: Path) -> None:
-    """A `/dev` with the machine's plain devices and the node's cards."""
+    """A `/dev` with the machine's plain devices, the node's cards and its kernel log."""
     folder = root / "devices"
     folder.mkdir()
     for name in DEVICES:
@@ -92,7 +92,10 @@ def _devices(root: Path) -> None:
     for name, target in (("fd", "/proc/self/fd"), ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")):
         (folder / name).symlink_to(target)
     for source in (root / "dev").iterdir():
-        (folder / source.name).mkdir()
+        if source.is_dir():
+            (folder / source.name).mkdir()
+        else:
+            (folder / source.name).touch()
         mount("--bind", source, folder / source.name)
     mount("--rbind", folder, "/dev")
 
