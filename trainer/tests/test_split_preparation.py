@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pytest
 
 from gaudi3_scale.config import DataConfig
-from gaudi3_scale.data import Corpus, collect
+from gaudi3_scale.data import Corpus, collect, sources
+from gaudi3_scale.data.compressed import open_bytes
 from gaudi3_scale.data.part import Part
 from gaudi3_scale.data.shards import read_index
 from gaudi3_scale.data.sources import START, open_source
@@ -128,12 +128,36 @@ def test_a_node_with_another_source_is_refused_while_one_works(tmp_path: Path, m
     thread.join(30)
 
 
-def test_bytes_that_are_no_text_do_not_slow_the_reading(tmp_path: Path) -> None:
+class CountedFile:
+    """A file that counts what is asked of it."""
+
+    def __init__(self, file: IO[bytes], calls: list[str]) -> None:
+        self._file, self._calls = file, calls
+
+    def __enter__(self) -> CountedFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        self._calls.append(name)
+        return getattr(self._file, name)
+
+
+def test_bytes_that_are_no_text_do_not_slow_the_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text is not divided within a character, and in these bytes no character begins; few calls read each piece."""
     path = tmp_path / "a.txt"
     path.write_bytes(b"a" * 2**20 + b"\x80" * 2**21)
-    began = time.process_time()
-    pieces = list(open_source(DataConfig(source=str(path))).pieces(START))
-    assert time.process_time() - began < 1 and sum(len(piece.text) for piece in pieces) == 3 * 2**20
+    calls: list[str] = []
+    monkeypatch.setattr(sources, "open_bytes", lambda *given: CountedFile(open_bytes(*given), calls))
+    pieces = list(open_source(DataConfig(source=str(path), format="text")).pieces(START))
+    assert sum(len(piece.text) for piece in pieces) == 3 * 2**20
+    assert len(pieces) <= 3 and 0 < len(calls) <= 20 * len(pieces)
+    calls.clear()
+    with pytest.raises(ConfigError, match=r"a\.txt has no UTF-8 at byte 1,048,576, so it is no text: "):
+        list(open_source(DataConfig(source=str(path))).pieces(START))
+    assert 0 < len(calls) <= 20
 
 
 def test_prepared_data_that_was_changed_is_not_read(source: Path, tmp_path: Path) -> None:
