@@ -70,7 +70,7 @@ def test_logits_that_are_changed_after_the_output_layer_are_computed_whole(tmp_p
     AutoConfig.for_model(
         "gemma2", **sizes, num_attention_heads=2, num_key_value_heads=1, architectures=["Gemma2ForCausalLM"]
     ).save_pretrained(tmp_path)
-    model, config = made(f"model.name={tmp_path}")
+    model, config = made(f"model.name={tmp_path}", "model.weights=random")
     assert chunks_for(model, 64, 8) == 1
     assert losses(model, example(config, 2), 8)[0].item() == losses(model, example(config, 2), 1)[0].item()
 

@@ -45,6 +45,7 @@ def test_a_family_is_trained_saved_resumed_and_exported(family: str, text: Path,
     transformers.AutoConfig.for_model(family, architectures=[kind], **sizes).save_pretrained(folder)
     settings = (f"model.name={folder}", f"train.max_steps={STEPS}", "train.warmup_steps=1", "train.micro_batch_size=4")
     settings += ("checkpoint.every=1", "train.learning_rate=1e-2")
+    settings += ("model.weights=random",)
     config = job(tmp_path / "job", text, *settings)
     whole, newest = losses(tmp_path / "job"), tmp_path / "job" / "checkpoints" / f"step-{STEPS:08d}"
     trained = read_all(newest)
