@@ -47,6 +47,9 @@ RETURN = 40.0
 """Seconds after which a node returns although no spare node trains."""
 INTERVAL = 1.0
 """Seconds between readings that confirm each other, and between looks at the nodes."""
+HELD_AT = 62
+"""Step after which a job waits for the verdicts that are due, however slow the readings are beside it. No checkpoint
+is made there, so that a node that goes on makes a step."""
 RDZV = "--rdzv-conf=last_call_timeout=1,is_host="
 
 
@@ -54,6 +57,8 @@ RDZV = "--rdzv-conf=last_call_timeout=1,is_host="
 class Seen:
     """What was seen of one healing, in seconds of the monotonic clock."""
 
+    readings: int = 0
+    """That the verdict took."""
     first_reading: float = 0.0
     verdict: float = 0.0
     left: float = 0.0
@@ -74,9 +79,12 @@ class Site:
     steps: int = 80
     pace: float = 0.04
     policy: Policy = field(default_factory=lambda: Policy(mode="enforce", retry_s=2.0))
+    holds: bool = False
+    """Whether the job waits at `HELD_AT` for the file `go`."""
 
     def __post_init__(self) -> None:
         self.folder.mkdir()
+        self.go = self.folder / "go"
         self.port = free_port()
         self.names = [f"gaudi-{number}" for number in range(len(self.nodes))]
         self.launchers: dict[int, Started] = {}
@@ -84,6 +92,8 @@ class Site:
         self.ever_out: set[str] = set()
         self.decided: list[Decision] = []
         self.seen: dict[str, Seen] = {}
+        self._struck = time.time()
+        self._watches: list[threading.Thread] = []
         self._began = time.monotonic()
 
     # The job
@@ -98,6 +108,8 @@ class Site:
         settings = [*SETTINGS, f"data.source={self.text}", f"train.max_steps={self.steps}"]
         arguments += ["gaudi3-train", "fit", *settings, f"output_dir={here}"]
         environment = {"PAUSE_EACH": str(self.pace), "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "4"}
+        if self.holds:
+            environment |= {"PAUSE_AT": str(HELD_AT), "PAUSE_UNTIL": str(self.go)}
         self.launchers[number] = self.client.start("launch", arguments, environment, self.folder / f"log{number}")
 
     def status(self, number: int) -> dict[str, Any]:
@@ -127,6 +139,7 @@ class Site:
 
     def strike(self, number: int, effect: str) -> None:
         """What the fault does to the job on its node: nothing, kills all of it or its process, or has that hang."""
+        self._struck = time.time()
         if effect == "none":
             return
         launcher = self.launchers[number]
@@ -155,6 +168,8 @@ class Site:
                     kill(pid, signal.SIGCONT)
                     kill(pid, signal.SIGKILL)
                 launcher.wait(10)
+        for watch in self._watches:
+            watch.join(10)
 
     # The nodes
 
@@ -209,6 +224,11 @@ class Site:
 
     def look(self, dies: bool = False) -> None:
         """Examine every node once, decide, and carry the decisions out; with ``dies`` none but the fences."""
+        self.decide()
+        self.act(dies)
+
+    def decide(self) -> None:
+        """Examine every node once, and decide."""
         fleet = self._fleet()
         for number, name in enumerate(self.names):
             if fleet.nodes[name].state == OUT or name in controller.work(fleet, self.policy):
@@ -220,8 +240,9 @@ class Site:
             before = set(controller.out_of_service(fleet))
             fleet = self._decide(events)
             if name in set(controller.out_of_service(fleet)) - before:
-                self.seen[name] = Seen(first[0], time.monotonic(), step=fleet.nodes[name].step)
-        self.act(dies)
+                step = fleet.nodes[name].step
+                self.seen[name] = Seen(examination.readings, first[0], time.monotonic(), step=step)
+                self.ever_out.add(name)
 
     def act(self, dies: bool) -> None:
         """Bring the nodes to what the state's file says. With ``dies`` the controller ends before the first repair."""
@@ -270,19 +291,25 @@ class Site:
         return fleet
 
     def _watch_for_the_next(self, name: str) -> None:
-        """Note when a node that was spare has made its first new step."""
-        began = time.time()
+        """Note when another node has made its first new step, which may have started before this one has left."""
+        struck = self._struck
+        others = [number for number in range(1, len(self.nodes)) if self.names[number] != name]
+
+        def steps(number: int) -> bool:
+            status, done = self.status(number), self.losses(number)
+            resumed = status.get("resumed_from_step") if status.get("started_at", 0) > struck else None
+            return bool(done) and resumed is not None and done[-1][0] > resumed
 
         def watch() -> None:
-            while self.launchers[0].poll() is None and not self.seen[name].new_step:
-                for number in range(1, len(self.nodes)):
-                    status, done = self.status(number), self.losses(number)
-                    resumed = status.get("resumed_from_step") if status.get("started_at", 0) > began else None
-                    if done and resumed is not None and done[-1][0] > resumed:
-                        self.seen[name].new_step = time.monotonic()
+            over = False
+            while not over and not self.seen[name].new_step:
+                over = self.launchers[0].poll() is not None  # then this look is the last
+                if any(map(steps, others)):
+                    self.seen[name].new_step = time.monotonic()
                 time.sleep(0.1)
 
-        threading.Thread(target=watch, daemon=True).start()
+        self._watches.append(threading.Thread(target=watch, daemon=True))
+        self._watches[-1].start()
 
 
 def make(nodes: Nodes, count: int) -> list[Node]:

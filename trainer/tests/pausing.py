@@ -5,6 +5,7 @@ that has come to its phase writes `paused-RANK` into the folder, and goes on whe
 
     PAUSE_IN=folder PAUSE_PHASE=backward PAUSE_STEP=6 PAUSE_RANKS=0,1
     PAUSE_EACH=0.05                     every forward pass takes these seconds longer, on every rank
+    PAUSE_AT=60 PAUSE_UNTIL=file        no rank begins a step after the 60th before the file is there
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ def install() -> None:
     """Put the pause where the environment asks for it."""
     if "PAUSE_EACH" in os.environ:
         _each(float(os.environ["PAUSE_EACH"]))
+    if "PAUSE_AT" in os.environ:
+        _at(int(os.environ["PAUSE_AT"]), Path(os.environ["PAUSE_UNTIL"]))
     if "PAUSE_IN" in os.environ and os.environ["RANK"] in os.environ["PAUSE_RANKS"].split(","):
         phase, step = os.environ["PAUSE_PHASE"], int(os.environ["PAUSE_STEP"])
         _INSTALL[phase](Pause(Path(os.environ["PAUSE_IN"]), os.environ["RANK"], step))
@@ -44,9 +47,7 @@ class Pause:
             return
         self._paused = True
         (self.folder / f"paused-{self.rank}").touch()
-        end = time.monotonic() + 120
-        while not (self.folder / "go").exists() and time.monotonic() < end:
-            time.sleep(0.01)
+        _wait_for(self.folder / "go")
 
     def count_steps(self) -> None:
         """Have `done` counted."""
@@ -56,6 +57,25 @@ class Pause:
             self.done += 1
 
         register_optimizer_step_post_hook(count)
+
+
+def _wait_for(file: Path) -> None:
+    end = time.monotonic() + 120
+    while not file.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def _at(step: int, file: Path) -> None:
+    from gaudi3_scale.models.module import LanguageModule
+
+    original = LanguageModule.training_step
+
+    def held(self: LanguageModule, *args: Any) -> Any:
+        if self.trainer.global_step >= step:
+            _wait_for(file)
+        return original(self, *args)
+
+    LanguageModule.training_step = held  # type: ignore[method-assign]
 
 
 def _each(seconds: float) -> None:

