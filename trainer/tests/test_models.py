@@ -18,12 +18,14 @@ from gaudi3_scale.data.job import check
 from gaudi3_scale.data.tokenizer import ByteTokenizer, train_tokenizer
 from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models import weights
 from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.materialise import materialise
 from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.models.objectives import example, losses, sample_loss
 from gaudi3_scale.models.shapes import SHAPES
+from gaudi3_scale.models.weights import weight_files
 from gaudi3_scale.optimizer import build_optimizer, learning_rate_scale
 
 
@@ -163,7 +165,26 @@ def test_weights_that_are_not_whole_are_refused_by_file(folder: Path, tmp_path: 
         name=str(tmp_path)
     )
     index.write_text("{")
-    refused("index.json is no index of weights: download it again").build(name=str(tmp_path))
+    for content in ("{", "[]", '{"weight_map": []}', '{"metadata": {}}', "[" * 10**5):
+        index.write_text(content)
+        sentence = f"^{index} is no index of weights: download it again"
+        refused(sentence).build(name=str(tmp_path))
+        with pytest.raises(ConfigError, match=sentence):
+            weight_files(tmp_path)
+
+
+def test_the_readme_says_that_a_folder_without_weights_is_refused() -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    section = " ".join(readme.split("\n## Models\n")[1].split("\n## ")[0].split())
+    assert "A folder without weights, or with a part of them, is refused unless you set `model.weights=random`:" in (
+        section
+    )
+
+
+def test_only_one_module_reads_what_a_folder_says_of_its_weights() -> None:
+    sources = Path(weights.__file__).parents[1]
+    named = {str(path.relative_to(sources)) for path in sources.rglob("*.py") if "weight_map" in path.read_text()}
+    assert named == {"models/folder.py"}
 
 
 class refused:

@@ -12,7 +12,7 @@ from torch import nn
 
 from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.folder import check_weights
+from gaudi3_scale.models.folder import weight_paths
 from gaudi3_scale.models.shapes import SHAPES
 
 
@@ -123,7 +123,7 @@ def has_weights(config: ModelConfig) -> bool:
     """
     if not is_folder(config) or config.weights == "random":
         return False
-    check_weights(Path(config.name))
+    weight_paths(Path(config.name))
     return True
 
 

@@ -30,23 +30,23 @@ OTHER_FORMS = {
 RANDOM = "or set model.weights to random to begin from random ones."
 
 
-def check_weights(folder: Path) -> None:
-    """Whether training can begin from the weights of a folder.
+def weight_paths(folder: Path) -> tuple[Path, ...]:
+    """The files of a folder that hold its weights, in the order of their names, each of them whole.
 
     Raises:
         ConfigError: The folder has none that are read, or some of them are missing, cut off, or pointers of Git LFS.
     """
     try:
         listing = tuple((p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(folder.glob("*.safetensors*")))
+        return _whole(folder, listing)
     except OSError as error:
         raise ConfigError(
             f"The weights in {str(folder)!r} cannot be read ({error.strerror}): mend the folder, {RANDOM}"
         ) from None
-    _check(folder, listing)
 
 
 @lru_cache(maxsize=8)
-def _check(folder: Path, listing: tuple[tuple[str, int, int], ...]) -> None:
+def _whole(folder: Path, listing: tuple[tuple[str, int, int], ...]) -> tuple[Path, ...]:
     where = f"The folder {str(folder)!r}"
     if (folder / INDEX).is_file():
         paths = [folder / name for name in _indexed(folder)]
@@ -71,13 +71,14 @@ def _check(folder: Path, listing: tuple[tuple[str, int, int], ...]) -> None:
         raise ConfigError(f"{where} has no weights: give a folder with {SINGLE}, {RANDOM}")
     for path in paths:
         _check_whole(path)
+    return tuple(paths)
 
 
 def _indexed(folder: Path) -> list[str]:
     try:
         named: Any = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"]
         return sorted({Path(str(name)).name for name in named.values()})
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         if _is_pointer(folder / INDEX):
             raise _pointer(folder / INDEX) from None
         raise ConfigError(f"{folder / INDEX} is no index of weights: download it again, {RANDOM}") from None

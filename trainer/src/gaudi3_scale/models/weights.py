@@ -13,7 +13,6 @@ transformers' own conversion is run on the tensors that it takes, and on no othe
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +33,7 @@ from torch.futures import Future
 from gaudi3_scale.checkpoint.tensors import read_tensors
 from gaudi3_scale.config import ModelConfig
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.folder import weight_paths
 
 REMEDY = "mend the folder, take back what model.config changes, or set model.weights to random."
 OPEN_FILES = 2
@@ -64,21 +64,15 @@ class WeightsPlan:
 
 
 def weight_files(folder: Path) -> dict[str, Path]:
-    """The file of each tensor that a folder stores; ConfigError if a file is missing or is none of safetensors."""
+    """The file of each tensor that a folder stores; ConfigError as `weight_paths`, or if a file cannot be opened."""
     from safetensors import SafetensorError, safe_open
 
-    index = folder / "model.safetensors.index.json"
+    found: dict[str, Path] = {}
     try:
-        if index.is_file():
-            named = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-            paths = sorted({folder / Path(str(name)).name for name in named.values()})
-        else:
-            paths = [folder / "model.safetensors"]
-        found: dict[str, Path] = {}
-        for path in paths:
+        for path in weight_paths(folder):
             with safe_open(path, framework="pt") as file:
                 found.update(dict.fromkeys(file.keys(), path))
-    except (OSError, SafetensorError, ValueError, KeyError, AttributeError, TypeError) as error:
+    except (OSError, SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
         raise ConfigError(f"The weights in {str(folder)!r} cannot be loaded ({reason}): {REMEDY}") from None
     return found
