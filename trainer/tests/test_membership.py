@@ -26,7 +26,7 @@ from gaudi3_scale.meeting import MeetingStore, Seal
 from gaudi3_scale.membership import ANSWER, KNOCKS, PREFIX, Doorkeeper, Membership, SealedBackend
 
 OURS, THEIRS = b"o" * 32, b"t" * 32
-SAID = "somebody who has not this job's secret writes into the rendezvous, or what was written earlier"
+SAID = "somebody without this job's secret writes into the rendezvous, or repeats what was written earlier"
 
 
 @pytest.fixture

@@ -193,8 +193,8 @@ class SealedBackend:
         if found and not self._told:
             self._told = True
             self._say(
-                "somebody who has not this job's secret writes into the rendezvous, or what was written earlier: it is "
-                "passed over; let only the job's nodes reach that port"
+                "somebody without this job's secret writes into the rendezvous, or repeats what was written earlier, "
+                "which this node ignores: let only the job's nodes reach that port"
             )
 
     def _sealed(self, state: bytes) -> bytes:
