@@ -30,7 +30,7 @@ from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.job_trainer import build_trainer, quiet
 from gaudi3_scale.run import Run
 from gaudi3_scale.selfcheck import check_numbers_once
-from gaudi3_scale.status import Progress, StatusFile
+from gaudi3_scale.status import FILE, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger, process_age, use
 from gaudi3_scale.throughput.watch import Watch
 from gaudi3_scale.watchdog import Watchdog
@@ -61,7 +61,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
             "give a directory this user may write."
         ) from None
     outage = Outage(console.say)
-    status = StatusFile(config.output_dir / "status.json", outage)
+    status = StatusFile(config.output_dir / FILE, outage)
     progress = _progress(config, topology)
     if leader and not status.finished(config.train.max_steps):
         status.write("starting", progress)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.files import Outage, overwrite, write_atomically
 from gaudi3_scale.interruption.notices import EXIT_CODE
-from gaudi3_scale.status import SCHEMA, invocation
+from gaudi3_scale.status import SCHEMA, StatusFile, invocation
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -51,16 +51,11 @@ class Outcome:
     def _theirs(self) -> dict[str, Any]:
         """What the processes of this run wrote."""
         assert self._path is not None
-        try:
-            status = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        if not isinstance(status, dict):
-            return {}
+        status = StatusFile(self._path).read()
         run, written = invocation().get("invocation"), status.get("invocation")
         # A clock may have been set since this run began.
         ours = written == run if run and written else status.get("updated_at", 0) >= self._began
-        return status if ours else {}
+        return dict(status) if ours else {}
 
     def _write(self, status: dict[str, Any]) -> None:
         path = self._path

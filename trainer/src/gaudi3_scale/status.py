@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from gaudi3_scale.doctor.job_status import FILE as FILE
+from gaudi3_scale.doctor.job_status import JobStatus as JobStatus
+from gaudi3_scale.doctor.job_status import StatusError, read
+from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.files import Outage, overwrite, write_atomically
 
 SCHEMA = 1
@@ -107,6 +111,14 @@ SHOWN = (
 """What of the progress is in status.json, in this order."""
 
 
+def read_status(folder: Path) -> JobStatus:
+    """status.json of a job's folder; empty where there is none, TrainerError where it is not to be used."""
+    try:
+        return read(folder / FILE)
+    except StatusError as error:
+        raise TrainerError(str(error)) from None
+
+
 class StatusFile:
     """status.json of one node. Writing it never raises OSError."""
 
@@ -119,18 +131,17 @@ class StatusFile:
         """Writes that failed, of this file and of others with the same `Outage`."""
         return self._outage.failures
 
-    def read(self) -> dict[str, Any]:
-        """What it says; empty if there is none."""
+    def read(self) -> JobStatus:
+        """What it says; empty if there is none, or one that the job will replace, as it is torn or not of a job."""
         try:
-            status = json.loads(self.path.read_text())
-        except (OSError, ValueError):
+            return read(self.path)
+        except StatusError:
             return {}
-        return status if isinstance(status, dict) else {}
 
     def finished(self, max_steps: int) -> bool:
         """Did this node see the job end, at no fewer steps than are wanted now?"""
         status = self.read()
-        return bool(status.get("state") == "finished" and int(status.get("step") or 0) >= max_steps)
+        return bool(status.get("state") == "finished" and (status.get("step") or 0) >= max_steps)
 
     def write(self, state: State, progress: Progress, error: str | None = None, **others: Any) -> None:
         """Replace it; every change of state is made durable. `others` go before what `progress` has."""

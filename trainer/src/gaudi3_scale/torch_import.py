@@ -70,11 +70,11 @@ def import_torch_for(config: Config) -> None:
 
 
 def _say_failed(config: Config, error: str) -> None:
-    from gaudi3_scale.status import Progress, StatusFile
+    from gaudi3_scale.status import FILE, Progress, StatusFile
 
     size = int(os.environ.get("WORLD_SIZE", "1"))
     samples = config.train.first_batch(size)
     progress = Progress(config.train.max_steps, size, config.device, config.model.sequence_length, samples)
     with contextlib.suppress(OSError):  # what cannot be written is said on stderr all the same
         config.output_dir.mkdir(parents=True, exist_ok=True)
-        StatusFile(config.output_dir / "status.json").write("failed", progress, error)
+        StatusFile(config.output_dir / FILE).write("failed", progress, error)

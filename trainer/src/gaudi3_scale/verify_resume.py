@@ -24,6 +24,7 @@ import yaml
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.status import FILE, read_status
 
 TOLERANCE = {"32-true": 1e-3, "bf16-mixed": 2e-2}
 """Largest relative difference of a loss after a change of the number of processes."""
@@ -74,8 +75,10 @@ class _Run:
             code = subprocess.call(self._command(processes), stdout=log, stderr=log)
         if code:
             raise TrainerError(f"The job itself failed with exit code {code}: {self._last_words()}")
-        step = json.loads((self.output / "status.json").read_text())["resumed_from_step"]
-        return None if step is None else int(step)
+        status = read_status(self.output)
+        if "resumed_from_step" not in status:
+            raise TrainerError(f"{self.output / FILE} does not say from which step the job was resumed: start again.")
+        return status["resumed_from_step"]
 
     def kill(self, processes: int) -> int:
         """Run until the checkpoint of the middle is committed and a step more is done, then kill -9; the last step."""

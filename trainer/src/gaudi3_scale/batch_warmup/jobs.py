@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -18,6 +17,7 @@ import yaml
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.status import JobStatus, read_status
 
 Train = Callable[[Path, int], None]
 """Runs the job of a configuration file with so many processes to its end; raises TrainerError."""
@@ -38,15 +38,15 @@ def settings_of(config: Config, output: Path, data: Path) -> dict[str, Any]:
     return settings
 
 
-def run_job(settings: dict[str, Any], processes: int, train: Train) -> dict[str, Any]:
+def run_job(settings: dict[str, Any], processes: int, train: Train) -> JobStatus:
     """Run a job, or go on with it; its status at the end."""
     output = Path(settings["output_dir"])
     output.mkdir(parents=True, exist_ok=True)
     file = output / "job.yml"
     file.write_text(yaml.safe_dump(settings), encoding="utf-8")
     train(file, processes)
-    status: dict[str, Any] = json.loads((output / "status.json").read_text())
-    if status["state"] != "finished" or status["validation_loss"] is None:
+    status = read_status(output)
+    if status.get("state") != "finished" or status.get("validation_loss") is None or status.get("tokens") is None:
         raise TrainerError(f"The job in {output} ended without a held-out loss: see its log, and start again.")
     return status
 

@@ -25,10 +25,8 @@ from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.interruption.notices import EXIT_CODE
 from gaudi3_scale.interruption.patience import LEAVING_FILE
 from gaudi3_scale.run import Run
-from gaudi3_scale.status import Progress, State, StatusFile
+from gaudi3_scale.status import FILE, Progress, State, StatusFile
 from gaudi3_scale.throughput.ledger import OTHER
-
-FILE = "status.json"
 
 
 class Contributor:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gaudi3_scale.cost.bill import Bill, terms_of
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.status import read_status
 from gaudi3_scale.throughput.goodput import FILE, PARTS, read
 
 NOBODY = "(none)"
@@ -80,7 +81,7 @@ class Group:
 def charge(folder: Path) -> Charge | None:
     """The bill of the job with this output folder; None where its ledger has no price.
 
-    Raises TrainerError where there is no ledger.
+    Raises TrainerError where there is no ledger, or where its status.json is none.
     """
     lines = list(read(folder / FILE))
     if not lines:
@@ -92,10 +93,7 @@ def charge(folder: Path) -> Charge | None:
     terms = next((found for line in reversed(lines) if (found := terms_of(line)) is not None), None)
     if spent is None or terms is None:
         return None
-    try:
-        status = json.loads((folder / "status.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        status = {}
+    status = read_status(folder)
     return Charge(
         folder=str(folder),
         job=terms.get("job"),
@@ -106,9 +104,9 @@ def charge(folder: Path) -> Charge | None:
         parts=spent.parts,
         budget=terms.get("budget"),
         projected=terms.get("projected"),
-        state=str(status.get("state", "unknown")),
+        state=status.get("state", "unknown"),
         step=int(status.get("step") or lines[-1]["step"]),
-        max_steps=int(status.get("max_steps") or 0),
+        max_steps=status.get("max_steps") or 0,
         price_source=str(terms.get("price_source", "")),
     )
 

@@ -8,6 +8,7 @@ library, and runs on Python 3.9. Only `probes`, which run as processes of their 
 |---|---|
 | `host` | files, programs and users of the machine |
 | `sections` | which sections there are |
+| `job_status` | the one reader of a job's status.json, which the trainer has, too |
 | `known_bad` | releases of packages that no environment may have |
 | `machine`, `software`, `cards`, `tools`, `surroundings`, `services` | what each section of the node holds |
 | `card_sections`, `consented`, `probes` | what is tried on the cards |

@@ -13,6 +13,7 @@ from .cards import held_cards, translated
 from .children import PACKAGE, Bench, Child, bench
 from .consented import CONSENTED, Step
 from .host import Host, Options, Result, content, failure
+from .job_status import FILE, JobStatus, StatusError, read
 from .sections import CONSENTS
 
 SINGLE = ("numbers", "first_step", "copies", "types", "attention", "memory", "experts", "compiled")
@@ -88,6 +89,8 @@ def _result(answer: dict[str, Any]) -> Result:
         trained = data.get("trainer")
         if isinstance(trained, dict) and trained.get("exit_code"):
             odd.append(f"gaudi3-train fit ends with exit code {trained['exit_code']}")
+        if isinstance(trained, dict) and trained.get("status_error"):
+            odd.append(trained["status_error"])
         return Result(data, odd)
     return Result(dict(answer), [f"it fails: {_first_line(answer.get('error'))}"])
 
@@ -115,11 +118,17 @@ def _trainer(place: Bench) -> dict[str, Any]:
         [place.python, "-m", "gaudi3_scale", "fit", "device=hpu", f"output_dir={out}", f"data.source={text}", *small],
         place.patience, place.user, place.environment, place.folder, _GRACE,
     )  # fmt: skip
-    status = content(os.path.join(out, "status.json"))
+    status: JobStatus = {}
+    unreadable = ""
+    try:
+        status = read(os.path.join(out, FILE))
+    except StatusError as error:
+        unreadable = str(error)
     return {
         "exit_code": outcome.code if outcome.code is not None else -1,
         "seconds": round(outcome.seconds, 2),
-        "status": json.loads(status) if status else None,
+        "status": status or None,
+        "status_error": unreadable or None,
         "last_words": (outcome.out + outcome.err)[-2000:],
     }
 

@@ -25,6 +25,7 @@ from gaudi3_scale.device import tells_out_of_memory
 from gaudi3_scale.files import write_atomically
 from gaudi3_scale.internals import OWN_STORE
 from gaudi3_scale.interruption.patience import LEAVING_FILE
+from gaudi3_scale.status import FILE, JobStatus, StatusFile
 from gaudi3_scale.tuning.space import patched
 from gaudi3_scale.tuning.study_options import Objective, Options
 from gaudi3_scale.tuning.trial import Outcome, Report, Trial
@@ -67,7 +68,7 @@ class FitRunner:
         if trial.folder.exists():
             shutil.rmtree(trial.folder / "checkpoints", ignore_errors=True)
         trial.folder.mkdir(parents=True, exist_ok=True)
-        for name in ("metrics.jsonl", "status.json", "goodput.jsonl"):
+        for name in ("metrics.jsonl", FILE, "goodput.jsonl"):
             (trial.folder / name).unlink(missing_ok=True)
         file = self._write(trial)
         began = time.monotonic()
@@ -109,7 +110,7 @@ class FitRunner:
         return speed(readings, self._options.warm_steps)
 
     def _outcome(self, trial: Trial, process: _Process, ended: str, reason: str) -> Outcome:
-        readings, status = list(lines(trial.folder / "metrics.jsonl")), _json(trial.folder / "status.json")
+        readings, status = list(lines(trial.folder / "metrics.jsonl")), StatusFile(trial.folder / FILE).read()
         outcome = Outcome(
             tokens_per_second=speed(readings, self._options.warm_steps),
             loss=next((_number(line["loss"]) for line in reversed(readings) if line["loss"] is not None), None),
@@ -245,11 +246,9 @@ def speed(readings: list[dict[str, Any]], warm: int) -> float | None:
     return float((last["tokens"] - first["tokens"]) / (last["time"] - first["time"]))
 
 
-def environment(status: dict[str, Any]) -> dict[str, Any]:
+def environment(status: JobStatus) -> dict[str, Any]:
     """What a trial ran on, as its status.json and this node say."""
-    found: dict[str, Any] = {
-        key: status[key] for key in ("device", "hardware_name", "simulated", "software") if key in status
-    }
+    found = {key: value for key, value in status.items() if key in ("device", "hardware_name", "simulated", "software")}
     cores = len(os.sched_getaffinity(0))
     return {
         "host": platform.node(),
@@ -273,7 +272,7 @@ def kill_marked(mark: str) -> None:
                 continue
 
 
-def _failure(trial: Trial, code: int | None, status: dict[str, Any]) -> tuple[Any, str]:
+def _failure(trial: Trial, code: int | None, status: JobStatus) -> tuple[Any, str]:
     log = (trial.folder / "log").read_text(errors="replace") if (trial.folder / "log").exists() else ""
     said = [line.strip() for line in log.splitlines() if line.strip()]
     own = [line.removeprefix("gaudi3-train: ") for line in said if line.startswith("gaudi3-train: ")]
@@ -294,14 +293,6 @@ def _environment(trial: Trial) -> dict[str, str]:
 def _end_with_parent() -> None:
     """In the child: be told to leave when the search dies, however it does (prctl(2))."""
     _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _number(value: Any) -> float | None:
