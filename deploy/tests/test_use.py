@@ -195,8 +195,8 @@ def test_missing_tools_are_named_those_of_systems_manager_where_it_is_the_way_in
     (found,) = preflight._tools(deployment, "terraform")
     assert (found.what, found.verdict, found.sentence) == (
         "tools", "problem",
-        "not on this machine: ansible-playbook (ansible-core 2.17 to 2.21), session-manager-plugin (the AWS command line's "
-        "plugin): install what is missing",
+        "not on this machine: ansible-playbook (ansible-core 2.17 to 2.21), session-manager-plugin (the AWS command "
+        "line's plugin): install what is missing",
     )  # fmt: skip
     for each in ("ansible-playbook", "session-manager-plugin"):
         (tmp_path / each).touch(0o755)

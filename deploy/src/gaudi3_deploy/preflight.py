@@ -57,7 +57,11 @@ def look(
 
 
 def _tools(deployment: Deployment, executable: str) -> Iterator[Finding]:
-    wanted = {executable: "Terraform 1.9 or newer", "ssh": "OpenSSH's client", "ansible-playbook": "ansible-core 2.17 to 2.21"}
+    wanted = {
+        executable: "Terraform 1.9 or newer",
+        "ssh": "OpenSSH's client",
+        "ansible-playbook": "ansible-core 2.17 to 2.21",
+    }
     if deployment.variables.get("connection") == "ssm":
         wanted |= {"aws": "the AWS command line", "session-manager-plugin": "the AWS command line's plugin"}
     missing = [f"{command} ({what})" for command, what in wanted.items() if shutil.which(command) is None]
