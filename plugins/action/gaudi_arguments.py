@@ -14,6 +14,9 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.facts import refuse_odd_facts
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+
 try:
     from ansible.template import trust_as_template
 except ImportError:
@@ -77,6 +80,16 @@ class ActionModule(ActionBase):
                 f"'roles' has {', '.join(map(str, unknown))}: give roles of this collection, which are "
                 f"{', '.join(SPECIFICATIONS)}."
             )
+        if self._task.args.get("facts"):
+            try:
+                refuse_odd_facts((task_vars or {}).get("ansible_facts"))
+            except Refusal as error:
+                host = (task_vars or {}).get("inventory_hostname", "this host")
+                msg = (
+                    f"The facts of {host} cannot be read ({str(error).rstrip('.')}): repair what gathers them, or "
+                    f"leave it out with --limit '!{host}'."
+                )
+                return {**result, "failed": True, "faults": [], "msg": msg}
         faults = [fault for role in roles for fault in self._faults(SPECIFICATIONS[role], task_vars or {})]
         if faults:
             result.update(failed=True, faults=faults, msg="\n".join(["These variables cannot be used:", *faults]))

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Optional
 
 from ansible.errors import AnsibleActionFail
@@ -30,7 +31,20 @@ class ActionModule(ActionBase):
             package = pack(os.path.join(collection, SOURCES))
         except (Refusal, OSError) as error:
             raise AnsibleActionFail(str(error)) from error
-        result: dict[str, Any] = self._execute_module(
+        answer: dict[str, Any] = self._execute_module(
             module_name=MODULE, module_args={**self._task.args, "package": package}, task_vars=task_vars
         )
-        return result
+        host = str((task_vars or {}).get("inventory_hostname", "the node"))
+        return answer if answer.get("failed") or answer.get("unreachable") else read(answer, host)
+
+
+def read(answer: dict[str, Any], host: str) -> dict[str, Any]:
+    """The answer of a node, or the refusal of one that has no report in it."""
+    if isinstance(answer.get("report"), Mapping) and isinstance(answer.get("summary"), str):
+        return answer
+    lacking = "report" if not isinstance(answer.get("report"), Mapping) else "summary"
+    msg = (
+        f"{host} answers without a {lacking}, where the result of an examination is expected: look at what answers "
+        "there (Python, the collection's modules), and run again."
+    )
+    return {"changed": False, "failed": True, "msg": msg}

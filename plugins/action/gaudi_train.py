@@ -108,11 +108,10 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = harmless(
             self._execute_module(module_name="gaudi3.scale.gaudi_train", module_args=arguments, task_vars=task_vars)
         )
-        if "job" not in result:
+        if "job" not in result and (result.get("failed") or result.get("unreachable")):
             return result
-        answered = result.pop("job")
         try:
-            job = JobAnswer.of(answered)
+            job = JobAnswer.of(result.pop("job", None), self._asked(task_vars))
             result["job"] = job.as_dict()
             waits = arguments.get("state") in ("finished", "ended") and not self._task.check_mode
             if not waits or result.get("failed") or result.get("unreachable"):
@@ -120,6 +119,11 @@ class ActionModule(ActionBase):
             return self._wait(result, job, arguments, str(task_vars.get("inventory_hostname", "node")), task_vars)
         except Refusal as error:
             return {**result, "failed": True, "msg": str(error)}
+
+    def _asked(self, task_vars: Mapping[str, Any]) -> str:
+        """The node that answers."""
+        place = self._task.delegate_to
+        return place if isinstance(place, str) else str(task_vars.get("inventory_hostname", "The node"))
 
     def _give_secret(self, arguments: dict[str, Any], task_vars: Mapping[str, Any]) -> str:
         """Give the module the job's secret in place of the cluster's; why that cannot be, else nothing.
@@ -166,7 +170,7 @@ class ActionModule(ActionBase):
             look = self._look(arguments, task_vars, lines=0)
             if look.get("failed") or look.get("unreachable"):
                 return {**look, "changed": result.get("changed", False), "job": result["job"]}
-            job = _only(look)
+            job = _only(look, self._asked(task_vars))
             result = {**result, "job": job.as_dict()}
         line = line_of(host, job)
         if line is not None and line != shown and shown is not None:
@@ -174,7 +178,7 @@ class ActionModule(ActionBase):
         reason = problem(job)
         if reason is not None:
             look = self._look(arguments, task_vars, lines=int(arguments.get("lines", 20)))
-            log = list(_only(look).log) if "jobs" in look else []
+            log = list(_only(look, self._asked(task_vars)).log) if "jobs" in look else []
             return {**result, "failed": True, "msg": reason, "log": log}
         return result
 
@@ -191,7 +195,7 @@ class ActionModule(ActionBase):
         return answer
 
 
-def _only(look: Mapping[str, Any]) -> JobAnswer:
+def _only(look: Mapping[str, Any], node: str) -> JobAnswer:
     """The job that was asked for; Refusal where the answer has none."""
     jobs = look.get("jobs")
-    return JobAnswer.of(jobs[0] if isinstance(jobs, list) and jobs else jobs)
+    return JobAnswer.of(jobs[0] if isinstance(jobs, list) and jobs else jobs, node)

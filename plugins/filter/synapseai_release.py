@@ -9,6 +9,7 @@ from collections.abc import Callable
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._release.support_matrix import (
     release_cautions,
     release_problem,
@@ -81,7 +82,9 @@ def synapseai_release(
         raise AnsibleFilterError(
             f"synapseai_release needs the release as a string such as '1.23.0-695', not {release!r}."
         )
-    system = f"{distribution} {version}"
+    # Of the node, which may have said anything.
+    system = printable(f"{distribution} {version}", 200)
+    generation = None if generation is None else printable(generation, 60)
     problem = release_problem(release, system, accept_unsupported, accept_unknown, generation)
     for caution in [] if problem else release_cautions(release, system):
         Display().warning(caution)

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.service_state import is_unchanged
 
@@ -46,7 +45,7 @@ _value:
 """
 
 
-def unchanged(answer: Mapping[str, Any]) -> bool:
+def unchanged(answer: object) -> bool:
     """See DOCUMENTATION."""
     return is_unchanged(answer)
 

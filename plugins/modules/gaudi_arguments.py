@@ -21,6 +21,11 @@ options:
     type: list
     elements: str
     required: true
+  facts:
+    description:
+      - Refuse a host, too, whose facts lack what tells the roles which system it has, or have an odd value there.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - gaudi3.scale.read_only
 attributes:
@@ -54,7 +59,11 @@ from ansible.module_utils.basic import AnsibleModule
 def main() -> None:
     """Refuse to run anywhere but on the controller."""
     module = AnsibleModule(
-        argument_spec={"roles": {"type": "list", "elements": "str", "required": True}}, supports_check_mode=True
+        argument_spec={
+            "roles": {"type": "list", "elements": "str", "required": True},
+            "facts": {"type": "bool", "default": False},
+        },
+        supports_check_mode=True,
     )
     module.fail_json(msg="gaudi_arguments runs on the controller: call it as gaudi3.scale.gaudi_arguments.")
 

@@ -39,11 +39,12 @@ options:
   resume:
     description:
       - With O(state=in_service), jobs that this node starts again though no rendezvous answers, as the others do too.
-        Left alone are a job that the node does not have, that runs or is finished, or that a person stopped.
+        Each is given with the list of nodes that it ended with.
+      - Left alone are a job that the node does not have, that runs or is finished, or that a person stopped. So is a
+        job that has none of the given nodes, by what this node has on record of it, as a node can name any job.
       - Nothing is started on a node that is out of service.
-    type: list
-    elements: str
-    default: []
+    type: dict
+    default: {}
   by:
     description:
       - Who takes the node out. V(healing) is the playbook C(gaudi3.scale.heal), which gives back what it took out, and
@@ -126,6 +127,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import history
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLACES, JobNode
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.resumed import may_be_resumed
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import (
     FAILED,
     INTERRUPTED,
@@ -239,8 +241,10 @@ class Fence:
         return [name for name in named if name in known] if isinstance(named, list) else []
 
     def _resume(self) -> "dict[str, Any]":
-        known = self._node.names() if self._asked["resume"] else []
-        started = [name for name in self._asked["resume"] if name in known and self._left(name) is not None]
+        asked = self._asked["resume"]
+        known = self._node.names() if asked else []
+        left = {name: record for name in asked if name in known and (record := self._left(name)) is not None}
+        started = [name for name, record in left.items() if may_be_resumed(record, asked[name])]
         if not self._module.check_mode:
             self._start(started)
         return {"changed": bool(started), "jobs": started, "ended": [], "unwritten": []}
@@ -283,7 +287,7 @@ def main() -> None:
             "state": {"type": "str", "choices": ["out", "in_service"], "required": True},
             "reason": {"type": "str", "default": ""},
             "step": {"type": "str", "default": ""},
-            "resume": {"type": "list", "elements": "str", "default": []},
+            "resume": {"type": "dict", "default": {}},
             "by": {"type": "str", "choices": ["person", "healing"], "default": "person"},
             "folder": {"type": "path", "default": history.FOLDER},
             "runtime": {"type": "path", "default": history.RUNTIME},

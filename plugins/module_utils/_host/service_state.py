@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 PROPERTIES = (
     "LoadState",
@@ -97,10 +96,11 @@ def removal(service: Service) -> list[str]:
     return [*verbs, "disable"] if service.exists and service.enabled else verbs
 
 
-def is_unchanged(answer: Mapping[str, Any]) -> bool:
+def is_unchanged(answer: object) -> bool:
     """Whether a module that was asked in check mode found nothing to do: no act, and no file that would change."""
-    if not isinstance(answer.get("done"), list):
+    if not isinstance(answer, Mapping) or not isinstance(answer.get("done"), list):
         return False  # it failed, was skipped or was never asked
     diff = answer.get("diff") or []
-    diffs = [diff] if isinstance(diff, Mapping) else diff
-    return not answer["done"] and all(each.get("before") == each.get("after") for each in diffs)
+    diffs = diff if isinstance(diff, (list, tuple)) else [diff]
+    same = [isinstance(each, Mapping) and each.get("before") == each.get("after") for each in diffs]
+    return not answer["done"] and all(same)

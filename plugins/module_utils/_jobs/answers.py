@@ -49,14 +49,14 @@ class JobAnswer:
     """All that was answered, in plain values that can be shown."""
 
     @classmethod
-    def of(cls, answer: object) -> JobAnswer:
-        """From a module's answer; Refusal where that has no name or no state."""
+    def of(cls, answer: object, node: str = "The node") -> JobAnswer:
+        """From a module's answer; Refusal where that has no name or no state, a sentence about ``node``."""
         given = mapping(answer)
         name, state = given.get("name"), given.get("state")
         words = isinstance(name, str) and isinstance(state, str)
         if not words or not NAME.fullmatch(str(name)) or not STATE.fullmatch(str(state)):
             raise Refusal(
-                f"The node answers with {printable(answer, 100)} where a job with its name and state is expected: "
+                f"{node} answers with {printable(answer, 100)} where a job with its name and state is expected: "
                 "look at what answers for it (the collection's modules, Python), and run again."
             )
         known = {key: kind(given[key]) for key, kind in _JOB.items() if key in given}

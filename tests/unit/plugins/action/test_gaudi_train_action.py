@@ -257,3 +257,18 @@ def test_a_folder_in_the_inventory_is_refused(play: Play, tmp_path: Path) -> Non
     plugin = action.ActionModule(task, MagicMock(), MagicMock(), MagicMock(), MagicMock(), MagicMock())
     said = plugin.run(task_vars={"ansible_inventory_sources": [str(tmp_path)]})
     assert said["failed"] and "lies in the inventory" in said["msg"] and not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("answer", [{"changed": False}, {"skipped": True}, {"job": 5}, {"job": {"name": "demo"}}])
+def test_an_answer_without_a_job_is_refused_in_a_sentence_with_the_nodes_name(
+    play: Play, monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]
+) -> None:
+    task = MagicMock(args={"name": "demo", "state": "started"}, check_mode=True, async_val=0, delegate_to=None)
+    plugin = action.ActionModule(task, MagicMock(), MagicMock(), MagicMock(), MagicMock(), MagicMock())
+    monkeypatch.setattr(plugin, "_execute_module", lambda **_asked: dict(answer))
+    for place, name in ((None, "gaudi-1"), ("gaudi-2", "gaudi-2")):
+        task.delegate_to = place
+        result = plugin.run(task_vars={"inventory_hostname": "gaudi-1"})
+        assert result["failed"] is True and "job" not in result
+        assert result["msg"].startswith(f"{name} answers with ") and result["msg"].count(". ") == 0
+    assert play.asked == []

@@ -121,12 +121,24 @@ def test_what_ended_with_a_node_is_started_again_where_it_did_not_finish(node: N
         node.job(name, 1, state)
     record = node.jobs / ".control/stopped/job.json"
     record.write_text(json.dumps({**json.loads(record.read_text()), "stopped_at": 1767225600.0}))
-    names = ["ended", "running", "stopped", "elsewhere"]
+    names = {name: ["b"] for name in ("ended", "running", "stopped", "elsewhere")}
     planned = node.fence("in_service", resume=names, check=True)
     assert (planned["changed"], planned["jobs"], node.calls) == (True, ["ended"], [])
     assert node.fence("in_service", resume=names)["jobs"] == ["ended"]
     assert node.calls == ["start gaudi-train-ended.service"]
     assert node.fence("in_service", resume=names)["changed"] is False
+
+
+def test_a_node_cannot_have_a_job_started_that_is_not_its_own(node: Node) -> None:
+    """One that is given back may name any job; the others know from their own record whose it is."""
+    node.job("own", 1, "failed")
+    node.job("broken", 1, "failed")
+    (node.jobs / ".control/broken/job.json").write_text('{"specification": {"nodes": "hostile"}}')
+    asked = {name: ["hostile"] for name in ("own", "broken")}
+    assert node.fence("in_service", resume={**asked, "own": "hostile"})["jobs"] == []
+    assert node.fence("in_service", resume=asked)["jobs"] == []
+    assert node.calls == []
+    assert node.fence("in_service", resume={"own": ["hostile", "b"]})["jobs"] == ["own"]
 
 
 def test_a_job_that_does_not_start_again_is_named(node: Node) -> None:
