@@ -28,6 +28,7 @@ _TIMES = re.compile(
     r"(_at|_seconds|_time|elapsed|start|end|delta|now|seconds|cpu|invocation|at|since|until|ansible_date_time|tmpdir|atime|mtime|ctime|inode|boot_id|id|signature|given|valid_until|src|checksum|md5sum|invocation_id|epoch)$|^ansible_(limit|run_tags|skip_tags)$|^ansible_python_interpreter$"
 )
 _NUMBERS = re.compile(r"\b\d{9,}(\.\d+)?\b|\d{4}-\d\d-\d\d[T ][\d:.]+\S*|/[^ \"']*ansible-tmp[^ \"']*|[0-9a-f]{32,}")
+_WARNED = re.compile(r"\[WARNING\]: Found variable using reserved name\s+['\"]?omit\b")
 _GOOD = """#!/bin/sh
 # Puts down what each module prints; once that is known, those that only look print it again.
 records={records} asked={asked}
@@ -79,9 +80,32 @@ def is_foreign(value: Any) -> bool:
     return "bad-" in (value if isinstance(value, str) else json.dumps(value))
 
 
+def own_part(value: dict[str, Any]) -> dict[str, Any]:
+    """A result without what a task for all nodes says of the hostile ones in a text, or in one word for all."""
+    kept = dict(value)
+    if isinstance(value.get("diff"), (dict, list)):
+        kept["diff"] = _own_lines(value["diff"])
+    if "due" in value and "decisions" in value:  # of gaudi_healing: whether a round has anything to do
+        parts = ("work", "testing", "give_back", "decisions")
+        kept["due"] = any(name in json.dumps(value.get(part)) for part in parts for name in GOOD)
+    return kept
+
+
+def _own_lines(value: Any) -> Any:
+    """The lines of each text that do not speak of a hostile node."""
+    if isinstance(value, dict):
+        return {key: _own_lines(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_own_lines(each) for each in value]
+    if isinstance(value, str):
+        return "".join(line for line in value.splitlines(keepends=True) if not is_foreign(line))
+    return value
+
+
 def own(value: Any, folder: str) -> Any:
     """A value without times and folders, and without the parts that speak of hostile nodes."""
     if isinstance(value, dict):
+        value = own_part(value)
         return {
             key: own(each, folder)
             for key, each in sorted(value.items())
@@ -110,6 +134,8 @@ class Site:
         self.marker = cluster.folder / "marker"
         self.kept = cluster.folder.parent / "kept"
         self.records = cluster.folder.parent / "records"
+        # A fact of a hostile node may have any name. Ansible warns of one, and drops its value.
+        cluster.allowed = _WARNED
         self.bad = [f"bad-{number}" for number in range(1, hostile + 1)]
         for name in self.bad[: hostile // 2]:
             self._hostile(name)
@@ -225,9 +251,17 @@ class Site:
             )
         except subprocess.TimeoutExpired as error:
             run = PlaybookRun.read(
-                -1, (error.stdout or b"").decode(errors="replace"), f"no end in {error.timeout} seconds"
+                -1,
+                (error.stdout or b"").decode(errors="replace"),
+                f"no end in {error.timeout} seconds; asked last: {', '.join(self.asked_last())}",
             )
         return self.seen(run)
+
+    def asked_last(self) -> list[str]:
+        """The modules that were asked last, each behind its host: one of them is what is waited for."""
+        known = [*self.cluster.folder.glob("*/asked/*"), *self.cluster.folder.glob("*/answers/asked-*")]
+        newest = sorted(known, key=lambda path: path.stat().st_mtime)[-5:]
+        return [f"{path.relative_to(self.cluster.folder).parts[0]} {path.name}" for path in reversed(newest)]
 
     def played(self, playbook: str, seed: str, **more: Any) -> tuple[Seen, list[str]]:
         """What the good nodes had of a run beside hostile ones, and what no run may do.

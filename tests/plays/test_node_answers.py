@@ -15,7 +15,7 @@ from tests.suite.proof import Proof
 from .answers import answer
 from .answers import variables as names_of_variables
 from .cluster import Cluster
-from .host import program
+from .host import RELEASE, program
 from .hostile import GOOD, Seen, Site
 from .test_health import fault
 
@@ -77,6 +77,11 @@ def prepared(cluster: Cluster, playbook: str, hostile: int = HOSTILE) -> Site:
     for host in site.good.values():
         program(host, "dmesg", "dmesg", "main")
         program(host, "modinfo", "kmod_tools", "modinfo")
+        # One that brings no port up would have each step of the healing wait a minute for the links.
+        program(host, "manage_network_ifs.sh", "manage_network_ifs", "main")
+        script = (host.folder / "bin/manage_network_ifs.sh").read_text()
+        script = script.replace("main(sys.argv[1:])", f'main(sys.argv[1:], release="{RELEASE}")')
+        host.write("/opt/habanalabs/qual/gaudi3/bin/manage_network_ifs.sh", script, 0o755)
         host.give(courses={UNIT: ["running", "finished"]})
         host.give(packages={**json.loads((host.folder / "packages.json").read_text()), "nftables": "1.0.6-2+deb12u2"})
         host.path("/usr/sbin").mkdir(parents=True, exist_ok=True)
