@@ -96,7 +96,11 @@ def _own_lines(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _own_lines(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_own_lines(each) for each in value]
+        # A diff of several files has its node in the path of each.
+        paths = [
+            each.get("after_header") or each.get("before_header") if isinstance(each, dict) else "" for each in value
+        ]
+        return [_own_lines(each) for each, path in zip(value, paths, strict=True) if not is_foreign(str(path))]
     if isinstance(value, str):
         return "".join(line for line in value.splitlines(keepends=True) if not is_foreign(line))
     return value
