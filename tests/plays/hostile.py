@@ -28,6 +28,8 @@ _TIMES = re.compile(
     r"(_at|_seconds|_time|elapsed|start|end|delta|now|seconds|cpu|invocation|at|since|until|ansible_date_time|tmpdir|atime|mtime|ctime|inode|boot_id|id|signature|given|valid_until|src|checksum|md5sum|invocation_id|epoch)$|^ansible_(limit|run_tags|skip_tags)$|^ansible_python_interpreter$"
 )
 _NUMBERS = re.compile(r"\b\d{9,}(\.\d+)?\b|\d{4}-\d\d-\d\d[T ][\d:.]+\S*|/[^ \"']*ansible-tmp[^ \"']*|[0-9a-f]{32,}")
+#: The time of a line of the kernel's log.
+_KERNEL = re.compile(r"(?m)^\d+,\d+,\d+,(?=-;)")
 _WARNED = re.compile(r"\[WARNING\]: Found variable using reserved name\s+['\"]?omit\b")
 _GOOD = """#!/bin/sh
 # Puts down what each module prints; once that is known, those that only look print it again.
@@ -305,7 +307,7 @@ class Site:
         calls = {name: host.acts() for name, host in self.good.items()}
         files: dict[str, Any] = {
             f"{name}/{path}": f"{mode:o} "
-            + _NUMBERS.sub("N", content.decode(errors="replace").replace(folder, "FOLDER"))
+            + _NUMBERS.sub("N", _KERNEL.sub("", content.decode(errors="replace")).replace(folder, "FOLDER"))
             for name, host in self.good.items()
             for path, (mode, content) in host.files().items()
             if not path.startswith("sys/")
