@@ -343,14 +343,13 @@ class Site:
     def complaints(self, beside: Seen) -> list[str]:
         """What no run may do, whatever it is compared with."""
         told = [f"a template or a command was evaluated: {path.name}" for path in self.cluster.folder.glob("marker*")]
+        everything, output = (_OF_CORE.sub("", text) for text in (beside.run.everything, beside.run.output))
         told += [
-            f"a raw character {match!r} reached the terminal: {beside.run.output[max(0, at - 80) : at + 80]!r}"
-            for match, at in [(m[0], m.start()) for m in _RAW.finditer(beside.run.everything)][:1]
+            f"a raw character {match!r} reached the terminal: {everything[max(0, at - 80) : at + 80]!r}"
+            for match, at in [(m[0], m.start()) for m in _RAW.finditer(everything)][:1]
         ]
         told += [
-            f"{word}: {beside.run.output[max(0, at - 300) : at + 600]!r}"
-            for word in _CRASHES
-            if (at := beside.run.output.find(word)) >= 0
+            f"{word}: {output[max(0, at - 300) : at + 900]!r}" for word in _CRASHES if (at := output.find(word)) >= 0
         ]
         told += [
             f"{TOKEN} is in the variables of {name}"
@@ -367,6 +366,13 @@ class Site:
 
 #: Characters that a terminal acts on.
 _RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2028]")
+#: What is of ansible-core 2.17 itself: it writes what stands behind a module's JSON into a warning as it is. Where a
+#: `meta` task is the play's first, it has the tests' callback tell of a skipped task, for which that has no place.
+_OF_CORE = re.compile(
+    r"\[WARNING\]: Module invocation had junk after the JSON data:(?:\s*\x1b\[2J\w*)+"
+    r"|\[WARNING\]: Failure using method \(v2_runner_on_skipped\) in callback plugin\s+"
+    r"\(<ansible_collections\.ansible\.posix\.plugins\.callback\.json\.CallbackModule object\s+at 0x\w+>\):"
+)
 #: Words of a run that broke as a whole.
 _CRASHES = (
     "Traceback (most recent call last)",

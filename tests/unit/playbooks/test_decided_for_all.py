@@ -130,10 +130,13 @@ INVENTORY = "inventory"
 CONTROLLER = "controller"
 READ = {
     "playbooks/doctor.yml: _doctor_lines": "printable",
+    "playbooks/heal.yml: _heal_decided": CONTROLLER,
     "playbooks/heal.yml: _unread": "health_report",
     "playbooks/heal.yml: fences": "health_report",
     "playbooks/heal.yml: reports": "health_report",
     "playbooks/health.yml: _health_fit": "health_report",
+    "playbooks/health.yml: _pair_options": CONTROLLER,
+    "playbooks/health.yml: pair_search": CONTROLLER,
     "playbooks/health.yml: examinations": "health_report",
     "playbooks/preflight.yml: _answers": "(gathered_facts|bus_answers)",
     "playbooks/preflight.yml: _loops": "loopbacks",
@@ -231,3 +234,29 @@ def test_every_task_for_all_nodes_that_reads_an_answer_is_known() -> None:
         if key != "name" and re.search(rf"(?<![\w']){name}\b|'{name}(?=['.])", text)
     }
     assert found == ONCE
+
+
+#: Tasks that are done once and set facts of all nodes, though no fact of them is set: each node has facts of its own by
+#: then, which a task of each has gathered.
+GATHERED = {
+    ("playbooks/firewall.yml", "Look up the addresses of all hosts once"),
+    ("playbooks/preflight.yml", "Look up the addresses of all hosts once"),
+    ("playbooks/preflight.yml", "Choose the cards of all nodes"),
+    ("playbooks/train.yml", "See whether all nodes are as the preflight found them"),
+    ("playbooks/verify.yml", "Sum up"),
+    ("roles/tuning/tasks/settings.yml", "Tell what hosts do not have"),
+}
+_SETS_FACTS = {"debug", "set_fact", "include_vars"}
+
+
+def test_no_task_for_all_nodes_makes_them_share_their_facts() -> None:
+    """In ansible-core 2.21 what such a task sets is one object for all nodes: a later fact of one is one of all."""
+    once = [(path, task) for path, task in all_tasks() if task.get("run_once")]
+    setting = [
+        (path, task)
+        for path, task in once
+        if task.get("delegate_to") == "localhost" or {key.rpartition(".")[2] for key in task} & _SETS_FACTS
+    ]
+    assert len(setting) >= 20
+    sharing = {(path, str(task["name"])) for path, task in setting if task.get("delegate_facts") is not True}
+    assert sharing == GATHERED
