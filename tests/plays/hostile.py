@@ -30,7 +30,13 @@ _TIMES = re.compile(
 _NUMBERS = re.compile(r"\b\d{9,}(\.\d+)?\b|\d{4}-\d\d-\d\d[T ][\d:.]+\S*|/[^ \"']*ansible-tmp[^ \"']*|[0-9a-f]{32,}")
 #: The time of a line of the kernel's log.
 _KERNEL = re.compile(r"(?m)^\d+,\d+,\d+,(?=-;)")
-_WARNED = re.compile(r"\[WARNING\]: Found variable using reserved name\s+['\"]?omit\b")
+#: What Ansible says against an answer, not a playbook: of a fact named omit, of keys of its own, whose values it drops,
+#: and of bytes that are no text.
+_WARNED = re.compile(
+    r"\[WARNING\]:\s+Found\s+variable\s+using\s+reserved\s+name\s+['\"]?omit\b"
+    r"|\[WARNING\]:\s+Removed\s+unexpected\s+internal\s+key\s+in\s+module\s+return\b"
+    r"|\[DEPRECATION\s+WARNING\]:\s+Module\s+\"[\w.]+\"\s+returned\s+non\s+UTF-8\b"
+)
 _GOOD = """#!/bin/sh
 # Puts down what each module prints; once that is known, those that only look print it again.
 records={records} asked={asked}
@@ -140,7 +146,6 @@ class Site:
         self.marker = cluster.folder / "marker"
         self.kept = cluster.folder.parent / "kept"
         self.records = cluster.folder.parent / "records"
-        # A fact of a hostile node may have any name. Ansible warns of one, and drops its value.
         cluster.allowed = _WARNED
         self.bad = [f"bad-{number}" for number in range(1, hostile + 1)]
         for name in self.bad[: hostile // 2]:
@@ -211,9 +216,10 @@ class Site:
         ``victims`` are the modules whose answers are changed, all unless given. ``harmless`` nodes answer truly.
         """
         made: dict[str, list[str]] = {}
+        recorded = {name: self.recorded(name) for name in GOOD}
         for name in self.bad:
             rng = random.Random(f"{seed}-{name}")
-            true = self.recorded(rng.choice(GOOD))
+            true = recorded[rng.choice(GOOD)]
             calls = [call for call in true if not victims or call.rsplit("-", 1)[0] in victims]
             chosen = rng.choice(calls)
             folder = self.cluster.folder / name / "answers"
@@ -366,12 +372,14 @@ class Site:
 
 #: Characters that a terminal acts on.
 _RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2028]")
-#: What is of ansible-core 2.17 itself: it writes what stands behind a module's JSON into a warning as it is. Where a
-#: `meta` task is the play's first, it has the tests' callback tell of a skipped task, for which that has no place.
+#: What is of ansible-core 2.17 itself: it writes what stands behind a module's JSON, and keys of its own, into warnings
+#: as they are. Where a `meta` task is the play's first, the tests' callback has no place for the task that is skipped.
 _OF_CORE = re.compile(
     r"\[WARNING\]: Module invocation had junk after the JSON data:(?:\s*\x1b\[2J\w*)+"
+    r"|\[WARNING\]: Removed unexpected internal key in module return:.*?(?=\n\[|\Z)"
     r"|\[WARNING\]: Failure using method \(v2_runner_on_skipped\) in callback plugin\s+"
-    r"\(<ansible_collections\.ansible\.posix\.plugins\.callback\.json\.CallbackModule object\s+at 0x\w+>\):"
+    r"\(<ansible_collections\.ansible\.posix\.plugins\.callback\.json\.CallbackModule object\s+at 0x\w+>\):",
+    re.DOTALL,
 )
 #: Words of a run that broke as a whole.
 _CRASHES = (

@@ -9,6 +9,7 @@ of the cases, drawn by the proof's seed.
 from __future__ import annotations
 
 import datetime
+import fcntl
 import hashlib
 import json
 import os
@@ -102,11 +103,14 @@ class Proof:
 
     def note(self, case: str, row: dict[str, Any]) -> None:
         """Put down that ``case`` held; with the last of them the proof is whole."""
-        rows = {**self.held(), case: row}
         self.record.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.record.with_suffix(".new")
-        draft.write_text(json.dumps({"key": self.key(), "rows": rows}, indent=1) + "\n")
-        draft.replace(self.record)
+        # Parts of a proof may run at the same time.
+        with self.record.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            rows = {**self.held(), case: row}
+            draft = self.record.with_suffix(".new")
+            draft.write_text(json.dumps({"key": self.key(), "rows": rows}, indent=1) + "\n")
+            draft.replace(self.record)
 
     def cannot_run(self, case: str, reason: str) -> NoReturn:
         """Put down why ``case`` is not run on this machine, and skip it."""
