@@ -27,6 +27,7 @@ CHECKED = ("_doctor_folder", "_health_folder", "_heal_folder")
 OTHERS = {
     ("playbooks/new_inventory.yml", "file"): "writes a new inventory of the collection's own example",
     ("playbooks/new_inventory.yml", "copy"): "writes a new inventory of the collection's own example",
+    ("playbooks/new_inventory.yml", "lineinfile"): "writes where Ansible finds collections in this run",
     ("playbooks/provision.yml", "file"): "writes an inventory, of Terraform's answer",
     ("playbooks/provision.yml", "copy"): "writes an inventory, of Terraform's answer",
     ("playbooks/provision.yml", "gaudi_terraform"): "writes Terraform's state, in its project",
