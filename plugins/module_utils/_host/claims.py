@@ -139,17 +139,3 @@ def absent(record: Record) -> tuple[list[str], list[str]]:
     there = [path for path in record.files if os.path.lexists(path)]
     ours = [path for path in there if path in record.pending or record.files[path] == digest(path)]
     return ours, [path for path in there if path not in ours]
-
-
-def parsed_arguments(text: str) -> list[str]:
-    """The arguments in a file of the form ``ARGS="..."``, as systemd splits them; none where there is no such line."""
-    import shlex
-
-    for line in text.splitlines():
-        name, equals, value = line.partition("=")
-        if equals and name.strip() == "ARGS":
-            try:
-                return [word for part in shlex.split(value) for word in shlex.split(part)]
-            except ValueError:
-                return value.strip().strip("\"'").split()
-    return []

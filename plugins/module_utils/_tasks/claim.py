@@ -9,7 +9,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
-from .._host import claims
+from .._host import arguments, claims
 from .._printable import printable
 from .._refusal import Refusal
 from . import listener
@@ -90,9 +90,9 @@ def _claim(module: AnsibleModule, options: dict[str, Any], path: str, record: cl
         )
     if options["listens"] and options["unit"]:
         listener.refuse_foreign(module, options["unit"], options["listens"])
-    new = record or claims.Record(installed_before=_in_use(options, installed, found))
-    running = _arguments(options)
-    if options["arguments_file"] in found or any(kept in found for kept in options["keep"]):
+    new = record or claims.Record(installed_before=_in_use(options, installed, [*found, *units]))
+    running = _arguments(options, units)
+    if units or options["arguments_file"] in found or any(kept in found for kept in options["keep"]):
         new.arguments = running or new.arguments
     taken = [*found, *units]
     changed = bool(taken)
@@ -142,13 +142,26 @@ def _kept(options: dict[str, Any], found: list[str]) -> dict[str, str]:
     return texts
 
 
-def _arguments(options: dict[str, Any]) -> list[str]:
-    """The arguments that the service is started with now."""
+def _arguments(options: dict[str, Any], units: list[str]) -> list[str]:
+    """The arguments that the service is started with now: those of the site's own unit, or of the file."""
+    if not options["arguments_file"]:
+        return []
     try:
         with open(options["arguments_file"], encoding="utf-8", errors="replace") as file:
-            return claims.parsed_arguments(file.read())
+            given = arguments.variables(file.read())
     except OSError:
-        return []
+        given = {}
+    command = arguments.command_of(units, given)
+    if not command:
+        return arguments.words(given.get(arguments.VARIABLE, ""))
+    program, words = command[0], command[1:]
+    if words and not words[0].startswith("--"):
+        raise Refusal(
+            f"{printable(', '.join(units))} on this host starts {printable(program)} with {printable(words[0], 60)!r} "
+            f"as its first argument, so the arguments of {options['service']} cannot be known: write them into "
+            f'{options["arguments_file"]} as {arguments.VARIABLE}="...", move the unit away, and run again.'
+        )
+    return words
 
 
 def _packaged(module: AnsibleModule, options: dict[str, Any]) -> tuple[bool, dict[str, str]]:

@@ -121,6 +121,8 @@ LONG = [
         ({"running": ["--storage.tsdb.retention.size=1TB"]}, ["size=1TB"]),
         ({"running": ["--storage.tsdb.retention=90d"]}, ["time=90d"]),
         ({"running": ["--storage.tsdb.retention.time", "90d"]}, ["time=90d"]),
+        # Prometheus takes the newer name, in whatever order the two are.
+        ({"running": ["--storage.tsdb.retention.time=400d", "--storage.tsdb.retention=15d"]}, ["time=400d"]),
     ],
 )
 def test_data_is_kept_for_as_long_as_before(claim: dict[str, Any], retention: list[str]) -> None:

@@ -109,6 +109,61 @@ def test_what_is_taken_over_is_kept_and_put_back(machine: Machine) -> None:
     assert machine.run(state="absent")["changed"] is False
 
 
+KEPT = "--storage.tsdb.retention.time=400d"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'ARGS="{KEPT} --b"\n',
+        f"# ARGS=--old\n; ARGS=--old\nARGS='{KEPT}  --b'\n",
+        f'ARGS="{KEPT} \\\n  --b"\n',
+        f"ARGS={KEPT} \\\n --b\n",
+        f'ARGS="{KEPT}\n--b"\n',
+        f'ARGS="--old"\nOTHER=x\n ARGS = "{KEPT} --b"',
+        f'ARGS="{KEPT} --b',
+    ],
+)
+def test_arguments_are_read_as_systemd_reads_them(machine: Machine, text: str) -> None:
+    machine.arguments.write_text(text)
+    assert machine.run(check=True, take_over=True)["running"] == [KEPT, "--b"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "drop_in"),
+    [
+        (f"[Service]\nExecStart=/opt/prometheus {KEPT} --b\n", ""),
+        (f"[Service]\nExecStart=-/opt/prometheus \\\n  {KEPT} \\\n  --b\n", ""),
+        ("[Service]\nEnvironmentFile=-FOLDER/own\nExecStart=/opt/prometheus $OPTIONS --b\n", ""),
+        ("[Service]\nExecStart=/opt/prometheus --old\n", f"[Service]\nExecStart=\nExecStart=/bin/p {KEPT} --b\n"),
+        ("", f'[Service]\nEnvironment="ARGS={KEPT} --b"\n'),
+        ("", "[Service]\nEnvironmentFile=FOLDER/own\n"),
+        ("", f"[Service]\nExecStart=\nExecStart=/usr/bin/prometheus {KEPT} $ARGS\n"),
+    ],
+)
+def test_arguments_of_a_unit_of_the_site_stay(machine: Machine, unit: str, drop_in: str) -> None:
+    folder = machine.folder / "units/prometheus.service.d"
+    folder.mkdir(parents=True)
+    machine.arguments.write_text('ARGS="--b"\n')
+    (machine.folder / "own").write_text(f'OPTIONS="{KEPT}"\nARGS="{KEPT} --b"\n')
+    for path, text in ((folder.parent / "prometheus.service", unit), (folder / "site.conf", drop_in)):
+        if text:
+            path.write_text(text.replace("FOLDER", str(machine.folder)))
+    machine.written(take_over=True)
+    assert machine.run()["arguments"] == [KEPT, "--b"]
+
+
+def test_a_unit_whose_arguments_cannot_be_known_is_refused(machine: Machine) -> None:
+    (machine.folder / "units").mkdir()
+    unit = machine.folder / "units/prometheus.service"
+    unit.write_text(f"[Service]\nExecStart=/bin/sh -c 'exec prometheus {KEPT}'\n")
+    assert machine.run(take_over=True)["msg"] == (
+        f"{unit} on this host starts /bin/sh with '-c' as its first argument, so the arguments of prometheus cannot be "
+        f'known: write them into {machine.arguments} as ARGS="...", move the unit away, and run again.'
+    )
+    assert unit.exists() and not machine.kept(unit)
+
+
 def test_an_edit_by_hand_is_noticed_and_is_not_removed(machine: Machine) -> None:
     machine.written()
     machine.other.write_text("ours, and a line of mine")
