@@ -193,13 +193,14 @@ class Fence:
         if not self._module.check_mode:
             if diff is not None:
                 self._note("out", running)
-            for name in running:
-                self._systemctl("stop", name)
+            failed = self._systemctl("stop", running)
             if self._unfenced:
+                stopped = [name for name in running if name not in failed]
                 self._module.fail_json(
                     msg=f"No fence could be written ({'; '.join(self._unwritten)}), so only the jobs that ran were "
-                    f"stopped ({', '.join(running) or 'none'}): make room on the node's disk, or switch the node off."
+                    f"stopped ({', '.join(stopped) or 'none'}): make room on the node's disk, or switch the node off."
                 )
+            self._refuse(failed)
         changed = diff is not None or bool(running)
         return {"changed": changed, "jobs": running, "ended": [], "diff": diff or {}, "unwritten": self._unwritten}
 
@@ -256,8 +257,7 @@ class Fence:
         return found.record if left and not found.record.get("stopped_at") else None
 
     def _start(self, names: "list[str]") -> None:
-        for name in names:
-            self._systemctl("start", name)
+        self._refuse(self._systemctl("start", names))
 
     def _note(self, what: str, jobs: "list[str]") -> None:
         entry = {
@@ -271,13 +271,23 @@ class Fence:
         except OSError as error:
             self._unwritten.append(f"the history in {self._asked['folder']}: {error.strerror or error}")
 
-    def _systemctl(self, verb: str, name: str) -> None:
-        code, output, errors = self._module.run_command([self._node.systemctl, verb, unit_name(name)])
-        if code != 0:
-            self._module.fail_json(
-                msg=f"'systemctl {verb} {unit_name(name)}' failed ({(errors or output).strip()}): look into its log "
-                f"with 'journalctl -u {unit_name(name)}', and run again."
-            )
+    def _systemctl(self, verb: str, names: "list[str]") -> "dict[str, str]":
+        """Do this to each of the jobs; why it failed, by the job. One that fails keeps no other waiting."""
+        failed = {}
+        for name in names:
+            code, output, errors = self._module.run_command([self._node.systemctl, verb, unit_name(name)])
+            if code != 0:
+                failed[name] = f"'systemctl {verb} {unit_name(name)}' failed ({(errors or output).strip()})"
+        return failed
+
+    def _refuse(self, failed: "dict[str, str]") -> None:
+        if not failed:
+            return
+        first, *others = failed
+        more = f" So did {', '.join(map(unit_name, others))}." if others else ""
+        self._module.fail_json(
+            msg=f"{failed[first]}: look into its log with 'journalctl -u {unit_name(first)}', and run again.{more}"
+        )
 
 
 def main() -> None:

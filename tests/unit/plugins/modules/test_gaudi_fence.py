@@ -20,7 +20,7 @@ case $1 in
 show)
   echo LoadState=loaded; echo ActiveState=$(cat $state 2>/dev/null || echo inactive)
   echo SubState=dead; echo Result=success; echo ExecMainCode=1; echo ExecMainStatus=75; echo InvocationID=;;
-stop) echo inactive > $state; ls {health}/fence.json >> {folder}/calls; echo stop $2 >> {folder}/calls;;
+stop) grep -qs $2 {folder}/stays && {{ echo busy >&2; exit 1; }}; echo inactive > $state; ls {health}/fence.json >> {folder}/calls; echo stop $2 >> {folder}/calls;;
 start) [ -e {folder}/refuses ] && {{ echo no >&2; exit 1; }}; echo active > $state; echo start $2 >> {folder}/calls;;
 esac
 """
@@ -148,6 +148,18 @@ def test_a_job_that_does_not_start_again_is_named(node: Node) -> None:
         (node.folder / "refuses").touch()
         failed = node.fence("in_service")
     assert failed["msg"].startswith("'systemctl start gaudi-train-demo.service' failed (no): look into its log")
+
+
+def test_a_job_that_does_not_stop_keeps_no_other_from_being_stopped(node: Node) -> None:
+    for name in ("first", "second", "third"):
+        node.job(name, 1)
+    (node.folder / "stays").write_text("gaudi-train-first.service gaudi-train-second.service")
+    failed = node.fence("out", reason="accel1: broken", step="reset", by="healing")
+    assert failed["msg"] == (
+        "'systemctl stop gaudi-train-first.service' failed (busy): look into its log with 'journalctl -u "
+        "gaudi-train-first.service', and run again. So did gaudi-train-second.service."
+    )
+    assert "stop gaudi-train-third.service" in node.calls and history.fence(str(node.health))
 
 
 def test_a_systemd_that_does_not_answer_is_said(node: Node) -> None:
