@@ -7,6 +7,7 @@ The trainer has the same table (``gaudi3_scale/doctor/known_bad.py``); a test ho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -53,10 +54,17 @@ KNOWN_BAD = (
 PACKAGES = tuple(dict.fromkeys(bad.package for bad in KNOWN_BAD))
 
 
+def plain_version(version: str) -> str:
+    """A version without what makes no other release of it: 2.6.2 for v2.6.2, 0!2.06.2, 2.6.2.0 and 2.6.2+cpu."""
+    public = version.strip().lower().partition("+")[0].removeprefix("v").removeprefix("0!")
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)*", public):
+        return public
+    return re.sub(r"(\.0)+$", "", ".".join(part.lstrip("0") or "0" for part in public.split(".")))
+
+
 def known_bad(versions: Mapping[str, str]) -> list[KnownBad]:
     """Rows of the table that packages are of; ``versions`` are by normalized name."""
-    # A local label, behind a plus, says who built it.
-    return [bad for bad in KNOWN_BAD if versions.get(bad.package, "").partition("+")[0] in bad.versions]
+    return [bad for bad in KNOWN_BAD if plain_version(versions.get(bad.package, "")) in bad.versions]
 
 
 def refuse_known_bad(place: str, versions: Mapping[str, str]) -> None:

@@ -205,6 +205,23 @@ def test_of_the_kernel_log_only_the_drivers_lines_are_kept(machine: Machine) -> 
     assert why == "the kernel log cannot be read (exit code 1: No journal files): ask as root"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "habanalabs fail[7]: segfault at 0 error 4 in a", "habanalabs fail[7] bad frame in rt_sigreturn frame:7",
+        "traps: habanalabs fail[7] trap invalid opcode ip:7 in habanalabs error",
+        "habanalabs fail (7) used greatest stack depth: 11000 bytes left", "INFO: task habanalabs fail:7 blocked for more",
+        "habanalabs fail/7: potentially unexpected fatal signal 11.", "coredump: 7(habanalabs fail): Unsafe core_pattern",
+        "process '/home/user/habanalabs error' started with executable stack", "CPU: 1 Comm: habanalabs fail Not tainted",
+        "Habanalabs fail invoked OOM-killer: gfp_mask=0xcc0", "audit: type=1701 exe=\"/home/user/habanalabs error\"",
+    ],
+)  # fmt: skip
+def test_the_kernels_words_about_a_process_are_not_the_drivers(machine: Machine, line: str) -> None:
+    machine.program("dmesg", f"#!/bin/sh\ncat <<'END'\n[    2.500000] {line}\nEND\n")
+    found = machines.kernel_log(machine.host, Options())
+    assert (found.data["lines"], found.odd) == (0, [])
+
+
 def test_hl_smi_is_timed_and_refused_fields_are_found_one_by_one(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

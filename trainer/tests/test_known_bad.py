@@ -25,7 +25,10 @@ def test_a_release_is_known_by_its_number() -> None:
                 f"{bad.package} {version} is installed, which {bad.reason} ({bad.source}, {bad.date}):"
             )
             assert told.endswith(f" and install {bad.instead}.")
-    assert complaint({"lightning": "2.6.3+local.1"})
+    for same in ("2.6.3+local.1", "2.6.3.0", "2.6.3.0.0", "v2.6.3", "0!2.6.3", "2.06.3"):
+        assert complaint({"lightning": same}), same
+    for other in ("2.6.3.post1", "2.6.3rc1", "1!2.6.3", "2.6.30", "12.6.3"):
+        assert complaint({"lightning": other}) == "", other
     for versions in (
         {},
         {"lightning": "2.6.1"},

@@ -11,7 +11,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._known_bad import KNOWN_BAD
+from ansible_collections.gaudi3.scale.plugins.module_utils._known_bad import KNOWN_BAD, known_bad
 from gaudi3_scale.doctor import known_bad as trainers
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -41,6 +41,15 @@ def test_collection_and_trainer_have_one_table() -> None:
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", bad.date) and bad.source and not bad.reason.endswith(".")
         instead = Requirement(bad.instead)
         assert instead.name == bad.package and not [each for each in bad.versions if each in instead.specifier]
+
+
+def test_another_spelling_of_a_version_is_known_to_both() -> None:
+    for bad in KNOWN_BAD:
+        for version in bad.versions:
+            for same in (f"{version}.0", f"v{version}", f"0!{version}", f"{version}+cpu", f"{version}.0.0"):
+                assert known_bad({bad.package: same}) == [bad] and trainers.complaint({bad.package: same}), same
+            for other in (f"{version}.post1", f"{version}rc1", f"1!{version}", f"{version}0"):
+                assert not known_bad({bad.package: other}) and not trainers.complaint({bad.package: other}), other
 
 
 def test_no_list_of_pins_and_no_range_admits_them() -> None:

@@ -6,6 +6,7 @@ The collection has the same table (`plugins/module_utils/_known_bad.py`); a test
 from __future__ import annotations
 
 import importlib.metadata
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -51,6 +52,14 @@ PACKAGES = tuple(dict.fromkeys(bad.package for bad in KNOWN_BAD))
 """Names to ask an environment for."""
 
 
+def plain_version(version: str) -> str:
+    """A version without what makes no other release of it: 2.6.2 for v2.6.2, 0!2.06.2, 2.6.2.0 and 2.6.2+cpu."""
+    public = version.strip().lower().partition("+")[0].removeprefix("v").removeprefix("0!")
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)*", public):
+        return public
+    return re.sub(r"(\.0)+$", "", ".".join(part.lstrip("0") or "0" for part in public.split(".")))
+
+
 def complaint(versions: Mapping[str, str]) -> str:
     """What is wrong with an environment that has these versions, in one sentence; empty where nothing is.
 
@@ -58,7 +67,7 @@ def complaint(versions: Mapping[str, str]) -> str:
     """
     for bad in KNOWN_BAD:
         found = versions.get(bad.package, "")
-        if found.partition("+")[0] in bad.versions:
+        if plain_version(found) in bad.versions:
             return (
                 f"{bad.package} {found} is installed, which {bad.reason} ({bad.source}, {bad.date}): remove it, "
                 f"replace every credential that this machine could read, and install {bad.instead}."
