@@ -210,9 +210,12 @@ def test_of_the_kernel_log_only_the_drivers_lines_are_kept(machine: Machine) -> 
     [
         "habanalabs fail[7]: segfault at 0 error 4 in a", "habanalabs fail[7] bad frame in rt_sigreturn frame:7",
         "traps: habanalabs fail[7] trap invalid opcode ip:7 in habanalabs error",
-        "habanalabs fail (7) used greatest stack depth: 11000 bytes left", "INFO: task habanalabs fail:7 blocked for more",
-        "habanalabs fail/7: potentially unexpected fatal signal 11.", "coredump: 7(habanalabs fail): Unsafe core_pattern",
-        "process '/home/user/habanalabs error' started with executable stack", "CPU: 1 Comm: habanalabs fail Not tainted",
+        "habanalabs fail (7) used greatest stack depth: 11000 bytes left",
+        "INFO: task habanalabs fail:7 blocked for more than 120 seconds.",
+        "habanalabs fail/7: potentially unexpected fatal signal 11.",
+        "coredump: 7(habanalabs fail): Unsafe core_pattern",
+        "process '/home/user/habanalabs error' started with executable stack",
+        "CPU: 1 Comm: habanalabs fail Not tainted",
         "Habanalabs fail invoked OOM-killer: gfp_mask=0xcc0", "audit: type=1701 exe=\"/home/user/habanalabs error\"",
     ],
 )  # fmt: skip

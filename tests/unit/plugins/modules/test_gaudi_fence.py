@@ -20,7 +20,9 @@ case $1 in
 show)
   echo LoadState=loaded; echo ActiveState=$(cat $state 2>/dev/null || echo inactive)
   echo SubState=dead; echo Result=success; echo ExecMainCode=1; echo ExecMainStatus=75; echo InvocationID=;;
-stop) grep -qs $2 {folder}/stays && {{ echo busy >&2; exit 1; }}; echo inactive > $state; ls {health}/fence.json >> {folder}/calls; echo stop $2 >> {folder}/calls;;
+stop)
+  grep -qs $2 {folder}/stays && {{ echo busy >&2; exit 1; }}
+  echo inactive > $state; ls {health}/fence.json >> {folder}/calls; echo stop $2 >> {folder}/calls;;
 start) [ -e {folder}/refuses ] && {{ echo no >&2; exit 1; }}; echo active > $state; echo start $2 >> {folder}/calls;;
 esac
 """

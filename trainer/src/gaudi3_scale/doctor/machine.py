@@ -19,9 +19,9 @@ _OF_THE_DRIVER = re.compile(r"habanalabs|\bhbl\b|gaudi|\baccel\d|DMAR|AMD-Vi|iom
 # Lines about a process hold its name and a file's, which any user can choose.
 _OF_A_PROCESS = re.compile(
     r"\[\d+\](?::|\s+(?:trap|general protection|bad|segfault))"
-    r"|\b(?:segfault at |traps?: |general protection fault|Killed process |Out of memory|oom-killer|oom-kill:|oom_reaper"
-    r"|page allocation failure|core ?dump|audit[:(]|Comm: |used greatest stack depth|potentially unexpected fatal signal"
-    r"|INFO: task |(?:user )?process ['`\"])",
+    r"|\b(?:segfault at |traps?: |general protection fault|Killed process |Out of memory|oom-killer|oom-kill:"
+    r"|oom_reaper|page allocation failure|core ?dump|audit[:(]|Comm: |used greatest stack depth"
+    r"|potentially unexpected fatal signal|INFO: task |(?:user )?process ['`\"])",
     re.IGNORECASE,
 )
 
