@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Optional
 
+from ansible import constants
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -23,6 +24,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.secrets import 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.status import progress_line
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 
 display = Display()
 
@@ -94,6 +96,10 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         task_vars = task_vars or {}
         arguments = dict(self._task.args)
+        # The addresses of a job that is started are variables of other nodes.
+        unsafe = settings_problem(constants.config.get_config_value)
+        if unsafe and arguments.get("state") not in ("stopped", "absent"):
+            return {"failed": True, "msg": unsafe}
         # Asked here, as a module's call with all its options stands in the node's journal.
         secret = secret_of_arguments(arguments)
         if secret is not None:

@@ -16,6 +16,7 @@ description:
     folder of the first inventory source, wherever C(ansible-playbook) is run.
   - It lies outside of the inventory. Ansible reads every file of an inventory folder as an inventory, and what a node
     answered is no inventory. A folder that lies in one is refused.
+  - Fails where a setting of Ansible lets a node set variables, and with them the folder.
 options:
   _terms:
     description: What is kept there.
@@ -27,7 +28,7 @@ options:
     type: str
     default: ""
   read_only:
-    description: Whether nothing is written there. Then no folder is refused, and without a default it is empty.
+    description: Whether nothing is written there. Then nothing is refused, and without a default it is empty.
     type: bool
     default: false
 seealso:
@@ -51,11 +52,13 @@ _raw:
 import os
 from typing import Any, Optional
 
+from ansible import constants
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import outside_of_the_inventory, state_folder
+from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 
 #: The variable that names the folder, by what is kept there.
 VARIABLES = {"health": "health_directory", "doctor": "doctor_directory"}
@@ -70,6 +73,10 @@ class LookupModule(LookupBase):
         kind, given = str(terms[0]), str(kwargs.get("folder") or "")
         if kind not in VARIABLES:
             raise AnsibleLookupError(f"state_dir was asked for {kind}: ask for {' or '.join(VARIABLES)}.")
+        problem = "" if kwargs.get("read_only") is True else settings_problem(constants.config.get_config_value)
+        if problem:
+            # The play that asks for the settings may have been left out, as by --skip-tags.
+            raise AnsibleLookupError(problem)
         if given:
             folder = os.path.join(os.environ.get("PWD") or os.getcwd(), os.path.expanduser(given))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -100,6 +101,28 @@ def test_what_is_done_once_for_all_hosts_asks_no_node() -> None:
         if not set(task) - KEYWORDS <= ON_THE_CONTROLLER and task.get("delegate_to") != "localhost"
     ]
     assert wrong == []
+
+
+#: What asks for the settings itself, as --skip-tags and --start-at-task leave out the play that does.
+ASKING = {"gaudi3.scale.gaudi_credentials"}
+#: Of a folder that the lookup state_dir gives, or of nothing but what it is told: it only counts.
+ON_A_CHECKED_FOLDER = re.compile(r"\{\{ _(?:health|heal|doctor)_folder \}\}")
+COUNTING = {"gaudi3.scale.gaudi_pair_search", "gaudi3.scale.gaudi_healing"}
+
+
+def test_what_a_play_of_nodes_does_on_the_controller_asks_for_the_settings_itself() -> None:
+    found = [(where, task) for where, task in all_tasks() if task.get("delegate_to") == "localhost"]
+    assert len(found) > 8
+    wrong = [
+        (where, task["name"])
+        for where, task in found
+        if not (ASKING | COUNTING) & set(task)
+        and not ON_A_CHECKED_FOLDER.search(str(task))
+        and "lookup('gaudi3.scale.settings_problem', refuse=true)" not in str(task)
+    ]
+    assert wrong == []
+    heal = next(each for each in entries("heal.yml") if each["name"].startswith("Heal"))
+    assert ON_A_CHECKED_FOLDER.match(heal["module_defaults"]["gaudi3.scale.gaudi_healing"]["path"])
 
 
 def test_no_task_delegates_facts_or_takes_hosts_from_a_node() -> None:

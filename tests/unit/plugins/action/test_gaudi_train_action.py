@@ -272,3 +272,11 @@ def test_an_answer_without_a_job_is_refused_in_a_sentence_with_the_nodes_name(
         assert result["failed"] is True and "job" not in result
         assert result["msg"].startswith(f"{name} answers with ") and result["msg"].count(". ") == 0
     assert play.asked == []
+
+
+def test_settings_with_which_a_node_sets_variables_are_refused(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The addresses in a job's options are those of other nodes."""
+    monkeypatch.setattr(action.constants.config, "get_config_value", lambda name: name == "INJECT_FACTS_AS_VARS")
+    refused = play.run([job("running")])
+    assert refused["failed"] and refused["msg"].startswith("inject_facts_as_vars is true") and not play.asked
+    assert "failed" not in play.run([job("stopped")], state="stopped")

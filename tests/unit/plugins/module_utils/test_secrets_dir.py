@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from ansible import constants
 from ansible.errors import AnsibleLookupError
 
 from ansible_collections.gaudi3.scale.plugins.lookup.state_dir import LookupModule
@@ -161,6 +162,11 @@ def test_the_folder_of_reports_and_passports_is_given_or_the_clusters(
         with pytest.raises(AnsibleLookupError):
             look_up.run(terms, variables, folder=folder)
     assert look_up.run(["health"], listed, read_only=True) == [""]
+    # A node could have set the folder.
+    monkeypatch.setattr(constants.config, "get_config_value", lambda name: name == "INJECT_FACTS_AS_VARS")
+    assert look_up.run(["health"], listed, read_only=True) == [""]
+    with pytest.raises(AnsibleLookupError, match="inject_facts_as_vars is true"):
+        look_up.run(["health"], mine)
 
 
 def test_the_default_never_lies_in_the_inventory_it_is_for(site: Path) -> None:
