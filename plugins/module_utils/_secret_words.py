@@ -11,10 +11,14 @@ import re
 
 #: Words of a name which say that its value is a secret.
 _SECRET_WORDS = frozenset(
-    ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "KEY", "APIKEY")
+    (
+        *("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "CREDENTIAL", "CREDENTIALS", "KEY"),
+        *("APIKEY", "PRIVATEKEY", "AUTHORIZATION", "COOKIE"),
+    )
 )
-#: Last words that do behind another: a personal access token, and passwords. PWD alone is a folder.
-_LAST_WORDS = frozenset(("PAT", "PASS", "PWD"))
+#: Last words that do behind another: a personal access token, passwords, and a shared access signature. PWD alone is a
+#: folder.
+_LAST_WORDS = frozenset(("PAT", "PASS", "PWD", "SAS"))
 #: Ends of a word that do, as in HFTOKEN and PGPASSWORD.
 _ENDS = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "ACCESSKEY", "SECRETKEY")
 #: PGPASS and its like, as opposed to BYPASS and COMPASS.
@@ -32,15 +36,28 @@ _HARMLESS = re.compile(
 _IDENTIFIERS = re.compile(r"(?:^|_)KEY_ID$")
 
 #: Tokens of Hugging Face (which names of folders resemble), GitHub, GitLab, OpenAI and others, Slack, PyPI, Docker,
-#: Vault, npm, Google, DigitalOcean, Databricks and Weights & Biases.
+#: Vault, npm, Google, DigitalOcean, Databricks, Weights & Biases, NVIDIA, Groq, xAI, Replicate, Stripe, LangSmith,
+#: Tailscale and SendGrid.
 TOKEN = (
     r"(?<![A-Za-z0-9])(?:hf_(?:[A-Za-z0-9]{20,}|(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{12,})|gh[pousr]_[A-Za-z0-9]{10,}|"
     r"(?:github_pat_|gl(?:pat|dt|rt|cbt|ptt|ft|soat)-|xox[abeprs]-|xapp-|pypi-|dckr_[op]at_|hv[sb]\.|ya29\.|dop_v1_|"
     r"wandb_v1_)[\w-]{10,}|sk-(?:[A-Za-z0-9_]{20,}|(?=[\w-]*\d)[\w-]{16,})|npm_[A-Za-z0-9]{20,}|AIza[\w-]{20,}|"
-    r"dapi[0-9a-f]{16,})"
+    r"dapi[0-9a-f]{16,}|nvapi-[\w-]{20,}|(?:gsk_|xai-|r8_)[A-Za-z0-9]{20,}|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|"
+    r"lsv2_[ps][tk]_\w{16,}|tskey-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})"
 )
 #: A private key in PEM.
-PRIVATE_KEY = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----"
+PRIVATE_KEY = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+#: What a URL of Azure, AWS or Google is signed with, which opens the place for everybody who has the URL.
+SIGNED = r"(?:(?<=[?&])(?:sig|signature)|X-(?:Amz|Goog)-(?:Signature|Security-Token))=[\w%+/.=-]{8,}"
+#: An address to which everybody who knows it may post.
+WEBHOOK = (
+    r"(?:hooks\.slack\.com/(?:services|triggers|workflows)|discord(?:app)?\.com/api/webhooks|"
+    r"webhook\.office\.com/webhookb2)/[\w/@-]{8,}"
+)
+#: A token in the place of a URL's user.
+USER = r"(\b[A-Za-z][\w+.-]{0,30}://)(?=[\w-]{0,300}\d)[\w-]{20,300}@"
+#: A header of a request with a scheme of its own.
+SCHEME = r"(:\s{0,4}[\"']?(?:Token|ApiKey|Api-Key|Digest|Negotiate|SharedKey|AWS4-HMAC-SHA256))\s+[\w.+/:=~-]{8,}"
 #: A header of a request, and a signed token (JWT).
 BEARER = r"\b(?:Bearer|Basic)\s+[\w.+/=~-]{8,}"
 JWT = r"\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{4,}"
@@ -54,6 +71,10 @@ _VALUES = (
     (re.compile(JWT), "a token"),
     (re.compile(BEARER, re.I), "a token"),
     (re.compile(HASH), "the hash of a password"),
+    (re.compile(SIGNED, re.I), "a URL that is signed"),
+    (re.compile(WEBHOOK), "the URL of a webhook"),
+    (re.compile(USER), "a URL with a token"),
+    (re.compile(SCHEME, re.I), "a token"),
 )
 #: ``name=value`` within a value: of a URL's query, of a connection string, an option or JSON. A path is none.
 _ASSIGNED = re.compile(r"(?<![\w.-])-{0,2}([A-Za-z][\w.-]{0,60}?)[\"']?\s?[=:]\s?[\"']?(?=[^\s=:/\"'])")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from .._secret_words import TOKEN, names_secret
+from .._secret_words import SCHEME, SIGNED, TOKEN, WEBHOOK, names_secret
 
 # Each pattern is bounded, so that a long line without blanks costs no more than another.
 _NAMES = (
@@ -17,7 +17,7 @@ _NAME = rf"(?<![\w-])[\w.-]{{0,60}}?(?:{_NAMES})[\w-]{{0,60}}[\"']?\s{{0,4}}[=:]
 _OPTION = rf"(?<!\S)--?[\w-]{{0,40}}(?:{_NAMES})[\w-]{{0,40}}\s{{1,4}}"
 _VALUE = r"(?!<secret>)(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s,;]+)"
 _TOKENS = r"hf_|gh[pousr]_|github_pat_|glpat-|sk-|xox[abprs]-|pypi-|dckr_pat_|hvs\."
-_BEGIN, _END = (rf"-----{word} [A-Z ]{{0,30}}PRIVATE KEY-----" for word in ("BEGIN", "END"))
+_BEGIN, _END = (rf"-----{word} [A-Z ]{{0,30}}PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END"))
 
 _RULES = (
     (re.compile(rf"{_BEGIN}.*?(?:{_END}|\Z)", re.S), "<private key>"),
@@ -30,6 +30,9 @@ _RULES = (
     (re.compile(rf"\b(?:{_TOKENS})[\w-]{{10,}}"), "<secret>"),
     (re.compile(TOKEN), "<secret>"),
     (re.compile(r"\$(?:1|2[aby]|5|6|y|argon2\w{0,2})\$[\w./$=,+-]{8,}"), "<secret>"),
+    (re.compile(SIGNED, re.I), "<secret>"),
+    (re.compile(WEBHOOK), "<secret>"),
+    (re.compile(SCHEME, re.I), r"\1 <secret>"),
     (re.compile(rf"({_NAME}){_VALUE}", re.I), r"\1<secret>"),
     (re.compile(rf"({_OPTION}){_VALUE}", re.I), r"\1<secret>"),
 )

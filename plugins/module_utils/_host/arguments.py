@@ -41,7 +41,7 @@ def _value(written: str) -> str:
     return _PIECE.sub(piece, written).strip()
 
 
-def words(value: str) -> list[str]:
+def words_of(value: str) -> list[str]:
     """A value as the words that a unit's ``$NAME`` makes of it."""
     try:
         return shlex.split(value)
@@ -51,7 +51,7 @@ def words(value: str) -> list[str]:
 
 def of_file(text: str) -> list[str]:
     """The arguments in a file of variables; none where it does not set them."""
-    return words(variables(text).get(VARIABLE, ""))
+    return words_of(variables(text).get(VARIABLE, ""))
 
 
 def command_of(paths: Iterable[str], given: Mapping[str, str]) -> list[str]:
@@ -68,13 +68,13 @@ def command_of(paths: Iterable[str], given: Mapping[str, str]) -> list[str]:
                 command = value
             elif key == "Environment":
                 known.update(
-                    {name: each for name, equals, each in (word.partition("=") for word in words(value)) if equals}
+                    {name: each for name, equals, each in (word.partition("=") for word in words_of(value)) if equals}
                 )
             elif key == "EnvironmentFile":
                 known.update(variables(_text(value.lstrip("-"))))
             if key.startswith("Environment") and not command:
                 command = f"- ${VARIABLE}"
-    found = words(command)
+    found = words_of(command)
     return (
         [found[0].lstrip(_PREFIXES), *(each for word in found[1:] for each in _expanded(word, known))] if found else []
     )
@@ -83,7 +83,7 @@ def command_of(paths: Iterable[str], given: Mapping[str, str]) -> list[str]:
 def _expanded(word: str, known: Mapping[str, str]) -> list[str]:
     alone = re.fullmatch(r"\$(\w+)", word)
     if alone:
-        return words(known.get(alone[1], ""))
+        return words_of(known.get(alone[1], ""))
     return [_NAMED.sub(lambda match: known.get(match[1] or match[2], ""), word)]
 
 

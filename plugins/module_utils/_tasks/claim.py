@@ -153,7 +153,7 @@ def _arguments(options: dict[str, Any], units: list[str]) -> list[str]:
         given = {}
     command = arguments.command_of(units, given)
     if not command:
-        return arguments.words(given.get(arguments.VARIABLE, ""))
+        return arguments.words_of(given.get(arguments.VARIABLE, ""))
     program, words = command[0], command[1:]
     if words and not words[0].startswith("--"):
         raise Refusal(

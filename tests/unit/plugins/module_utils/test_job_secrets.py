@@ -20,6 +20,20 @@ VALUES = [
     f"https://files/x?token={MADE_UP}",
     f"Server=db;Password={MADE_UP}",
     f'{{"password": "{MADE_UP}"}}',
+    # A place that opens with what stands in its address: signed by Azure, AWS and Google, a webhook, a token as a user.
+    f"https://a.blob.core.windows.net/c/x?sv=2022-11-02&sp=r&sig={MADE_UP}%3D",
+    f"BlobEndpoint=https://a.blob.core.windows.net/;SharedAccessSignature=sv=2022&sig={MADE_UP}",
+    f"https://b.s3.amazonaws.com/k?X-Amz-Credential=x&X-Amz-Signature={MADE_UP}",
+    f"https://storage.googleapis.com/b/k?X-Goog-Signature={MADE_UP}&x=1",
+    f"https://hooks.slack.com/services/T0/B0/{MADE_UP}",
+    f"https://discord.com/api/webhooks/123/{MADE_UP}",
+    f"https://{MADE_UP.lower()}{MADE_UP.lower()}@github.com/o/r",
+    f"git+https://{MADE_UP}@git.example.com/o/r",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----",
+    *(f"{begins}{MADE_UP}" for begins in ("nvapi-", "gsk_", "xai-", "r8_", "sk_live_", "lsv2_pt_", "tskey-auth-")),
+    f"SG.{MADE_UP}.{MADE_UP}",
+    f"Authorization: Token {MADE_UP}",
+    f"X-Auth-Header: Token {MADE_UP}",
 ]
 NAMES = [
     "GITHUB_PAT",
@@ -31,12 +45,20 @@ NAMES = [
     "VAULT_SECRET_ID",
     "apiKey",
     "GH_TOKEN",
+    "HTTP_AUTHORIZATION",
+    "SSH_PRIVATEKEY",
+    "AZURE_SAS",
+    "LOGIN_PASSCODE",
+    "SESSION_COOKIE",
 ]
 HARMLESS = {
     "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "PATH": "/a:/b", "PWD": "/srv", "EOS_TOKEN": "</s>", "MAX_TOKENS": "8",
     "BYPASS": "1", "REPOSITORY": "ssh://git@github.com/x", "PROXY": "http://proxy:3128", "DATA": "s3://bucket/key",
     "FOLDER": "/data/hf_checkpoints", "MODEL": "sk-learn-pipeline-a", "GOOGLE_APPLICATION_CREDENTIALS": "/etc/a.json",
     "HF_TOKEN_PATH": "/etc/token", "DIGEST": "sha256:" + "a" * 64, "TEXT_KEY": "text",
+    "SIGNATURE": "serving_default", "CLONE": "https://git@github.com/o/r", "USER_AT": "https://me.and-you@host/x",
+    "WEBHOOK": "https://hooks.example.com/services", "SIG": "SIGTERM", "AUTH": "munge", "NAME": "gsk_model-a",
+    "COOKIECUTTER": "x", "SASREC": "1",
 }  # fmt: skip
 
 
