@@ -165,6 +165,24 @@ def test_content_that_changed_in_the_target_is_passed_over(tmp_path: Path) -> No
     assert said == [f"checkpoint {path.parent} is damaged (the content of __0_0.distcp has changed) and is passed over"]
 
 
+def test_a_file_that_goes_while_a_shared_folder_is_listed_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another node removes old steps and renames its drafts at any time."""
+    target = DirectoryTarget(tmp_path / "target")
+    for name in ("a/1", "a/2", "b/3"):
+        target.put(Path(__file__), name)
+    look = os.stat
+
+    def stat(path: Any, **more: Any) -> os.stat_result:
+        if path == "2" and "dir_fd" in more:
+            os.unlink(path, dir_fd=more["dir_fd"])
+        return look(path, **more)
+
+    monkeypatch.setattr(os, "stat", stat)
+    assert sorted(target.sizes()) == ["a/1", "b/3"] and sorted(target.sizes("a")) == ["a/1"]
+
+
 def test_nothing_is_committed_in_the_target_before_all_nodes_have_uploaded(tmp_path: Path) -> None:
     said: list[str] = []
     training = Training()

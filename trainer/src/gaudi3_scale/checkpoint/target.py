@@ -66,7 +66,10 @@ class DirectoryTarget:
             for path, _, names, handle in os.fwalk(os.path.realpath(self._root / folder)):
                 below = Path(path).relative_to(os.path.realpath(self._root))
                 for name in names:
-                    about = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                    try:
+                        about = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue  # another node has just removed or renamed it
                     if stat.S_ISREG(about.st_mode) and not name.endswith(f".{PART_ENDING}"):
                         found[(below / name).as_posix()] = about.st_size
         return found

@@ -22,9 +22,24 @@ _HOME = re.compile(r"(/home/|/Users/)[^/\s:'\"]+")
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+\b")
 _LOGIN = re.compile(r"(\b\w{1,20}://)[^/\s@]{1,200}@")
 _SECRET = re.compile(
-    r"((?<![\w-])[\w-]{0,60}?(?:token|secret|passw(?:or)?d|credential|api[_-]?key|authorization)[\w-]{0,60}[\"']?\s{0,4}[=:]\s{0,4})"
-    r"(\"[^\"]*\"|'[^']*'|\S+)",
+    r"((?<![\w-])[\w-]{0,60}?(?:token|secret|passw(?:or)?d|credential|api[_-]?key|authorization|private_?key|passcode"
+    r"|passphrase|(?<=_)(?:pat|pwd|pass|sas)(?![\w-])|\bpgpass(?![\w-]))[\w-]{0,60}[\"']?\s{0,4}[=:]\s{0,4})"
+    # A header has a scheme before its secret.
+    r"(\"[^\"]*\"|'[^']*'|(?:(?:Token|ApiKey|Api-Key|Digest|Negotiate|SharedKey|AWS4-HMAC-SHA256)\s{1,4})?\S+)",
     re.IGNORECASE,
+)
+_SIGNED = re.compile(
+    r"((?:(?<=[?&])(?:sig|signature)|X-(?:Amz|Goog)-(?:Signature|Security-Token))=)[\w%+/.=-]{8,}", re.IGNORECASE
+)
+_KEY = re.compile(
+    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    re.S,
+)
+# Forms of tokens by which their issuers' are known, as those that jobs are refused with.
+_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:hf_|gh[pousr]_|npm_|gsk_|xai-|r8_|[sr]k_(?:live|test)_)[A-Za-z0-9]{10,}|AIza[\w-]{20,}|"
+    r"(?:github_pat_|gl(?:pat|dt|rt)-|xox[abeprs]-|pypi-|dckr_[op]at_|hv[sb]\.|ya29\.|nvapi-|tskey-|lsv2_[ps][tk]_)[\w-]{10,}|"
+    r"sk-(?=[\w-]*\d)[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}|eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{4,})"
 )
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[\w.+/=-]{8,}", re.IGNORECASE)
 # Of an option, one word is the number; of a line or a cell of a table, all that follows.
@@ -51,10 +66,13 @@ def scrubber(host: Host) -> Replace:
     ]
 
     def replace(text: str) -> str:
+        text = _KEY.sub("<secret>", text)
         text = _LOGIN.sub(r"\1<login>@", text)
+        text = _SIGNED.sub(r"\1<secret>", text)
         text = _MAIL.sub("<mail>", text)
         text = _BEARER.sub(r"\1 <secret>", text)
         text = _SECRET.sub(r"\1<secret>", text)
+        text = _TOKEN.sub("<secret>", text)
         text = _OPTION.sub(r"\1<number>", text)
         text = _SERIAL.sub(r"\1<number>", text)
         text = _MAC.sub("<mac>", text)
