@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -43,6 +44,28 @@ _value:
 """
 
 
+_BOOLEANS = {"true": True, "yes": True, "on": True, "y": True, "false": False, "no": False, "off": False, "n": False}
+#: Mappings of Prometheus' configuration whose names are the site's own.
+_TEXTS = frozenset(("labels", "external_labels", "params", "headers"))
+#: Fields of Prometheus' configuration that are booleans.
+_SWITCHES = frozenset(
+    (
+        *("honor_labels", "honor_timestamps", "track_timestamps_staleness", "follow_redirects", "enable_http2"),
+        *(
+            "insecure_skip_verify",
+            "enable_compression",
+            "send",
+            "send_exemplars",
+            "send_native_histograms",
+            "read_recent",
+        ),
+        *("filter_external_labels", "retry_on_http_429", "proxy_from_environment", "own_namespace", "allow_stale"),
+        *("all_tenants", "include_parameters", "scrape_classic_histograms", "always_scrape_classic_histograms", "node"),
+        *("convert_classic_histograms_to_nhcb",),
+    )
+)
+
+
 def prometheus_plan(given: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """See DOCUMENTATION."""
     plan: dict[str, Any] = {
@@ -64,7 +87,14 @@ def prometheus_plan(given: Mapping[str, Any], hostvars: Mapping[str, Mapping[str
         site = _read(text, given)
         own = prometheus.own_configuration(given)
         written = [f"{given['directory']}/targets-{job['name']}.yml" for job in given["jobs"]]
-        plan["configuration"], plan["replaced"] = prometheus.configuration(own, site, written, given["moved_ports"])
+        try:
+            both = prometheus.configuration(own, site, written, given["moved_ports"])
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise Refusal(
+                f"{given['config_file']} of {given['host']} is no configuration of Prometheus "
+                f"({printable(error, 200)}): correct it there."
+            ) from error
+        plan["configuration"], plan["replaced"] = both
         running = claim.get("running") or []
         before = running if running or claim.get("in_use") else None
         time, size = prometheus.retention(given["retention"], before, given["shorter_accepted"], given["host"])
@@ -118,13 +148,44 @@ def _read(text: str, given: Mapping[str, Any]) -> dict[str, Any]:
     import yaml
 
     try:
-        found = yaml.safe_load(text) or {}
+        found = _with_booleans(yaml.load(text, Loader=_loader())) or {}
     except yaml.YAMLError as error:
         raise Refusal(
             f"{given['config_file']} of {given['host']} is no YAML ({printable(error)}): correct it there."
         ) from error
     if not isinstance(found, dict):
         raise Refusal(f"{given['config_file']} of {given['host']} is no configuration of Prometheus: correct it there.")
+    return found
+
+
+def _loader() -> Any:
+    """Reads as Prometheus does, which takes for text what is written where it wants one: no, 1.10, 010, 12:30.
+
+    So only numbers and booleans that are written again in the same way are ones.
+    """
+    import yaml
+
+    loader: Any = type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": {}})
+    kinds = (
+        ("bool", "true|false"),
+        ("int", "0|-?[1-9][0-9]{0,17}"),
+        ("float", "-?(?:0|[1-9][0-9]{0,8})[.][0-9]{0,3}[1-9]"),
+    )
+    for kind, form in (*kinds, ("null", "|~|null|Null|NULL"), ("merge", "<<")):
+        loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(rf"^(?:{form})$"), None)
+    return loader
+
+
+def _with_booleans(value: Any) -> Any:
+    """The value, with booleans where Prometheus wants one and the site has another word for it."""
+    if isinstance(value, list):
+        return [_with_booleans(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for name, each in value.items():
+        word = each.lower() if name in _SWITCHES and isinstance(each, str) else ""
+        found[name] = each if name in _TEXTS else _BOOLEANS.get(word, _with_booleans(each))
     return found
 
 

@@ -93,6 +93,62 @@ def test_every_job_of_the_role_is_bounded_and_may_say_so_itself() -> None:
     assert "prometheus_scrape_limits has samples: give body_size_limit" in plan(limits={"samples": 1})["problem"]
 
 
+def test_a_sites_words_stay_as_prometheus_reads_them(tmp_path: Path) -> None:
+    """Prometheus takes a label for text where YAML of Python has a number, a boolean or a time."""
+    labels = (
+        "no",
+        "on",
+        "y",
+        "True",
+        "1.10",
+        "010",
+        "0x1F",
+        "1_000",
+        "12:30:45",
+        "1e3",
+        "2024-01-01",
+        "+1",
+        ".5",
+        "7",
+        "true",
+    )
+    named = {f"label_{number}": text for number, text in enumerate(labels)}
+    flags = "    honor_labels: yes\n    follow_redirects: Off\n    enable_http2: true\n"
+    text = "global:\n  external_labels:\n" + "".join(f"    {name}: {value}\n" for name, value in named.items())
+    text += f"scrape_configs:\n  - job_name: storage\n{flags}    sample_limit: 500\n    params: {{m: [on, 1.10]}}\n"
+    text += "    static_configs: [{targets: [a], labels: {node: no, send: yes}}]\n"
+    text += "    basic_auth: {username: ~, password: null}\n"
+    made = plan(claim={"kept": {FILE: text}})
+    assert made["problem"] == ""
+    site = yaml.safe_load(yaml.safe_dump(made["configuration"]))
+    found = {
+        name: str(value) if value is not True else "true" for name, value in site["global"]["external_labels"].items()
+    }
+    assert {name: found[name] for name in named} == named
+    (job,) = [each for each in site["scrape_configs"] if each["job_name"] == "storage"]
+    assert (job["honor_labels"], job["follow_redirects"], job["enable_http2"]) == (True, False, True)
+    assert (job["sample_limit"], job["params"]) == (500, {"m": ["on", "1.10"]})
+    assert job["static_configs"][0]["labels"] == {"node": "no", "send": "yes"}
+    (tmp_path / "p.yml").write_text(yaml.safe_dump({"global": site["global"], "scrape_configs": [job]}))
+    done = subprocess.run(
+        ["promtool", "check", "config", "p.yml"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "global: 7\n", "alerting: [a]\n", "scrape_configs: [{job_name: a, static_configs: [b]}]\n",
+        "scrape_configs: [{job_name: a, file_sd_configs: 3}]\n", "global: {external_labels: 5}\n",
+        "scrape_configs: [{job_name: a, static_configs: [{targets: 5}]}]\n", "scrape_configs: [{job_name: [node]}]\n",
+    ],
+)  # fmt: skip
+def test_a_part_of_another_kind_is_refused_in_a_sentence(text: str) -> None:
+    said = plan(claim={"kept": {FILE: text}})["problem"]
+    assert said.startswith(f"{FILE} of mon is no configuration of Prometheus") and said.endswith("correct it there.")
+
+
 @pytest.mark.parametrize("text", ["[1", "- a\n", "scrape_configs: 7\n", "scrape_configs: [7]\n"])
 def test_what_is_no_configuration_is_refused(text: str) -> None:
     assert "prometheus.yml" in plan(claim={"kept": {FILE: text}})["problem"]
