@@ -204,10 +204,14 @@ def alone(folder: str) -> "Iterator[None]":
 
 
 def text_of(path: str) -> "str | None":
-    """The state's file, None where there is none."""
-    with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as stream:
-        return stream.read()
-    return None
+    """The state's file, None where there is none; Refusal of one that cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Refusal(f"the state of the healing loop cannot be read ({error.strerror}): mend its file") from error
 
 
 def events(
@@ -266,11 +270,11 @@ def main() -> None:
         asked["mode"], asked["share"], asked["window"], asked["again"], float(asked["stale"]), float(asked["retry"])
     )
     with alone(os.path.dirname(path)):
-        before = text_of(path)
         now = time.time()
         # What was read since the run began is younger than what the clock, when it was ahead, wrote.
         limit = min(now, asked["taken_at"] or now) - 0.001
         try:
+            before = text_of(path)
             fleet = controller.restore(before, asked["nodes"], asked["spares"])
             ahead = controller.without_future(fleet, limit, now)
         except Refusal as error:
@@ -287,7 +291,13 @@ def main() -> None:
         # A first look that decides nothing leaves no file behind.
         changed = bool(decisions) if before is None else after != before
         if changed and not module.check_mode:
-            write_file(path, after, 0o600)
+            try:
+                write_file(path, after, 0o600)
+            except OSError as error:
+                module.fail_json(
+                    msg=f"{path} cannot be written ({error.strerror}), and nothing is done to a node without it: make "
+                    "room on this machine, or give another folder as health_directory."
+                )
     told = (
         [f"{path} had {ahead} times after {now:.0f}, as the clock was ahead: they are taken as now."] if ahead else []
     )

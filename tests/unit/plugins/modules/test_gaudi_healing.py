@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import stat
 import time
@@ -161,3 +162,26 @@ def test_a_state_with_odd_values_is_refused(heal: Any, tmp_path: Path, value: An
     whole["nodes"]["gaudi-2"]["left_at"] = value or [1]
     path.write_text(json.dumps(whole))
     assert "move its file away" in heal()["msg"]
+
+
+def test_a_state_that_cannot_be_read_or_written_is_said_in_a_sentence(
+    heal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fleet.json"
+    path.write_bytes(b"\xff\xfe{")
+    assert heal()["msg"].startswith(f"{path}: the state of the healing loop is not one of this version")
+    path.unlink()
+    path.mkdir()
+    said = f"{path}: the state of the healing loop cannot be read (Is a directory): mend its file."
+    assert heal()["msg"] == said
+    path.rmdir()
+
+    def full(*_arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(gaudi_healing, "write_file", full)
+    failed = heal(reports={"gaudi-2": SICK})
+    assert failed["msg"] == (
+        f"{path} cannot be written (No space left on device), and nothing is done to a node without it: make room on "
+        "this machine, or give another folder as health_directory."
+    )
