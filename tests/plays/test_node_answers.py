@@ -66,8 +66,8 @@ def train(site: Site) -> dict[str, Any]:
 
 #: The variables of each playbook, and how many blocks of hostile nodes play it in the proof.
 PLAYBOOKS: dict[str, tuple[Callable[[Site], dict[str, Any]], int]] = {
-    "doctor": (doctor, 2), "health": (health, 2), "heal": (heal, 3), "preflight": (preflight, 3),
-    "firewall": (firewall, 1), "verify": (verify, 2), "train": (train, 2),
+    "doctor": (doctor, 1), "health": (health, 1), "heal": (heal, 1), "preflight": (preflight, 2),
+    "firewall": (firewall, 1), "verify": (verify, 1), "train": (train, 1),
 }  # fmt: skip
 
 
