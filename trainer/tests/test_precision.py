@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import lightning.pytorch as pl
@@ -204,3 +204,24 @@ def test_hpu_kernels_are_called_as_habana_has_them(monkeypatch: pytest.MonkeyPat
     )
     operations.write_text("linear\nbmm\n")
     assert GaudiMixedPrecision(device="hpu").report()["optimize_bmm"].startswith("batched products in bfloat16")
+
+
+def test_options_see_the_device_that_the_trainer_moves_the_module_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lightning converts a module before it moves it, so its parameters still name the CPU."""
+    from gaudi3_scale.memory import attention, rotary
+
+    seen: list[tuple[str, str]] = []
+    monkeypatch.setattr(attention, "use_attention", lambda module, kind, device: seen.append(("sdpa", device)) or "")
+    monkeypatch.setattr(rotary, "use_fused_rotary", lambda module, device: seen.append(("rope", device)) or "")
+    module: Any = pl.LightningModule()
+    module.model = nn.Linear(2, 2)
+    plugin = GaudiMixedPrecision()
+    plugin.convert_module(module)
+    assert seen == [("sdpa", "cpu"), ("rope", "cpu")]  # outside of a trainer: where the parameters are
+    seen.clear()
+    module._trainer = SimpleNamespace(
+        strategy=SimpleNamespace(root_device=torch.device("hpu", 0)), accumulate_grad_batches=1
+    )
+    plugin.convert_module(module)
+    assert seen == [("sdpa", "hpu"), ("rope", "hpu")]
+    assert plugin.device_type == "hpu"

@@ -52,6 +52,11 @@ class BatchOptimizer:
         reference: int | None = None,
         scaling: str = "none",
     ) -> None:
+        if not isinstance(largest, int) or isinstance(largest, bool):
+            raise ConfigError(
+                f"largest is of type {type(largest).__name__}: BatchOptimizer takes the number of samples that fit, "
+                "which AdaptiveBatchFinder finds for a model."
+            )
         if scaling not in ("linear", "square_root", "none"):
             raise ConfigError(f"scaling is {scaling!r}: give linear, square_root or none.")
         if scaling != "none" and reference is None:

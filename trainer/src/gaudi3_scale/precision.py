@@ -45,7 +45,7 @@ class GaudiMixedPrecision(Precision):
         use_flash_attention_v2: attention by the device's fused kernel, elsewhere by torch's; False leaves it as built.
         cache_fp32_weights: cast each float32 weight to bfloat16 once per optimizer step instead of at every use, for
             2 bytes per parameter that stay allocated through all passes of the step.
-        device: type of the device; None = that of the module's parameters.
+        device: type of the device; None = that of the module's trainer, outside of one that of its parameters.
 
     `report()` says what each option does for this model on this device, or why it does nothing; it is also logged.
     """
@@ -82,6 +82,9 @@ class GaudiMixedPrecision(Precision):
         """Where the products are computed."""
         if self._device is not None:
             return self._device
+        root = self._root_device()
+        if root is not None:
+            return root.type
         first = next(self._module.parameters(), None) if self._module is not None else None
         return first.device.type if first is not None else "cpu"
 
@@ -160,6 +163,14 @@ class GaudiMixedPrecision(Precision):
             self._holds_cache = False
             torch.autocast_decrement_nesting()
             torch.clear_autocast_cache()
+
+    def _root_device(self) -> torch.device | None:
+        """Where the trainer will put the module, which Lightning converts before moving it; None without one."""
+        try:
+            module: Any = self._module
+            return getattr(module.trainer.strategy, "root_device", None)
+        except (AttributeError, RuntimeError):  # a module that is in no trainer says so by an error
+            return None
 
     def _passes(self) -> int | None:
         """Forward passes per optimizer step; None where no trainer says."""

@@ -72,6 +72,11 @@ class AutoTuner:
 
         ConfigError if the search cannot be made; nothing is written before `tune`.
         """
+        if not isinstance(config, Config):
+            raise ConfigError(
+                f"config is of type {type(config).__name__}: AutoTuner takes the settings of a job, as "
+                "gaudi3_scale.config.load() gives them, which name the model and its data."
+            )
         self.options = options or Options(folder=config.output_dir / "tuning")
         self.options.check(config)
         self.config = config
