@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import urllib.request
 from pathlib import Path
@@ -154,3 +155,11 @@ def test_nodes_with_different_data_are_refused(text: Path, tmp_path: Path) -> No
     output = job.run(code=1)
     assert "gaudi3-train: The nodes' data differ: " in output
     assert job.status(0)["state"] == job.status(1)["state"] == "failed"
+
+
+def test_the_evaluation_of_the_last_step_has_its_line(tmp_path: Path, text: Path) -> None:
+    job = Job(tmp_path / "job", text, fresh=True)
+    job.run("train.max_steps=3", "train.warmup_steps=1", "train.evaluate_every=2")
+    lines = [json.loads(line) for line in (job.node() / "evaluation.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [2, 3]
+    assert lines[-1]["validation_loss"] == job.status()["validation_loss"]

@@ -82,7 +82,7 @@ def test_a_killed_job_ends_in_time_and_then_as_an_uninterrupted_one(
     assert resumed == (kept or None), output
     assert job.lines("metrics") == expected.lines("metrics")
     assert job.lines("evaluation") == expected.lines("evaluation")
-    assert [step for step, _ in job.lines("evaluation")] == list(range(EVALUATE, STEPS, EVALUATE))
+    assert [step for step, _ in job.lines("evaluation")] == [*range(EVALUATE, STEPS, EVALUATE), STEPS]
     assert_same(job.state(), expected.state())
     assert not target or job.uploaded()[-1] == STEPS
     PROOF.note(case.name, row(case, seen, kept))

@@ -174,6 +174,9 @@ def train(run: Run, *more: pl.Callback) -> None:
     with run.watchdog.watch():
         progress.validation_loss = validate(module.model, samples, config, device, team, before_batch)
     _require_finite_losses(progress)
+    if team.writer and config.train.evaluate_every:
+        run.evaluations.truncate(progress.step - 1)  # a job that is started again when it is done evaluates again
+        run.evaluations.evaluated(progress)
     run.outage.retry()
     run.ledger.finished(progress.step)
     progress.peak_memory_bytes = run.device.peak_memory()
