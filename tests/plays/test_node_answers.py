@@ -121,6 +121,8 @@ facts with the names of variables, keys that Ansible reads itself, and what is n
 variables and files, and what the controller keeps of them, are compared with a run on them alone. A case holds where
 none of it differs, nothing was evaluated, and the play ended for them. The preflight stops for all nodes where one
 cannot be asked; it is then played without that node, as its message demands.
+Times are not compared, nor rounds of a healing in which only hostile nodes have something to do. What ansible-core
+2.17 itself writes of an answer into its warnings is left out.
 """
 
 
