@@ -16,7 +16,8 @@ _NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\.?", re.ASCII)
 def single_ip(value: object) -> str | None:
     """The IP address in its usual form, without brackets; None for anything else, such as a network or a name.
 
-    Addresses that stand for no single host are none: unspecified, multicast, and the broadcast address.
+    Addresses that stand for no single host are none: unspecified, multicast, and the broadcast address. An address of
+    IPv4 in the form of IPv6 is that of IPv4, as sockets and certificates have it.
     """
     if not isinstance(value, str):
         return None
@@ -24,6 +25,7 @@ def single_ip(value: object) -> str | None:
         found = ipaddress.ip_address(value[1:-1] if value[:1] == "[" and value[-1:] == "]" else value)
     except ValueError:
         return None
+    found = getattr(found, "ipv4_mapped", None) or found
     everywhere = found.is_unspecified or found.is_multicast or str(found) == "255.255.255.255"
     return None if everywhere or getattr(found, "scope_id", None) else str(found)
 
@@ -45,4 +47,4 @@ def cluster_address(host: str, variables: Mapping[str, Any]) -> object:
 def names_of(host: str, variables: Mapping[str, Any]) -> list[str]:
     """The names and addresses that are a host's, in their usual forms."""
     given = (host, cluster_address(host, variables))
-    return list(dict.fromkeys(found.lower() for each in given if (found := single_host(each))))
+    return list(dict.fromkeys(found.lower().rstrip(".") for each in given if (found := single_host(each))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._host.address import single_host, single_ip
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.address import names_of, single_host, single_ip
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 
 
@@ -38,6 +38,11 @@ def test_a_long_text_is_cut() -> None:
         ("10.0.0.5", "10.0.0.5"),
         ("[2001:db8:0::5]", "2001:db8::5"),
         ("127.0.0.1", "127.0.0.1"),
+        # One of IPv4 in the form of IPv6: certificates and sockets take both for the same.
+        ("::ffff:10.0.0.5", "10.0.0.5"),
+        ("[::FFFF:a00:5]", "10.0.0.5"),
+        ("::ffff:0.0.0.0", None),
+        ("::ffff:224.0.0.1", None),
         *((each, None) for each in ("0.0.0.0", "::", "0.0.0.0/0", "10.0.0.0/8", "10.0.0.5/32", "224.0.0.1", "ff02::1")),
         *(
             (each, None)
@@ -74,3 +79,7 @@ def test_a_host_is_an_address_or_a_name(name: str) -> None:
 )
 def test_anything_else_is_no_host(given: object) -> None:
     assert single_host(given) is None
+
+
+def test_the_names_of_a_host_have_one_form() -> None:
+    assert names_of("Mon.Example.", {"gaudi_cluster_address": "::ffff:10.0.0.5"}) == ["mon.example", "10.0.0.5"]
