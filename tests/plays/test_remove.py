@@ -174,7 +174,7 @@ def test_everything_is_removed_but_the_data(site: Cluster, removed: PlaybookRun)
     backup = "/etc/default/prometheus-alertmanager.2026-01-01@00:00:00~"
     mon.write(backup, "the site's")
     written = {path: hashlib.sha256(b"1").hexdigest() for path in MONITORING if "apt" not in path}
-    for service in ("prometheus", "alertmanager", "grafana"):
+    for service in ("prometheus", "alertmanager", "grafana", "node_exporter"):
         backups = {"/etc/default/prometheus-alertmanager": backup} if service == "alertmanager" else {}
         files = {path: known for path, known in written.items() if service in path}
         record = {"files": files, "backups": backups}

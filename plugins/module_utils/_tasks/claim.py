@@ -202,7 +202,14 @@ def _record(module: AnsibleModule, options: dict[str, Any], path: str, record: c
 def _remove(module: AnsibleModule, options: dict[str, Any], path: str, record: claims.Record | None) -> dict[str, Any]:
     """Remove what was written, leave what somebody changed since, and put back what was taken over."""
     if record is None:
-        return {"changed": False, "removed": [], "left": [], "restored": [], "in_use": False}
+        # Nothing was written here, so that a package which is there is the site's.
+        installed, _files = _packaged(module, options)
+        if installed:
+            module.warn(
+                f"{path} is not there, so the package {options['package'].partition('=')[0]} was not installed by this "
+                "collection and stays: remove it by hand if it is to go."
+            )
+        return {"changed": False, "removed": [], "left": [], "restored": [], "in_use": installed}
     own = [*options["keep"].values()]
     ours, left = claims.absent(record)
     removed = [*ours, *(name for name in own if os.path.exists(name)), path]

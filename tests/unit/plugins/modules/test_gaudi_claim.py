@@ -164,6 +164,16 @@ def test_a_unit_whose_arguments_cannot_be_known_is_refused(machine: Machine) -> 
     assert unit.exists() and not machine.kept(unit)
 
 
+def test_without_a_record_a_package_that_is_there_is_the_sites(machine: Machine) -> None:
+    """A run that was refused wrote nothing, and its removal removes nothing."""
+    assert machine.run(state="absent")["in_use"] is False
+    (machine.folder / "installed").touch()
+    machine.file.write_text(SITE)
+    assert machine.run()["failed"]
+    gone = machine.run(state="absent")
+    assert (gone["changed"], gone["in_use"], machine.file.read_text()) == (False, True, SITE)
+
+
 def test_an_edit_by_hand_is_noticed_and_is_not_removed(machine: Machine) -> None:
     machine.written()
     machine.other.write_text("ours, and a line of mine")
