@@ -63,7 +63,7 @@ def command_of(paths: Iterable[str], given: Mapping[str, str]) -> list[str]:
     known, command = dict(given), ""
     for path in paths:
         for line in _SPLIT.sub(" ", _COMMENT.sub("", _text(path))).splitlines():
-            key, _, value = (part.strip() for part in line.partition("="))
+            key, _equals, value = (part.strip() for part in line.partition("="))
             if key == "ExecStart":
                 command = value
             elif key == "Environment":

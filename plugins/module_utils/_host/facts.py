@@ -85,6 +85,6 @@ def _reason(answer: Mapping[str, Any]) -> str:
 def _user(facts: Any) -> str | None:
     """The user as whom tasks run, None where that is root or is not known."""
     number = facts.get("ansible_effective_user_id", facts.get("effective_user_id", 0))
-    if type(number) is int and number == 0:
+    if isinstance(number, int) and not isinstance(number, bool) and number == 0:
         return None
     return printable(facts.get("ansible_user_id", facts.get("user_id", number)), 60)

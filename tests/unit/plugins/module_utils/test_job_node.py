@@ -115,9 +115,10 @@ def test_a_status_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None
 
 
 def test_what_an_earlier_run_wrote_is_not_the_progress_of_this_one(tmp_path: Path) -> None:
-    folder = tmp_path / "jobs/demo"
+    folder, control = tmp_path / "jobs/demo", tmp_path / "jobs/.control/demo"
     folder.mkdir(parents=True)
-    (folder / "job.json").write_text(json.dumps(RECORD))
+    control.mkdir(parents=True)
+    (control / "job.json").write_text(json.dumps(RECORD))
     (folder / "status.json").write_text(json.dumps(said("finished", 99)))
     assert node(tmp_path, Systemctl("ActiveState=active\n")).observe("demo").status is None
     status = node(tmp_path, Systemctl("ActiveState=inactive\n")).observe("demo").status

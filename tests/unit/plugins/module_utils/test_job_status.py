@@ -94,8 +94,10 @@ def test_one_place_reads_what_a_jobs_user_writes() -> None:
     }
     for page in [*ROOT.glob("playbooks/**/*.*"), *ROOT.glob("roles/**/*.*")]:
         if page.suffix in (".yml", ".j2"):
-            answers = re.findall(r"(?:_verify_job|_trainer_found)\.jobs\b(.*)", page.read_text())
-            assert all("gaudi3.scale.job_answers" in rest for rest in answers), page
+            text = page.read_text()
+            answers = re.findall(r"(?:_verify_job|_trainer_found)\.jobs\b(.*)", text)
+            whole = "gaudi3.scale.site_summary(jobs," in text  # which reads the jobs of all nodes by their kinds
+            assert whole or all("gaudi3.scale.job_answers" in rest for rest in answers), page
 
 
 IDS = ["0" * 31 + each for each in "123"]

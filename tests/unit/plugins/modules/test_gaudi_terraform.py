@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -206,11 +208,21 @@ def test_a_workspace_that_an_interrupted_end_left_is_removed(
         assert (("forget", False, []) in project.done) is forgotten
 
 
-def test_a_terraform_that_hangs_is_interrupted_and_said(tmp_path: Path) -> None:
+def test_a_terraform_that_hangs_is_interrupted_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by Ctrl-C, after which it gives its lock back."""
-    stand_in, freed = tmp_path / "terraform", tmp_path / "lock-given-back"
-    stand_in.write_text(f"#!/bin/sh\ntrap 'touch {freed}; exit 1' INT\nwhile :; do sleep 0.1; done\n")
+    stand_in, freed, ready = tmp_path / "terraform", tmp_path / "lock-given-back", tmp_path / "ready"
+    stand_in.write_text(f"#!/bin/sh\ntrap 'touch {freed}; exit 1' INT\ntouch {ready}\nwhile :; do sleep 0.1; done\n")
     stand_in.chmod(0o755)
+
+    class Begun(subprocess.Popen[str]):
+        """The time counts from where the program can be interrupted."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            while not ready.exists():
+                time.sleep(0.01)
+
+    monkeypatch.setattr(terraform_project.subprocess, "Popen", Begun)
     with pytest.raises(Refusal) as caught:
         terraform_project.Project(str(tmp_path), "demo", str(stand_in), 1, timeout=0.5).apply("plan")
     assert str(caught.value) == (
