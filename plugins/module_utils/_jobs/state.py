@@ -19,8 +19,8 @@ def fresh(record: Mapping[str, Any], status: Optional[Status], unit: UnitState) 
     """Whether the trainer wrote its status in the job's last run.
 
     systemd calls each run by a name of its own, which the unit keeps in a file, since systemd forgets the name of a run
-    that ended well. Several nodes may share the job's folder, so there may be several names. Times tell it
-    only where no name was kept: a clock may have been set in between.
+    that ended well. Several nodes may share the job's folder, so there may be several names. Times tell it only
+    where no name was kept: a clock may have been set in between.
     """
     if status is None:
         return False
