@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.answers import remarks
+from ansible_collections.gaudi3.scale.plugins.module_utils._printable import few
 
 DOCUMENTATION = r"""
 name: node_remarks
@@ -45,11 +46,7 @@ SHOWN = 4
 
 def node_remarks(answers: Mapping[str, object]) -> list[str]:
     """See DOCUMENTATION."""
-    lines = []
-    for remark, nodes in remarks(answers).items():
-        more = f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else ""
-        lines.append(f"{', '.join(nodes[:SHOWN])}{more}: {remark}")
-    return lines
+    return [f"{few(nodes, SHOWN)}: {remark}" for remark, nodes in remarks(answers).items()]
 
 
 class FilterModule:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 #: No message of the collection needs more characters of a foreign text.
 LONGEST = 1000
 
@@ -18,3 +20,9 @@ def printable(value: object, longest: int = LONGEST) -> str:
     cut = text[: longest + 1]
     shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in cut)
     return shown if len(cut) <= longest and len(shown) <= longest else shown[: longest - 3] + "..."
+
+
+def few(names: Sequence[str], most: int = 6) -> str:
+    """The names for a message, the first few of them spelled out."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

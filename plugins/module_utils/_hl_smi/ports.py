@@ -59,9 +59,3 @@ def wait_up(
             return down(waiting)
         cards = waiting
         sleep(1)
-
-
-def sentence(names: list[str], limit: int = 6) -> str:
-    """The names for a message, the first few of them spelled out."""
-    more = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .._host import arguments, claims
-from .._printable import printable
+from .._printable import few, printable
 from .._refusal import Refusal
 from . import listener
 
@@ -67,10 +67,9 @@ def _refuse_other_cluster(options: dict[str, Any], record: claims.Record | None)
     cluster = options["cluster"] or {"authority": "", "nodes": {}}
     others = claims.other_cluster(record, cluster["authority"], cluster["nodes"])
     if others:
-        shown = ", ".join(others[:4]) + (f" and {len(others) - 4} more" if len(others) > 4 else "")
         place = os.path.join(options["records"], f"{options['service']}.json")
         raise Refusal(
-            f"This host's {options['service']} watches {printable(shown)} of another inventory, and none of "
+            f"This host's {options['service']} watches {printable(few(others, 4))} of another inventory, and none of "
             f"{printable(', '.join(list(cluster['nodes'])[:4]))}: give this cluster a monitoring host of its "
             f"own. If the other cluster is gone, remove it with its inventory and remove.yml, or delete {place} there."
         )

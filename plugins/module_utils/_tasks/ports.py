@@ -18,6 +18,7 @@ from .._hl_smi.command import (
     run_with_timeout,
 )
 from .._hl_smi.hl_smi import HlSmiError, quote
+from .._printable import few
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -82,7 +83,7 @@ def _find_and_act(module: AnsibleModule) -> dict[str, Any]:
     if act and after and not module.check_mode:
         module.fail_json(
             msg=f"{len(after)} of {count} external ports stayed down after {module.params['wait']} seconds: "
-            f"{ports.sentence(after)}; check cables and switch ports, and see 'hl-smi -n stats' for faults.",
+            f"{few(after)}; check cables and switch ports, and see 'hl-smi -n stats' for faults.",
             **result,
         )
     return result

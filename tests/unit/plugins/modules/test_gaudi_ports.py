@@ -143,10 +143,10 @@ def test_before_the_driver_is_there_check_mode_predicts_nothing(tmp_path: Path, 
 
 
 def test_many_names_are_cut_short() -> None:
-    from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.ports import sentence
+    from ansible_collections.gaudi3.scale.plugins.module_utils._printable import few
 
-    assert sentence(["a", "b"], limit=2) == "a, b"
-    assert sentence(["a", "b", "c", "d"], limit=2) == "a, b and 2 more"
+    assert few(["a", "b"], most=2) == "a, b"
+    assert few(["a", "b", "c", "d"], most=2) == "a, b and 2 more"
 
 
 def test_waiting_ends_when_links_are_up() -> None:
