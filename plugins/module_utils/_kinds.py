@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Optional, Union
 
-from .._printable import LONGEST, printable
+from ._printable import LONGEST, printable
 
 Number = Union[int, float]
 #: Reads a value of one kind; None for what is none.
@@ -91,9 +91,9 @@ def path(value: object) -> Optional[str]:
     return text(value, 4096)
 
 
-def exact(value: object) -> Optional[str]:
+def exact(value: object, longest: int = 4096) -> Optional[str]:
     """A text that can be shown as it is; None for one that would be shown otherwise."""
-    return value if isinstance(value, str) and printable(value, 4096) == value else None
+    return value if isinstance(value, str) and printable(value, longest) == value else None
 
 
 def texts(value: object) -> Optional[list[str]]:

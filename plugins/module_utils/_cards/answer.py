@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .._printable import printable
+from .._kinds import count, exact
+from .._printable import LONGEST, printable
 from .._refusal import Refusal
 
 
@@ -27,23 +28,21 @@ class BusAnswer:
             raise Refusal(f"gaudi_pci is {printable(facts, 60)}")
         if not facts:
             raise Refusal("gaudi_pci is missing")
-        count = facts.get("card_count")
-        if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= 1024:
+        found = count(facts.get("card_count"))
+        if found is None or found > 1024:
             raise _odd(facts, "card_count")
         cards = facts.get("cards")
         if not isinstance(cards, (list, tuple)) or not all(isinstance(card, Mapping) for card in cards):
             raise _odd(facts, "cards")
         for card in cards:
             _line(card, "iommu", "cards.iommu")
-        return cls(count, _line(facts, "generation"), _line(facts, "iommu_problem"))
+        return cls(found, _line(facts, "generation"), _line(facts, "iommu_problem"))
 
 
 def _line(given: Mapping[str, Any], name: str, where: str = "") -> str | None:
     """A text of one printable line, or null; never missing."""
-    value = given.get(name)
-    if value is None and name in given:
-        return None
-    if not isinstance(value, str) or printable(value) != value:
+    value = exact(given.get(name), LONGEST)
+    if value is None and not (name in given and given[name] is None):
         raise _odd(given, name, where)
     return value
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from .._kinds import exact
 from .._printable import LONGEST, printable
 
 #: No module has more to remark on one node.
@@ -22,8 +23,7 @@ def exact_texts(answers: Iterable[object], *names: str) -> list[list[str]]:
     found: list[list[str]] = []
     for answer in answers:
         given = answer if isinstance(answer, Mapping) else {}
-        values = [given.get(name) for name in names]
-        texts = [each for each in values if isinstance(each, str) and each and printable(each, 4096) == each]
+        texts = [each for name in names if (each := exact(given.get(name)))]
         if len(texts) == len(names) and texts not in found:
             found.append(texts)
     return found

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .._kinds import exact, integer
 from .._printable import printable
 from .._refusal import Refusal
 
@@ -25,7 +26,7 @@ def refuse_odd_facts(facts: object) -> None:
         value = facts.get(name, facts.get(f"ansible_{name}"))
         if value is None:
             raise Refusal(f"ansible_{name} is missing")
-        if not isinstance(value, str) or not value or printable(value, LONGEST) != value:
+        if not exact(value, LONGEST):
             raise Refusal(f"ansible_{name} is {printable(repr(value), 60)}")
 
 
@@ -85,6 +86,6 @@ def _reason(answer: Mapping[str, Any]) -> str:
 def _user(facts: Any) -> str | None:
     """The user as whom tasks run, None where that is root or is not known."""
     number = facts.get("ansible_effective_user_id", facts.get("effective_user_id", 0))
-    if isinstance(number, int) and not isinstance(number, bool) and number == 0:
+    if integer(number) == 0:
         return None
     return printable(facts.get("ansible_user_id", facts.get("user_id", number)), 60)

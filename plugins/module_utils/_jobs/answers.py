@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from .._kinds import Kind, count, integer, mapping, number, path, text, texts, truth
 from .._printable import printable
 from .._refusal import Refusal
-from .kinds import Kind, count, integer, mapping, number, path, text, texts, truth
 from .record import digest
 from .spec import NAME
 from .status import Status

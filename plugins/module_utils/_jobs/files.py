@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from typing import Any, Optional
 
 from .._files import make_folder, make_in, write_in
+from .._kinds import ENTRIES, mapping, parsed
 from .._refusal import Refusal
 from .container import ENVIRONMENT
-from .kinds import ENTRIES, mapping, parsed
 from .record import record_of
 from .spec import CONFIG, INVOCATION, control_folder
 
@@ -144,7 +144,7 @@ class Control:
 
     def group(self) -> int:
         """The group which may read it, that of the job's user."""
-        return os.stat(self.path if self.exists() else self.output.directory).st_gid
+        return os.stat(self.path).st_gid
 
     def write(self, files: dict[str, str], group: int) -> None:
         """Write files that the group may read."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .kinds import Kind, count, mapping, moment, plain, text, texts, truth
+from .._kinds import Kind, count, mapping, moment, plain, text, texts, truth
 from .spec import HOST
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")

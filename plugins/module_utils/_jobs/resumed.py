@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .kinds import ENTRIES, mapping
+from .._kinds import ENTRIES, mapping
 from .spec import NAME
 
 

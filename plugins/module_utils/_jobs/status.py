@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from .._kinds import Kind, Number, count, exact, integer, mapping, moment, number, parsed, path, plain, text, truth
 from .files import read_regular
-from .kinds import Kind, Number, count, exact, integer, mapping, moment, number, parsed, path, plain, text, truth
 
 #: Name of the file in a job's folder.
 FILE = "status.json"

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
+from .._kinds import count, mapping, text
 from .._printable import printable
 from .._refusal import Refusal
 from .answers import JobAnswer
-from .kinds import count, mapping, text
 
 _NAMES = {"plugin": "Intel's plugin", "torch": "PyTorch", "lightning": "Lightning", "python": "Python"}
 #: Behind what is no measurement on cards.
