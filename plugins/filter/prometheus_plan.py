@@ -46,24 +46,15 @@ _value:
 
 _BOOLEANS = {"true": True, "yes": True, "on": True, "y": True, "false": False, "no": False, "off": False, "n": False}
 #: Mappings of Prometheus' configuration whose names are the site's own.
-_TEXTS = frozenset(("labels", "external_labels", "params", "headers"))
+_TEXTS = {"labels", "external_labels", "params", "headers"}
 #: Fields of Prometheus' configuration that are booleans.
-_SWITCHES = frozenset(
-    (
-        *("honor_labels", "honor_timestamps", "track_timestamps_staleness", "follow_redirects", "enable_http2"),
-        *(
-            "insecure_skip_verify",
-            "enable_compression",
-            "send",
-            "send_exemplars",
-            "send_native_histograms",
-            "read_recent",
-        ),
-        *("filter_external_labels", "retry_on_http_429", "proxy_from_environment", "own_namespace", "allow_stale"),
-        *("all_tenants", "include_parameters", "scrape_classic_histograms", "always_scrape_classic_histograms", "node"),
-        *("convert_classic_histograms_to_nhcb",),
-    )
-)
+_SWITCHES = {
+    "honor_labels", "honor_timestamps", "track_timestamps_staleness", "follow_redirects", "enable_http2",
+    "insecure_skip_verify", "enable_compression", "send", "send_exemplars", "send_native_histograms", "read_recent",
+    "filter_external_labels", "retry_on_http_429", "proxy_from_environment", "own_namespace", "allow_stale",
+    "all_tenants", "include_parameters", "scrape_classic_histograms", "always_scrape_classic_histograms", "node",
+    "convert_classic_histograms_to_nhcb",
+}  # fmt: skip
 
 
 def prometheus_plan(given: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from .._secret_words import SCHEME, SIGNED, TOKEN, WEBHOOK, names_secret
+from .._secret_words import PRIVATE_KEY, SCHEME, SIGNED, TOKEN, WEBHOOK, names_secret
 
 # Each pattern is bounded, so that a long line without blanks costs no more than another.
 _NAMES = (
@@ -17,12 +17,12 @@ _NAME = rf"(?<![\w-])[\w.-]{{0,60}}?(?:{_NAMES})[\w-]{{0,60}}[\"']?\s{{0,4}}[=:]
 _OPTION = rf"(?<!\S)--?[\w-]{{0,40}}(?:{_NAMES})[\w-]{{0,40}}\s{{1,4}}"
 _VALUE = r"(?!<secret>)(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s,;]+)"
 _TOKENS = r"hf_|gh[pousr]_|github_pat_|glpat-|sk-|xox[abprs]-|pypi-|dckr_pat_|hvs\."
-_BEGIN, _END = (rf"-----{word} [A-Z ]{{0,30}}PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END"))
+_KEY_END = PRIVATE_KEY.replace("BEGIN", "END")
 
 _RULES = (
-    (re.compile(rf"{_BEGIN}.*?(?:{_END}|\Z)", re.S), "<private key>"),
+    (re.compile(rf"{PRIVATE_KEY}.*?(?:{_KEY_END}|\Z)", re.S), "<private key>"),
     # The end of a key whose beginning was cut off.
-    (re.compile(rf"(?:^[A-Za-z0-9+/=]{{1,100}}\n){{1,60}}^{_END}", re.M), "<private key>"),
+    (re.compile(rf"(?:^[A-Za-z0-9+/=]{{1,100}}\n){{1,60}}^{_KEY_END}", re.M), "<private key>"),
     (re.compile(r"(\b\w{1,20}://)[^/\s@]{1,300}@"), r"\1<secret>@"),
     (re.compile(r"\b(Bearer|Basic)\s+[\w.+/=~-]{8,}", re.I), r"\1 <secret>"),
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{4,}"), "<secret>"),

@@ -49,11 +49,6 @@ def words_of(value: str) -> list[str]:
         return value.split()
 
 
-def of_file(text: str) -> list[str]:
-    """The arguments in a file of variables; none where it does not set them."""
-    return words_of(variables(text).get(VARIABLE, ""))
-
-
 def command_of(paths: Iterable[str], given: Mapping[str, str]) -> list[str]:
     """The last command of a unit and its drop-ins, its words expanded; empty where they have none.
 

@@ -42,9 +42,8 @@ def read(path: str) -> Record | None:
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
-        if not isinstance(found, dict) or not isinstance(found.get("files"), dict):
-            raise ValueError("it is no record")
-        if not isinstance(found.get("pending", []), list):
+        sound = isinstance(found, dict) and isinstance(found.get("files"), dict)
+        if not sound or not isinstance(found.get("pending", []), list):
             raise ValueError("it is no record")
         return Record(**{key: found[key] for key in Record.__dataclass_fields__ if key in found})
     except FileNotFoundError:
