@@ -16,6 +16,15 @@ CALLBACK = "ansible.posix.json"
 ANSIBLE_PLAYBOOK = (sys.executable, str(Path(__file__).with_name("cheap_playbook.py")))
 
 
+def callback_that_shows(file: Path) -> dict[str, str]:
+    """The environment in which a run whose result is data also writes what its user would see."""
+    return {
+        "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).with_name("plays") / "callbacks"),
+        "ANSIBLE_CALLBACKS_ENABLED": "screen",
+        "SCREEN_FILE": str(file),
+    }
+
+
 @dataclass
 class PlaybookRun:
     """Result of one ansible-playbook run."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import ansible
 
-from ..ansible_run import ANSIBLE_PLAYBOOK, CALLBACK, PlaybookRun
+from ..ansible_run import ANSIBLE_PLAYBOOK, CALLBACK, PlaybookRun, callback_that_shows
 from . import host as hosts
 from .host import CHECKOUT, Host
 
@@ -134,17 +134,26 @@ class Cluster:
         except FileNotFoundError:
             return []
 
+    @property
+    def screen(self) -> str:
+        """What the last run with ``screen=True`` would have shown its user."""
+        return (self.folder / "screen").read_text(encoding="utf-8")
+
     def play(
         self,
         playbook: str,
         *arguments: str,
         forks: int = 5,
         inventory: str | None = None,
+        screen: bool = False,
         environment: Mapping[str, str] | None = None,
         umask: int = -1,
         **variables: Any,
     ) -> PlaybookRun:
-        """Run ``ansible-playbook`` as a user would who has the collection, and no settings but what it demands."""
+        """Run ``ansible-playbook`` as a user would who has the collection, and no settings but what it demands.
+
+        With ``screen`` what `gaudi3.scale.progress` shows of it is kept, whatever the run's verbosity.
+        """
         path = CHECKOUT / "playbooks" / playbook if not playbook.startswith("/") else Path(playbook)
         for folder in (self.folder, *(host.folder for host in self.hosts.values())):
             (folder / "calls").unlink(missing_ok=True)
@@ -164,6 +173,7 @@ class Cluster:
                 "ANSIBLE_LOCALHOST_WARNING": "0",
                 "HOME": str(self.folder / "home"),
                 "PATH": f"{self.folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}",
+                **(callback_that_shows(self.folder / "screen") if screen else {}),
                 **(environment or {}),
             },
             capture_output=True, text=True, timeout=300, check=False, umask=umask,

@@ -89,12 +89,18 @@ def test_a_node_that_does_not_answer(cluster: Cluster) -> None:
     cluster.variables["gaudi-2"].update(
         ansible_connection="ssh", ansible_host="127.0.0.1", ansible_port=1, ansible_ssh_retries=0
     )
-    run = preflight(cluster)
+    run = preflight(cluster, screen=True)
     assert run.returncode != 0 and run.changed() == set()
     assert run.messages()[-1] == (
         "1 of 2 hosts do not answer over ssh (gaudi-2): repair them, or leave them out with --limit '!gaudi-2'."
     )
     assert plays(run)[-1] == "Look at the hosts"
+    screen = cluster.screen.splitlines()
+    ends = screen[next(n for n, line in enumerate(screen) if line.startswith("Stopped after ")) :]
+    assert ends[1] == "  preflight: does not answer: no ssh server" and ends[2] == "    on gaudi-2"
+    assert "    ssh -v -p 1 127.0.0.1" in ends and "    out with --limit '!gaudi-2'." in ends
+    assert ends[-2] == "Next, when that is mended:" and ends[-1].startswith("  ansible-playbook ")
+    assert len(screen) <= 24 and "{" not in "".join(screen[:-1]), screen
 
 
 def test_a_folder_with_names_only(cluster: Cluster) -> None:
@@ -218,10 +224,14 @@ def test_faults_of_several_roles_are_told_at_once(cluster: Cluster) -> None:
     host.write(sources, prepared.files()[sources].text.replace(prepared.REPOSITORY, VAULT))
     own = ".".join(map(str, sys.version_info[:2]))
     cluster.all.update(pytorch_repository_url="http://127.0.0.1:9/pt", pytorch_python_versions=[own])
-    run = cluster.play("site.yml", "--tags", "drivers,fabric,pytorch")
+    run = cluster.play("site.yml", "--tags", "drivers,fabric,pytorch", screen=True)
     assert run.returncode != 0 and run.changed() == set()
     (message,) = run.messages()
     told = message.splitlines()
     assert len(told) == 4, message
+    # What the module predicted is in its answer, and not on the screen.
+    assert "found" in next(result for _host, _name, result in run.results() if result.get("failed"))
+    shown = " ".join(" ".join(cluster.screen.splitlines()[:-1]).split())
+    assert shown.count(" ".join(told[0].split())) == 2 and len(shown) < 4 * len(message) and "{" not in shown
     for line, word in zip(told, ("Secure Boot", sources, "mode=unmanaged", "http://127.0.0.1:9/pt"), strict=True):
         assert word in line, message

@@ -34,6 +34,8 @@ def tags_of(role: str) -> list[str]:
 
 ROLES = sorted(path.parent.name for path in (CHECKOUT / "roles").glob("*/README.md"))
 TAGS = [(role, tag) for role in ROLES for tag in tags_of(role) if tag != role]
+#: The phases of a site, as its screen names them.
+ORDER = ("preflight", "tuning", "drivers", "fabric", "firewall", "pytorch", "monitoring", "train", "verify")
 #: Tasks of all phases on a bare Gaudi node without a job, the skipped among them. It only falls.
 MAX_TASKS = 76
 
@@ -81,7 +83,7 @@ def predicted(site: Cluster, before: object) -> Iterator[PlaybookRun]:
     given = {name: str(value).lower() for name, value in role_booleans().items()} | {"grafana_enabled": "false"}
     free = {"ANSIBLE_STRATEGY": "free"}
     variables: dict[str, Any] = {**given, "firewall_enabled": "true"}
-    yield site.play("site.yml", "--check", "--diff", "-vvv", environment=free, **variables)
+    yield site.play("site.yml", "--check", "--diff", "-vvv", environment=free, screen=True, **variables)
 
 
 def test_every_phase_is_predicted(predicted: PlaybookRun) -> None:
@@ -140,6 +142,28 @@ def test_the_summary_of_a_site(predicted: PlaybookRun) -> None:
     summary = predicted.result("gaudi-1", "Sum up")["msg"]
     assert summary[0].startswith("gaudi-1: 1 cards, driver 1.23.0-")
     assert any("https://10.0.0.2:9090" in line for line in summary)
+
+
+def test_the_prediction_of_a_first_run_takes_few_screens(site: Cluster, predicted: PlaybookRun) -> None:
+    """Besides the differences, which are there in full."""
+    lines = site.screen.splitlines()
+    besides = [line for line in lines if not line.startswith("\t")]
+    assert len(besides) <= 120, len(besides)
+    assert max(len(line) for line in besides[:-1]) <= 80, besides
+    for _host, _name, result in predicted.results():
+        for each in [result, *result.get("results", [])]:
+            diffs = each.get("diff") or [] if each.get("changed") else []
+            for diff in diffs if isinstance(diffs, list) else [diffs]:
+                before, after = (str(diff.get(side) or "").splitlines() for side in ("before", "after"))
+                for line in set(after) - set(before):
+                    assert line in site.screen, line
+    phases = [line.split()[0] for line in besides if line and line[0] != " " and len(line.split()) > 2 and "(" in line]
+    ours = [each for each in phases if each in ORDER]
+    assert ours == list(ORDER), besides
+    assert besides[-2] == "Next, to make them:"
+    assert (
+        besides[-1].startswith("  ansible-playbook ") and "--check" not in besides[-1] and "--diff" not in besides[-1]
+    )
 
 
 def test_no_job_is_started_that_nobody_named(predicted: PlaybookRun) -> None:

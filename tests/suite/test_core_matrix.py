@@ -20,7 +20,7 @@ VERSIONS = ("2.17", "2.18", "2.19", "2.20", "2.21")
 PLAYS = (
     "test_jobs.py", "test_job_list.py", "test_preflight.py", "test_refusals.py", "test_secrets.py", "test_services.py",
     "test_driver.py", "test_settings.py", "test_site.py", "test_doctor.py", "test_health.py", "test_heal.py",
-    "test_remove.py", "test_node_health.py",
+    "test_remove.py", "test_node_health.py", "test_progress.py",
 )  # fmt: skip
 PROOF = Proof(
     "core-matrix",
