@@ -148,7 +148,7 @@ class CallbackModule(Default):
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
         """The run begins."""
-        self._playbook = str(playbook._file_name)
+        self._playbook = os.path.abspath(str(playbook._file_name))
         self._begin()
         if self._detailed():
             super().v2_playbook_on_start(playbook)

@@ -13,6 +13,8 @@ from .unreachable import Cause
 
 #: Messages that say nothing; what the program printed does.
 _EMPTY = ("non-zero return code", "module failure", "one or more items failed", "all items completed")
+#: In an item of a loop that failed; ansible-core 2.21 leaves out ``failed`` itself.
+_SIGNS = ("failed", "unreachable", "exception", "rc")
 _HIDDEN = "what it answered is hidden, as it may hold a secret (no_log)"
 #: The last lines of a program's output that are shown, and how many sentences of a loop are.
 _TAIL, _ITEMS = 5, 10
@@ -24,14 +26,12 @@ def sentences(answer: Mapping[str, Any]) -> list[str]:
         return [_HIDDEN]
     items = answer.get("results")
     if isinstance(items, (list, tuple)):
-        failed = [
-            each for each in items if isinstance(each, Mapping) and (each.get("failed") or each.get("unreachable"))
-        ]
+        failed = [each for each in items if isinstance(each, Mapping) and any(each.get(sign) for sign in _SIGNS)]
         lines = list(dict.fromkeys(line for each in failed for line in sentences(each)))
         if lines:
             return lines[:_ITEMS]
     found = [line for line in shown_lines(answer.get("msg") or "") if line.strip()]
-    if not found or found[0].strip().lower().startswith(_EMPTY):
+    if not found or any(empty in found[0].lower() for empty in _EMPTY):
         found += _printed(answer)
     return found or ["it failed and says nothing: -v shows its whole answer"]
 
