@@ -94,6 +94,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import o
 
 DEBUG = ("debug", "ansible.builtin.debug", "ansible.legacy.debug")
 COLUMNS = 80
+LOCAL = "localhost"
 FILE = "progress.json"
 
 
@@ -290,8 +291,11 @@ class CallbackModule(Default):
             self._say(answer)
 
     def _note(self, result: Any, changed: bool) -> None:
-        host, task = part(result, "host").get_name(), name_of(part(result, "task"))
-        self._begin().result(time.monotonic(), host, task, changed)
+        task = part(result, "task")
+        name = part(result, "host").get_name()
+        # What is done on the controller is no change of the host that it is done for.
+        host = LOCAL if changed and str(task.delegate_to or "") == LOCAL else name
+        self._begin().result(time.monotonic(), host, name_of(task), changed)
 
     def _say(self, answer: Mapping[str, Any]) -> None:
         """The message of a debug task, or the value of its variable."""

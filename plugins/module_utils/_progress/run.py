@@ -11,7 +11,7 @@ from typing import Optional
 
 from .failures import Failure, first_lines, gathered, last_lines
 from .history import Past, Phase, left, usual
-from .screen import clock, folded, roughly
+from .screen import clock, folded, is_command, roughly
 
 CONTROLLER = "controller"
 #: The groups that are named first, whatever others a host is in.
@@ -124,6 +124,7 @@ class Run:
         self._ended: list[Phase] = []
         self._failures: list[Failure] = []
         self._changes: set[tuple[str, str, str]] = set()
+        self._next: list[str] = []
 
     def play(self, now: float, phase: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[Line]:
         """A play begins, of a phase (``phase_of``) and on these hosts."""
@@ -199,8 +200,15 @@ class Run:
         return [] if known else [Line(text, "failed") for text in first_lines(whole, self.columns)]
 
     def said(self, lines: Sequence[str]) -> list[Line]:
-        """What the playbook tells its user."""
-        return [Line(text, "said") for line in lines for text in folded(line, self.columns, "", "  ")]
+        """What the playbook tells its user. A command that it names last is shown when the run has ended."""
+        before, self._next = self._next, []
+        if len(lines) > 1 and is_command(lines[-1]) and lines[-2].endswith(":"):
+            lines, self._next = lines[:-2], list(lines[-2:])
+        return [Line(text, "said") for line in (*before, *lines) for text in self._said(line)]
+
+    def _said(self, line: str) -> list[str]:
+        indent = line[: len(line) - len(line.lstrip())]
+        return [line] if is_command(line) else folded(line, self.columns, indent, indent + "  ")
 
     def _close(self, now: float) -> list[Line]:
         """The lines of the phase that ends."""
@@ -219,12 +227,13 @@ class Run:
         group = phase.groups[name]
         who = name if name in (CONTROLLER, *group.hosts) else f"{name} ({len(group.hosts)})"
         took = clock(group.last - phase.begun) if group.last else ""
-        text = f"{label:<11} {who:<18} {group.what(self._predicts):<32} {took:>8}".rstrip()
+        row = f"{who:<18} {group.what(self._predicts):<32} {took:>8}".rstrip()
         kind = "failed" if group.failed or group.silent else "changed" if group.changed else "ok"
-        lines = [Line(text, kind)]
-        if len(text) > self.columns:
-            # The name of a play of the user's, or of a group, may be long.
-            lines = [Line(each, kind) for each in folded(" ".join(text.split()), self.columns, "", _INDENT)]
+        if len(label) < len(_INDENT):
+            lines = [Line(f"{label:<{len(_INDENT)}}{row}", kind)]
+        else:
+            # A play of a playbook that imports none has a long name.
+            lines = [*(Line(each, kind) for each in folded(label, self.columns)), Line(_INDENT + row, kind)]
         if group.changed and self._names:
             lines += [Line(each, kind) for each in self._named(group)]
         return lines
@@ -245,6 +254,7 @@ class Run:
     def end(self, now: float, failed: Sequence[str], again: Optional[str], really: Optional[str]) -> list[Line]:
         """The run ends, with these hosts failed. ``again`` is its command, ``really`` that after a prediction."""
         lines = self._end_phase(now)
+        then = [Line(each, "said") for each in self._next]
         hosts = [host for host in self._group_of if host != "localhost"]
         took = clock(now - self._begun)
         if not failed:
@@ -252,10 +262,10 @@ class Run:
             counted = f"{changes} change{'s' if changes != 1 else ''}" if changes else "no change"
             of = f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}, {counted}"
             if not self._predicts:
-                return [*lines, Line(f"Finished in {took}: {of}.")]
-            lines.append(Line(f"Predicted in {took}: {of} to make."))
+                return [*lines, Line(f"Finished in {took}: {of}."), *then]
+            lines += [*then, Line(f"Predicted in {took}: {of} to make.")]
             return lines + ([Line("Next, to make them:"), Line(f"  {really}")] if really and changes else [])
-        lines.append(Line(f"Stopped after {took}. What failed:", "failed"))
+        lines += [*then, Line(f"Stopped after {took}. What failed:", "failed")]
         for group in gathered(self._failures):
             lines += [Line(text, "failed") for text in last_lines(group, self.columns)]
         told = "Next, when that is mended" + (":" if again else ", run the same command again.")

@@ -129,7 +129,8 @@ def test_what_cannot_be_evaluated_does_not_hold(tmp_path: Path, value: str, expe
 INVENTORY = "inventory"
 CONTROLLER = "controller"
 READ = {
-    "playbooks/doctor.yml: _doctor_lines": "printable",
+    "playbooks/doctor.yml: _doctor_lines": "doctor_letter",
+    "playbooks/doctor.yml: _doctor_logins": INVENTORY,
     "playbooks/heal.yml: _heal_decided": CONTROLLER,
     "playbooks/heal.yml: _unread": "health_report",
     "playbooks/heal.yml: fences": "health_report",

@@ -231,6 +231,27 @@ def test_texts_do_not_act_on_a_terminal() -> None:
     assert safe_diff({"after": {"mode": "0644"}}) == {"after": {"mode": "0644"}} and safe_diff(None) is None
 
 
+def test_a_command_that_a_playbook_names_last_is_shown_last() -> None:
+    run = Run(0.0, 80)
+    run.play(0.0, "Look", NODES, GROUPS)
+    assert shown(run.said(["  It is odd.", "Next:", "  ansible-playbook gaudi3.scale.site"])) == ["  It is odd."]
+    assert shown(run.end(5.0, [], None, None))[-3:] == [
+        "Finished in 0:05: 8 hosts, no change.", "Next:", "  ansible-playbook gaudi3.scale.site",
+    ]  # fmt: skip
+    run = Run(0.0, 80)
+    run.said(["One", "Next:", "  ssh one"])
+    assert shown(run.said(["Two"])) == ["Next:", "  ssh one", "Two"]
+    assert shown(run.said([f"    {'word ' * 30}"]))[1].startswith("      word")
+
+
+def test_a_play_with_a_long_name_has_a_line_of_its_own() -> None:
+    run = Run(0.0, 80)
+    run.play(0.0, "Examine the Gaudi nodes", NODES, GROUPS)
+    assert shown(run.end(1.0, [], None, None))[:2] == [
+        "Examine the Gaudi nodes", "            gaudi (8)          nothing to do",
+    ]  # fmt: skip
+
+
 def test_durations() -> None:
     assert [clock(seconds) for seconds in (0, 59.6, 245, 3845)] == ["0:00", "1:00", "4:05", "1:04:05"]
     assert [roughly(seconds) for seconds in (1, 43, 100, 3500, 7799)] == [
