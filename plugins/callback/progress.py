@@ -206,72 +206,12 @@ class CallbackModule(Default):
         if self._detailed():
             super().v2_playbook_on_task_start(task, is_conditional)
 
-    def v2_playbook_on_handler_task_start(self, task: Any) -> None:
-        """A handler begins."""
-        if self._detailed():
-            super().v2_playbook_on_handler_task_start(task)
-
-    def v2_playbook_on_no_hosts_matched(self) -> None:
-        """A play has no hosts: of a phase nothing is said, of a whole run it is at the end."""
-        if self._detailed():
-            super().v2_playbook_on_no_hosts_matched()
-
-    def v2_playbook_on_no_hosts_remaining(self) -> None:
-        """All hosts have failed, which the end of the run says."""
-        if self._detailed():
-            super().v2_playbook_on_no_hosts_remaining()
-
-    def v2_playbook_on_include(self, included_file: Any) -> None:
-        """Tasks are included."""
-        if self._detailed():
-            super().v2_playbook_on_include(included_file)
-
-    def v2_playbook_on_notify(self, handler: Any, host: Any) -> None:
-        """A handler will run."""
-        if self._detailed():
-            super().v2_playbook_on_notify(handler, host)
-
-    def v2_runner_on_start(self, host: Any, task: Any) -> None:
-        """A task begins on a host."""
-        if self._detailed():
-            super().v2_runner_on_start(host, task)
-
-    def v2_runner_retry(self, result: Any) -> None:
-        """A task is tried again: nothing has failed yet."""
-        if self._detailed():
-            super().v2_runner_retry(result)
-
-    def v2_runner_on_async_poll(self, result: Any) -> None:
-        """A task runs on."""
-        if self._detailed():
-            super().v2_runner_on_async_poll(result)
-
-    def v2_runner_on_async_ok(self, result: Any) -> None:
-        """A task that ran on has ended."""
-        if self._detailed():
-            super().v2_runner_on_async_ok(result)
-
-    def v2_runner_on_async_failed(self, result: Any) -> None:
-        """A task that ran on has failed, which its result says too."""
-        if self._detailed():
-            super().v2_runner_on_async_failed(result)
-
     def v2_runner_item_on_ok(self, result: Any) -> None:
         """An item of a loop."""
         if self._detailed():
             super().v2_runner_item_on_ok(result)
         elif part(result, "task").action in DEBUG:
             self._say(part(result, "result"))
-
-    def v2_runner_item_on_failed(self, result: Any) -> None:
-        """An item of a loop; the result of the whole loop has its sentence."""
-        if self._detailed():
-            super().v2_runner_item_on_failed(result)
-
-    def v2_runner_item_on_skipped(self, result: Any) -> None:
-        """An item of a loop."""
-        if self._detailed():
-            super().v2_runner_item_on_skipped(result)
 
     def v2_runner_on_skipped(self, result: Any) -> None:
         """A task was skipped on a host."""
@@ -402,6 +342,28 @@ class CallbackModule(Default):
             history.write(path, history.with_run(history.read(path), run))
         except OSError as error:
             self._display.vv(f"The times of this run are not kept: {error}")
+
+
+#: Events of which only Ansible's own details tell. A play without hosts is one of them, and so is a task that is tried
+#: again; of an item that failed, the result of its loop has the sentence.
+DETAILS = (
+    *("v2_playbook_on_handler_task_start", "v2_playbook_on_no_hosts_matched", "v2_playbook_on_no_hosts_remaining"),
+    *("v2_playbook_on_include", "v2_playbook_on_notify", "v2_runner_on_start", "v2_runner_retry"),
+    *("v2_runner_on_async_poll", "v2_runner_on_async_ok", "v2_runner_on_async_failed"),
+    *("v2_runner_item_on_failed", "v2_runner_item_on_skipped"),
+)
+
+
+def _with_details_alone(name: str) -> Any:
+    def event(self: CallbackModule, *given: Any) -> None:
+        if self._detailed():
+            getattr(Default, name)(self, *given)
+
+    return event
+
+
+for _name in DETAILS:
+    setattr(CallbackModule, _name, _with_details_alone(_name))
 
 
 def name_of(task: Any) -> str:

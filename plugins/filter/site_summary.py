@@ -16,8 +16,9 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Returns one line for each node and the lines of the training jobs. A node whose answer cannot be read has a line
-    that says so, and the lines of the others stay as they are.
+  - Returns the cards and the software of the nodes, where nodes with the same share a line, and the lines of the
+    training jobs. A node whose answer cannot be read has a line that says so, and the lines of the others stay as they
+    are.
 options:
   _input:
     description: RV(gaudi3.scale.hl_smi_facts#module:ansible_facts.gaudi) of each node by its name, of any form.

@@ -17,7 +17,7 @@ import pytest
 
 from gaudi3_simulator.home import load_cluster
 from gaudi3_simulator.network import taken
-from tests.ansible_run import ANSIBLE_PLAYBOOK, CALLBACK, PlaybookRun
+from tests.ansible_run import ANSIBLE_PLAYBOOK, CALLBACK, PlaybookRun, callback_that_shows
 from tests.suite.proof import Proof, in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,6 +93,13 @@ class Site:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @property
+    def shown(self) -> Path:
+        """Where the lines are that the last run has shown its user."""
+        folder = ROOT / ".cache" / "test"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"screen-{self.name}"
+
     def up(self, nodes: int, *arguments: str) -> None:
         result = run("gaudi3-simulator", "up", "--name", self.name, "--nodes", str(nodes), *arguments)
         assert result.returncode == 0, result.stderr
@@ -113,7 +120,7 @@ class Site:
         """Run ``ansible-playbook PLAYBOOK ARGUMENTS`` in ``environment``."""
         result = run(
             *ANSIBLE_PLAYBOOK, playbook, *arguments,
-            timeout=timeout, given=environment, ANSIBLE_STDOUT_CALLBACK=CALLBACK,
+            timeout=timeout, given={**environment, **callback_that_shows(self.shown)}, ANSIBLE_STDOUT_CALLBACK=CALLBACK,
         )  # fmt: skip
         return PlaybookRun.read(result.returncode, result.stdout, result.stderr)
 

@@ -24,14 +24,22 @@ def predicted(site: Site) -> PlaybookRun:
     return site.play("--check", "--diff")
 
 
+#: What each run showed its user, by lines.
+SHOWN: dict[str, list[str]] = {}
+
+
 @pytest.fixture(scope="module")
 def first(site: Site, predicted: PlaybookRun) -> PlaybookRun:
-    return site.play()
+    done = site.play()
+    SHOWN["first"] = site.shown.read_text().splitlines()
+    return done
 
 
 @pytest.fixture(scope="module")
 def second(site: Site, first: PlaybookRun) -> PlaybookRun:
-    return site.play()
+    done = site.play()
+    SHOWN["second"] = site.shown.read_text().splitlines()
+    return done
 
 
 def test_check_on_empty_nodes_runs_through(predicted: PlaybookRun) -> None:
@@ -61,6 +69,17 @@ def test_second_run_changes_nothing(second: PlaybookRun) -> None:
     assert {host: stats["changed"] for host, stats in second.report["stats"].items()} == dict.fromkeys(
         ["gaudi-1", "gaudi-2", "localhost", "monitor-1"], 0
     )
+
+
+def test_each_run_shows_few_lines(second: PlaybookRun) -> None:
+    for name, most in (("first", 120), ("second", 40)):
+        print(*SHOWN[name], sep="\n")
+        assert len(SHOWN[name]) <= most, (name, len(SHOWN[name]))
+        typed = ("  ssh ", "  curl ", "  ansible-playbook ")
+        assert all(len(line) <= 80 or line.startswith(typed) for line in SHOWN[name]), name
+        assert SHOWN[name][-1].startswith("Finished in ")
+        # Prometheus asks for Alertmanager before it is installed, and a finished job has no page.
+        assert not any("gets no answer" in line or line.startswith("FAILED") for line in SHOWN[name])
 
 
 def test_second_run_costs_few_tasks(second: PlaybookRun) -> None:

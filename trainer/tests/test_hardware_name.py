@@ -100,7 +100,8 @@ def test_a_job_on_the_simulated_card_says_so_from_its_first_line_to_its_last(tmp
     assert any(line.startswith("1 process(es) on simulated hpu, ") for line in lines), done.stdout
     speeds = [line for line in lines if "tokens/s" in line]
     assert speeds and all("tokens/s (simulated)" in line for line in speeds)
-    assert " with 1 process(es) on simulated hpu in " in lines[-1]
+    finished, checkpoint = lines[-2:]
+    assert " with 1 process(es) on simulated hpu in " in finished and checkpoint.startswith("checkpoint ")
     (found,) = (tmp_path / "job").rglob("status.json")
     status = json.loads(found.read_text())
     assert (status["device"], status["hardware_name"], status["simulated"]) == ("hpu", None, True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from .._kinds import Kind, Number, count, exact, integer, mapping, moment, number, parsed, path, plain, text, truth
+from .._progress.screen import roughly
 from .files import read_regular
 
 #: Name of the file in a job's folder.
@@ -139,6 +140,14 @@ class Status:
         return dict(self.values)
 
 
+def time_left(status: Status) -> Optional[float]:
+    """Seconds that the steps which are left take at the rate so far; None where the job does not say enough."""
+    tokens, step, last, rate = status.values.get("tokens"), status.step, status.max_steps, status.tokens_per_second
+    if not tokens or not step or not last or not rate or rate <= 0 or last <= step:
+        return None
+    return float((last - step) * tokens / step / rate)
+
+
 def progress_line(host: str, status: Optional[Status]) -> Optional[str]:
     """How far a job is, in one line; None before its trainer has done a step.
 
@@ -151,5 +160,8 @@ def progress_line(host: str, status: Optional[Status]) -> Optional[str]:
         parts.append(f"loss {status.loss:.3f}")
     if status.tokens_per_second is not None:
         parts.append(f"{status.tokens_per_second:,.0f} tokens/s")
+    left = time_left(status)
+    if left is not None:
+        parts.append(f"about {roughly(left)} left")
     simulated = "simulated " if status.simulated else ""
     return "{0}: {1}{2}".format(host, ", ".join(parts), f" ({simulated}{status.device})" if status.device else "")

@@ -46,17 +46,19 @@ class Answers:
     nodes: tuple[str, ...]
     jobs: Mapping[str, Sequence[JobAnswer]]
     lines: tuple[str, ...]
-    """One for each node in their order, and one more for each whose answer about its jobs cannot be read."""
+    """Nodes with the same cards and software share one; another for each whose answer about its jobs cannot be read."""
 
     @classmethod
     def of(cls, facts: Mapping[str, object], jobs: Mapping[str, object], asked: bool) -> Answers:
         """From ``ansible_facts.gaudi`` and the jobs that gaudi_train_info returned; ``asked`` whether jobs were."""
-        nodes, found, lines = tuple(sorted(facts)), {}, []
+        nodes, found, odd = tuple(sorted(facts)), {}, []
+        same: dict[str, list[str]] = {}
         for node in nodes:
-            lines.append(f"{node}: {cards_line(facts[node])}")
-            found[node], odd = _jobs(jobs.get(node), asked)
-            if odd:
-                lines.append(f"{node}: its answer about its jobs cannot be read ({odd})")
+            same.setdefault(cards_line(facts[node]), []).append(node)
+            found[node], why = _jobs(jobs.get(node), asked)
+            if why:
+                odd.append(f"{node}: its answer about its jobs cannot be read ({why})")
+        lines = [f"{', '.join(names)}: {line}" for line, names in same.items()] + odd
         return cls(nodes, found, tuple(lines))
 
 

@@ -25,7 +25,6 @@ CURES: tuple[tuple[str, str, str], ...] = (
     ("modules", "no module file of the vendor for the running kernel", "drivers"),
     ("machine", "no huge pages are set aside", "tuning"),
     ("environment", "GC_KERNEL_PATH is set nowhere", "drivers"),
-    ("environment", "a login has what the files of the jobs' unit lack", "fabric"),
     ("metrics", "the exporter on port", "monitoring"),
 )
 #: The same on a node on which no driver runs, as these come with it.

@@ -96,12 +96,11 @@ class Left:
 def alike(runs: Sequence[Past], what: str, ended: Sequence[Phase]) -> list[Past]:
     """Earlier runs of the same: those in which the phases that have ended changed something as they did now.
 
-    A first run takes an hour and the next, in which nothing is left to do, a minute. Where none is alike, all of them.
+    A first run takes an hour and the next, in which nothing is left to do, a minute.
     """
     same = [run for run in runs if run.what == what]
     now = {phase.name: phase.changed for phase in ended}
-    like = [run for run in same if all(now.get(phase.name, phase.changed) == phase.changed for phase in run.phases)]
-    return like or same
+    return [run for run in same if all(now.get(phase.name, phase.changed) == phase.changed for phase in run.phases)]
 
 
 def left(runs: Sequence[Past], what: str, ended: Sequence[Phase], phase: str, elapsed: float) -> Optional[Left]:

@@ -57,14 +57,13 @@ class _Group:
     """The hosts of a phase that are in the same group."""
 
     hosts: dict[str, None] = field(default_factory=dict)
-    answered: dict[str, None] = field(default_factory=dict)
     changed: dict[str, dict[str, None]] = field(default_factory=dict)
     failed: dict[str, None] = field(default_factory=dict)
     silent: dict[str, None] = field(default_factory=dict)
     last: float = 0.0
 
     def absorb(self, other: _Group) -> None:
-        for name in ("hosts", "answered", "failed", "silent"):
+        for name in ("hosts", "failed", "silent"):
             getattr(self, name).update(getattr(other, name))
         for task, hosts in other.changed.items():
             self.changed.setdefault(task, {}).update(hosts)
@@ -78,7 +77,7 @@ class _Group:
         said = [f"{len(hosts)} {word}" for hosts, word in counts if hosts]
         if said:
             return ", ".join(said)
-        return "nothing to change" if self.answered else "nothing to do"
+        return "nothing to change"
 
 
 @dataclass
@@ -119,6 +118,7 @@ class Run:
         self._past = list(past)
         self._names = names
         self._group_of: dict[str, str] = {}
+        self._hosts: set[str] = set()
         self._current: Optional[_Phase] = None
         self._checks: Optional[_Phase] = None
         self._ended: list[Phase] = []
@@ -144,6 +144,7 @@ class Run:
         for host in hosts:
             self._group_of.setdefault(host, group_of(host, groups))
             if phase:
+                self._hosts.add(host)
                 self._open().group(self._group_of[host]).hosts.setdefault(host)
         return lines
 
@@ -160,7 +161,9 @@ class Run:
             return []
         phase.announced = True
         before = usual(self._past, self._what, self._ended, phase.name)
-        if before is not None and before < _SHORT:
+        # Of a first run nothing is known; of one that goes as none before it, the phases may be short.
+        known = any(run.what == self._what for run in self._past)
+        if before < _SHORT if before is not None else known:
             return []
         long = f"usually {roughly(before)}" if before is not None else ""
         said = "; ".join(each for each in (long, self._left(now, phase)) if each)
@@ -178,7 +181,6 @@ class Run:
     def result(self, now: float, host: str, task: str, changed: bool) -> None:
         """A task ended well on a host, or was skipped."""
         group = self._of(host)
-        group.answered.setdefault(host)
         group.last = now
         if changed:
             group.changed.setdefault(task, {}).setdefault(host)
@@ -218,16 +220,29 @@ class Run:
         self._ended.append(Phase(phase.name, max(0.0, now - phase.begun), phase.changes()))
         order = sorted(phase.groups, key=lambda name: (name == CONTROLLER, name not in _FIRST, name))
         shown = [name for name in order if name != CONTROLLER or phase.groups[name].what(False)[0].isdigit()]
+        rows: list[list[str]] = []
+        for name in shown or order[:1]:
+            # Groups in which nothing was done share a line.
+            last = phase.groups[rows[-1][0]] if rows else None
+            what = phase.groups[name].what(self._predicts)
+            same = last is not None and what.startswith("nothing") and what == last.what(self._predicts)
+            rows = [*rows[:-1], [*rows[-1], name]] if same else [*rows, [name]]
         lines: list[Line] = []
-        for number, name in enumerate(shown or order[:1]):
-            lines += self._group_lines(phase, name, "" if number else phase.name)
+        for number, names in enumerate(rows):
+            lines += self._group_lines(phase, names, "" if number else phase.name)
         return lines
 
-    def _group_lines(self, phase: _Phase, name: str, label: str) -> list[Line]:
-        group = phase.groups[name]
-        who = name if name in (CONTROLLER, *group.hosts) else f"{name} ({len(group.hosts)})"
-        took = clock(group.last - phase.begun) if group.last else ""
-        row = f"{who:<18} {group.what(self._predicts):<32} {took:>8}".rstrip()
+    def _group_lines(self, phase: _Phase, names: Sequence[str], label: str) -> list[Line]:
+        groups = [phase.groups[name] for name in names]
+        group, last = groups[0], max(each.last for each in groups)
+        who = ", ".join(
+            name if name in (CONTROLLER, *each.hosts) else f"{name} ({len(each.hosts)})"
+            for name, each in zip(names, groups)
+        )
+        took = clock(last - phase.begun) if last else ""
+        row = f"{who:<26} {group.what(self._predicts):<24} {took:>8}".rstrip()
+        if len(_INDENT + row) > self.columns:
+            row = " ".join(row.split())
         kind = "failed" if group.failed or group.silent else "changed" if group.changed else "ok"
         if len(label) < len(_INDENT):
             lines = [Line(f"{label:<{len(_INDENT)}}{row}", kind)]
@@ -255,7 +270,7 @@ class Run:
         """The run ends, with these hosts failed. ``again`` is its command, ``really`` that after a prediction."""
         lines = self._end_phase(now)
         then = [Line(each, "said") for each in self._next]
-        hosts = [host for host in self._group_of if host != "localhost"]
+        hosts = self._hosts - {"localhost"}
         took = clock(now - self._begun)
         if not failed:
             changes = len(self._changes)

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._progress.run import Run
 from ansible_collections.gaudi3.scale.plugins.module_utils._release import support_matrix
 from gaudi3_simulator import podman
 
@@ -77,13 +78,13 @@ def test_what_the_demo_needs_is_said_with_minutes_and_sizes() -> None:
 
 def test_the_printed_summary_is_the_one_that_the_demo_prints() -> None:
     (printed,) = (block for block in blocks(README) if "training job demo" in block)
-    lines: list[str] = yaml.safe_load(printed.partition("=>")[2])["msg"]
+    said = " ".join(printed.split())
     node = re.compile(
-        r"(?P<name>[\w-]+): (?P<cards>\d+) cards, driver (?P<driver>\S+), firmware (?P<spi>\S+), hl-smi (?P<hl>\S+)"
+        r"(?P<names>[\w-]+(?:, [\w-]+)*): (?P<cards>\d+) cards, driver (?P<driver>\S+), "
+        r"firmware (?P<spi>\S+), hl-smi (?P<hl>\S+)"
     )
-    nodes = [match for line in lines if (match := node.fullmatch(line))]
+    nodes = [(name, match) for match in node.finditer(said) for name in match["names"].split(", ")]
     assert len(nodes) == 2
-    said = "\n".join(lines)
 
     def number(pattern: str) -> float:
         match = re.search(pattern, said)
@@ -120,7 +121,7 @@ def test_the_printed_summary_is_the_one_that_the_demo_prints() -> None:
     job = {"jobs": [{"name": "demo", "state": "finished", "status": status}]}
     address, secrets = re.search(r"https://(\S+):9090 .* certificate in (\S+)\)", said).groups()  # type: ignore[union-attr]
     hostvars: dict[str, Any] = {
-        match["name"]: {
+        name: {
             "_verify_job": job,
             "ansible_facts": {
                 "gaudi": {
@@ -131,10 +132,17 @@ def test_the_printed_summary_is_the_one_that_the_demo_prints() -> None:
                 }
             },
         }
-        for match in nodes
+        for name, match in nodes
     }
     names = sorted(hostvars)
-    hostvars["monitor-1"] = {"ansible_host": address, "gaudi_secrets_dir": secrets}
+    key = f"{secrets.rpartition('/')[0]}/id_ed25519"
+    hostvars["monitor-1"] = {"ansible_host": address, "gaudi_secrets_dir": secrets, "ansible_user": "root"}
+    hostvars["monitor-1"]["ansible_ssh_private_key_file"] = key
     groups = {"gaudi": names, "gaudi_head": names[:1], "monitoring": ["monitor-1"]}
     rendered = render("playbooks/templates/summary.j2", ansible_play_hosts=names, hostvars=hostvars, groups=groups)
-    assert lines == rendered.splitlines()
+    run = Run(0.0, 80)
+    shown = run.said([line.rstrip() for line in rendered.splitlines()])
+    shown += run.end(151.0, [], None, None)
+    ends = printed[printed.index("Finished in") :]
+    assert printed == "\n".join([*(line.text for line in shown[:-1]), ends])
+    assert re.fullmatch(r"Finished in \d+:\d\d: 3 hosts, \d+ changes\.", ends)

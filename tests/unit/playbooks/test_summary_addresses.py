@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ansible_collections.gaudi3.scale.plugins.filter.prometheus_ways import prometheus_ways
+
 from .jinja import render
 
 NODE = {
@@ -17,5 +19,21 @@ def test_the_address_of_prometheus_is_the_configured_one() -> None:
         hostvars={"gaudi-1": NODE, "mon": given},
         groups={"gaudi": ["gaudi-1"], "gaudi_head": ["gaudi-1"], "monitoring": ["mon"]},
     )
-    (line,) = (line for line in text.splitlines() if line.startswith("Prometheus: "))
+    lines = text.splitlines()
+    (line,) = (line for line in lines if line.startswith("Prometheus: "))
     assert line == ("Prometheus: https://10.0.0.9:9191 (user prometheus, password and CA certificate in /srv/secrets)")
+    behind = lines[lines.index(line) + 1 :]
+    assert all(len(each) <= 80 for each in (behind[0], behind[3]))
+    assert behind[1] == "  ssh -N -L 9191:10.0.0.9:9191 mon" and "https://localhost:9191" in behind[0]
+    assert behind[2] == (
+        '  curl --cacert /srv/secrets/ca.crt -u "prometheus:$(cat /srv/secrets/prometheus_password)" '
+        "https://10.0.0.9:9191/api/v1/alerts"
+    )
+    assert behind[3] == "  Its targets of the job training are red while no job runs: that is no fault."
+
+
+def test_an_address_of_ipv6_can_be_typed_and_a_tunnel_takes_the_login_of_ansible() -> None:
+    lines = prometheus_ways("fd00::9", 9090, "both in gaudi_secrets", "", ["mon.example.org", "ubuntu", 2222, "/k"])
+    assert lines[0] == "Prometheus: https://[fd00::9]:9090 (user prometheus, both in gaudi_secrets)"
+    assert lines[2] == "  ssh -N -L '9090:[fd00::9]:9090' -p 2222 -i /k ubuntu@mon.example.org"
+    assert not any("curl" in line for line in lines)

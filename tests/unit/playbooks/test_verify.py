@@ -58,8 +58,7 @@ def summary(**statuses: dict[str, Any] | None) -> str:
 def test_the_summary_of_a_job_on_cards() -> None:
     text = summary(gaudi_1=FINISHED, gaudi_2=FINISHED)
     assert text.splitlines() == [
-        "gaudi_1: 8 cards, driver 1.23.0-2eae87a, firmware 1.23.0, hl-smi 1.23",
-        "gaudi_2: 8 cards, driver 1.23.0-2eae87a, firmware 1.23.0, hl-smi 1.23",
+        "gaudi_1, gaudi_2: 8 cards, driver 1.23.0-2eae87a, firmware 1.23.0, hl-smi 1.23",
         "training job demo: finished, step 200 of 200, 16 processes on GAUDI3",
         "loss: 5.550 at first, 2.310 at last (byte-frequency baseline 3.100)",
         "speed: 13,467 tokens/s on GAUDI3",

@@ -41,6 +41,8 @@ def test_a_target_that_does_not_answer_is_named() -> None:
         ("hpu", "gaudi-2", "down"),
         ("node", "mon", "unknown"),
         ("training", "a", "down"),
+        # Not there yet in a first run; its own role waits for it.
+        ("alertmanager", "mon", "down"),
     ]
     targets = [{"labels": {"job": job, "instance": host}, "health": health} for job, host, health in states]
     silent = load("roles/prometheus/vars/main.yml")["_prometheus_silent"]

@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from gaudi3_scale.status import Progress
 
 BAR_SECONDS = 0.5
+
+
+def time_left(progress: Progress) -> str:
+    """How long the steps that are left take at the rate so far, as "about 12 min"; empty where no rate is known.
+
+    Tokens per step are those of the steps so far.
+    """
+    steps, rate = progress.max_steps - progress.step, progress.tokens_per_second
+    if steps <= 0 or not progress.step or not rate or not progress.tokens:
+        return ""
+    return f"about {roughly(steps * progress.tokens / progress.step / rate)}"
+
+
+def roughly(seconds: float) -> str:
+    """An estimated duration: 40 s, 12 min, 2 h 10 min."""
+    if seconds < 55:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min"
+
+
+def next_command(arguments: Sequence[str]) -> str:
+    """The command that writes the model of a job which was trained with these arguments; empty for another program."""
+    if len(arguments) < 2 or Path(arguments[0]).name != "gaudi3-train" or arguments[1] != "fit":
+        return ""
+    return shlex.join(["gaudi3-train", "export", "--to", "model", *arguments[2:]])
 
 
 class Console:
@@ -58,7 +88,8 @@ class Console:
         speed = f" {progress.tokens_per_second:,.0f} tokens/s{simulated}" if progress.tokens_per_second else ""
         mfu = f" MFU {100 * progress.mfu:.1f} %" if progress.mfu is not None else ""
         loss = "unknown" if progress.loss is None else f"{progress.loss:.3f}"
-        self.say(f"step {progress.step}/{progress.max_steps} loss {loss}{speed}{mfu}")
+        left = time_left(progress)
+        self.say(f"step {progress.step}/{progress.max_steps} loss {loss}{speed}{mfu}{f', {left} left' if left else ''}")
 
     def stop(self) -> None:
         """Training is over, one way or the other."""
@@ -67,7 +98,7 @@ class Console:
             self._bar = None
 
     def summary(self, progress: Progress) -> None:
-        """The last line."""
+        """The last lines: what was done, and the checkpoint with what to type next."""
         took = time.time() - progress.started_at
         resumed = f", resumed from step {progress.resumed_from_step}" if progress.resumed_from_step else ""
         held_out = f", held-out {progress.validation_loss:.3f}" if progress.validation_loss is not None else ""
@@ -84,3 +115,6 @@ class Console:
             f"{progress.device_label} in {took:.0f} s{resumed}: loss {first:.3f} -> {last:.3f}{held_out}, "
             f"{progress.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{progress.unit}"
         )
+        if progress.checkpoint is not None:
+            then = next_command(sys.argv)
+            self.say(f"checkpoint {progress.checkpoint}{f'; next: {then}' if then else ''}")

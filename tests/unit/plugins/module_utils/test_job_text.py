@@ -197,6 +197,13 @@ STATUS = {"step": 40, "max_steps": 200, "loss": 2.9132, "tokens_per_second": 511
             {"device": "hpu", "hardware_name": None, "simulated": True},
             "gaudi-1: step 40/200, loss 2.913, 5,120 tokens/s (simulated hpu)",
         ),
+        (
+            # 160 steps are left, of 4,096 tokens each.
+            {"tokens": 163840, "device": None},
+            "gaudi-1: step 40/200, loss 2.913, 5,120 tokens/s, about 2 min left",
+        ),
+        ({"tokens": 163840, "step": 200, "device": None}, "gaudi-1: step 200/200, loss 2.913, 5,120 tokens/s"),
+        ({"tokens": 163840, "tokens_per_second": 0, "device": None}, "gaudi-1: step 40/200, loss 2.913, 0 tokens/s"),
         ({"step": None}, None),
         ({"max_steps": None}, "gaudi-1: step 40, loss 2.913, 5,120 tokens/s (cpu)"),
     ],
