@@ -236,6 +236,15 @@ def test_a_withdrawn_type_says_so_and_check_names_every_problem_before_anything_
     catalogue["types"]["box8"]["withdrawn"] = {"since": "2026-07-11", "source": "a table", "seen": "2026-11-25"}
     path.write_text(json.dumps(catalogue))
     assert "withdrawn 2026-07-11" in deploy.run("offers")
+    # A type is typed into another command, so it is whole on a narrow terminal, where other columns are left out.
+    catalogue["types"]["gx3d-160x1792x8gaudi3-with-a-long-name"] = catalogue["types"]["box8"]
+    path.write_text(json.dumps(catalogue))
+    environment = {**deploy.environment(), "COLUMNS": "80"}
+    narrow = subprocess.run(
+        deploy.command("offers"), cwd=deploy.folder, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert "gx3d-160x1792x8gaudi3-with-a-long-name " in narrow and "…" not in narrow
+    assert max(len(line.rstrip()) for line in narrow.splitlines()) <= 80
     said = deploy.run("check", "demo", *NEW, code=1)
     assert "problem  type: box8 is no longer offered (since 2026-07-11): take another type" in said
     assert "problem  credentials: Unable to locate credentials" in said

@@ -8,12 +8,23 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from gaudi3_deploy import estimate, nodes, partial, ssh, tree
 from gaudi3_deploy.app import Context, Json, Name, app, print_json
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
+
+#: Columns with what is typed into another command.
+TYPED = ("deployment", "cloud", "type", "master")
+#: Fewer columns than this have no room for regions and dates.
+WIDE = 110
+
+
+def _table(*names: str) -> Table:
+    """A table that fits the screen by folding other columns than those with what is typed; nothing is cut."""
+    columns = [Column(name, no_wrap=name in TYPED, overflow="fold") for name in names]
+    return Table(*columns, box=None, pad_edge=False)
 
 
 @app.command()
@@ -28,7 +39,7 @@ def status(
     if as_json:
         print_json({"deployments": found})
         return
-    table = Table("deployment", "cloud", "phase", "nodes", "type", "answering", "master", box=None, pad_edge=False)
+    table = _table("deployment", "cloud", "phase", "nodes", "type", "answering", "master")
     for each in found:
         answers = sum(node["answers"] for node in each["nodes"])
         where = (each["deployment"], each["cloud"], each["phase"], str(each["paid_nodes"]), each["instance_type"])
@@ -79,7 +90,7 @@ def cost(context: typer.Context, name: Name, as_json: Json = False) -> None:
         hours = {"priced_node_hours": priced, "unpriced_node_hours": unpriced}
         print_json({"deployment": name, "usd": usd, **hours, "periods": periods})
         return
-    table = Table("from", "to", "nodes", "type", "USD/node/h", box=None, pad_edge=False)
+    table = _table("from", "to", "nodes", "type", "USD/node/h")
     for period in deployment.periods:
         table.add_row(
             _clock(period.began),
@@ -109,16 +120,17 @@ def offers(
     if as_json:
         print_json({"offers": found})
         return
-    table = Table("type", "cloud", "cards", "USD/node/h", "regions", "seen", "notes", box=None, pad_edge=False)
+    wide = settings.console.width >= WIDE
+    table = _table("type", "cloud", "cards", "USD/node/h", *(("regions", "seen") if wide else ()), "notes")
     for each in found:
         price = next((f"{p['usd_per_hour']:.2f} {p['market']}" for p in each["prices"]), "unknown")
         note = _withdrawn(each) if each["withdrawn"] else "refused" if each["refused"] else ""
         price = "your own" if each["cloud"] == "onprem" else price
-        where = ", ".join(each["regions"])
-        table.add_row(
-            each["type"], each["cloud"], f"{each['cards']} {each['accelerator']}", price, where, each["seen"], note
-        )
+        where = (", ".join(each["regions"]), each["seen"]) if wide else ()
+        table.add_row(each["type"], each["cloud"], f"{each['cards']} {each['accelerator']}", price, *where, note)
     settings.console.print(table)
+    if not wide:
+        settings.console.print("Regions and dates: --json, or a wider terminal", highlight=False)
 
 
 def read_offers(path: Path) -> list[dict[str, Any]]:
