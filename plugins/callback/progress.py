@@ -169,6 +169,7 @@ class CallbackModule(Default):
                 what=f"{stem} tags={tags[0]} without={tags[1]} hosts={limit}",
                 past=history.read(path) if (path := self._file()) else (),
                 names=bool(self.get_option("changes")),
+                partial=tags != ("all", ""),
             )
         return self._run
 

@@ -86,6 +86,8 @@ class _Phase:
     begun: float
     groups: dict[str, _Group] = field(default_factory=dict)
     announced: bool = False
+    asked: bool = False
+    """Whether a task of its own ran, and not the checks before it alone."""
 
     def group(self, name: str) -> _Group:
         return self.groups.setdefault(name, _Group())
@@ -110,6 +112,7 @@ class Run:
     def __init__(
         self, begun: float, columns: int, predicts: bool = False, what: str = "", past: Sequence[Past] = (),
         names: bool = True,
+        partial: bool = False,
     ) -> None:  # fmt: skip
         self.columns = columns
         self._begun = begun
@@ -117,6 +120,7 @@ class Run:
         self._what = what
         self._past = list(past)
         self._names = names
+        self._partial = partial
         self._group_of: dict[str, str] = {}
         self._hosts: set[str] = set()
         self._current: Optional[_Phase] = None
@@ -182,6 +186,7 @@ class Run:
         """A task ended well on a host, or was skipped."""
         group = self._of(host)
         group.last = now
+        self._open().asked |= self._checks is None
         if changed:
             group.changed.setdefault(task, {}).setdefault(host)
             self._changes.add((self._open().name, task, host))
@@ -218,6 +223,8 @@ class Run:
         if phase is None:
             return []
         self._ended.append(Phase(phase.name, max(0.0, now - phase.begun), phase.changes()))
+        if self._partial and not (phase.asked or phase.changes() or phase.fails()):
+            return []
         order = sorted(phase.groups, key=lambda name: (name == CONTROLLER, name not in _FIRST, name))
         shown = [name for name in order if name != CONTROLLER or phase.groups[name].what(False)[0].isdigit()]
         rows: list[list[str]] = []

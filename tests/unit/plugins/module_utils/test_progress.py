@@ -244,6 +244,20 @@ def test_a_command_that_a_playbook_names_last_is_shown_last() -> None:
     assert shown(run.said([f"    {'word ' * 30}"]))[1].startswith("      word")
 
 
+def test_a_run_of_some_phases_leaves_out_the_others() -> None:
+    """Only the checks that a phase begins with ran of them."""
+    run = Run(0.0, 80, partial=True)
+    lines = []
+    for phase in ("tuning", "fabric", "verify"):
+        lines += run.play(0.0, "", NODES, GROUPS)
+        run.result(0.0, NODES[0], "Check the variables", False)
+        lines += run.play(0.0, phase, NODES, GROUPS)
+        if phase == "fabric":
+            run.result(1.0, NODES[0], "Bring the ports up", False)
+    lines += run.end(2.0, [], None, None)
+    assert [line.split()[0] for line in shown(lines)] == ["fabric", "Finished"]
+
+
 def test_a_play_with_a_long_name_has_a_line_of_its_own() -> None:
     run = Run(0.0, 80)
     run.play(0.0, "Examine the Gaudi nodes", NODES, GROUPS)
