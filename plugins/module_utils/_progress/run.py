@@ -207,10 +207,13 @@ class Run:
         return [] if known else [Line(text, "failed") for text in first_lines(whole, self.columns)]
 
     def said(self, lines: Sequence[str]) -> list[Line]:
-        """What the playbook tells its user. A command that it names last is shown when the run has ended."""
+        """What the playbook tells its user. The commands that it names last are shown when the run has ended."""
         before, self._next = self._next, []
-        if len(lines) > 1 and is_command(lines[-1]) and lines[-2].endswith(":"):
-            lines, self._next = lines[:-2], list(lines[-2:])
+        at = len(lines)
+        while at and is_command(lines[at - 1]):
+            at -= 1
+        if 0 < at < len(lines) and lines[at - 1].endswith(":"):
+            lines, self._next = lines[: at - 1], list(lines[at - 1 :])
         return [Line(text, "said") for line in (*before, *lines) for text in self._said(line)]
 
     def _said(self, line: str) -> list[str]:
@@ -282,7 +285,7 @@ class Run:
         if not failed:
             changes = len(self._changes)
             counted = f"{changes} change{'s' if changes != 1 else ''}" if changes else "no change"
-            of = f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}, {counted}"
+            of = (f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}, " if hosts else "") + counted
             if not self._predicts:
                 return [*lines, Line(f"Finished in {took}: {of}."), *then]
             lines += [*then, Line(f"Predicted in {took}: {of} to make.")]

@@ -234,10 +234,9 @@ def test_texts_do_not_act_on_a_terminal() -> None:
 def test_a_command_that_a_playbook_names_last_is_shown_last() -> None:
     run = Run(0.0, 80)
     run.play(0.0, "Look", NODES, GROUPS)
-    assert shown(run.said(["  It is odd.", "Next:", "  ansible-playbook gaudi3.scale.site"])) == ["  It is odd."]
-    assert shown(run.end(5.0, [], None, None))[-3:] == [
-        "Finished in 0:05: 8 hosts, no change.", "Next:", "  ansible-playbook gaudi3.scale.site",
-    ]  # fmt: skip
+    said = ["  It is odd.", "Next:", "export A=/b", "  ansible-playbook gaudi3.scale.site"]
+    assert shown(run.said(said)) == ["  It is odd."]
+    assert shown(run.end(5.0, [], None, None))[-4:] == ["Finished in 0:05: 8 hosts, no change.", *said[1:]]
     run = Run(0.0, 80)
     run.said(["One", "Next:", "  ssh one"])
     assert shown(run.said(["Two"])) == ["Next:", "  ssh one", "Two"]
