@@ -227,9 +227,18 @@ class CallbackModule(Default):
         if self._detailed():
             super().v2_runner_on_ok(result)
             return
-        self._handle_warnings(answer)
+        self._warn(result)
         if part(result, "task").action in DEBUG and not isinstance(answer.get("results"), list):
             self._say(answer)
+
+    def _warn(self, result: Any) -> None:
+        """The warnings of a module. Its text may be a node's; Ansible would write it as it is."""
+        answer = part(result, "result")
+        # Texts, or from ansible-core 2.19 on objects.
+        for each in answer.pop("warnings", None) or ():
+            text = each if isinstance(each, str) else getattr(getattr(each, "event", None), "msg", each)
+            self._display.warning(printable(text))
+        self._handle_warnings(answer)
 
     def _note(self, result: Any, changed: bool) -> None:
         task = part(result, "task")
@@ -260,7 +269,7 @@ class CallbackModule(Default):
         if self._detailed():
             super().v2_runner_on_failed(result, ignore_errors)
         else:
-            self._handle_warnings(answer)
+            self._warn(result)
             self._show(lines)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:

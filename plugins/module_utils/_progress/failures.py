@@ -12,7 +12,10 @@ from .screen import folded, shown_lines
 from .unreachable import Cause
 
 #: Messages that say nothing; what the program printed does.
-_EMPTY = ("non-zero return code", "module failure", "one or more items failed", "all items completed")
+_EMPTY = (
+    *("non-zero return code", "module failure", "one or more items failed", "all items completed"),
+    "result deserialization failed",
+)
 #: In an item of a loop that failed; ansible-core 2.21 leaves out ``failed`` itself.
 _SIGNS = ("failed", "unreachable", "exception", "rc")
 _HIDDEN = "what it answered is hidden, as it may hold a secret (no_log)"
