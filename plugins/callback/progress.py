@@ -122,6 +122,16 @@ def is_rescued(task: Any) -> bool:
     return False
 
 
+def with_cause(lines: list[str], result: Any) -> list[str]:
+    """The lines, and below them the first cause of an exception, which ansible-core keeps apart from 2.19 on."""
+    event: Any = getattr(getattr(result, "exception", None), "event", None)
+    while getattr(event, "chain", None) is not None:
+        event = event.chain.event
+    known = " ".join(" ".join(lines).split())
+    more = [line.strip() for line in shown_lines(getattr(event, "msg", None) or "")]
+    return [*lines, *(line for line in more if line and " ".join(line.split()) not in known)]
+
+
 class CallbackModule(Default):
     """What Ansible calls; it shows the lines of ``Run``."""
 
@@ -264,7 +274,7 @@ class CallbackModule(Default):
         if ignore_errors or is_rescued(task):
             self._note(result, False)
         else:
-            failure = Failure(host.get_name(), name_of(task), tuple(sentences(answer)))
+            failure = Failure(host.get_name(), name_of(task), tuple(with_cause(sentences(answer), result)))
             lines = self._begin().failed(time.monotonic(), failure)
         if self._detailed():
             super().v2_runner_on_failed(result, ignore_errors)

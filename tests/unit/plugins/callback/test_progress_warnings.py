@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.callback.progress import CallbackModule, is_rescued, part
+from ansible_collections.gaudi3.scale.plugins.callback.progress import CallbackModule, is_rescued, part, with_cause
 
 FOREIGN = "Beware \x1b[31m of it."
 
@@ -49,3 +49,13 @@ def test_a_failure_is_caught_by_a_block_and_not_by_the_block_of_its_own_rescue()
     assert not is_rescued(SimpleNamespace(_uuid="r", _parent=block))
     assert not is_rescued(SimpleNamespace(_uuid="t", _parent=None))
     assert part(SimpleNamespace(_task=1), "task") == 1
+
+
+def test_the_first_cause_of_an_exception_is_shown_unless_the_sentence_has_it() -> None:
+    cause = SimpleNamespace(msg="[Errno 2] No such file:\n\x1b[2J python3.99", chain=None)
+    top = SimpleNamespace(msg="Error executing command.", chain=SimpleNamespace(event=cause))
+    result = SimpleNamespace(exception=SimpleNamespace(event=top))
+    lines = ["Error executing command."]
+    assert with_cause(lines, result) == [*lines, "[Errno 2] No such file:", r"\x1b[2J python3.99"]
+    lines = ["[Errno 2] No such file:", r"\x1b[2J python3.99"]
+    assert with_cause(lines, result) == lines and with_cause(lines, SimpleNamespace()) == lines

@@ -195,8 +195,8 @@ def test_hosts_that_do_not_answer_are_told_apart_by_cause() -> None:
         ({"results": [{"failed": True, "msg": "x"}, {"msg": "y"}, {"failed": True, "msg": "x"}], "msg": "All"}, ["x"]),
         ({"results": [{"msg": "x", "exception": "(none)"}, {"msg": "y"}], "msg": "One or more items failed"}, ["x"]),
         (
-            {"msg": "Module result deserialization failed: No start of json char found", "module_stderr": "sh: no python"},
-            ["Module result deserialization failed: No start of json char found", "sh: no python"],
+            {"msg": "Module result deserialization failed: none found", "module_stderr": "sh: no python"},
+            ["Module result deserialization failed: none found", "sh: no python"],
         ),
         ({"censored": "hidden", "msg": "password"}, ["what it answered is hidden, as it may hold a secret (no_log)"]),
         ({"msg": f"{ESCAPE}gone"}, [r"\x1b[2Jgone"]),
