@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from .cluster import Cluster
 
@@ -77,3 +78,9 @@ def test_a_run_shows_phases_messages_and_what_failed_at_its_end(cluster: Cluster
 def test_it_is_the_default_of_the_checkout_and_of_a_new_inventory(file: str) -> None:
     text = (Path(__file__).resolve().parents[2] / file).read_text()
     assert "\nstdout_callback = gaudi3.scale.progress\n" in text
+
+
+def test_molecule_reads_the_recap_of_ansibles_own_output() -> None:
+    """It finds a second run that changes something by it, and would find none in other output."""
+    config = yaml.safe_load((Path(__file__).resolve().parents[2] / "extensions/molecule/config.yml").read_text())
+    assert config["ansible"]["env"]["ANSIBLE_STDOUT_CALLBACK"] == "ansible.builtin.default"

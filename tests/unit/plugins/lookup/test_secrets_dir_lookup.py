@@ -48,7 +48,12 @@ class Site:
         environment.pop("XDG_CONFIG_HOME", None)
         return subprocess.run(
             [str(BIN / command), *arguments],
-            env={**environment, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CALLBACK_RESULT_FORMAT": "json"},
+            env={
+                **environment,
+                "ANSIBLE_NOCOLOR": "1",
+                "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default",
+                "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
+            },
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -67,8 +67,9 @@ def both(odd: Any, good: Any) -> dict[str, Any]:
 
 
 def lines_of(name: str, answer: dict[str, list[str]]) -> list[str]:
-    """Without what is said of the other node alone."""
-    return [line for part in answer.values() for line in part if not line.startswith(f"{name}: ")]
+    """Without what is said of the other node alone; of a line that both share, the good node's part."""
+    lines = [line for part in answer.values() for line in part if not line.startswith(f"{name}: ")]
+    return [line.replace(f"{GOOD}, {name}: ", f"{GOOD}: ", 1) for line in lines]
 
 
 #: By what is read: a true answer, and what the controller makes of one for the good node and for all.
