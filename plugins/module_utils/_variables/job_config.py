@@ -1,0 +1,241 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What is wrong with a job's configuration, told without the trainer: names of keys, types, choices and bounds.
+
+What several keys have to do with each other is the trainer's to say, when it starts on the nodes.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+from .._printable import printable
+from .job_fields import FIELDS
+from .near import nearest
+
+#: Keys of mappings and numbers of items, from the configuration down to the one that is meant.
+Path = tuple[Union[str, int], ...]
+
+#: What the trainer takes for a boolean, beside true and false.
+_BOOLEANS = frozenset(("0", "1", "off", "on", "f", "t", "false", "true", "n", "y", "no", "yes"))
+_NUMBERS = {"int": "a whole number", "float": "a number"}
+_KINDS = {
+    "bool": "true or false",
+    "str": "text",
+    "date": "a date such as 2026-01-31",
+    "list": "a list",
+    "mapping": "a mapping",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong."""
+
+    path: Path
+    """Where it stands in the configuration."""
+    sentence: str
+    """A sentence in which ``{where}`` stands for the variable and its origin."""
+
+    def said(self, where: str) -> str:
+        """The sentence of a configuration that is called ``where``."""
+        return self.sentence.replace("{where}", where)
+
+
+def config_faults(config: object) -> list[Fault]:
+    """Everything that is wrong with a configuration; names before values, as a misspelt name explains most else.
+
+    ``None`` stands for no configuration. A value of ``...`` is not known, and right.
+    """
+    if config is None or config is ...:
+        return []
+    if not isinstance(config, Mapping):
+        return [Fault((), f"{{where}} is {_shown(config)}: give a mapping of the trainer's keys to values.")]
+    found = list(_section(config, "", ()))
+    return sorted(found, key=lambda fault: not fault.sentence.startswith("Unknown"))
+
+
+def _section(values: Mapping[Any, Any], prefix: str, path: Path) -> Iterator[Fault]:
+    for key, value in values.items():
+        name, place = f"{prefix}{key}", (*path, key)
+        field = FIELDS.get(name)
+        if field is None:
+            yield Fault(place, _unknown(name))
+        elif field["type"] == "section":
+            if isinstance(value, Mapping):
+                yield from _section(value, f"{name}.", place)
+            elif value is not ...:
+                yield Fault(place, f"In {{where}}, {_dotted(place)} is {_shown(value)}: give a mapping of its keys.")
+        elif field["type"] == "list" and any(each.startswith(f"{name}[].") for each in FIELDS):
+            yield from _items(value, name, place)
+        else:
+            yield from _value(value, field, place)
+
+
+def _items(values: object, name: str, path: Path) -> Iterator[Fault]:
+    """Of a list of mappings."""
+    if values is ...:
+        return
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        yield Fault(path, f"In {{where}}, {_dotted(path)} is {_shown(values)}: give a list of mappings.")
+        return
+    own = f"{name}[]."
+    needed = [each[len(own) :] for each, field in FIELDS.items() if each.startswith(own) and field.get("required")]
+    for number, each in enumerate(values):
+        place = (*path, number)
+        if not isinstance(each, Mapping):
+            if each is not ...:
+                yield Fault(place, f"In {{where}}, {_dotted(place)} is {_shown(each)}: give a mapping.")
+            continue
+        yield from _section(each, own, place)
+        for key in needed:
+            if key not in each:
+                yield Fault(place, f"In {{where}}, {_dotted(place)} has no {key}: give it.")
+
+
+def _value(value: object, field: Mapping[str, Any], path: Path) -> Iterator[Fault]:
+    if not takes(value, field):
+        yield Fault(path, f"In {{where}}, {_dotted(path)} is {_shown(value)}: give {wanted(field)}.")
+
+
+def takes(value: object, field: Mapping[str, Any]) -> bool:
+    """Whether the trainer takes a value for a field of the table, as far as that can be told from the table."""
+    kind = field["type"]
+    if value is ... or kind == "any":
+        return True
+    if value is None:
+        return bool(field.get("null"))
+    if kind == "one_of":
+        return any(takes(value, each) for each in field["of"])
+    if kind in _NUMBERS:
+        return value in field.get("words", ()) or _in_bounds(_number(value, kind), field)
+    if kind == "bool":
+        text = value.lower() if isinstance(value, str) else value
+        return text in _BOOLEANS if isinstance(text, str) else text in (0, 1) and isinstance(text, (int, float))
+    if kind == "date":
+        return _is_date(value)
+    if kind == "str":
+        return _is_text(value, field)
+    if kind == "list":
+        return _is_list(value, field)
+    return isinstance(value, Mapping)
+
+
+def _is_text(value: object, field: Mapping[str, Any]) -> bool:
+    # A date is written out when the configuration is handed to a node.
+    if isinstance(value, datetime.date):
+        return "choices" not in field and "pattern" not in field
+    if not isinstance(value, str) or len(value) < field.get("length", 0):
+        return False
+    if "pattern" in field and not re.search(field["pattern"], value):
+        return False
+    return "choices" not in field or value in field["choices"]
+
+
+def _is_date(value: object) -> bool:
+    """A date, its text, or seconds since 1970 at a midnight."""
+    if isinstance(value, str):
+        try:
+            datetime.date.fromisoformat(value)
+        except ValueError:
+            return bool(re.fullmatch(r"-?\d+", value)) and int(value) % 86400 == 0
+        return True
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return isinstance(value, datetime.date)
+    return value * 0 == 0 and round(value, 6) % 86400 == 0
+
+
+def _is_list(value: object, field: Mapping[str, Any]) -> bool:
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        return False
+    if not field.get("length", 0) <= len(value) <= field.get("most_items", len(value)):
+        return False
+    return all(takes(each, field["items"]) for each in value) if "items" in field else True
+
+
+def _number(value: object, kind: str) -> Optional[float]:
+    """The number that the trainer makes of a value; None where it makes none."""
+    try:
+        if isinstance(value, str):
+            value = float(value) if kind == "float" else _whole(value)
+        if not isinstance(value, (int, float)) or (kind == "int" and value != int(value)):
+            return None
+    except (ValueError, OverflowError):
+        return None
+    return value
+
+
+def _whole(text: str) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        if not re.fullmatch(r"\s*[+-]?[\d_]+\.0*\s*", text):
+            raise
+        return float(text)
+
+
+def _in_bounds(number: Optional[float], field: Mapping[str, Any]) -> bool:
+    return number is not None and (
+        ("least" not in field or number >= field["least"])
+        and ("most" not in field or number <= field["most"])
+        and ("above" not in field or number > field["above"])
+        and ("below" not in field or number < field["below"])
+    )
+
+
+def wanted(field: Mapping[str, Any]) -> str:
+    """What a field takes, as the end of a sentence."""
+    kind = field["type"]
+    if kind == "one_of":
+        said = " or ".join(wanted(each) for each in field["of"])
+    elif "choices" in field:
+        said = _or(field["choices"])
+    elif kind in _NUMBERS:
+        bounds = {"least": "of at least", "above": "above", "most": "of at most", "below": "below"}
+        said = " and ".join(f"{bounds[each]} {field[each]}" for each in bounds if each in field)
+        said = _or([f"{_NUMBERS[kind]} {said}".rstrip(), *field.get("words", ())])
+    elif kind == "list":
+        count = f" of {field['most_items']} items" if "most_items" in field else ""
+        said = f"a list{count}" + (f", each {wanted(field['items'])}" if "items" in field else "")
+    elif "pattern" in field:
+        said = f"text that matches {field['pattern']}"
+    else:
+        said = _KINDS[kind] + (" that is not empty" if field.get("length") else "")
+    return said + (" or null" if field.get("null") else "")
+
+
+def _or(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _unknown(name: str) -> str:
+    # An item of a list has keys of its own, which are no names in the rest of the configuration.
+    above = name.rpartition("[].")[0]
+    known = [each for each in FIELDS if each.rpartition("[].")[0] == above]
+    near = nearest(name, known)
+    hint = f"did you mean {near!r}?" if near else "`gaudi3-train config` prints all keys."
+    return f"Unknown key {printable(name, 100)!r} in {{where}}: {hint}"
+
+
+def _dotted(path: Path) -> str:
+    text = ""
+    for each in path:
+        text += f"[{each}]" if isinstance(each, int) else f".{printable(each, 100)}"
+    return text.removeprefix(".")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"'{printable(value, 100)}'"
+    if isinstance(value, (int, float)):
+        return str(value)
+    kinds = {Mapping: "mapping", Sequence: "list"}
+    return "a " + next((kinds[kind] for kind in kinds if isinstance(value, kind)), type(value).__name__)
