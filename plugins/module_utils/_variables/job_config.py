@@ -239,3 +239,40 @@ def _shown(value: object) -> str:
         return str(value)
     kinds = {Mapping: "mapping", Sequence: "list"}
     return "a " + next((kinds[kind] for kind in kinds if isinstance(value, kind)), type(value).__name__)
+
+
+def jobs_faults(jobs: object, options: Mapping[str, Mapping[str, Any]]) -> list[Fault]:
+    """Everything that is wrong with a list of jobs, of which each may have the ``options`` of a specification."""
+    if jobs is None or jobs is ...:
+        return []
+    if not isinstance(jobs, Sequence) or isinstance(jobs, str):
+        return [Fault((), f"{{where}} is {_shown(jobs)}: give a list of jobs, each with its name.")]
+    found: list[Fault] = []
+    for number, job in enumerate(jobs):
+        if isinstance(job, Mapping):
+            found += _job(job, number, options)
+        elif job is not ...:
+            found.append(Fault((number,), f"{{where}}[{number}] is {_shown(job)}: give a mapping with a name."))
+    return sorted(found, key=lambda fault: not fault.sentence.startswith("Unknown"))
+
+
+def _job(job: Mapping[Any, Any], number: int, options: Mapping[str, Mapping[str, Any]]) -> Iterator[Fault]:
+    inner = f"{{where}}[{number}]"
+    for key, value in job.items():
+        option, path = options.get(key), (number, key)
+        if option is None:
+            near = nearest(str(key), list(options))
+            hint = f"did you mean {near!r}?" if near else f"a job takes {', '.join(options)}."
+            yield Fault(path, f"Unknown key {printable(key, 100)!r} in {inner}: {hint}")
+        elif key in ("config", "node_config"):
+            for fault in config_faults(value):
+                yield Fault((*path, *fault.path), fault.said(f"{{where}}[{number}].{key}"))
+        else:
+            field = {"type": {"dict": "mapping"}.get(option["type"], option["type"]), "null": True}
+            field.update({"choices": option["choices"]} if "choices" in option else {})
+            field.update({"items": {"type": "str"}} if option.get("elements") == "str" else {})
+            if not takes(value, field):
+                yield Fault(path, f"In {inner}, {key} is {_shown(value)}: give {wanted({**field, 'null': False})}.")
+    for key, option in options.items():
+        if option.get("required") and key not in job:
+            yield Fault((number,), f"{inner} has no {key}: give it.")
