@@ -6,42 +6,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from pathlib import Path
 from typing import Any, Optional
 
-import yaml
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.facts import refuse_odd_facts
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import DEFAULTS, SPECIFICATIONS
 
 try:
     from ansible.template import trust_as_template
 except ImportError:
     trust_as_template = None
-
-
-def specifications(roles: Path) -> dict[str, dict[str, Any]]:
-    """The options of each role's main entry point. Their defaults are left out, as these are templates of the role."""
-    found = {}
-    for path in sorted(roles.glob("*/meta/argument_specs.yml")):
-        main = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)["argument_specs"].get("main", {})
-        options = main.get("options", {}).items()
-        found[path.parent.parent.name] = {
-            name: {key: value for key, value in option.items() if key not in ("default", "description")}
-            for name, option in options
-        }
-    return found
-
-
-def defaults(roles: Path) -> dict[str, Any]:
-    """The default of each variable of all roles, its template as text."""
-    found: dict[str, Any] = {}
-    for path in sorted(roles.glob("*/defaults/main.yml")):
-        found.update(yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER) or {})
-    return found
 
 
 def shared(default: Any, given: Container[str]) -> bool:
@@ -54,11 +32,6 @@ def trusted(value: Any) -> Any:
     return trust_as_template(value) if isinstance(value, str) and trust_as_template else value
 
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# Read when Ansible loads the plugin, once for a run: each task runs in a process of its own, which inherits this.
-_ROLES = Path(__file__).resolve().parents[2] / "roles"
-SPECIFICATIONS = specifications(_ROLES)
-DEFAULTS = defaults(_ROLES)
 _NOTHING = object()
 
 

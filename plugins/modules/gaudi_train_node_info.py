@@ -47,6 +47,11 @@ options:
     type: list
     elements: str
     default: []
+  readable:
+    description: Files and folders that O(user) is to read, for RV(unreadable).
+    type: list
+    elements: str
+    default: []
   processes:
     description: Processes of the job on this node, for RV(offer).
     type: int
@@ -142,6 +147,18 @@ missing:
   type: list
   elements: str
   sample: [/data/corpus]
+unreadable:
+  description: Those of O(readable) that O(user) cannot read.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    path: {description: "The file or folder, as it was given.", type: str, sample: /models/llama}
+    closed:
+      description: The first folder on the way to it, or itself, that is closed to the user; null where it is not there.
+      type: str
+      sample: /models
+  sample: []
 modules:
   description: Module ids of the cards that are operational; null before the driver is loaded.
   returned: success

@@ -29,8 +29,8 @@ def test_hosts_without_groups(cluster: Cluster) -> None:
     run = preflight(cluster, inventory="gaudi-1,gaudi-2,")
     assert run.returncode != 0 and run.changed() == set()
     assert run.messages() == [
-        "The inventory has no host in group gaudi: name the Gaudi nodes there (for a rehearsal, bring simulated ones "
-        "up with 'make up')."
+        "The inventory has no host in group gaudi (Ansible read gaudi-1,gaudi-2,): give yours with -i, as in "
+        "'ansible-playbook -i mine gaudi3.scale.site', and name the Gaudi nodes in that group."
     ]
     assert not (cluster.folder / "None").exists()
 

@@ -115,6 +115,11 @@ TRAINER: Cases = {
         "The dataset /data/none does not exist on dataset: copy it to every node, or set trainer_dataset to a file or "
         "folder that is there.",
     ),
+    "model": (
+        {"trainer_config": {"model": {"name": "/models/none"}}},
+        "model.name of trainer_config is /models/none, which does not exist on model: copy it to every node of the "
+        "job, or correct the path.",
+    ),
     "scriptless": (
         {"trainer_command": ["train.py", "--steps=5"], "trainer_chdir": "/srv/mine"},
         "/srv/mine/train.py, the script of trainer_command, is not a file on scriptless: copy it to every node of the "

@@ -79,6 +79,21 @@ def missing(paths: Iterable[str]) -> list[str]:
     return [path for path in paths if not os.path.lexists(os.path.expanduser(path))]
 
 
+def unreadable(paths: Iterable[str], user: str) -> list[dict[str, Any]]:
+    """What a user cannot read of files and folders, and the first folder on the way, or itself, that is closed.
+
+    One that is not there has no such folder.
+    """
+    uid, gids = numbers_of(user)
+    found = []
+    for path in paths:
+        there = os.path.exists(path)
+        closed = first_closed(path, uid, gids) if there else None
+        if closed is not None or not there:
+            found.append({"path": path, "closed": closed})
+    return found
+
+
 def script_access(path: str, user: str) -> dict[str, Any]:
     """Whether a script is there, and the first folder on the way, or the script, that is closed to a user.
 

@@ -164,6 +164,8 @@ class NodeAnswer:
     script_missing: bool = False
     script_closed: str = ""
     missing: tuple[str, ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
+    """Paths that the job's user cannot read, each with the folder that is closed; empty where it is not there."""
     driverless: bool = False
     """The modules of the cards were asked for, and no driver runs them."""
     offer: Offer = field(default_factory=Offer)
@@ -197,6 +199,13 @@ def _all_of(kind: Kind) -> Kind:
         return None if None in found else found
 
     return read
+
+
+def _unreadable(value: object) -> Optional[tuple[str, str]]:
+    given = mapping(value)
+    where, closed = path(given.get("path")), given.get("closed")
+    shut = "" if closed is None else path(closed)
+    return None if where is None or shut is None else (where, shut)
 
 
 def _whole(value: object) -> Optional[Mapping[str, Any]]:
@@ -240,6 +249,7 @@ def _node(answer: object) -> NodeAnswer:
         script_missing=bool(script) and not _of_kind(script, "there", truth, "script."),
         script_closed=_of_kind(script, "closed", path, "script.") or "",
         missing=_of_kind(given, "missing", _all_of(path)) or (),
+        unreadable=_of_kind(given, "unreadable", _all_of(_unreadable)) or (),
         driverless="modules" in given and given["modules"] is None,
         offer=_offer(given.get("offer")),
     )

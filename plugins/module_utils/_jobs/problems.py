@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 from .answers import NodeAnswer, Offer
+from .config_paths import config_paths
 from .secrets import OF_THE_ROLE, secret_problem
 
 INTERFACES = ("GLOO_SOCKET_IFNAME", "HCCL_SOCKET_IFNAME")
@@ -187,6 +188,24 @@ def _left_out(asked: Asked, host: str, node: NodeAnswer) -> list[str]:
     return found
 
 
+def _unreadable(asked: Asked, host: str, node: NodeAnswer) -> list[str]:
+    """What of the data set and of the configuration's files and folders the job's user cannot read."""
+    closed, found = dict(node.unreadable), []
+    named = {f"{key} of trainer_config": path for key, path in config_paths(asked.config).items()}
+    for name, path in {"trainer_dataset": asked.dataset, **named}.items():
+        if closed.get(path):
+            found.append(
+                f"{asked.user} cannot read {closed[path]} on {host}, which {name} needs: open it to that user, or copy "
+                "what is in it to a folder that is open to all, such as /srv."
+            )
+        elif path in closed and path != asked.dataset:
+            found.append(
+                f"{name} is {path}, which does not exist on {host}: copy it to every node of the job, or correct the "
+                "path."
+            )
+    return found
+
+
 def node_problems(asked: Asked, host: str, node: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     """What the host lacks for the job; ``theirs`` is what the host ``asker``, with which all compare, brings to it."""
     seen = NodeAnswer.of(node)
@@ -195,7 +214,12 @@ def node_problems(asked: Asked, host: str, node: Mapping[str, Any], theirs: Mapp
             f"{host} answers the question what it offers the job with {seen.odd}, which cannot be read: look at what "
             "answers for it (the collection's modules, Python), or take it out of the job."
         ]
-    found = [*_closed(asked, host, seen), asked.modules_problem, *_shared(asked, host, seen.offer, Offer.of(theirs))]
+    found = [
+        *_closed(asked, host, seen),
+        *_unreadable(asked, host, seen),
+        asked.modules_problem,
+        *_shared(asked, host, seen.offer, Offer.of(theirs)),
+    ]
     if len(asked.nodes) > 1 and not seen.interface and set(INTERFACES) - set(asked.environment):
         found.append(
             f"No interface of {host} has the address {asked.address} or leads to the other nodes of the job: set "

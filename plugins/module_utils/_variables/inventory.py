@@ -30,23 +30,17 @@ class Inventory:
     """Hosts that the run is about, after ``--limit``."""
 
 
-def first_hosts(inventory: Inventory) -> str:
-    """The pattern of hosts of a first play that runs in any case; empty where no pattern does that.
-
-    A play of ``all`` runs with every ``--limit``, but not without hosts. Then localhost is there, unless ``--limit``
-    leaves it out.
-    """
-    if inventory.groups.get("all"):
-        return "all"
-    return "" if inventory.limit else "localhost"
-
-
 def inventory_problem(inventory: Inventory, wanted: Sequence[str]) -> str:
     """Why a playbook for hosts of the groups ``wanted`` does nothing, in one sentence; else empty."""
     if inventory.unread:
         return _unread(inventory.unread[0])
     if not inventory.groups.get("gaudi"):
         return _no_nodes(inventory.sources)
+    if not any(inventory.groups.get(group) for group in wanted):
+        return (
+            f"The inventory has no host in group {' or '.join(wanted)}, on which this playbook works: name the hosts "
+            "of that group in it."
+        )
     meant = {name for group in wanted for name in inventory.groups.get(group, ())}
     if inventory.limit and not meant.intersection(inventory.left):
         groups = " and ".join(wanted)

@@ -19,7 +19,7 @@ OF_PLAYBOOKS = frozenset(
     for prefix, names in {
         "doctor": ("cards", "consent", "directory", "quick"),
         "gaudi": (
-            "apt_cache_valid_time", "bmc_address", "checkpoint_target", "cloud", "cluster",
+            "accept_variables", "apt_cache_valid_time", "bmc_address", "checkpoint_target", "cloud", "cluster",
             "cluster_address", "hl_smi", "instance_id", "instance_type", "inventory_partial", "market", "metrics_tls",
             "network_script", "public_address", "region", "remove", "remove_data", "remove_driver", "secrets",
             "secrets_dir", "serial", "zone",

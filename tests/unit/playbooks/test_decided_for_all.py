@@ -25,7 +25,7 @@ OWN = {
     "_preflight_variables",  # gaudi_arguments asks no node
 }  # fmt: skip
 #: Lookups that never fail.
-SAFE = ("gaudi3.scale.holds", "gaudi3.scale.settings_problem")
+SAFE = ("gaudi3.scale.holds", "gaudi3.scale.first_look")
 
 
 def tasks(entries: Any) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._cards.file_access im
     owning_groups,
     permits,
     script_access,
+    unreadable,
 )
 
 
@@ -157,6 +158,13 @@ def test_a_script_is_to_be_there_and_readable_and_a_program_executable(tmp_path:
         assert script_access(str(mine / "train.sh"), user)["closed"] is None
         (mine / "train.py").chmod(0o600)
         assert script_access(str(mine / "train.py"), user)["closed"] == str(mine / "train.py")
+        paths = [str(mine / name) for name in ("train.sh", "train.py", "none")] + [str(mine)]
+        assert unreadable(paths, user) == [
+            {"path": str(mine / "train.py"), "closed": str(mine / "train.py")},
+            {"path": str(mine / "none"), "closed": None},
+        ]
+        mine.chmod(0o711)
+        assert unreadable([str(mine)], user) == [{"path": str(mine), "closed": str(mine)}]
         mine.chmod(0o700)
         assert script_access(str(mine / "train.sh"), user)["closed"] == str(mine)
     finally:

@@ -12,7 +12,6 @@ import yaml
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.inventory import (
     DEFAULT_SOURCE,
     Inventory,
-    first_hosts,
     inventory_problem,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.job_config import jobs_faults
@@ -49,6 +48,12 @@ GIVE = "give yours with -i, as in 'ansible-playbook -i mine gaudi3.scale.site', 
     [
         (Inventory(NODES), ["gaudi"], ""),
         (Inventory(NODES, limit="m", left=["m"]), ["gaudi", "monitoring"], ""),
+        (
+            Inventory({"all": ["a"], "gaudi": ["a"], "monitoring": []}),
+            ["monitoring"],
+            "The inventory has no host in group monitoring, on which this playbook works: name the hosts of that group "
+            "in it.",
+        ),
         (Inventory(NOBODY, [DEFAULT_SOURCE]), ["gaudi"], READ.format(DEFAULT_SOURCE) + GIVE),
         (Inventory({"all": ["m"], "monitoring": ["m"]}, ["m,"]), ["gaudi"], READ.format("m,") + GIVE),
         (Inventory({"all": ["m"], "gaudi": []}), ["gaudi"], READ.format("none") + GIVE),
@@ -89,14 +94,6 @@ GIVE = "give yours with -i, as in 'ansible-playbook -i mine gaudi3.scale.site', 
 )
 def test_an_inventory_with_which_nothing_would_be_done(inventory: Inventory, wanted: list[str], sentence: str) -> None:
     assert inventory_problem(inventory, wanted) == sentence
-
-
-@pytest.mark.parametrize(
-    ("groups", "limit", "hosts"),
-    [(NODES, "", "all"), (NODES, "m", "all"), (NOBODY, "", "localhost"), (NOBODY, "m", ""), ({}, "", "localhost")],
-)
-def test_the_first_play_has_a_host_in_any_case(groups: dict[str, list[str]], limit: str, hosts: str) -> None:
-    assert first_hosts(Inventory(groups, limit=limit)) == hosts
 
 
 @pytest.mark.parametrize(
