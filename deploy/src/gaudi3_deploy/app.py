@@ -178,11 +178,25 @@ def root(
     ] = False,
 ) -> None:
     """Options of all commands."""
-    folders = [deployments.resolve()] if deployments else [user_folder(), Path("deployments").resolve()]
-    context.obj = Context(Console(), tree.find(terraform_dir), terraform, folders)
+    context.obj = Context(Console(), tree.find(terraform_dir), terraform, record_folders(deployments))
 
 
-Name = Annotated[str, typer.Argument(help="Name of the deployment; its Terraform workspace has the same.")]
+def record_folders(given: Path | None) -> list[Path]:
+    """Where records are looked for: in the folder that was given, or in the default ones."""
+    return [given.resolve()] if given else [user_folder(), Path("deployments").resolve()]
+
+
+def known_names(context: typer.Context, incomplete: str) -> list[str]:
+    """What a shell offers for the name of a deployment."""
+    folders = record_folders(context.find_root().params.get("deployments"))
+    found = {path.parent.name for folder in folders for path in folder.glob("*/deployment.json")}
+    return sorted(name for name in found if name.startswith(incomplete))
+
+
+Name = Annotated[
+    str,
+    typer.Argument(help="Name of the deployment; its Terraform workspace has the same.", autocompletion=known_names),
+]
 Cloud = Annotated[str | None, typer.Option(help="aws, azure, gcp, ibm or onprem; needed the first time.")]
 Size = Annotated[int | None, typer.Option(help="Accelerator cards in all (variable cluster_size).")]
 Type = Annotated[str | None, typer.Option("--type", help="Type of machine (variable instance_type).")]

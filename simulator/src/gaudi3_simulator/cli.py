@@ -4,104 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from . import SimulatorError, __version__, cluster, nodes, shelves, stages, systems
+from . import SimulatorError, cluster, completion, nodes, shelves, stages
 from .home import Cluster, clusters
 from .node import faults
+from .parser import build_parser
 from .podman import Podman, missing_packages
 from .terraform import read_machines
 
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-def default_cluster() -> str:
-    """The cluster that inventories/simulated shows, so that commands and playbooks are about the same nodes."""
-    return os.environ.get("GAUDI3_SIMULATOR_CLUSTER") or "demo"
-
-
-def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="gaudi3-simulator",
-        description="Brings up simulated Gaudi 3 nodes: containers with systemd, ssh, the vendor's packages and tools.",
-    )
-    parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(dest="command", required=True)
-
-    def command(name: str, text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text)
-        added.add_argument("--name", default=default_cluster(), help="name of the cluster (default: %(default)s)")
-        return added
-
-    up = command("up", "bring a cluster up, or add nodes to it; nodes that run are left alone")
-    up.add_argument("--nodes", type=int, default=2, help="Gaudi nodes (default: 2)")
-    up.add_argument("--cards", type=int, default=8, help="cards in each new node (default: 8)")
-    up.add_argument("--no-monitor", action="store_true", help="leave out the monitoring host monitor-1")
-    up.add_argument(
-        "--subnet", metavar="CIDR", help="network of a new cluster (default: a free one under 10.89.0.0/16)"
-    )
-    up.add_argument(
-        "--like",
-        metavar="FILE",
-        help="nodes under the names, addresses and user of 'terraform output -json' in FILE (- for standard input); "
-        "again with a newer one: adds and removes nodes accordingly",
-    )
-    up.add_argument("--authorized-key", metavar="FILE", help="with --like: public key that opens the nodes too")
-    up.add_argument(
-        "--system", choices=systems.SYSTEMS, default="", help="Debian of a new cluster's nodes (default: 12)"
-    )
-    up.add_argument(
-        "--present-as",
-        choices=systems.PRESENTATIONS,
-        default="",
-        help="supported system whose name a new cluster's nodes bear: the facts that roles look at, not its packages",
-    )
-    up.add_argument("--board", default="", help="kind of card of a new cluster's nodes (default: HL-325L)")
-    up.add_argument("--profile", default="", help="where its cards stand: cluster (default), single or vm")
-    up.add_argument("--stage", metavar="STAGE", help="a new cluster of the nodes that 'save' kept, as they were then")
-    save = command("save", "keep a running cluster as a stage; its nodes are shut down for it, and started again")
-    save.add_argument("stage", help="name of the stage, e.g. drivers")
-    stages_command = commands.add_parser("stages", help="list the saved stages, or remove one")
-    stages_command.add_argument("--json", action="store_true", help="as JSON")
-    stages_command.add_argument("--remove", metavar="STAGE", help="remove this stage")
-    down = command("down", "remove a cluster and all that it holds")
-    down.add_argument("--all", action="store_true", help="every cluster of this simulator home")
-    restart = command("restart", "switch a node off and on, or on after 'off', as a power cycle does")
-    restart.add_argument("node", help="node, e.g. gaudi-1")
-    off = command("off", "switch a node off without warning; 'restart' switches it on again")
-    off.add_argument("node", help="node, e.g. gaudi-1")
-    text = "choose what the repository of every cluster has; without options: what it has by default"
-    repository = commands.add_parser("repository", help=text, description=text)
-    repository.add_argument("--releases", metavar="RELEASE,...", help="published releases, e.g. 1.24.1-482,1.21.1-16")
-    repository.add_argument("--fault", help="what is wrong with it, e.g. truncated-package")
-    repository.add_argument(
-        "--shelf",
-        action="append",
-        default=[],
-        help="build this beside the packages, for each of --releases: pytorch (200 MB), image",
-    )
-    commands.add_parser("prepare", help="install the apt packages that simulated nodes need, saying which")
-    commands.add_parser("clean", help="remove every cluster, the node image and all else that the simulator made")
-    status = command("status", "show the nodes of every cluster")
-    status.add_argument("--json", action="store_true", help="as JSON")
-    fault = command("fault", "put a fault into a node, or take it out; without arguments, list the kinds of fault")
-    fault.add_argument("node", nargs="?", help="node, e.g. gaudi-1")
-    fault.add_argument("kind", nargs="?", help="kind of fault")
-    fault.add_argument("--card", type=int, help="index of the card (default: 0)")
-    fault.add_argument("--port", type=int, help="port of the card")
-    fault.add_argument("--count", type=int, help="how often, of a fault that is counted (default: 1)")
-    fault.add_argument("--event", help="name of the driver's event, or the mode of hl_qual that fails")
-    fault.add_argument("--after", metavar="SECONDS", help="let the fault come so many seconds from now")
-    fault.add_argument("--at-boot", action="store_true", help="let it come with the node's next boot")
-    fault.add_argument("--share", metavar="PERCENT", help="let it be there in this share of the time only")
-    fault.add_argument("--under-load", action="store_true", help="let it be there only while a process holds the card")
-    fault.add_argument("--clear", action="store_true", help="take the fault out again")
-    return parser
 
 
 def _status(as_json: bool) -> None:
@@ -222,6 +138,15 @@ def _repository(arguments: argparse.Namespace) -> None:
     print(f"the repository has {', '.join(choice.releases)}" + (f", with {choice.fault}" if choice.fault else ""))
 
 
+def _completion(arguments: argparse.Namespace) -> None:
+    if bool(arguments.shell) == bool(arguments.names):
+        raise SimulatorError(f"completion was given without a shell: give one of {', '.join(completion.SHELLS)}.")
+    if arguments.shell:
+        print(completion.script(build_parser(), arguments.shell))
+    else:
+        print(*completion.names(arguments.names, arguments.line, arguments.name), sep="\n")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point; errors are one sentence on stderr and exit code 1."""
     arguments = build_parser().parse_args(argv)
@@ -261,6 +186,8 @@ def main(argv: list[str] | None = None) -> int:
                 _stages(arguments.json)
         elif arguments.command == "fault":
             return _fault(arguments)
+        elif arguments.command == "completion":
+            _completion(arguments)
     except SimulatorError as error:
         print(f"gaudi3-simulator: {error}", file=sys.stderr)
         return 1

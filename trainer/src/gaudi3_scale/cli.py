@@ -21,7 +21,6 @@ from gaudi3_scale.planning import plan_command as planning
 from gaudi3_scale.tuning import tune_command
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Train language models on Intel Gaudi 3, CPU or CUDA; run under torchrun for more than one process.",

@@ -18,7 +18,6 @@ from gaudi3_scale import __version__
 from gaudi3_scale.errors import ConfigError, TrainerError
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Measure training steps of published model shapes on one device, and report, compare and sign the results.",
