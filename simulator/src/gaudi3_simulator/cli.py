@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import SimulatorError, cluster, completion, nodes, shelves, stages
+from . import RequestError, SimulatorError, cluster, completion, nodes, reach, shelves, stages
 from .home import Cluster, clusters
 from .node import faults
-from .parser import build_parser
+from .parser import build_parser, default_cluster, split
 from .podman import Podman, missing_packages
 from .terraform import read_machines
 
@@ -148,13 +148,17 @@ def _completion(arguments: argparse.Namespace) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Entry point; errors are one sentence on stderr and exit code 1."""
-    arguments = build_parser().parse_args(argv)
+    """Entry point; errors are one sentence on stderr. Exit codes: 0 done, 1 failed, 2 a request that cannot be met."""
+    given, behind = split(sys.argv[1:] if argv is None else argv)
+    arguments = build_parser().parse_args(given)
     try:
+        if behind is not None and arguments.command != "ssh":
+            raise RequestError(f"{arguments.command} takes no command behind --: only ssh does.")
         if arguments.command == "up":
             made = _up(arguments)
             names = ", ".join(f"{node.name} {node.address}" for node in made.all_nodes())
             print(f"simulated cluster {made.name} is up: {names}")
+            print(*reach.next_steps(made, default_cluster()), sep="\n")
         elif arguments.command == "down":
             names_down = [each.name for each in clusters()] if arguments.all else [arguments.name]
             for name in names_down:
@@ -186,11 +190,15 @@ def main(argv: list[str] | None = None) -> int:
                 _stages(arguments.json)
         elif arguments.command == "fault":
             return _fault(arguments)
+        elif arguments.command == "ssh":
+            reach.enter(arguments.name, arguments.node, behind or [])
+        elif arguments.command == "open":
+            print(*reach.opened(arguments.name, arguments.service, reach.browse), sep="\n")
         elif arguments.command == "completion":
             _completion(arguments)
     except SimulatorError as error:
         print(f"gaudi3-simulator: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, RequestError) else 1
     return 0
 
     sys.exit(main())

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
-from . import SimulatorError
+from . import RequestError, SimulatorError
 from .home import Cluster, Node, clusters, home, load_cluster, write_atomically
 from .image import ensure_image
 from .network import check_same_subnet, free_subnet, new_subnet
@@ -245,35 +245,34 @@ def find_cluster(name: str) -> Cluster:
     """The cluster called ``name``, which must be there."""
     cluster = load_cluster(name)
     if cluster is None:
-        raise SimulatorError(
-            f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'."
-        )
+        raise RequestError(f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'.")
     return cluster
 
 
-def _find(name: str, node: str) -> tuple[Cluster, Node]:
+def find_node(name: str, node: str) -> tuple[Cluster, Node]:
+    """A node of the cluster called ``name``, both of which must be there."""
     cluster = find_cluster(name)
     known = {each.name: each for each in cluster.all_nodes()}
     if node not in known:
-        raise SimulatorError(f"Cluster {name} has no node {node}: it has {', '.join(known)}.")
+        raise RequestError(f"Cluster {name} has no node {node}: it has {', '.join(known)}.")
     return cluster, known[node]
 
 
 def exec_in(name: str, node: str, *command: str) -> subprocess.CompletedProcess[str]:
     """Run ``command`` in ``node`` of cluster ``name``."""
-    cluster, found = _find(name, node)
+    cluster, found = find_node(name, node)
     return Podman().run("exec", container(cluster, found.name), *command, check=False)
 
 
 def off(name: str, node: str) -> None:
     """Switch ``node`` off without warning."""
-    cluster, found = _find(name, node)
+    cluster, found = find_node(name, node)
     Podman().run("stop", "--time", "0", container(cluster, found.name))
 
 
 def restart(name: str, node: str) -> None:
     """Switch ``node`` off without warning and on again, and wait until it has booted."""
-    cluster, found = _find(name, node)
+    cluster, found = find_node(name, node)
     podman = Podman()
     podman.run("restart", "--time", "0", container(cluster, found.name))
     wait_until_booted(podman, cluster, found)

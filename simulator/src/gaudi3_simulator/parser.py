@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 
 from . import __version__, systems
 from .completion import NAMES, SHELLS, names_of
+from .reach import SERVICES
 
 
 def default_cluster() -> str:
@@ -98,8 +100,19 @@ def build_parser() -> argparse.ArgumentParser:
     fault.add_argument("--share", metavar="PERCENT", help="let it be there in this share of the time only")
     fault.add_argument("--under-load", action="store_true", help="let it be there only while a process holds the card")
     fault.add_argument("--clear", action="store_true", help="take the fault out again")
+    ssh = command("ssh", "log in to a node, or run a command there, as in: ssh gaudi-1 -- uptime")
+    ssh.usage = f"{ssh.prog} [--name NAME] [NODE] [-- COMMAND ...]"
+    offer(ssh.add_argument("node", nargs="?", metavar="NODE", help="node (default: the first one)"), "nodes")
+    opening = command("open", "say how to open a service of the monitoring host, and open it where there is a display")
+    opening.add_argument("service", choices=tuple(SERVICES), help="service whose address, user and password file to show")
     script = command("completion", "print the script that completes commands, options and names in your shell")
     script.add_argument("shell", nargs="?", choices=SHELLS, help="your shell")
     script.add_argument("--names", choices=NAMES, help="print these names, one a line, as the script asks for them")
     script.add_argument("--line", default="", help="with --names: the command line so far, which may name a cluster")
     return parser
+
+
+def split(words: Sequence[str]) -> tuple[list[str], list[str] | None]:
+    """What is before the first ``--``, and the command of a node behind it; None where there is no ``--``."""
+    place = words.index("--") if "--" in words else len(words)
+    return [*words[:place]], [*words[place + 1 :]] if place < len(words) else None

@@ -108,6 +108,8 @@ def test_the_simulator_completes_its_commands(simulators: dict[str, str]) -> Non
         (("fault", "--name", "other", ""), {"gaudi-1", "gaudi-2"}),
         (("fault", "gaudi-1", "port-d"), {"port-down"}),
         (("status", "--name", ""), {"demo", "other"}),
+        (("ssh", "--name", "other", "gaudi-"), {"gaudi-1", "gaudi-2"}),
+        (("open", "a"), {"alertmanager"}),
         (("completion", ""), {"bash", "zsh", "fish"}),
     ],
 )
