@@ -275,6 +275,8 @@ def test_on_hosts_of_one_s_own_by_the_command_itself(deploy: Deploy, monkeypatch
         each.chmod(0o755)
     environment = {**deploy.environment(), "PATH": f"{tools}:{os.environ['PATH']}"}
     monkeypatch.setattr(deploy, "environment", lambda: environment)
+    catalogue = deploy.folder / "terraform/catalogue/instances.json"
+    catalogue.write_text(catalogue.read_text().replace('"cloud": "aws"', '"cloud": "onprem"'))
     (deploy.folder / "Job One.yml").write_text("trainer_job_name: job-one\n")
     said = deploy.run("run", "Job One.yml", "--on", "hosts", "--size", "8", "--type", "box8", "--yes")
     assert said.splitlines()[-1] == "run job-one is done"

@@ -44,19 +44,17 @@ def test_one_rule_for_names_in_terraform_ansible_and_here() -> None:
 
 def test_what_was_refused_is_not_recorded_and_what_was_only_planned_can_be_forgotten(deploy: Deploy) -> None:
     main = deploy.folder / "terraform/aws/main.tf"
-    check = 'validation {\n condition = var.instance_type == "box8"\n error_message = "Take box8."\n }'
-    text = main.read_text().replace(
-        'variable "instance_type" { type = string }', f'variable "instance_type" {{\n type = string\n {check}\n}}'
-    )
+    check = 'validation {\n condition = var.image != "bad"\n error_message = "Take one."\n }'
+    text = main.read_text().replace('variable "image" {', f'variable "image" {{\n {check}')
     main.write_text(text)
-    said = deploy.run("plan", "demo", "--cloud", "aws", "--size", "16", "--type", "dl2q.24xlarge", code=1)
+    said = deploy.run("plan", "demo", *NEW, "--var", "image=bad", code=2)
     # The sentence stands alone: not where in the modules it was written.
-    assert "gaudi3-deploy: terraform plan failed (exit code 1): Take box8. (whole output: " in said
+    assert "gaudi3-deploy: Take one. (whole output: " in said
     assert "no deployments in " in deploy.run("status")
     deploy.run("plan", "demo", *NEW)
-    deploy.run("plan", "demo", "--type", "dl2q.24xlarge", code=1)
+    deploy.run("plan", "demo", "--var", "image=bad", code=2)
     assert "new " in deploy.run("status", "demo")
-    assert "create 2: " in deploy.run("plan", "demo")  # still of box8
+    assert "create 2: " in deploy.run("plan", "demo")  # still of the image one
     assert "the record of demo is removed" in deploy.run("forget", "demo")
     assert "no deployments in " in deploy.run("status")
 

@@ -36,7 +36,8 @@ def test_the_kinds_of_fault_are_listed_without_a_cluster(
         ),
         (
             ["fault", "gaudi-1", "portdown"],
-            f"gaudi3-simulator: portdown is no kind of fault: choose one of {', '.join(faults.REGISTRY)}.\n",
+            f"gaudi3-simulator: portdown is no kind of fault: choose one of {', '.join(faults.REGISTRY)}. "
+            "Did you mean 'port-down'?\n",
         ),
         (
             ["fault", "gaudi-1", "hccl-hang"],
@@ -48,7 +49,7 @@ def test_a_fault_that_cannot_be_meant_is_refused(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "exec_in", lambda *_: pytest.fail("a node was asked"))
-    assert cli.main(arguments) == 1
+    assert cli.main(arguments) == 2
     assert capsys.readouterr().err == sentence
 
 

@@ -66,7 +66,7 @@ def test_each_cluster_has_a_network_of_its_own() -> None:
     ],
 )
 def test_bad_input_is_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(arguments) == 1
+    assert cli.main(arguments) == 2
     assert capsys.readouterr().err == f"gaudi3-simulator: {sentence}\n"
 
 

@@ -98,9 +98,9 @@ def test_ansible_goes_in_as_the_same_user() -> None:
 
 
 def test_options_that_do_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["up", "--authorized-key", "key.pub"]) == 1
+    assert cli.main(["up", "--authorized-key", "key.pub"]) == 2
     assert "--authorized-key was given without --like" in capsys.readouterr().err
-    assert cli.main(["up", "--like", "missing.json"]) == 1
+    assert cli.main(["up", "--like", "missing.json"]) == 2
     assert "--like was missing.json, which cannot be read" in capsys.readouterr().err
 
 

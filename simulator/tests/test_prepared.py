@@ -148,5 +148,5 @@ def test_a_cluster_keeps_its_board_and_profile(
 def test_other_boards_and_profiles_are_refused(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["up", *arguments]) == 1
+    assert cli.main(["up", *arguments]) == 2
     assert capsys.readouterr().err == f"gaudi3-simulator: {sentence}\n"

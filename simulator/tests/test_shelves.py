@@ -63,7 +63,7 @@ def test_a_choice_is_built_and_kept_until_the_next(built: Built, fault: str, rel
 def test_what_cannot_be_built_is_refused_and_not_kept(
     arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str], built: Built
 ) -> None:
-    assert cli.main(["repository", *arguments]) == 1
+    assert cli.main(["repository", *arguments]) == 2
     assert capsys.readouterr().err.startswith(f"gaudi3-simulator: {sentence}")
     assert built == []
     assert chosen_again() == (RELEASES, None)

@@ -103,7 +103,7 @@ def test_a_stage_does_not_start_while_its_addresses_are_in_use(saved: Cluster, m
 def test_bad_input_is_one_sentence(
     saved: Cluster, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(arguments) == 1
+    assert cli.main(arguments) == 2
     assert capsys.readouterr().err == f"gaudi3-simulator: {sentence}\n"
 
 

@@ -14,12 +14,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from gaudi3_deploy import __version__, converge, estimate, lock, record, tree, unchanged
+from gaudi3_deploy import __version__, converge, estimate, lock, record, request, tree, unchanged
 from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.terraform import Plan, Terraform
-from gaudi3_deploy.wanted import wanted
+from gaudi3_deploy.wanted import given_names, wanted
 
 #: Variable of a root module for the price of a node, as one was quoted it.
 PRICE = "node_usd_per_hour"
@@ -76,6 +76,12 @@ class Context:
         """The record with what is asked for laid over it; not written yet."""
         given = (asked.cloud, asked.size, asked.kind, asked.var, asked.var_file, asked.ssh_key)
         return wanted(self.folder(name), self.terraform_dir, name, *given)
+
+    def refuse(self, name: str, asked: Asked, offered: bool = True) -> Deployment:
+        """What is asked for, as `want` has it. Raises UsageError where that cannot be, before anything is written."""
+        deployment = self.want(name, asked)
+        request.refuse(deployment, self.terraform_dir, given_names(asked.var, asked.var_file), offered)
+        return deployment
 
     def open(self, deployment: Deployment, teller: Teller) -> Terraform:
         """Its Terraform workspace, initialised."""
@@ -208,10 +214,10 @@ VarFile = Annotated[Path | None, typer.Option(help="Variables of the root module
 SshKey = Annotated[
     Path | None, typer.Option(help="Public key that may log in [default: ~/.ssh/id_ed25519.pub, id_rsa.pub, ...]")
 ]
-PriceOption = Annotated[float | None, typer.Option("--price", help="Your price of one node, USD per hour.")]
+PriceOption = Annotated[float | None, typer.Option("--price", min=0, help="Your price of one node, USD per hour.")]
 Beside = Annotated[
     float | None,
-    typer.Option("--price-beside", help="Your price of all that is billed beside the nodes, USD per hour in all."),
+    typer.Option("--price-beside", min=0, help="Your price of all that is billed beside nodes, USD per hour in all."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, the rest on standard error.")]

@@ -12,6 +12,7 @@ from typing import Any
 
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment, Period
+from gaudi3_deploy.words import reason
 
 HOURS = 3600.0
 
@@ -111,14 +112,21 @@ def billed_beside(addresses: Iterable[str]) -> list[str]:
 
 def read_catalogue(path: Path) -> dict[str, InstanceType]:
     """Types of machines by name."""
+    return {
+        name: InstanceType(name, int(e["cards"]), str(e["accelerator"]), tuple(e.get("prices", ())))
+        for name, e in read_types(path).items()
+    }
+
+
+def read_types(path: Path) -> dict[str, Any]:
+    """The catalogue's own words on each type. Raises UsageError where it cannot be read."""
     try:
-        entries = json.loads(path.read_text())["types"]
-        return {
-            name: InstanceType(name, int(e["cards"]), str(e["accelerator"]), tuple(e.get("prices", ())))
-            for name, e in entries.items()
-        }
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"The catalogue of machines {path} cannot be read ({error}): restore it.") from None
+        found = json.loads(path.read_text())["types"]
+        for each in found.values():
+            _ = str(each["cloud"]), str(each["accelerator"]), int(each["cards"])
+        return dict(found)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"The catalogue of machines {path} cannot be read ({reason(error)}): restore it.") from None
 
 
 def accrued(periods: Sequence[Period], now: float | None = None) -> tuple[float, float, float]:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.words import reason
 
 #: As terraform/modules/cluster has it: nodes are called NAME-01, and host names are short.
 NAME = re.compile(r"[a-z]([a-z0-9-]{0,22}[a-z0-9])?")
@@ -165,8 +166,9 @@ def load(root: Path, name: str) -> Deployment | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DeployError(
-            f"The record of deployment {name!r} in {directory} cannot be read ({error}): restore deployment.json and "
-            "variables.tfvars.json, or work on it with terraform directly (its workspace has the deployment's name)."
+            f"The record of deployment {name!r} in {directory} cannot be read ({reason(error)}): restore "
+            "deployment.json and variables.tfvars.json, or work on it with terraform directly (its workspace has the "
+            "deployment's name)."
         ) from None
 
 

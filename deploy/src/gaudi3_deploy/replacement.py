@@ -23,6 +23,7 @@ from gaudi3_deploy import nodes
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, write_atomically
 from gaudi3_deploy.state import State
+from gaudi3_deploy.words import reason
 
 FILE, ALL = "replace.json", "replace-all.json"
 STAGES = ("grow", "gate", "drain", "swap", "shrink", "start")
@@ -70,8 +71,8 @@ def load(directory: Path) -> Replacement | None:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise DeployError(
-            f"The record of the replacement in {directory / FILE} cannot be read ({error}): look at the nodes with "
-            "`gaudi3-deploy status`, and remove it."
+            f"The record of the replacement in {directory / FILE} cannot be read ({reason(error)}): look at the nodes "
+            "with `gaudi3-deploy status`, and remove it."
         ) from None
 
 

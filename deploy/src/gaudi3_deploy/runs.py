@@ -20,6 +20,7 @@ import yaml
 from gaudi3_deploy import estimate
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, Period, write_atomically
+from gaudi3_deploy.words import reason
 
 FILE = "run.json"
 #: `stop` saves the job where its money or its time is spent.
@@ -98,8 +99,8 @@ def load(directory: Path) -> Run | None:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise DeployError(
-            f"The record of the run in {directory / FILE} cannot be read ({error}): remove it, and end the deployment "
-            f"with `gaudi3-deploy down {directory.name}`."
+            f"The record of the run in {directory / FILE} cannot be read ({reason(error)}): remove it, and end the "
+            f"deployment with `gaudi3-deploy down {directory.name}`."
         ) from None
 
 
@@ -108,20 +109,24 @@ def read_job(path: Path) -> tuple[str, list[str]]:
     try:
         text = path.read_bytes()
         variables = yaml.safe_load(text)
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(
-            f"The job {path} cannot be read ({error}): give a YAML file of the role trainer's variables."
+            f"The job {path} cannot be read ({reason(error)}): give a YAML file of the role trainer's variables."
         ) from None
     if not isinstance(variables, dict):
         variables = {}
     listed = variables.get("trainer_jobs") or [{"name": variables.get("trainer_job_name")}]
-    names = [str(each.get("name") or "") for each in listed if isinstance(each, dict)]
+    names = [str(each.get("name") or "") if isinstance(each, dict) else "" for each in _as_list(listed)]
     if not names or not all(names):
         raise UsageError(
             f"The job {path} has no name: set trainer_job_name in it, or give each of trainer_jobs a name, as "
             "examples/own_script/job.yml does."
         )
     return hashlib.sha256(text).hexdigest(), names
+
+
+def _as_list(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def refuse_price(

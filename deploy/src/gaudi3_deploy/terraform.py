@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from gaudi3_deploy import state
+from gaudi3_deploy import declared, state
 from gaudi3_deploy.advice import advice
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.kept_state import KeptState
@@ -27,6 +26,8 @@ CHECKED_BY = "\n\nThis was checked by the validation rule"
 #: Variable of a root module by which what was asked for is no reason to refuse the end of it.
 TEARDOWN = "teardown"
 FAILED_CHECK = "Check block assertion failed"
+#: Summaries of its errors about what was asked for; the first is that of a variable's own check.
+REFUSALS = ("Invalid value for variable", "Invalid value for input variable", "No value for required variable")
 
 
 class Progress(Protocol):
@@ -249,7 +250,7 @@ class Terraform:
 
     def variables(self) -> set[str]:
         """Names of the root module's variables."""
-        return variables_of(self.directory)
+        return declared.names(self.directory)
 
     def say(self, text: str) -> None:
         """Tell a sentence."""
@@ -291,9 +292,12 @@ class Terraform:
         """Run with its output in a log; a failure is told in terraform's own words."""
         log = self._logs / f"{time.strftime('%Y%m%dT%H%M%S')}-{verb}.log"
         errors: list[str] = []
+        refused = 0
 
         def listen(line: str) -> None:
-            errors.extend(_error_of(line))
+            nonlocal refused
+            errors.extend(found := _error_of(line))
+            refused += len(found) if any(each in line for each in REFUSALS) else 0
             on_line(line)
 
         def interrupted(times: int) -> None:
@@ -307,6 +311,8 @@ class Terraform:
         if code:
             self._prepared.void()
             reason = "; ".join(dict.fromkeys(errors)) or _tail(log)
+            if errors and refused == len(errors):
+                raise UsageError(f"{reason} (whole output: {log})")
             raise DeployError(
                 f"terraform {verb} failed (exit code {code}): {reason}{advice(reason)} (whole output: {log})"
             )
@@ -327,12 +333,6 @@ class Terraform:
             self._prepared.void()
             raise DeployError(f"terraform {arguments[0]} failed: {result.stderr.strip() or result.stdout.strip()}")
         return result.stdout
-
-
-def variables_of(directory: Path) -> set[str]:
-    """Names of a root module's variables."""
-    texts = (path.read_text() for path in directory.glob("*.tf"))
-    return {name for text in texts for name in re.findall(r'^variable "(\w+)"', text, re.MULTILINE)}
 
 
 def read_plan(events: Sequence[Mapping[str, Any]], path: Path, before: state.State) -> Plan:
@@ -395,7 +395,7 @@ def _error_of(line: str) -> list[str]:
         return []
     # A variable's own check says all there is to say: its summary, and where in our files it stands, add nothing.
     summary, body = diagnostic["summary"], diagnostic.get("detail", "").partition(CHECKED_BY)[0]
-    text = body if summary == "Invalid value for variable" and body else f"{summary}: {body}".strip(": \n")
+    text = body if summary == REFUSALS[0] and body else f"{summary}: {body}".strip(": \n")
     return [" ".join(text.split())]
 
 

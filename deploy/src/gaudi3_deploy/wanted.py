@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gaudi3_deploy import record
+from gaudi3_deploy import declared, record
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.terraform import variables_of
+from gaudi3_deploy.words import reason
 
 PREFIX = "TF_VAR_"
 KEY = "ssh_public_key"
@@ -62,7 +63,7 @@ def wanted(
             f"{region}: give the same, take another name, or delete them first with `gaudi3-deploy down {name} "
             "--checkpoints`."
         )
-    known = variables_of(tree / deployment.cloud)
+    known = declared.names(tree / deployment.cloud)
     if ssh_key is not None:
         variables[KEY] = public_key(ssh_key)
     elif KEY in known and not {KEY, *KEYS_THERE} & {each for each in variables if variables[each]}:
@@ -93,11 +94,16 @@ def public_key(path: Path) -> str:
             text = path.with_name(f"{path.name}.pub").read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"The public key of {path} cannot be read ({error}): give a file such as id_ed25519.pub."
+            f"The public key of {path} cannot be read ({reason(error)}): give a file such as id_ed25519.pub."
         ) from None
     if len(text.split()) < 2 or "\n" in text:
         raise UsageError(f"There is no public key in {path}: give a file such as ~/.ssh/id_ed25519.pub.")
     return text
+
+
+def given_names(var: list[str] | None, var_file: Path | None) -> list[str]:
+    """The variables that were named now."""
+    return [*_read_variables(var_file), *(variable(each)[0] for each in var or ())]
 
 
 def variable(text: str) -> tuple[str, Any]:
@@ -105,7 +111,8 @@ def variable(text: str) -> tuple[str, Any]:
     if not separator or not key:
         raise UsageError(f"The variable {text!r} is not of the form KEY=VALUE: write for example region=us-west-2.")
     try:
-        return key, yaml.safe_load(value)
+        found = yaml.safe_load(value)
+        return key, value if isinstance(found, datetime.date) else _plain(found)
     except yaml.YAMLError:
         raise UsageError(f"The value of the variable {text!r} is not valid YAML: put it in quotes.") from None
 
@@ -115,10 +122,21 @@ def _read_variables(path: Path | None) -> dict[str, Any]:
         return {}
     try:
         values = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise UsageError(f"The variables in {path} cannot be read ({error}): give a YAML or JSON file.") from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UsageError(
+            f"The variables in {path} cannot be read ({reason(error)}): give a YAML or JSON file."
+        ) from None
     if not isinstance(values, dict):
         raise UsageError(
             f"The file {path} is not a mapping of variables to values: write for example region: us-west-2."
         )
-    return values
+    return {str(key): _plain(value) for key, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it, which knows no dates: in YAML 2026-01-01 is one."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, (str, int, float)) else str(value)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from . import RequestError, SimulatorError, cluster, completion, nodes, reach, shelves, stages
-from .home import Cluster, clusters
-from .node import faults
+from .home import Cluster, clusters, load_cluster
+from .node import board, faults, schedule
 from .parser import build_parser, default_cluster, split
 from .podman import Podman, missing_packages
 from .terraform import read_machines
+from .words import meant
 
 
 def _say(text: str) -> None:
@@ -49,7 +50,7 @@ def _read(path: str, option: str) -> str:
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text()
     except (OSError, UnicodeDecodeError):
-        raise SimulatorError(f"{option} was {path}, which cannot be read: give a file.") from None
+        raise RequestError(f"{option} was {path}, which cannot be read: give a file.") from None
 
 
 def _stages(as_json: bool) -> None:
@@ -70,9 +71,9 @@ def _stages(as_json: bool) -> None:
 def _up(arguments: argparse.Namespace) -> Cluster:
     if arguments.stage:
         if arguments.board or arguments.profile:
-            raise SimulatorError("--stage was given with --board or --profile: give one of them.")
+            raise RequestError("--stage was given with --board or --profile: give one of them.")
         if arguments.like or arguments.authorized_key or arguments.system or arguments.present_as:
-            raise SimulatorError(
+            raise RequestError(
                 "--stage was given with --like, --authorized-key, --system or --present-as: give one of them."
             )
         made, stage = stages.up_from(
@@ -83,15 +84,15 @@ def _up(arguments: argparse.Namespace) -> Cluster:
         return made
     if not arguments.like:
         if arguments.authorized_key:
-            raise SimulatorError("--authorized-key was given without --like: give both, or neither.")
+            raise RequestError("--authorized-key was given without --like: give both, or neither.")
         return cluster.up(
             arguments.name, arguments.nodes, arguments.cards, not arguments.no_monitor, _say, arguments.subnet,
             arguments.system, arguments.present_as, arguments.board, arguments.profile,
         )  # fmt: skip
     if arguments.board or arguments.profile:
-        raise SimulatorError("--like was given with --board or --profile: give one of them.")
+        raise RequestError("--like was given with --board or --profile: give one of them.")
     if arguments.system or arguments.present_as:
-        raise SimulatorError("--like was given with --system or --present-as: give one of them.")
+        raise RequestError("--like was given with --system or --present-as: give one of them.")
     key = _read(arguments.authorized_key, "--authorized-key") if arguments.authorized_key else ""
     machines = read_machines(_read(arguments.like, "--like"))
     return cluster.up_like(arguments.name, machines, _say, arguments.subnet, key)
@@ -99,20 +100,24 @@ def _up(arguments: argparse.Namespace) -> Cluster:
 
 def _fault(arguments: argparse.Namespace) -> int:
     if arguments.node in faults.REGISTRY:
-        raise SimulatorError(
+        raise RequestError(
             f"{arguments.node} is a kind of fault, and the node comes first: fault NODE {arguments.node}."
         )
     if not arguments.kind:
         if arguments.clear:
             where = arguments.node or "NODE"
-            raise SimulatorError(f"--clear was given without a kind of fault: fault {where} KIND --clear.")
+            raise RequestError(f"--clear was given without a kind of fault: fault {where} KIND --clear.")
         print(faults.listing(), end="")
         print("\nFor example: gaudi3-simulator fault gaudi-1 port-down --card 3, and with --clear to end it.")
         return 0
     if arguments.kind in faults.REFUSED:
-        raise SimulatorError(f"{arguments.kind} cannot be simulated: {faults.REFUSED[arguments.kind]}.")
+        raise RequestError(f"{arguments.kind} cannot be simulated: {faults.REFUSED[arguments.kind]}.")
     if arguments.kind not in faults.REGISTRY:
-        raise SimulatorError(f"{arguments.kind} is no kind of fault: choose one of {', '.join(faults.REGISTRY)}.")
+        raise RequestError(
+            f"{arguments.kind} is no kind of fault: choose one of {', '.join(faults.REGISTRY)}."
+            f"{meant(arguments.kind, faults.REGISTRY)}"
+        )
+    _check_fault(arguments)
     command = ["/usr/local/sbin/gaudi3-simulator-node", "fault", arguments.kind]
     for option in ("card", "port", "count", "event", "after", "share"):
         value = getattr(arguments, option)
@@ -127,9 +132,22 @@ def _fault(arguments: argparse.Namespace) -> int:
     return result.returncode
 
 
+def _check_fault(arguments: argparse.Namespace) -> None:
+    """Refuse here what the node would refuse, with the exit code of a bad request."""
+    known = load_cluster(arguments.name)
+    cards = {node.name: node.cards for node in known.all_nodes()} if known else {}
+    ports = board.BOARDS[known.board if known and known.board else board.DEFAULT_BOARD].external_ports
+    given = (arguments.card, arguments.port, cards.get(arguments.node, 8), ports, arguments.count, arguments.event)
+    try:
+        made = faults.make(arguments.kind, *given)
+        schedule.add(made, 0.0, 0.0, arguments.after, arguments.at_boot, arguments.share, arguments.under_load)
+    except faults.FaultError as error:
+        raise RequestError(f"{error}.") from None
+
+
 def _repository(arguments: argparse.Namespace) -> None:
     if arguments.releases == "":
-        raise SimulatorError("--releases was empty: give one release or several, with commas between them.")
+        raise RequestError("--releases was empty: give one release or several, with commas between them.")
     releases = arguments.releases.split(",") if arguments.releases else []
     if arguments.shelf:
         cluster.preflight()
@@ -140,7 +158,7 @@ def _repository(arguments: argparse.Namespace) -> None:
 
 def _completion(arguments: argparse.Namespace) -> None:
     if bool(arguments.shell) == bool(arguments.names):
-        raise SimulatorError(f"completion was given without a shell: give one of {', '.join(completion.SHELLS)}.")
+        raise RequestError(f"completion was given without a shell: give one of {', '.join(completion.SHELLS)}.")
     if arguments.shell:
         print(completion.script(build_parser(), arguments.shell))
     else:
@@ -152,6 +170,7 @@ def main(argv: list[str] | None = None) -> int:
     given, behind = split(sys.argv[1:] if argv is None else argv)
     arguments = build_parser().parse_args(given)
     try:
+        cluster.check_name(getattr(arguments, "name", "any"))
         if behind is not None and arguments.command != "ssh":
             raise RequestError(f"{arguments.command} takes no command behind --: only ssh does.")
         if arguments.command == "up":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -24,7 +25,9 @@ from .shelves import build_chosen, ensure_pytorch
 from .systems import PRESENTATIONS, choose, distribution
 from .terraform import Machines, subnet_of
 from .vendor.rpm import build_rpm_repository
+from .words import meant
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _MAX_NODES = 64
 _INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 
@@ -97,13 +100,13 @@ def up(
     cards of a ``board`` at the place of a ``profile`` (``node.board``).
     """
     if not 1 <= nodes <= _MAX_NODES:
-        raise SimulatorError(f"--nodes was {nodes}: give 1 to {_MAX_NODES}.")
+        raise RequestError(f"--nodes was {nodes}: give 1 to {_MAX_NODES}.")
     if not 1 <= cards <= 8:
-        raise SimulatorError(f"--cards was {cards}: a Gaudi 3 node has 1 to 8 cards.")
+        raise RequestError(f"--cards was {cards}: a Gaudi 3 node has 1 to 8 cards.")
     choose(system, present_as)
     for option, wish, known_ones in (("--board", board, BOARDS), ("--profile", profile, PROFILES)):
         if wish and wish not in known_ones:
-            raise SimulatorError(f"{option} was {wish}: give one of {', '.join(known_ones)}.")
+            raise RequestError(f"{option} was {wish}: give one of {', '.join(known_ones)}.{meant(wish, known_ones)}")
 
     def wanted(known: Cluster | None) -> Cluster:
         if known is None:
@@ -112,7 +115,7 @@ def up(
             made = Cluster(name, network, system=debian, present_as=present_as, board=board, profile=profile)
             return _wanted(made, nodes, cards, monitor)
         if known.like:
-            raise SimulatorError(f"Cluster {name} was made with --like: give --like again, or another --name.")
+            raise RequestError(f"Cluster {name} was made with --like: give --like again, or another --name.")
         check_same_subnet(known, subnet)
         for option, wish, have, usual in (
             ("--system", system, known.system, "debian-12"),
@@ -121,7 +124,7 @@ def up(
             ("--profile", profile, known.profile, DEFAULT_PROFILE),
         ):
             if wish and wish != (have or usual):
-                raise SimulatorError(f"Cluster {name} has {option} {have or 'of the default'}: give another --name.")
+                raise RequestError(f"Cluster {name} has {option} {have or 'of the default'}: give another --name.")
         return _wanted(known, nodes, cards, monitor)
 
     return bring_up(name, wanted, say)
@@ -135,7 +138,7 @@ def up_like(name: str, machines: Machines, say: Say, subnet: str | None = None, 
             network = new_subnet(subnet_of(machines, subnet))
             return Cluster(name, network, machines.nodes, machines.monitor, machines.user, authorized_key, like=True)
         if not known.like:
-            raise SimulatorError(f"Cluster {name} was made without --like: give another --name, or take it down first.")
+            raise RequestError(f"Cluster {name} was made without --like: give another --name, or take it down first.")
         check_same_subnet(known, subnet)
         subnet_of(machines, known.subnet)
         return replace(known, nodes=machines.nodes, monitor=machines.monitor)
@@ -241,6 +244,12 @@ def clean() -> None:
     shutil.rmtree(home())
 
 
+def check_name(name: str) -> None:
+    """Raise RequestError for a name that no cluster can have: it becomes part of a path and of containers' names."""
+    if not _NAME.fullmatch(name):
+        raise RequestError(f"--name was '{name}': give letters, digits, '_', '.' and '-', a letter or a digit first.")
+
+
 def find_cluster(name: str) -> Cluster:
     """The cluster called ``name``, which must be there."""
     cluster = load_cluster(name)
@@ -254,7 +263,7 @@ def find_node(name: str, node: str) -> tuple[Cluster, Node]:
     cluster = find_cluster(name)
     known = {each.name: each for each in cluster.all_nodes()}
     if node not in known:
-        raise RequestError(f"Cluster {name} has no node {node}: it has {', '.join(known)}.")
+        raise RequestError(f"Cluster {name} has no node {node}: it has {', '.join(known)}.{meant(node, known)}")
     return cluster, known[node]
 
 

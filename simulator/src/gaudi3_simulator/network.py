@@ -6,7 +6,7 @@ import ipaddress
 from ipaddress import IPv4Network
 from pathlib import Path
 
-from . import SimulatorError
+from . import RequestError, SimulatorError
 from .home import Cluster, clusters
 
 _DEMO_NETWORK = 78
@@ -40,7 +40,7 @@ def parse_subnet(given: str) -> IPv4Network:
     try:
         return IPv4Network(given)
     except ValueError:
-        raise SimulatorError(f"--subnet was {given}: give a network, such as 10.42.0.0/16.") from None
+        raise RequestError(f"--subnet was {given}: give a network, such as 10.42.0.0/16.") from None
 
 
 def new_subnet(given: str) -> str:
@@ -48,7 +48,7 @@ def new_subnet(given: str) -> str:
     network = parse_subnet(given)
     for each in taken():
         if network.overlaps(each):
-            raise SimulatorError(
+            raise RequestError(
                 f"--subnet was {network}, but this machine already reaches {each}: take that cluster down, or give "
                 "another network."
             )
@@ -58,7 +58,7 @@ def new_subnet(given: str) -> str:
 def check_same_subnet(known: Cluster, given: str | None) -> None:
     """Refuse to move a cluster to another network."""
     if given and ipaddress.IPv4Network(known.subnet) != parse_subnet(given):
-        raise SimulatorError(
+        raise RequestError(
             f"--subnet was {given}, but cluster {known.name} is on {known.subnet}: leave it out, or take the cluster "
             "down first."
         )

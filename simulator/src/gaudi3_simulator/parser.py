@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from typing import NoReturn
 
 from . import __version__, systems
 from .completion import NAMES, SHELLS, names_of
 from .reach import SERVICES
+from .words import meant_choice
 
 
 def default_cluster() -> str:
@@ -16,8 +18,18 @@ def default_cluster() -> str:
     return os.environ.get("GAUDI3_SIMULATOR_CLUSTER") or "demo"
 
 
+class Parser(argparse.ArgumentParser):
+    """An error is one sentence, with the nearest name where a word is not known."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit code 2."""
+        self.exit(
+            2, f"gaudi3-simulator: {message} ('{self.prog} --help' shows what there is).{meant_choice(message)}\n"
+        )
+
+
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="gaudi3-simulator",
         description="Brings up simulated Gaudi 3 nodes: containers with systemd, ssh, the vendor's packages and tools.",
     )
@@ -95,16 +107,18 @@ def build_parser() -> argparse.ArgumentParser:
     fault.add_argument("--port", type=int, help="port of the card")
     fault.add_argument("--count", type=int, help="how often, of a fault that is counted (default: 1)")
     fault.add_argument("--event", help="name of the driver's event, or the mode of hl_qual that fails")
-    fault.add_argument("--after", metavar="SECONDS", help="let the fault come so many seconds from now")
+    fault.add_argument("--after", type=float, metavar="SECONDS", help="let the fault come so many seconds from now")
     fault.add_argument("--at-boot", action="store_true", help="let it come with the node's next boot")
-    fault.add_argument("--share", metavar="PERCENT", help="let it be there in this share of the time only")
+    fault.add_argument("--share", type=int, metavar="PERCENT", help="let it be there in this share of the time only")
     fault.add_argument("--under-load", action="store_true", help="let it be there only while a process holds the card")
     fault.add_argument("--clear", action="store_true", help="take the fault out again")
     ssh = command("ssh", "log in to a node, or run a command there, as in: ssh gaudi-1 -- uptime")
     ssh.usage = f"{ssh.prog} [--name NAME] [NODE] [-- COMMAND ...]"
     offer(ssh.add_argument("node", nargs="?", metavar="NODE", help="node (default: the first one)"), "nodes")
     opening = command("open", "say how to open a service of the monitoring host, and open it where there is a display")
-    opening.add_argument("service", choices=tuple(SERVICES), help="service whose address, user and password file to show")
+    opening.add_argument(
+        "service", choices=tuple(SERVICES), help="service whose address, user and password file to show"
+    )
     script = command("completion", "print the script that completes commands, options and names in your shell")
     script.add_argument("shell", nargs="?", choices=SHELLS, help="your shell")
     script.add_argument("--names", choices=NAMES, help="print these names, one a line, as the script asks for them")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import SimulatorError
+from . import RequestError, SimulatorError
 from .home import home, write_atomically
 from .image import BESIDE_TORCH, ensure_device, ensure_image, pip_runs, requirements_files
 from .podman import Podman
@@ -32,6 +32,7 @@ from .vendor import (
     pytorch,
 )
 from .vendor.repository import check_releases
+from .words import meant
 
 SHELVES = ("pytorch", "image")
 
@@ -71,10 +72,10 @@ def arrange(releases: Sequence[str], fault: str | None, shelves: Sequence[str], 
     check_releases(releases)
     found = next((each for each in FAULTS if each == fault), None)
     if fault and not found:
-        raise SimulatorError(f"--fault was {fault}: give one of {', '.join(FAULTS)}.")
+        raise RequestError(f"--fault was {fault}: give one of {', '.join(FAULTS)}.{meant(fault, FAULTS)}")
     for shelf in shelves:
         if shelf not in SHELVES:
-            raise SimulatorError(f"--shelf was {shelf}: give one of {', '.join(SHELVES)}.")
+            raise RequestError(f"--shelf was {shelf}: give one of {', '.join(SHELVES)}.{meant(shelf, SHELVES)}")
     # Not of each release that the repository has by default: a tarball has 200 MB.
     wanted = tuple(releases) or (DEFAULT_RELEASE,)
     if shelves:

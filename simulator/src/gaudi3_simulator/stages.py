@@ -13,13 +13,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import SimulatorError
+from . import RequestError
 from .cluster import Say, bring_up, find_cluster, lock, preflight
 from .home import Cluster, Node, clusters, home, read_cluster, write_atomically
 from .image import device_wheel, image_name
 from .network import check_same_subnet, new_subnet
 from .nodes import container, label, wait_until_booted
 from .podman import Podman
+from .words import meant
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _INPUTS = ("simulator/src", "plugins", "roles", "playbooks", "inventories/simulated", "requirements", "trainer/src")
@@ -61,8 +62,9 @@ def load_stage(name: str) -> Stage:
         key = json.loads((folder / "stage.json").read_text())["key"]
     except FileNotFoundError:
         known = ", ".join(stage.name for stage in stages()) or "none"
-        raise SimulatorError(
+        raise RequestError(
             f"There is no stage called {name} (saved: {known}): save a running cluster with 'gaudi3-simulator save'."
+            f"{meant(name, [stage.name for stage in stages()])}"
         ) from None
     return Stage(name, key, read_cluster(folder / "cluster.json"))
 
@@ -82,7 +84,7 @@ def save(cluster_name: str, stage_name: str, say: Say) -> Stage:
         running = podman.names(label(cluster.name), running=True)
         off = [node.name for node in cluster.all_nodes() if container(cluster, node.name) not in running]
         if off:
-            raise SimulatorError(f"{', '.join(off)} is off: switch it on with 'gaudi3-simulator restart' first.")
+            raise RequestError(f"{', '.join(off)} is off: switch it on with 'gaudi3-simulator restart' first.")
         key = input_key()
         names = [container(cluster, node.name) for node in cluster.all_nodes()]
         say(f"shutting {len(names)} nodes down and saving them as {stage_name}")
@@ -101,7 +103,7 @@ def save(cluster_name: str, stage_name: str, say: Say) -> Stage:
 
 def _check_name(name: str) -> None:
     if not name or not set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-"):
-        raise SimulatorError(f"The stage's name was '{name}': use lower-case letters, digits and hyphens.")
+        raise RequestError(f"The stage's name was '{name}': use lower-case letters, digits and hyphens.")
 
 
 def _write(record: Cluster, name: str, key: str, source: Path) -> None:
@@ -130,18 +132,18 @@ def up_from(
     stage = load_stage(stage_name)
     saved = stage.cluster
     if nodes > len(saved.nodes):
-        raise SimulatorError(
+        raise RequestError(
             f"--nodes was {nodes}, but stage {stage_name} has {len(saved.nodes)}: bring these up, and add bare nodes "
             "with another 'up'."
         )
 
     def wanted(known: Cluster | None) -> Cluster:
         if known is not None:
-            raise SimulatorError(f"Cluster {name} is there already: take it down first, or give another --name.")
+            raise RequestError(f"Cluster {name} is there already: take it down first, or give another --name.")
         check_same_subnet(saved, subnet)
         for other in clusters():
             if other.subnet == saved.subnet:
-                raise SimulatorError(
+                raise RequestError(
                     f"Stage {stage_name} has the addresses of cluster {other.name}, which is there: take that one "
                     f"down with 'gaudi3-simulator down --name {other.name}'."
                 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from . import SimulatorError
+from . import RequestError
 from .home import Node
 from .network import parse_subnet
 
@@ -29,17 +29,17 @@ def read_machines(text: str) -> Machines:
         endpoints = json.loads(text)["cluster_endpoints"]["value"]
         hosts = [_host(name, endpoints[name]) for name in sorted(endpoints)]
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise SimulatorError(
+        raise RequestError(
             "--like has no cluster_endpoints: give what 'terraform output -json' prints of a cluster that was applied."
         ) from None
     # The head first, as in Terraform's own inventory.
     nodes = sorted((node for node, role, _user in hosts if role != "monitor"), key=lambda node: node.name)
     heads = [node for node, role, _user in hosts if role == "head"]
     if not heads:
-        raise SimulatorError("--like has no node in it: apply the configuration first.")
+        raise RequestError("--like has no node in it: apply the configuration first.")
     for node in nodes:
         if not 1 <= node.cards <= _MAX_CARDS:
-            raise SimulatorError(f"{node.name} has {node.cards} cards: a simulated node has 1 to {_MAX_CARDS}.")
+            raise RequestError(f"{node.name} has {node.cards} cards: a simulated node has 1 to {_MAX_CARDS}.")
     monitors = [node for node, role, _user in hosts if role == "monitor"]
     return Machines(
         nodes=[*heads, *(node for node in nodes if node not in heads)],
@@ -64,12 +64,12 @@ def subnet_of(machines: Machines, given: str | None) -> str:
     for node in hosts:
         number = int(_address(node)) - int(network.network_address)
         if not 0 <= number < network.num_addresses:
-            raise SimulatorError(
+            raise RequestError(
                 f"{node.name} has the address {node.address}, which is not in {network}: give the network that holds "
                 "all of them with --subnet, such as 10.42.0.0/16."
             )
         if number < 3 or number == network.num_addresses - 1:
-            raise SimulatorError(
+            raise RequestError(
                 f"{node.name} has the address {node.address}, which the simulator needs for itself in {network}: give "
                 "a larger network with --subnet."
             )
@@ -80,4 +80,4 @@ def _address(node: Node) -> IPv4Address:
     try:
         return IPv4Address(node.address)
     except ValueError:
-        raise SimulatorError(f"{node.name} has the address '{node.address}': only IPv4 can be simulated.") from None
+        raise RequestError(f"{node.name} has the address '{node.address}': only IPv4 can be simulated.") from None

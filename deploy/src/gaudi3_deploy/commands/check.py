@@ -45,7 +45,7 @@ def check(
     """Look at tools, credentials, quota, price and the way in, before anything is rented; nothing is written."""
     settings: Context = context.obj
     teller = talker(settings, as_json)
-    deployment = settings.want(name, Asked(cloud, size, type_, var, var_file, ssh_key))
+    deployment = settings.refuse(name, Asked(cloud, size, type_, var, var_file, ssh_key), offered=False)
     found = findings(settings, deployment, price)
     if as_json:
         print_json({"deployment": name, "checks": [each.as_dict() for each in found]})

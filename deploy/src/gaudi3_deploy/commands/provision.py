@@ -107,8 +107,10 @@ def plan(
     """Show what `up` would change and what it would cost; nothing is made, changed or destroyed in the cloud."""
     settings: Context = context.obj
     teller = talker(settings, as_json)
+    asked = Asked(cloud, size, type_, var, var_file, ssh_key)
+    settings.refuse(name, asked)
     with settings.alone(name, "plan"):
-        deployment = settings.want(name, Asked(cloud, size, type_, var, var_file, ssh_key))
+        deployment = settings.want(name, asked)
         terraform = settings.open(deployment, teller)
         planned = settings.plan(deployment, terraform, price)
         planned.discard()
@@ -142,8 +144,10 @@ def up(
     """Create or change the nodes. Interrupted at any point and run again, it goes on; done, it changes nothing."""
     settings: Context = context.obj
     teller = talker(settings, as_json)
+    asked = Asked(cloud, size, type_, var, var_file, ssh_key)
+    settings.refuse(name, asked)
     with settings.alone(name, "up"):
-        deployment = settings.want(name, Asked(cloud, size, type_, var, var_file, ssh_key))
+        deployment = settings.want(name, asked)
         before = {each["name"] for each in nodes.machines(nodes.on_record(deployment))}
         try:
             planned, cost = bring_up(settings, deployment, teller, price, yes, allow_replace, beside)

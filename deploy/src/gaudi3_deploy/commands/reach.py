@@ -39,7 +39,7 @@ def inventory(
 def wait(
     context: typer.Context,
     name: Name,
-    minutes: Annotated[float, typer.Option(help="For how long at most.")] = 15,
+    minutes: Annotated[float, typer.Option(min=0, help="For how long at most.")] = 15,
 ) -> None:
     """Wait until the machines let ssh in and have ended their first start; their host keys are learnt on the way."""
     settings: Context = context.obj
@@ -81,7 +81,7 @@ def logs(
     name: Name,
     job: Annotated[str | None, typer.Argument(help="A job; without it, what Terraform said last.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the job writes.")] = False,
-    lines: Annotated[int, typer.Option(help="So many of the last lines.")] = 100,
+    lines: Annotated[int, typer.Option(min=0, help="So many of the last lines.")] = 100,
     node: Annotated[str | None, typer.Option(help="The job's log on another node than the first.")] = None,
 ) -> None:
     """What a job writes, on the first node or another; or what Terraform said last."""

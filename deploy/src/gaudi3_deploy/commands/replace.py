@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gaudi3_deploy import jobs, nodes, replacement, site, ssh
+from gaudi3_deploy import declared, jobs, nodes, replacement, site, ssh
 from gaudi3_deploy.app import Context, Name, PriceOption, Yes, app, confirm
 from gaudi3_deploy.commands.provision import bring_up
 from gaudi3_deploy.commands.reach import MINUTES, made
@@ -18,7 +18,7 @@ from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.replacement import Replacement
-from gaudi3_deploy.terraform import Plan, Terraform, variables_of
+from gaudi3_deploy.terraform import Plan, Terraform
 from gaudi3_deploy.wanted import variable
 
 
@@ -80,7 +80,7 @@ def replace(
 def _take_image(settings: Context, deployment: Deployment, image: str) -> dict[str, Any]:
     """Have new machines made of it; what the variable was before."""
     name, value = variable(image)
-    known = variables_of(settings.terraform_dir / deployment.cloud)
+    known = declared.names(settings.terraform_dir / deployment.cloud)
     if name not in known:
         likely = ", ".join(sorted(each for each in known if "image" in each)) or "none"
         raise UsageError(

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gaudi3_deploy import duration, estimate, guard, jobs, nodes, record, results, runs, site, ssh
+from gaudi3_deploy import declared, duration, estimate, guard, jobs, nodes, record, results, runs, site, ssh
 from gaudi3_deploy.app import (
     Asked,
     Beside,
@@ -38,7 +38,6 @@ from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, check_name
 from gaudi3_deploy.runs import Run
-from gaudi3_deploy.terraform import variables_of
 
 HOSTS = "onprem"
 LOOK_EVERY = 5.0
@@ -58,7 +57,7 @@ def run(
     price: PriceOption = None,
     beside: Beside = None,
     max_usd: Annotated[
-        float | None, typer.Option(help="Refuse, and end, what costs more; nodes alone without --price-beside.")
+        float | None, typer.Option(min=0, help="Refuse, and end, what costs more; nodes alone without --price-beside.")
     ] = None,
     ttl: Annotated[str, typer.Option(help="End it after this time: 90m, 12h, 2d.")] = "12h",
     to: Annotated[Path, typer.Option("--results", help="Folder for what the jobs write.")] = Path("results"),
@@ -70,14 +69,18 @@ def run(
     settings: Context = context.obj
     teller = talker(settings, as_json)
     digest, names = runs.read_job(job)
+    lasts = duration.seconds(ttl)
     name = check_name(name or re.sub(r"[^a-z0-9-]+", "-", job.stem.lower()).strip("-"))
     cloud = HOSTS if on == "hosts" else on
     asked = Asked(cloud, size, type_, var, var_file, ssh_key)
+    under_way = runs.load(settings.folder(name) / name)
+    if under_way is None or under_way.stage == "done":
+        settings.refuse(name, asked)
     with settings.alone(name, "run"):
         folder = settings.folder(name) / name
         found = runs.load(folder)
         if found is None or found.stage == "done":
-            found = Run(str(job.resolve()), digest, names, max_usd, duration.seconds(ttl), str(to.resolve()))
+            found = Run(str(job.resolve()), digest, names, max_usd, lasts, str(to.resolve()))
             found.beside = beside or 0.0
             found.asked = {
                 key: str(value) if isinstance(value, Path) else value for key, value in asdict(asked).items()
@@ -175,7 +178,7 @@ class Stages:
             self.run.save(self.folder)
         asked = self.asked if self.asked.cloud else self._as_before()
         deployment = self.settings.want(self.name, asked)
-        known = variables_of(self.settings.terraform_dir / deployment.cloud)
+        known = declared.names(self.settings.terraform_dir / deployment.cloud)
         fresh = deployment.phase in record.BEFORE  # machines that are there do not get it any more
         if fresh and guard.VARIABLE in known and guard.VARIABLE not in deployment.variables:
             deployment.variables[guard.VARIABLE] = guard.span(self.run.ttl)

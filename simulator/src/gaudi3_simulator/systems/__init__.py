@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .. import SimulatorError
+from .. import RequestError
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ PRESENTATIONS = {
 def choose(system: str, present_as: str) -> System:
     """The Debian of a node; SimulatorError where a name is unknown or the two do not go together."""
     if system and system not in SYSTEMS:
-        raise SimulatorError(f"--system was {system}: give one of {', '.join(SYSTEMS)}.")
+        raise RequestError(f"--system was {system}: give one of {', '.join(SYSTEMS)}.")
     if present_as and present_as not in PRESENTATIONS:
-        raise SimulatorError(f"--present-as was {present_as}: give one of {', '.join(PRESENTATIONS)}.")
+        raise RequestError(f"--present-as was {present_as}: give one of {', '.join(PRESENTATIONS)}.")
     if present_as and PRESENTATIONS[present_as].family == "rhel" and system == "debian-11":
-        raise SimulatorError(f"--present-as {present_as} needs dnf of Debian 12 or 13: leave out --system.")
+        raise RequestError(f"--present-as {present_as} needs dnf of Debian 12 or 13: leave out --system.")
     return SYSTEMS[system or DEFAULT]

@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .. import SimulatorError
+from .. import RequestError
 from .catalogue import packages
 from .deb import tar_gz
 from .pytorch import FIRST, is_for, torch_version
@@ -33,7 +33,7 @@ def name(release: str, system: str) -> str:
     """The vendor's name of the image, without the tag."""
     version = torch_version(release)
     if system not in systems(release):
-        raise SimulatorError(f"Release {release} has no image for {system}: give one of {', '.join(systems(release))}.")
+        raise RequestError(f"Release {release} has no image for {system}: give one of {', '.join(systems(release))}.")
     return f"gaudi-docker/{release.partition('-')[0]}/{system}/habanalabs/pytorch-installer-{version}"
 
 

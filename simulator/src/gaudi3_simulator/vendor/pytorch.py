@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .. import SimulatorError
+from .. import RequestError
 from ..node import releases as known
 from . import bytecode, wheels
 from .deb import EPOCH
@@ -67,7 +67,7 @@ def torch_version(release: str) -> str:
     """The version of PyTorch that the vendor's names for ``release`` (``1.23.0-695``) carry."""
     versions = offered()
     if release not in versions:
-        raise SimulatorError(
+        raise RequestError(
             f"No public source names a PyTorch version of release {release}: give one of {', '.join(versions)}."
         )
     return versions[release]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import SimulatorError
+from .. import RequestError
 from ..node import releases as known
 from .catalogue import packages
 from .deb import EPOCH, Package
@@ -78,7 +78,7 @@ def check_releases(releases: Sequence[str]) -> None:
     published = [f"{number}-{row[0]}" for number, row in known.RELEASES.items()]
     for release in releases:
         if release not in published:
-            raise SimulatorError(
+            raise RequestError(
                 f"The repository was asked for release {release}, which is not published: give one of "
                 f"{', '.join(published)}."
             )
