@@ -29,25 +29,25 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     [
         (
             "train.learning_rat=1",
-            "Unknown key 'train.learning_rat' in the configuration: did you mean 'train.learning_rate'?",
+            "Unknown key 'train.learning_rat' on the command line: did you mean 'train.learning_rate'?",
         ),
-        ("max_steps=3", "Unknown key 'max_steps' in the configuration: did you mean 'train.max_steps'?"),
-        ("zzz=3", "Unknown key 'zzz' in the configuration: `gaudi3-train config` prints all keys."),
-        ("device=tpu", "In the configuration, device is 'tpu', but it should be 'auto', 'cpu', 'cuda' or 'hpu'."),
+        ("max_steps=3", "Unknown key 'max_steps' on the command line: did you mean 'train.max_steps'?"),
+        ("zzz=3", "Unknown key 'zzz' on the command line: `gaudi3-train config` prints all keys."),
+        ("device=tpu", "On the command line, device is 'tpu', but it should be 'auto', 'cpu', 'cuda' or 'hpu'."),
         (
             "train.max_steps=0",
-            "In the configuration, train.max_steps is 0, but it should be greater than or equal to 1.",
+            "On the command line, train.max_steps is 0, but it should be greater than or equal to 1.",
         ),
         (
             "model.heads=5",
-            "In the configuration, model: hidden_size is 128, which is no multiple of 2 x heads = 10; "
+            "On the command line, model: hidden_size is 128, which is no multiple of 2 x heads = 10; "
             "change one of them.",
         ),
         (
             "model.kv_heads=3",
-            "In the configuration, model: kv_heads is 3, which does not divide heads = 4; change one of them.",
+            "On the command line, model: kv_heads is 3, which does not divide heads = 4; change one of them.",
         ),
-        ("train=3", "In the configuration, train is 3: it must be a mapping of keys to values."),
+        ("train=3", "On the command line, train is 3: it must be a mapping of keys to values."),
         (
             "train.seed",
             "The override 'train.seed' is not of the form KEY=VALUE: write for example train.max_steps=100.",
@@ -66,7 +66,7 @@ def test_what_lazy_mode_cannot_shard_is_refused_when_it_is_read(precision: str) 
     with pytest.raises(ConfigError) as error:
         load(None, ["train.mode=lazy", "train.strategy=habana_fsdp", f"train.precision={precision}"])
     assert str(error.value) == (
-        "In the configuration, train: mode is lazy, in which nothing can be sharded, and strategy is habana_fsdp; "
+        "On the command line, train: mode is lazy, in which nothing can be sharded, and strategy is habana_fsdp; "
         "change one of them."
     )
     for mode, strategy in (
@@ -84,6 +84,63 @@ def test_the_file_is_named_and_a_misspelt_key_goes_before_other_errors(tmp_path:
     with pytest.raises(ConfigError) as error:
         load(path)
     assert str(error.value) == f"Unknown key 'checkpoint.evry' in {path}: did you mean 'checkpoint.every'?"
+
+
+FILE = "train: {warmup_steps: 50, precision: 32-true}\nmodel: {heads: 4}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "sentence"),
+    [
+        (
+            FILE,
+            ["train.max_step=5"],
+            "Unknown key 'train.max_step' on the command line: did you mean 'train.max_steps'?",
+        ),
+        (FILE, ["trian.max_steps=5"], "Unknown key 'trian' on the command line: "),
+        ("trian: {seed: 1}", ["trian.max_steps=5"], "Unknown key 'trian' in {path}: "),
+        ("trian: {seed: 1}", ["train.max_steps=5"], "Unknown key 'trian' in {path}: "),
+        (
+            FILE,
+            ["model.name.size=5"],
+            "On the command line, model.name is {'size': 5}, but it should be a valid string.",
+        ),
+        ("model: {name: gpt}", ["model.name.size=5"], "Unknown key 'model.name.size' on the command line: "),
+        (FILE, ["train.precision=bf16"], "On the command line, train.precision is 'bf16', but it should be "),
+        ("train: {precision: bf16}", ["train.max_steps=5"], "In {path}, train.precision is 'bf16', but it should be "),
+        (
+            "train: {precision: bf16}",
+            ["train.precision=fp16"],
+            "On the command line, train.precision is 'fp16', but it ",
+        ),
+        (FILE, ["train={precision: bf16}"], "On the command line, train.precision is 'bf16', but it should be "),
+        (FILE, ["interruption.sources=[signal,ibm]"], "On the command line, interruption"),
+        ("interruption: {sources: [signal, ibm]}", [], "In {path}, interruption"),
+        (FILE, ["train=3"], "On the command line, train is 3: it must be a mapping of keys to values."),
+        ("train: 3", ["train.max_steps=5"], "In {path}, train is 3: it must be a mapping of keys to values."),
+        ("model: {}", ["train=3", "train.seed=5"], "On the command line, train is 3: it must be a mapping of keys"),
+        ("train: 3", [], "In {path}, train is 3: it must be a mapping of keys to values."),
+        ("train: {warmup_steps: 50, max_steps: 20}", ["train.seed=5"], "In {path}, train: warmup_steps is 50 and max_"),
+        (FILE, ["train.max_steps=20"], "In {path} and on the command line, train: warmup_steps is 50 and max_steps is"),
+        (FILE, ["train.warmup_steps=60", "train.max_steps=20"], "On the command line, train: warmup_steps is 60 and "),
+        (FILE, ["model.hidden_size=36"], "In {path} and on the command line, model: hidden_size is 36, which is no "),
+        ("model: {hidden_size: 36}", ["train.seed=1"], "In {path}, model: hidden_size is 36, which is no multiple"),
+        ("ddp: {compression: int8}", [], "In {path}: ddp.compression is for train.strategy optimized_ddp"),
+        (
+            "train: {strategy: habana_ddp}",
+            ["ddp.compression=int8"],
+            "In {path} and on the command line: ddp.compression is for train.strategy optimized_ddp",
+        ),
+    ],
+)
+def test_a_sentence_names_where_the_key_was_given(
+    tmp_path: Path, text: str, overrides: list[str], sentence: str
+) -> None:
+    path = tmp_path / "job.yml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        load(path, overrides)
+    assert str(error.value).startswith(sentence.replace("{path}", str(path)))
 
 
 def test_overrides_go_over_the_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from gaudi3_scale.config.memory import MemoryConfig
 from gaudi3_scale.config.metrics import MetricsConfig
 from gaudi3_scale.config.model import ModelConfig
 from gaudi3_scale.config.monitoring import MonitoringConfig
+from gaudi3_scale.config.origin import LINE, Origins, opening
 from gaudi3_scale.config.profile import ProfileConfig
 from gaudi3_scale.config.section import Section
 from gaudi3_scale.config.tracking import TrackingConfig
@@ -85,12 +87,13 @@ class Config(Section):
 def load(path: Path | None, overrides: Sequence[str] = ()) -> Config:
     """Read a YAML file (none = all defaults), lay KEY=VALUE overrides over it and check the whole."""
     values = _read(path) if path else {}
+    origins = Origins(str(path or ""), copy.deepcopy(values))
     for override in overrides:
-        _override(values, override)
+        _override(values, override, origins)
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(_sentence(error, str(path) if path else "the configuration")) from None
+        raise ConfigError(_sentence(error, origins)) from None
 
 
 def dump_default() -> str:
@@ -131,38 +134,55 @@ def _read(path: Path) -> dict[str, Any]:
     return values
 
 
-def _override(values: dict[str, Any], override: str) -> None:
+def _override(values: dict[str, Any], override: str, origins: Origins) -> None:
     key, separator, text = override.partition("=")
     if not separator or not key:
         raise ConfigError(
             f"The override {override!r} is not of the form KEY=VALUE: write for example train.max_steps=100."
         )
     *parents, last = key.split(".")
-    for parent in parents:
+    for depth, parent in enumerate(parents, 1):
         if values.get(parent) is None:
             values[parent] = {}
         values = values[parent]
         if not isinstance(values, dict):
-            raise ConfigError(_unknown(key, "the command line"))
+            above = ".".join(parents[:depth])
+            if key in keys():
+                raise ConfigError(_no_mapping(origins.of(above), above, values))
+            raise ConfigError(_unknown(key, LINE))
+    origins.keys.append(key)
     try:
         values[last] = yaml.safe_load(text) if text else ""
     except yaml.YAMLError:
         raise ConfigError(f"The value of the override {override!r} is not valid YAML: put it in quotes.") from None
 
 
-def _sentence(error: ValidationError, where: str) -> str:
+def _sentence(error: ValidationError, origins: Origins) -> str:
     """One sentence about the first thing that is wrong; a misspelt key explains most others, so it goes first."""
     problems = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
     problem = problems[0]
     key = ".".join(str(part) for part in problem["loc"])
+    where = origins.of(key)
     if problem["type"] == "extra_forbidden":
         return _unknown(key, where)
     if problem["type"] == "value_error":
-        return f"In {where}{', ' + key if key else ''}: {problem['ctx']['error']}; change one of them."
+        said = str(problem["ctx"]["error"])
+        where = origins.of_sentence(key, said, _names(key))
+        return f"{opening(where)}{', ' + key if key else ''}: {said}; change one of them."
     if problem["type"] in ("model_type", "dict_type"):
-        return f"In {where}, {key or 'the whole'} is {problem['input']!r}: it must be a mapping of keys to values."
+        return _no_mapping(where, key or "the whole", problem["input"])
     reason = problem["msg"].removeprefix("Input ").removeprefix("Value ")
-    return f"In {where}, {key} is {problem['input']!r}, but it {reason}."
+    return f"{opening(where)}, {key} is {problem['input']!r}, but it {reason}."
+
+
+def _names(section: str) -> list[str]:
+    """The keys of a section, without it; of a key that is none, none."""
+    prefix = f"{section}." if section else ""
+    return [each.removeprefix(prefix) for each in keys() if each.startswith(prefix)]
+
+
+def _no_mapping(where: str, key: str, value: object) -> str:
+    return f"{opening(where)}, {key} is {value!r}: it must be a mapping of keys to values."
 
 
 def _unknown(key: str, where: str) -> str:
@@ -172,7 +192,7 @@ def _unknown(key: str, where: str) -> str:
         last = key.rsplit(".", 1)[-1]
         near = [k for k in known if k.rsplit(".", 1)[-1] == last]
     hint = f"did you mean {near[0]!r}?" if near else "`gaudi3-train config` prints all keys."
-    return f"Unknown key {key!r} in {where}: {hint}"
+    return f"Unknown key {key!r} {where}: {hint}"
 
 
 def _is_section(annotation: Any) -> bool:
