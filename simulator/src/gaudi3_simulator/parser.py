@@ -36,8 +36,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True)
 
+    def bare(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text)
+
     def command(name: str, text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text)
+        added = bare(name, text)
         named = added.add_argument(
             "--name", default=default_cluster(), help="name of the cluster (default: %(default)s)"
         )
@@ -77,7 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
     offer(stage, "stages")
     save = command("save", "keep a running cluster as a stage; its nodes are shut down for it, and started again")
     save.add_argument("stage", help="name of the stage, e.g. drivers")
-    stages_command = commands.add_parser("stages", help="list the saved stages, or remove one")
+    stages_command = bare("stages", "list the saved stages, or remove one")
     stages_command.add_argument("--json", action="store_true", help="as JSON")
     offer(stages_command.add_argument("--remove", metavar="STAGE", help="remove this stage"), "stages")
     down = command("down", "remove a cluster and all that it holds")
@@ -87,7 +90,7 @@ def build_parser() -> argparse.ArgumentParser:
     off = command("off", "switch a node off without warning; 'restart' switches it on again")
     offer(off.add_argument("node", help="node, e.g. gaudi-1"), "nodes")
     text = "choose what the repository of every cluster has; without options: what it has by default"
-    repository = commands.add_parser("repository", help=text, description=text)
+    repository = bare("repository", text)
     repository.add_argument("--releases", metavar="RELEASE,...", help="published releases, e.g. 1.24.1-482,1.21.1-16")
     repository.add_argument("--fault", help="what is wrong with it, e.g. truncated-package")
     repository.add_argument(
@@ -96,8 +99,8 @@ def build_parser() -> argparse.ArgumentParser:
         default=[],
         help="build this beside the packages, for each of --releases: pytorch (200 MB), image",
     )
-    commands.add_parser("prepare", help="install the apt packages that simulated nodes need, saying which")
-    commands.add_parser("clean", help="remove every cluster, the node image and all else that the simulator made")
+    bare("prepare", "install the apt packages that simulated nodes need, saying which")
+    bare("clean", "remove every cluster, the node image and all else that the simulator made")
     status = command("status", "show the nodes of every cluster")
     status.add_argument("--json", action="store_true", help="as JSON")
     fault = command("fault", "put a fault into a node, or take it out; without arguments, list the kinds of fault")
