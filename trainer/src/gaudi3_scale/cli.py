@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -232,6 +233,8 @@ def doctor(
         raise ConfigError("--consent is for what is tried on the cards: give --cards too.")
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise ConfigError(f"--json is {json_file}, whose folder does not exist: make it, or give another file.")
+    if python is not None and shutil.which(python) is None:
+        raise ConfigError(f"--python is {python}, which is no program: give the path of the Python that has torch.")
     options = doctor.Options(
         cards=cards,
         consent=tuple(consent or ()),

@@ -34,7 +34,7 @@ def batch_warmup(
 
     Killed and started again, it keeps what is finished. Exit codes: 0 done, 2 a wrong option, 1 a job failed.
     """
-    from gaudi3_scale.batch_warmup.measurement import Measurement, Plan
+    from gaudi3_scale.batch_warmup.measurement import Measurement, Plan, checkpoints_of
 
     settings = load(config, overrides or ())
     try:
@@ -43,6 +43,8 @@ def batch_warmup(
         raise ConfigError(f"--at is {at!r}: give shares of the job between 0 and 1, as 0.05,0.1,0.2.") from None
     folder = to or settings.output_dir / "batch-warmup"
     plan = Plan(shares, branch, most, seeds, tolerance)
+    if job is not None:
+        checkpoints_of(job)  # before the folder is made
     points = Measurement(settings, plan, folder, processes, typer.echo).run(job=job)
     from gaudi3_scale.batch_warmup import record as records
 

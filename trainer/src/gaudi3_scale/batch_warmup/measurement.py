@@ -74,7 +74,7 @@ class Measurement:
         with self._locked() as lock:
             train = train or in_processes(lock)
             points: list[CriticalPoint] = []
-            for source, step in self._of_job(job) if job is not None else self._of_trunk(train):
+            for source, step in checkpoints_of(job) if job is not None else self._of_trunk(train):
                 points.append(self._point(source, step, train))
             return points
 
@@ -88,16 +88,6 @@ class Measurement:
                     f"A measurement in {self._folder} is running, or a job of one that was killed: wait until it ends."
                 ) from None
             yield file.fileno()
-
-    def _of_job(self, job: Path) -> Iterator[tuple[Path, int]]:
-        """The checkpoints that a job has left."""
-        from gaudi3_scale.checkpoint import CheckpointStore
-
-        store = CheckpointStore(job / "checkpoints", keep=1)
-        if not store.steps():
-            raise ConfigError(f"There is no checkpoint in {job}: give a job's output_dir, or leave --job out.")
-        for step in sorted(store.steps()):
-            yield store.path(step), step
 
     def _of_trunk(self, train: Train) -> Iterator[tuple[Path, int]]:
         """The checkpoints of a job with the first batch, which is trained up to each point."""
@@ -179,3 +169,13 @@ def job_with(config: Config, stages: Sequence[dict[str, int]], processes: int) -
     train.pop("accumulation_steps", None)
     train |= {"max_steps": steps, "batch_warmup": list(stages)}
     return settings
+
+
+def checkpoints_of(job: Path) -> list[tuple[Path, int]]:
+    """The checkpoints that a job has left, with their steps. Raises ConfigError where there is none."""
+    from gaudi3_scale.checkpoint import CheckpointStore
+
+    store = CheckpointStore(job / "checkpoints", keep=1)
+    if not store.steps():
+        raise ConfigError(f"There is no checkpoint in {job}: give a job's output_dir, or leave --job out.")
+    return [(store.path(step), step) for step in sorted(store.steps())]

@@ -220,7 +220,10 @@ def _changes(pairs: list[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise ConfigError(f"--set is {pair!r}: give KEY=VALUE, as num_hidden_layers=4.")
-        made[name] = yaml.safe_load(value)
+        try:
+            made[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise ConfigError(f"--set is {pair!r}, whose value is not valid YAML: put it in quotes.") from None
     return made
 
 

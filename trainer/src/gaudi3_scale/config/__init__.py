@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -171,7 +172,7 @@ def _sentence(error: ValidationError, origins: Origins) -> str:
         return f"{opening(where)}{', ' + key if key else ''}: {said}; change one of them."
     if problem["type"] in ("model_type", "dict_type"):
         return _no_mapping(where, key or "the whole", problem["input"])
-    reason = problem["msg"].removeprefix("Input ").removeprefix("Value ")
+    reason = re.sub(r"^[A-Z]\w* (?=should |must )", "", problem["msg"])
     return f"{opening(where)}, {key} is {problem['input']!r}, but it {reason}."
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gaudi3_scale.cost.bill import Bill, terms_of
-from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.status import read_status
 from gaudi3_scale.throughput.goodput import FILE, PARTS, read
 
@@ -81,11 +81,11 @@ class Group:
 def charge(folder: Path) -> Charge | None:
     """The bill of the job with this output folder; None where its ledger has no price.
 
-    Raises TrainerError where there is no ledger, or where its status.json is none.
+    Raises ConfigError where there is no ledger, or where its status.json is none.
     """
     lines = list(read(folder / FILE))
     if not lines:
-        raise TrainerError(
+        raise ConfigError(
             f"{folder} has no {FILE} with a readable line: give the output_dir of a job that has started training."
         )
     bill = Bill(lines)

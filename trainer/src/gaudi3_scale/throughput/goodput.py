@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.throughput.ledger import COMPUTE, MEASURED, OTHER, STARTUP
 
 RESTART = "restart_loss"
@@ -149,11 +149,11 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def of_directory(directory: Path) -> Goodput:
-    """The goodput of the job with this output directory; a TrainerError where there is no ledger."""
+    """The goodput of the job with this output directory; a ConfigError where there is no ledger."""
     account = Account(read(directory / FILE))
     found = account.goodput()
     if not found.runs:
-        raise TrainerError(
+        raise ConfigError(
             f"{directory} has no {FILE} with a readable line: give the output_dir of a job that has started training."
         )
     return found

@@ -25,7 +25,7 @@ def tune(
         Objective, typer.Option(help="What to improve; tokens_per_currency needs cost.node_price_per_hour.")
     ] = Objective.tokens_per_second,
     target_loss: Annotated[float | None, typer.Option(help="For time_to_loss: the training loss to reach.")] = None,
-    max_memory_gib: Annotated[float | None, typer.Option(help="Largest memory of a process, in GiB.")] = None,
+    max_memory_gib: Annotated[float | None, typer.Option(min=0, help="Largest memory of a process, in GiB.")] = None,
     max_loss: Annotated[float | None, typer.Option(help="Largest loss after a trial's last step.")] = None,
     loss_tolerance: Annotated[
         float, typer.Option(min=0, help="Share by which a trial's loss may exceed the default's.")
