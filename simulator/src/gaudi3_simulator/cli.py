@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import RequestError, SimulatorError, cluster, completion, nodes, reach, shelves, stages
+from .clock import Teller
 from .home import Cluster, clusters, load_cluster
 from .node import board, faults, schedule
 from .parser import build_parser, default_cluster, split
@@ -16,9 +17,7 @@ from .podman import Podman, missing_packages
 from .terraform import read_machines
 from .words import meant
 
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+_say = Teller()
 
 
 def _status(as_json: bool) -> None:
@@ -151,7 +150,7 @@ def _repository(arguments: argparse.Namespace) -> None:
     releases = arguments.releases.split(",") if arguments.releases else []
     if arguments.shelf:
         cluster.preflight()
-    with cluster.lock():
+    with cluster.lock(), _say:
         choice = shelves.arrange(releases, arguments.fault, arguments.shelf, _say)
     print(f"the repository has {', '.join(choice.releases)}" + (f", with {choice.fault}" if choice.fault else ""))
 
@@ -174,7 +173,8 @@ def main(argv: list[str] | None = None) -> int:
         if behind is not None and arguments.command != "ssh":
             raise RequestError(f"{arguments.command} takes no command behind --: only ssh does.")
         if arguments.command == "up":
-            made = _up(arguments)
+            with _say:
+                made = _up(arguments)
             names = ", ".join(f"{node.name} {node.address}" for node in made.all_nodes())
             print(f"simulated cluster {made.name} is up: {names}")
             print(*reach.next_steps(made, default_cluster()), sep="\n")
@@ -192,14 +192,16 @@ def main(argv: list[str] | None = None) -> int:
         elif arguments.command == "repository":
             _repository(arguments)
         elif arguments.command == "prepare":
-            cluster.prepare(_say)
+            with _say:
+                cluster.prepare(_say, _say.step)
         elif arguments.command == "clean":
             cluster.clean()
             print("everything that the simulator made is removed")
         elif arguments.command == "status":
             _status(arguments.json)
         elif arguments.command == "save":
-            saved = stages.save(arguments.name, arguments.stage, _say)
+            with _say:
+                saved = stages.save(arguments.name, arguments.stage, _say)
             print(f"stage {saved.name} holds {', '.join(node.name for node in saved.cluster.all_nodes())}")
         elif arguments.command == "stages":
             if arguments.remove:

@@ -54,14 +54,20 @@ def preflight() -> None:
         )
 
 
-def prepare(say: Say) -> None:
-    """Install what is missing of the apt packages, after saying so; build node image and PyTorch's tarball once."""
+def prepare(say: Say, step: Callable[[int, int], None] = lambda _number, _total: None) -> None:
+    """Install what is missing of the apt packages, after saying so; build node image and PyTorch's tarball once.
+
+    ``step`` is told which of how many steps begins; one that has nothing to do says nothing.
+    """
+    step(1, 3)
     missing = missing_packages()
     if missing:
         _install(missing, say)
     preflight()
     with lock():
+        step(2, 3)
         ensure_image(Podman(), say)
+        step(3, 3)
         ensure_pytorch(say)
 
 
