@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,27 @@ def test_a_file_of_machines_is_looked_at_before(tmp_path: Path, name: str, text:
     path.write_text(json.dumps(HOSTS))
     if path.suffix == ".yml":
         assert refused("onprem", {"hosts": None, "hosts_file": str(path)}) == ""
+
+
+def test_what_is_said_in_terraforms_own_language_is_left_to_terraform(tmp_path: Path) -> None:
+    own = {"instance_type": "own8", "extra_instance_types": None}
+    assert "does not have" in refused("aws", own)
+    assert refused("aws", own, TF_VAR_extra_instance_types="{ own8 = {} }") == ""
+    assert refused("onprem", {"hosts": None}, TF_VAR_hosts="[]") == ""
+    for cloud in CLOUDS:
+        shutil.copytree(TREE / cloud, tmp_path / cloud, ignore=shutil.ignore_patterns(".terraform*"))
+    shutil.copytree(TREE / "catalogue", tmp_path / "catalogue")
+    deployment = Deployment("demo", Path("demo"), "ibm", variables={"name": "demo"})
+    with pytest.raises(UsageError, match="cluster_size is not given"):
+        request.refuse(deployment, tmp_path)
+    for name, text in (
+        ("terraform.tfvars", 'cluster_size = 8\ninstance_type="x"\n'),
+        ("a.auto.tfvars.json", '{"cluster_size": 8,\n "instance_type": "x"}'),
+    ):
+        path = tmp_path / "ibm" / name
+        path.write_text(text)
+        request.refuse(deployment, tmp_path)
+        path.unlink()
 
 
 def test_the_rules_of_a_machine_are_found_where_terraform_has_them() -> None:

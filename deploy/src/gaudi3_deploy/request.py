@@ -50,8 +50,18 @@ def refuse(deployment: Deployment, folder: Path, named: Sequence[str] = (), offe
         raise UsageError(f"{sentence}." if sentence[-1] not in ".?" else sentence)
 
 
+#: What a check of the type, of the size or of the machines has to know.
+TYPE = {"instance_type", "extra_instance_types", "accept_other_accelerators", "accept_withdrawn_type", "region"}
+SIZE = {"cluster_size", "instance_type", "extra_instance_types"}
+HOSTS = {"hosts", "hosts_file", "monitor_host"}
+
+
 class Asked:
-    """What is asked for, by options, files and TF_VAR_NAME."""
+    """What is asked for, by options, files and TF_VAR_NAME.
+
+    ``elsewhere`` are variables whose values are in Terraform's own language: in a file of the root module that it reads
+    by itself, or in TF_VAR_NAME where they are no text, number or switch. What depends on these is left to Terraform.
+    """
 
     def __init__(self, deployment: Deployment, folder: Path, known: Mapping[str, Variable]) -> None:
         self.cloud, self.folder, self.known = deployment.cloud, folder, known
@@ -60,7 +70,9 @@ class Asked:
         simple = ("string", "number", "bool")
         told = {name: text for name, text in texts.items() if name in known and known[name].type.kind in simple}
         self.simple = {**told, **self.variables}
-        self.names = {*self.variables, *texts}
+        folders = (folder / deployment.cloud, deployment.directory.parent / ".terraform" / deployment.cloud)
+        self.elsewhere = {*(each for root in folders for each in _in_files(root)), *texts} - {*told, *self.variables}
+        self.names = {*self.variables, *texts, *self.elsewhere}
 
     def true(self, name: str) -> bool:
         """Whether a switch is on."""
@@ -79,11 +91,11 @@ def _wrong(asked: Asked, named: Sequence[str], offered: bool) -> Iterator[str]:
             option = OPTIONS.get(name, f"--var {name}=...")
             yield f"{name} is not given, and {asked.cloud} needs it: give it with {option}"
     catalogue = _types(asked)
-    if "instance_type" in asked.known:
+    if "instance_type" in asked.known and not asked.elsewhere & TYPE:
         yield from _wrong_type(asked, catalogue, offered)
-    if "cluster_size" in asked.known:
+    if "cluster_size" in asked.known and not asked.elsewhere & SIZE:
         yield from _wrong_size(asked, catalogue)
-    if "hosts" in asked.known:
+    if "hosts" in asked.known and not asked.elsewhere & HOSTS:
         yield from _wrong_hosts(asked, catalogue)
 
 
@@ -173,8 +185,6 @@ def _wrong_hosts(asked: Asked, catalogue: Mapping[str, Any]) -> Iterator[str]:
         if len(monitors) > 1:
             yield f"{file} has a machine with role = monitor beside another one: give one monitoring machine"
         listed, monitor = [row for row in rows if row.get("role") != "monitor"], monitors[0] if monitors else None
-    if "hosts" in {key.removeprefix(PREFIX) for key in asked.names - set(asked.variables)} and not file:
-        return  # given by TF_VAR_hosts, in Terraform's own language
     yield from _wrong_fields(asked, [*listed, *([monitor] if monitor else [])])
     names = [str(each["name"]) for each in listed]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -182,7 +192,8 @@ def _wrong_hosts(asked: Asked, catalogue: Mapping[str, Any]) -> Iterator[str]:
         yield f"hosts has {', '.join(twice)} more than once: give each machine a name of its own"
     kind, size = str(asked.simple.get("instance_type")), asked.simple.get("cluster_size", "")
     cards = int(catalogue.get(kind, {}).get("cards") or 0)
-    needed = int(float(size)) // cards if cards and declared.is_number(size) else 0
+    known = cards and declared.is_number(size) and not asked.elsewhere & SIZE
+    needed = int(float(size)) // cards if known else 0
     if len(listed) < needed:
         yield (
             f"hosts has {len(listed)} machines, but cluster_size = {size} needs {needed} of type {kind}: add machines "
@@ -199,6 +210,14 @@ def _wrong_fields(asked: Asked, machines: Sequence[Mapping[str, Any]]) -> Iterat
             if value not in (None, "") and not re.match(pattern, str(value).strip()):
                 allowed = FIELDS.get(field, "an address or a host name")
                 yield f"{field} of machine {shown(each.get('name'))} is {shown(value)}: give {allowed}"
+
+
+def _in_files(root: Path) -> Iterator[str]:
+    """Names in the files of values that Terraform reads by itself in a root module."""
+    for path in [root / "terraform.tfvars", root / "terraform.tfvars.json", *sorted(root.glob("*.auto.tfvars*"))]:
+        if path.is_file():
+            text = path.read_text(errors="replace")
+            yield from (one[1] for one in re.finditer(r'(?:^|[{,])\s*"?(\w+)"?\s*[=:]', text, re.MULTILINE))
 
 
 def _rows(path: Path) -> list[dict[str, Any]] | str:
