@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,9 @@ from gaudi3_scale.cost.inputs import Checkpoints, Energy, Inputs, Offer, Storage
 from gaudi3_scale.cost.platforms import PLATFORMS
 from gaudi3_scale.cost.report import WRITERS
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cost.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
+BLOCKS = [textwrap.dedent(each) for each in re.findall(r"(?:^(?: {4}.*)?\n)+", PAGE, re.M) if each.strip()]
 
 
 @pytest.mark.parametrize("module", [analyzer, chargeback, checkpoint_interval, energy, values, workload])
@@ -41,3 +45,15 @@ def test_the_page_names_every_platform_and_its_published_figures() -> None:
         assert f"`{name}`" in PAGE
         assert platform.device_watts is None or platform.device_watts.source in PAGE
     assert all(f"`{suffix}`" in PAGE for suffix in WRITERS)
+
+
+def test_the_python_of_the_page_runs_in_its_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    programs = [each for each in BLOCKS if re.search(r"^(from|import) |^\w+(, \w+)* = |^comparison\.", each, re.M)]
+    assert len(programs) == PAGE.count("comparison = ") + PAGE.count("trainer = ") == 3
+    names: dict[str, object] = {}
+    for each in programs:
+        exec(compile(each, "docs/cost.md", "exec"), names)
+    assert (tmp_path / "tco.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "cost_analysis.pdf").read_bytes().startswith(b"%PDF")

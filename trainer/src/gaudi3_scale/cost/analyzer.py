@@ -78,19 +78,11 @@ offers.h100.node_price_per_hour to the inputs, with its source and date, as node
         return self._found
 
     def plot_tco_breakdown(self, path: str | Path | None = None) -> Figure:
-        """Bars of the last comparison's costs by component, with the range of each total; written as PNG to `path`.
-
-        Compares all offers of the inputs if nothing has been compared yet. Needs matplotlib (extra `report`).
-        """
-        from gaudi3_scale.cost.pictures import breakdown, write_png
-
-        figure = breakdown(self._comparison())
-        if path is not None:
-            write_png(figure, Path(path))
-        return figure
+        """`Comparison.plot_tco_breakdown` of the last comparison; of all offers if nothing has been compared yet."""
+        return self._comparison().plot_tco_breakdown(path)
 
     def generate_report(self, path: str | Path) -> Path:
-        """Write the last comparison as the suffix says: .pdf, .html, .csv, .json or .txt; replaced atomically.
+        """`Comparison.generate_report` of the last comparison; of all offers if nothing has been compared yet.
 
         >>> import tempfile
         >>> price = {"value": 80, "source": "an example", "date": "2026-11-23"}
@@ -99,9 +91,7 @@ offers.h100.node_price_per_hour to the inputs, with its source and date, as node
         >>> analyzer.generate_report(tempfile.mkdtemp() + "/cost_analysis.csv").read_text().splitlines()[0]
         'offer,quantity,unit,low,high,source,date'
         """
-        from gaudi3_scale.cost.report import write
-
-        return write(self._comparison(), Path(path))
+        return self._comparison().generate_report(path)
 
     def _comparison(self) -> Comparison:
         return self._found or self.compare_training_cost()

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gaudi3_scale.cost.break_even import Point, break_even
 from gaudi3_scale.cost.inputs import Inputs
 from gaudi3_scale.cost.model import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -31,3 +36,24 @@ class Comparison:
     def break_even(self, offer: str, against: str) -> list[Point]:
         """Below which price per node-hour `offer` is cheaper than `against`, by its MFU."""
         return break_even(self.inputs, offer, against, include_energy=self.include_energy)
+
+    def plot_tco_breakdown(self, path: str | Path | None = None) -> Figure:
+        """Bars of the costs by component, with the range of each total; written as PNG to `path`.
+
+        Needs matplotlib (extra `report`); a TrainerError without it, and where the file cannot be written.
+        """
+        from gaudi3_scale.cost.pictures import breakdown, write_png
+
+        figure = breakdown(self)
+        if path is not None:
+            write_png(figure, Path(path))
+        return figure
+
+    def generate_report(self, path: str | Path) -> Path:
+        """Write the report as the suffix says: .pdf, .html, .csv, .json or .txt; replaced atomically. Returns its path.
+
+        A ConfigError for another suffix; a TrainerError where the file cannot be written.
+        """
+        from gaudi3_scale.cost.report import write
+
+        return write(self, Path(path))
