@@ -18,7 +18,7 @@ from accelerate.utils import find_executable_batch_size
 from lightning.pytorch.tuner import Tuner, batch_size_scaling
 from torch.utils.data import DataLoader
 
-from gaudi3_scale import GaudiTrainer
+from gaudi3_scale import GaudiTrainer, host_memory
 from gaudi3_scale.batch import AdaptiveBatchFinder
 from gaudi3_scale.batch.scout import Scout
 from gaudi3_scale.config import load
@@ -166,6 +166,10 @@ result: dict[str, Any] = {
     "how": found.how,
     "true": truth(found.limit, found.batch),
 }
+host_memory.room = lambda: found.limit // 2  # type: ignore[assignment,misc,union-attr,operator]
+finder.find_optimal_batch_size()
+assert finder.found is not None
+result["host"] = {"room": host_memory.room(), "measured": finder.found.measured, "how": finder.found.how}
 if case["others"]:
     result["lightning"] = told(by_lightning)
     batch_size_scaling.is_oom_error = is_out_of_memory  # what it would do if it knew the message

@@ -1,4 +1,7 @@
-"""`gaudi3-train` with the second process's card taken up by others, in its first trial of a batch."""
+"""`gaudi3-train` with the second process's card taken up by others, in its first trial of a batch.
+
+With GAUDI3_HOST_ROOM, the host has so many bytes left for the cards.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import torch
 
+from gaudi3_scale import host_memory
 from gaudi3_scale.batch import auto_batch
 from gaudi3_scale.cli import main
 
@@ -27,4 +31,6 @@ def crowded(config: Any, size: int) -> Any:
 
 
 auto_batch._samples = crowded
+if "GAUDI3_HOST_ROOM" in os.environ:
+    host_memory.room = lambda: int(os.environ["GAUDI3_HOST_ROOM"])  # type: ignore[assignment,misc]
 sys.exit(main())

@@ -17,6 +17,8 @@ from conftest import SMALL, SOURCE, Job, free_port
 HERE = Path(__file__).parent
 SIMULATOR = HERE.parents[1] / ".cache" / "hpu"
 MEMORY = 40_000_000
+HOST = 72_000_000
+"""What it has left, for two cards."""
 SETTINGS = ("device=hpu", "model.hidden_size=32", "model.intermediate_size=64", "model.sequence_length=128")
 SETTINGS += ("train.mode=eager", "train.max_steps=3", "train.warmup_steps=1", "train.log_every=1")
 SETTINGS += ("train.collective_timeout=60", "metrics.enabled=false")
@@ -32,6 +34,7 @@ def fit(folder: Path, text: Path, *settings: str, code: int = 0) -> str:
         "PYTHONPATH": f"{SOURCE}{os.pathsep}{SIMULATOR}",
         "OMP_NUM_THREADS": "1",
         "GAUDI3_HPU_SIMULATOR_HBM": str(MEMORY),
+        "GAUDI3_HOST_ROOM": str(HOST),
     }
     arguments += [*SMALL, *SETTINGS, f"data.source={text}", f"output_dir={folder}", *settings]
     done = subprocess.run(
@@ -66,7 +69,8 @@ def test_one_of_two_processes_out_of_memory_in_a_trial(strategy: str, text: Path
     found = status(tmp_path / "auto")["batch"]
     assert [each["fits"] for each in found["trials"]] == [False, True], output
     assert found["micro_batch_size"] == found["trials"][1]["batch"] < found["trials"][0]["batch"]
-    assert found["measured_bytes"] <= found["limit_bytes"]
+    assert found["measured_bytes"] <= found["limit_bytes"] == int(0.95 * HOST / 2) < 0.95 * MEMORY
+    assert "within the 34 MiB that the host has left for each simulated card: a step of" in output
     number = f"train.micro_batch_size={found['micro_batch_size']}"
     fit(tmp_path / "given", text, f"train.strategy={strategy}", number)
     assert lines(tmp_path / "auto") == lines(tmp_path / "given")

@@ -134,6 +134,11 @@ def test_the_batch_that_is_found_is_the_largest(case: str, client: Client, text:
     found = alone(*ALONE[case]) if case in ALONE else job(*JOBS[case], client, text, tmp_path)
     assert 0.97 * found["true"] <= found["batch"] <= found["true"], found
     assert found["trials"] <= 2 and found["out of memory"] == 0, found
+    if case in ALONE:
+        host = found["host"]
+        assert (
+            host["measured"] <= 0.95 * host["room"] and "that the host has left for each simulated card" in host["how"]
+        )
     if "lightning" in found:
         assert found["lightning"]["batch"] == "fails: RuntimeError"
     if PROOF.is_running:

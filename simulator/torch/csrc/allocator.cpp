@@ -83,6 +83,7 @@ void discharge(int64_t bytes) {
   Ledger& account = ledger();
   std::lock_guard<std::mutex> lock(account.mutex);
   account.now.in_use -= bytes;
+  account.host_checked = std::min(account.host_checked, account.now.in_use + kHostStep);  // others may take it
   ++account.now.frees;
   --account.now.active;
   tell_in_use(account.now.in_use);

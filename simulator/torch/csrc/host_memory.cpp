@@ -12,6 +12,9 @@ namespace gaudi3_hpu {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+// The host's kernel ends processes before the last page is gone, so one part in 16 stays, but no more than 1 GiB.
+constexpr int64_t kReserve = 16;
+constexpr int64_t kMostReserve = 1 << 30;
 
 // The number after a word in a file of such lines; -1 where there is none.
 int64_t after(const std::string& path, const std::string& word) {
@@ -34,19 +37,28 @@ int64_t number_in(const std::string& path) {
   return file >> value ? value : -1;  // "max" is no number
 }
 
+struct Room {
+  int64_t whole = kNoLimit;
+  int64_t left = kNoLimit;
+
+  void narrow(int64_t other_whole, int64_t other_left) {
+    whole = std::min(whole, other_whole);
+    left = std::min(left, std::max<int64_t>(0, other_left));
+  }
+};
+
 // What a control group leaves: its limit without what it uses, but page cache can go.
-int64_t group_room(const std::string& folder, const char* limit, const char* usage, const char* cache) {
+void narrow_to_group(
+    Room& room, const std::string& folder, const char* limit, const char* usage, const char* cache) {
   const auto most = number_in(folder + "/" + limit);
   const auto now = number_in(folder + "/" + usage);
-  if (most < 0 || now < 0) {
-    return kNoLimit;
+  if (most >= 0 && now >= 0) {
+    room.narrow(most, most - now + std::max<int64_t>(0, after(folder + "/memory.stat", cache)));
   }
-  return std::max<int64_t>(0, most - now + std::max<int64_t>(0, after(folder + "/memory.stat", cache)));
 }
 
 // The least that this process's groups leave, from its own up to the root that is seen from here.
-int64_t groups_room() {
-  int64_t room = kNoLimit;
+void narrow_to_groups(Room& room) {
   std::ifstream groups("/proc/self/cgroup");
   std::string line;
   while (std::getline(groups, line)) {
@@ -62,16 +74,16 @@ int64_t groups_room() {
     }
     const std::string root = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
-      room = std::min(
-          room,
-          unified ? group_room(root + path, "memory.max", "memory.current", "inactive_file")
-                  : group_room(root + path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"));
+      if (unified) {
+        narrow_to_group(room, root + path, "memory.max", "memory.current", "inactive_file");
+      } else {
+        narrow_to_group(room, root + path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
+      }
       if (path.find('/') == std::string::npos) {
         break;
       }
     }
   }
-  return room;
 }
 
 int64_t resident() {
@@ -85,10 +97,18 @@ int64_t resident() {
 
 int64_t host_room(int64_t in_use) {
   static const int64_t before = resident();  // libraries and what was there before the first check
+  Room room;
+  const auto whole = after("/proc/meminfo", "MemTotal:");
   const auto free = after("/proc/meminfo", "MemAvailable:");
-  const auto room = std::min(free < 0 ? kNoLimit : free * 1024, groups_room());
+  if (whole >= 0 && free >= 0) {
+    room.narrow(whole * 1024, free * 1024);
+  }
+  narrow_to_groups(room);
+  if (room.left == kNoLimit) {
+    return kNoLimit;
+  }
   const auto unwritten = in_use - std::max<int64_t>(0, resident() - before);
-  return room - std::max<int64_t>(0, unwritten);
+  return room.left - std::min(kMostReserve, room.whole / kReserve) - std::max<int64_t>(0, unwritten);
 }
 
 }  // namespace gaudi3_hpu

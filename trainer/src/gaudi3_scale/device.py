@@ -77,7 +77,7 @@ class Device:
         return None if self.type == "cpu" else int(self._module().max_memory_allocated(self.index))
 
     def free_memory(self) -> int | None:
-        """Bytes of the device's own memory that nobody has taken; None on CPU."""
+        """Bytes of the device's own memory that neither this process nor another has taken; None on CPU."""
         return None if self.type == "cpu" else int(self._module().mem_get_info(self.index)[0])
 
     def allocated(self) -> int:

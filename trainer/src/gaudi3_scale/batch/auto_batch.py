@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import TYPE_CHECKING, Any
 
-from gaudi3_scale.batch import cache
+from gaudi3_scale.batch import cache, room
 from gaudi3_scale.batch.oracle import Oracle, UnpredictableError
 from gaudi3_scale.batch.scaling import Step, keep_samples, scaled_rate
 from gaudi3_scale.batch.search import SHRINK, Found, probe, search
@@ -131,7 +131,6 @@ def _find(run: Run) -> Found:
     if train.global_batch_size is not None:
         keep_samples(1, train.global_batch_size, run.world_size)
         most = min(most, train.global_batch_size // run.world_size)
-    free = team.gather(device.free_memory())
     if device.type == "cpu":
         if train.max_micro_batch_size is None:
             raise ConfigError(
@@ -139,14 +138,15 @@ def _find(run: Run) -> Found:
                 "set train.max_micro_batch_size."
             )
         return Found(most, "the bound, as the memory of a cpu is not only this job's")
-    least = min(each for each in free if each is not None)
-    limit = int(least * train.target_utilization)
-    digest = cache.key(_facts(run, most, least))
-    known = team.gather(cache.read(config.output_dir, digest) if run.rank == 0 else None)[0]
+    has = room.least(team.gather(astuple(room.of(device, team.topology.local_world_size))))
+    limit = int(has.free * train.target_utilization)
+    digest = cache.key(_facts(run, most, has.free))
+    reads = run.rank == 0 and not has.by_host  # what a host has left is another amount each time
+    known = team.gather(cache.read(config.output_dir, digest) if reads else None)[0]
     if known is not None:
         return known
-    found = _search(run, limit, most, train.target_utilization)
-    if team.writer:
+    found = has.say(lambda: _search(run, limit, most, train.target_utilization))
+    if team.writer and not has.by_host:
         run.outage.attempt(config.output_dir / cache.FILE, lambda: cache.write(config.output_dir, digest, found))
     return found
 

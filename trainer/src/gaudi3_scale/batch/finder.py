@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,8 @@ class AdaptiveBatchFinder:
 
     Args:
         model: on the CPU; it is copied for every trial and is itself never run, so that it is the same afterwards.
-        target_hpu_utilization: share of the device's free memory that a step may take.
+        target_hpu_utilization: share of the device's free memory that a step may take; of a simulated card, whose
+            bytes are the host's, no more than the host's memory has left.
         precision: 32-true, bf16-mixed or bf16-true.
         loss: `loss(model, batch)` gives a scalar; None = that of the tokens, for a transformers model.
         batch_of: `batch_of(size)` gives a tensor of so many samples; None = tokens of `sequence_length`.
@@ -95,7 +97,7 @@ class AdaptiveBatchFinder:
 
     def _find(self) -> Found:
         from gaudi3_scale import device as devices
-        from gaudi3_scale.batch import cache
+        from gaudi3_scale.batch import cache, room
         from gaudi3_scale.batch.search import Found
         from gaudi3_scale.distributed import Topology
 
@@ -106,16 +108,17 @@ class AdaptiveBatchFinder:
                 raise ConfigError("A cpu has no memory of its own to fill: give max_batch_size.")
             return Found(self.max_batch_size, "the bound, as the memory of a cpu is not only this job's")
         gather = _gather(topology, device)
-        free = min(gather(device.free_memory() or 0))
-        facts = self._facts(device, topology.world_size, free)
-        digest = cache.key(facts) if self.cache_dir is not None else ""
-        known = cache.read(self.cache_dir, digest) if self.cache_dir is not None and topology.rank == 0 else None
+        has = room.least(gather(astuple(room.of(device, topology.local_world_size))))
+        folder = None if has.by_host else self.cache_dir  # what a host has left is another amount each time
+        facts = self._facts(device, topology.world_size, has.free)
+        digest = cache.key(facts) if folder is not None else ""
+        known = cache.read(folder, digest) if folder is not None and topology.rank == 0 else None
         if (shared := gather(known)[0]) is not None:
             return shared  # type: ignore[no-any-return]
-        found = self._search(device, gather, topology.world_size, free)
-        if self.cache_dir is not None and topology.rank == 0:
-            self.cache_dir.mkdir(parents=True, exist_ok=True)
-            cache.write(self.cache_dir, digest, found)
+        found = has.say(lambda: self._search(device, gather, topology.world_size, has.free))
+        if folder is not None and topology.rank == 0:
+            folder.mkdir(parents=True, exist_ok=True)
+            cache.write(folder, digest, found)
         return found
 
     def _search(self, device: Device, gather: Callable[[Any], Sequence[Any]], world_size: int, free: int) -> Found:
