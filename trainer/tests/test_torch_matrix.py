@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import suite_by_file
 import torch
 from conftest import SOURCE, free_port, wait_for
 from definitions import missing
@@ -51,6 +52,7 @@ PROOF = Proof(
         "internals": [*(f"torch-{version}-internals" for version in SHIPPED), f"lightning-{LIGHTNING}-internals"],
         "tests": [f"torch-{version}-tests" for version in (OLDEST, NEWEST)],
         "python": [f"python-{version}" for version in PYTHONS],
+        "suite": [f"suite-{name}" for name in suite_by_file.ENVIRONMENTS],
     },
     sources=[
         "trainer/src/gaudi3_scale",
@@ -58,6 +60,7 @@ PROOF = Proof(
         "requirements/torch.txt",
         "requirements/trainer.txt",
         *(f"trainer/tests/{name}" for name in (*TESTS, "old_launchers.py", "wheels.py", "definitions.py")),
+        "trainer/tests/suite_by_file.py",
         "trainer/tests/test_torch_matrix.py",
     ],
     target="torch-matrix",
@@ -67,9 +70,13 @@ TEXT = f"""
 libraries of the tests' own torch, and the table in `trainer/tests/old_launchers.py` holds. A signal: it is sent to the
 launcher, its worker needs 33 seconds for its last checkpoint, and torchrun would kill it after 30. *internals*: the
 files of the wheel define everything that `trainer/src/gaudi3_scale/internals.py` lists. *tests*: {", ".join(TESTS)}
-of `trainer/tests` run on the CPU build of that torch. *python*: the interpreter compiles the package and imports what
-needs no torch; where it has torch and Lightning, it runs small tests. Python 3.10 is below the range, as the pinned
-transformers does not support it.
+of `trainer/tests` run with that torch, computing on a CPU. *python*: the interpreter compiles the package and
+imports what needs no torch; where it has torch and Lightning, it runs small tests. Python 3.10 is below the range, as
+the pinned transformers does not support it. *suite*: every file of `trainer/tests` by `make torch-suite`, with the
+torch or the Python of that name, on a CPU. In brackets is how many files ran at a commit; those that ran with changes
+were mended after a failure there, or are new.
+Python {" has torch ".join(suite_by_file.ENVIRONMENTS["python-3.13"])}. The simulated device is built for
+torch {suite_by_file.DEVICE_TORCH.rstrip(".")} alone; with others its tests are skipped.
 """
 
 
@@ -147,7 +154,7 @@ def test_launcher_interruption_checkpoint_and_resume(case: str) -> None:
     if torch.__version__.split("+")[0] == version:
         python = Path(sys.executable)
     elif not python.exists():
-        PROOF.cannot_run(case, f"the package indexes of this machine have no CPU build of torch {version}")
+        PROOF.cannot_run(case, f"no environment with torch {version} in .cache/torch-matrix")
     PROOF.note(case, {"seen": run_tests(python, [f"tests/{name}" for name in TESTS])})
 
 
@@ -155,7 +162,7 @@ def test_launcher_interruption_checkpoint_and_resume(case: str) -> None:
 def test_the_package_on_a_python(case: str, tmp_path: Path) -> None:
     PROOF.skip_if_held(case)
     version = case.split("-")[1]
-    python = interpreter(version)
+    python = suite_by_file.interpreter(version)
     if python is None:
         PROOF.cannot_run(case, f"no python{version} on this machine; its grammar is checked by the tests")
     shutil.copytree(SOURCE, tmp_path / "src")
@@ -168,6 +175,37 @@ def test_the_package_on_a_python(case: str, tmp_path: Path) -> None:
     else:
         seen = run_tests(python, ["tests/test_config.py", "tests/test_status.py"])
     PROOF.note(case, {"seen": seen})
+
+
+@pytest.mark.parametrize("case", cases("suite-"))
+def test_the_whole_suite(case: str) -> None:
+    PROOF.skip_if_held(case)
+    found = suite_by_file.record(case.removeprefix("suite-"))
+    names = suite_by_file.files(ROOT)
+    seen = suite_by_file.sentence(found, names)
+    if not found.keys() >= set(names):
+        PROOF.cannot_run(case, f"the rest; {seen}" if found else "`make torch-suite` runs it")
+    assert {name: found[name].failed for name in names if found[name].failed} == {}
+    PROOF.note(case, {"seen": seen})
+
+
+def test_the_results_of_a_file_are_counted_and_said(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    kinds = ("", "<skipped/>", "<failure/>", "<error/>", "")
+    report.write_text(
+        "<testsuites><testsuite>"
+        + "".join(f'<testcase name="test_{number}">{kind}</testcase>' for number, kind in enumerate(kinds))
+        + "</testsuite></testsuites>"
+    )
+    found = {
+        "test_a.py": suite_by_file.counted(report, "abc", "test_a.py"),
+        "test_b.py": suite_by_file.counted(tmp_path / "none", "abc", "test_b.py"),
+        "test_c.py": suite_by_file.Counts("def with changes", passed=1000),
+    }
+    assert found["test_a.py"].failed == ["test_2", "test_3"] and found["test_b.py"].failed == ["test_b.py"]
+    said = "1,002 passed, 3 failed, 1 skipped in {}, at abc (2), def with changes (1)"
+    assert suite_by_file.sentence(found, found) == said.format("all 3 files")
+    assert suite_by_file.sentence(found, [*found, "test_d.py"]) == said.format("3 of 4 files")
 
 
 def test_the_declared_range_is_that_of_the_dependencies_and_of_the_role() -> None:
@@ -208,21 +246,6 @@ def test_torch_is_bound_to_what_was_tried_and_the_tutorial_installs_one_without_
 def test_the_sources_are_of_the_language_of_each_python(version: str) -> None:
     for path in SOURCE.rglob("*.py"):
         ast.parse(path.read_text(), str(path), feature_version=(3, int(version.split(".")[1])))
-
-
-def interpreter(version: str) -> Path | None:
-    """A Python of this version that really starts: a name on PATH may be a switch without anything behind it."""
-    if sys.version.startswith(f"{version}."):
-        return Path(sys.executable)
-    names = [shutil.which(f"python{version}")]
-    names += map(str, sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python")))
-    for name in filter(None, names):
-        said = subprocess.run(
-            [name, "-c", "import sys; print(sys.version)"], text=True, capture_output=True, check=False
-        )
-        if said.returncode == 0 and said.stdout.startswith(f"{version}."):
-            return Path(name)
-    return None
 
 
 def command(python: Path, folder: Path, *arguments: str, check: bool = True) -> int:
