@@ -91,7 +91,7 @@ def test_without_matplotlib_a_picture_says_what_to_install(
     analyzer: CostAnalyzer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(TrainerError, match=r"pip install 'gaudi3-scale\[report\]', or write the report as \.csv"):
+    with pytest.raises(TrainerError, match=r"pip install 'matplotlib>=3.10', or write the report as \.csv"):
         analyzer.generate_report(tmp_path / "cost.pdf")
     analyzer.generate_report(tmp_path / "cost.csv")
 

@@ -317,7 +317,7 @@ def test_adapters_are_trained_and_nothing_else(folder: Path) -> None:
 
 def test_without_peft_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
-    refused(r"^model.lora needs the package peft, which is not installed: pip install 'gaudi3-scale\[lora\]'\.$").build(
+    refused(r"^model.lora needs the package peft, which is not installed: pip install 'peft>=0.18'\.$").build(
         name="llama-tiny", lora={"rank": 2}
     )
 

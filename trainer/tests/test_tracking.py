@@ -235,7 +235,7 @@ def test_what_cannot_be_is_refused_before_anything_begins(monkeypatch: pytest.Mo
     with pytest.raises(ConfigError, match="in which one tracker stands twice"):
         load(None, ["tracking.trackers=[wandb,wandb]"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"names wandb, which is not installed: pip install 'gaudi3-scale\[wandb\]'"):
+    with pytest.raises(ConfigError, match=r"names wandb, which is not installed: pip install 'wandb>=0.20'"):
         check(TrackingConfig(trackers=["wandb"]))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)

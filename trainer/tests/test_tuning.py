@@ -55,7 +55,7 @@ def test_importing_it_imports_neither_optuna_nor_torch() -> None:
 
 def test_without_optuna_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(TrainerError, match=r"needs the package optuna.*pip install 'gaudi3-scale\[tune\]'"):
+    with pytest.raises(TrainerError, match=r"needs the package optuna.*pip install 'optuna>=5,<6'"):
         search(tmp_path / "study", lambda trial, report: Outcome(), {"data.prefetch": [0]})
     assert not (tmp_path / "study").exists()
 

@@ -152,7 +152,7 @@ def _ask_aws(deployment: Deployment, service: str, question: Callable[[Any], str
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:
-        return False, "boto3 is not installed: pip install 'gaudi3-deploy[aws]'"
+        return False, "boto3 is not installed: pip install boto3"
     try:
         return True, question(boto3.Session(region_name=deployment.region).client(service))
     except (BotoCoreError, ClientError) as error:

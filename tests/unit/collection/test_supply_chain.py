@@ -55,16 +55,15 @@ CALL = re.compile(r"""\bpip3?["',\s]+(?:install|download|wheel)\b|\$\(INSTALL\)|
 #: Nothing comes from an index: a folder of the checkout, built with what is installed already.
 LOCAL = re.compile(r"--no-deps .*--no-build-isolation|--no-build-isolation .*--no-deps|--no-index")
 #: What a person is advised to type, on a machine of their own. The extras are pinned in requirements/extras.txt.
-ADVICE = re.compile(r"pip install (?:'gaudi3-scale\[(?:\w+\]')?|'gaudi3-deploy\[aws\]'|transformers\b|hatchling\b)")
+ADVICE = re.compile(r"pip install (?:'\./trainer\[[\w,]+\]'|\./trainer(?![\w\[/])|boto3\b|transformers\b|hatchling\b)")
 #: The other calls that ask for no hashes, each with the reason.
 WITHOUT = {
-    ("Makefile", "'torch==$*+cpu'"): "a proof's environment; PyTorch's own index alone has this build",
     ("docs/real-nodes.md", "ensurepip is missing"): "a message",
     ("Makefile", "import venv, ensurepip"): "looks whether the module is there",
     ("playbooks/preflight.yml", "-m pip install {{ _preflight_lacks"): "advice; README.md has the pinned way",
     ("README.md", "pip install 'ansible-core"): "for a person, with the pinned way beside it",
     ("trainer/README.md", "pip install torch==2.13.0 --index-url"): "for a person who tries the trainer out",
-    ("trainer/README.md", "pip install ./trainer"): "for a person who tries the trainer out",
+    ("trainer/src/gaudi3_scale/extras.py", "pip install "): "advice; the extras are pinned in requirements/extras.txt",
     ("trainer/README.md", "pip install --require-hashes -r"): "has hashes; --no-deps ./trainer is a folder",
     ("simulator/torch/README.md", "pip install --no-deps"): "a folder of the checkout",
     ("plugins/module_utils/_pytorch/install.py", "ensurepip is missing"): "a message",

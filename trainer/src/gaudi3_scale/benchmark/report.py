@@ -11,6 +11,7 @@ from gaudi3_scale.benchmark.result import Result
 from gaudi3_scale.benchmark.show import METHOD, as_text, facts, table, title, warnings
 from gaudi3_scale.cost.report import STYLE
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.extras import how_to_install
 
 SUFFIXES = (".html", ".txt")
 WARNING = "p.warning{background:#fff3cd;padding:.5em .8em}body{max-width:80em}"
@@ -43,9 +44,7 @@ def _pictures(found: Result) -> list[str]:
     if found.environment.simulated or not any(row.outcome == "measured" for row in found.rows):
         return []
     if find_spec("matplotlib") is None:
-        raise TrainerError(
-            "A report in HTML needs matplotlib: pip install 'gaudi3-scale[report]', or write it as .txt."
-        )
+        raise TrainerError(f"A report in HTML needs matplotlib: {how_to_install('report')}, or write it as .txt.")
     from gaudi3_scale.benchmark import pictures
     from gaudi3_scale.cost.pictures import png
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gaudi3_scale.benchmark.result import Case
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.extras import how_to_install
 from gaudi3_scale.models.shapes import SHAPES
 
 if TYPE_CHECKING:
@@ -189,8 +190,8 @@ def _unet_class() -> Any:
         from diffusers import UNet2DConditionModel
     except ImportError:
         raise ConfigError(
-            "The shape is a diffusion model, and diffusers is not installed: pip install 'gaudi3-scale[diffusion]', or "
-            "choose another shape."
+            "The shape is a diffusion model, and diffusers is not installed: "
+            f"{how_to_install('diffusion')}, or choose another shape."
         ) from None
     return UNet2DConditionModel
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.extras import how_to_install
 from gaudi3_scale.files import create, draft, opened_folder, read_in
 
 FOLDER = re.compile(r"step-(\d{8,})-(?:([0-9a-f]{16})-)?([0-9a-f]+)")
@@ -113,8 +114,7 @@ class S3Target:
             from botocore.config import Config
         except ImportError:
             raise ConfigError(
-                "checkpoint.target is in S3, but boto3 is not installed: pip install 'gaudi3-scale[s3]', or give a "
-                "directory."
+                f"checkpoint.target is in S3, but boto3 is not installed: {how_to_install('s3')}, or give a directory."
             ) from None
         self.url = f"s3://{bucket}/{prefix}".rstrip("/")
         self._bucket = bucket

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gaudi3_scale.cost.comparison import Comparison
 from gaudi3_scale.cost.model import COMPONENTS
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.extras import how_to_install
 from gaudi3_scale.files import draft, opened_folder
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ def new_figure(width: float, height: float) -> Figure:
         import matplotlib
     except ImportError:
         raise TrainerError(
-            "A picture needs matplotlib: pip install 'gaudi3-scale[report]', or write the report as .csv, .json "
-            "or .txt."
+            f"A picture needs matplotlib: {how_to_install('report')}, or write the report as .csv, .json or .txt."
         ) from None
     matplotlib.use("Agg")
     from matplotlib.figure import Figure

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.extras import how_to_install
 
 CHUNK_BYTES = 2**16
 MAGIC = {
@@ -38,8 +39,8 @@ def _zstd() -> Any:
         zstandard = importlib.import_module("zstandard")
     except ImportError:
         raise ConfigError(
-            "A file that zstd compressed is read with the package zstandard, which is not installed: pip install "
-            "'gaudi3-scale[data]'."
+            "A file that zstd compressed is read with the package zstandard, which is not installed: "
+            f"{how_to_install('data')}."
         ) from None
     return zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES).decompressobj()
 

@@ -11,6 +11,7 @@ from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data.piece import Cursor, Piece
 from gaudi3_scale.data.records import fields, text_of
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.extras import how_to_install
 
 BATCH_ROWS = 1000
 ARROW_FILE = b"ARROW1"
@@ -148,5 +149,5 @@ def _need(module: str, what: str) -> Any:
     except ImportError:
         package = module.partition(".")[0]
         raise ConfigError(
-            f"{what} is read with the package {package}, which is not installed: pip install 'gaudi3-scale[data]'."
+            f"{what} is read with the package {package}, which is not installed: {how_to_install('data')}."
         ) from None

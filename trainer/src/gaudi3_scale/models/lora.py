@@ -8,6 +8,7 @@ from typing import Any
 
 from gaudi3_scale.config import ModelConfig
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.extras import how_to_install
 
 LAYERS = {"Linear", "Conv1D", "Embedding"}
 """Kinds of layers that peft adapts."""
@@ -53,5 +54,5 @@ def need_peft() -> Any:
         return importlib.import_module("peft")
     except ImportError:
         raise ConfigError(
-            "model.lora needs the package peft, which is not installed: pip install 'gaudi3-scale[lora]'."
+            f"model.lora needs the package peft, which is not installed: {how_to_install('lora')}."
         ) from None

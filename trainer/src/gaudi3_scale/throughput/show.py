@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.extras import how_to_install
 from gaudi3_scale.throughput.goodput import PARTS, Goodput
 
 if TYPE_CHECKING:
@@ -71,9 +72,7 @@ def draw(goodput: Goodput, title: str, path: Path) -> None:
     try:
         import matplotlib
     except ImportError:
-        raise TrainerError(
-            "A picture needs matplotlib: pip install 'gaudi3-scale[report]', or leave --png out."
-        ) from None
+        raise TrainerError(f"A picture needs matplotlib: {how_to_install('report')}, or leave --png out.") from None
     matplotlib.use("Agg")
     from matplotlib.figure import Figure
 

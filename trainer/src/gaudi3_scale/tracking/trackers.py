@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 
 from gaudi3_scale.config.tracking import TrackingConfig
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.extras import how_to_install
 from gaudi3_scale.files import write_atomically
 
 RUNS = "tracking.json"
@@ -147,8 +148,7 @@ def check(config: TrackingConfig) -> None:
     for name in config.trackers:
         if importlib.util.find_spec(name) is None:
             raise ConfigError(
-                f"tracking.trackers names {name}, which is not installed: pip install 'gaudi3-scale[{name}]', or take "
-                "it out."
+                f"tracking.trackers names {name}, which is not installed: {how_to_install(name)}, or take it out."
             )
     if "mlflow" in config.trackers and not (config.mlflow_uri or os.environ.get("MLFLOW_TRACKING_URI")):
         raise ConfigError(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.extras import how_to_install
 from gaudi3_scale.tuning.study_options import StudyStorage
 
 ALIVE_SECONDS = 5.0
@@ -26,7 +27,7 @@ def import_optuna() -> Any:
         import optuna
     except ImportError:
         raise TrainerError(
-            "A search needs the package optuna, which is not installed: pip install 'gaudi3-scale[tune]'."
+            f"A search needs the package optuna, which is not installed: {how_to_install('tune')}."
         ) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
