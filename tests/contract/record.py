@@ -33,6 +33,7 @@ Programs that other people wrote for Gaudi, unmodified, on the simulated device 
 from the Python package index; repositories are read below `CONTRACT_SOURCES`, laid out as `OWNER/NAME`, and are no part
 of this project. A program in Go or Rust is not built: its commands and calls are taken from its source and made, and
 what it reads of the answer is looked for. Rows are data: `tests/contract/programs.yml`.
+The rows of vllm-gaudi and vllm-fork look up hardware, versions and processors: no model was served by them.
 """
 
 

@@ -109,6 +109,13 @@ def test_documented_playbooks_exist() -> None:
     assert [(where, path) for where, path in playbooks if not (ROOT / path).is_file()] == []
 
 
+def test_a_runbook_names_playbooks_as_the_installed_collection_has_them() -> None:
+    """Who is called by an alert has no checkout at hand."""
+    runbooks = sorted((ROOT / "docs" / "runbooks").glob("*.md"))
+    paths = {path.name: re.findall(r"playbooks/[\w/]+\.yml|(?<![\w.])site\.yml", path.read_text()) for path in runbooks}
+    assert len(paths) > 20 and {name: found for name, found in paths.items() if found} == {}
+
+
 @pytest.mark.parametrize(
     ("program", "line"),
     [
