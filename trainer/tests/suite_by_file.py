@@ -105,6 +105,15 @@ def record(name: str) -> dict[str, Counts]:
     return {each: Counts(**values) for each, values in json.loads(path.read_text(encoding="utf-8")).items()}
 
 
+def about(name: str) -> str:
+    """Which Python and torch it has."""
+    program = "import platform, sys, torch; print(platform.python_version(), sys.base_prefix, torch.__version__)"
+    command = [str(FOLDER / name / "venv" / "bin" / "python"), "-c", program]
+    said = subprocess.run(command, text=True, capture_output=True, check=True, env=_environment(FOLDER / name)).stdout
+    version, prefix, torch = said.split()
+    return f"Python {version}{' of pyenv' if '.pyenv' in prefix else ''}, torch {torch}"
+
+
 def run(name: str) -> bool:
     """Run what is not on record as passed; every file is written there at once. Did all pass?"""
     found, path = record(name), FOLDER / name / "suite.json"

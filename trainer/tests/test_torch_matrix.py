@@ -74,9 +74,8 @@ of `trainer/tests` run with that torch, computing on a CPU. *python*: the interp
 imports what needs no torch; where it has torch and Lightning, it runs small tests. Python 3.10 is below the range, as
 the pinned transformers does not support it. *suite*: every file of `trainer/tests` by `make torch-suite`, with the
 torch or the Python of that name, on a CPU. In brackets is how many files ran at a commit; those that ran with changes
-were mended after a failure there, or are new.
-Python {" has torch ".join(suite_by_file.ENVIRONMENTS["python-3.13"])}. The simulated device is built for
-torch {suite_by_file.DEVICE_TORCH.rstrip(".")} alone; with others its tests are skipped.
+were mended after a failure there, or are new. The simulated device is built for torch
+{suite_by_file.DEVICE_TORCH.rstrip(".")} alone; with others its tests are skipped.
 """
 
 
@@ -180,9 +179,10 @@ def test_the_package_on_a_python(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", cases("suite-"))
 def test_the_whole_suite(case: str) -> None:
     PROOF.skip_if_held(case)
-    found = suite_by_file.record(case.removeprefix("suite-"))
-    names = suite_by_file.files(ROOT)
+    found, names = suite_by_file.record(case.removeprefix("suite-")), suite_by_file.files(ROOT)
     seen = suite_by_file.sentence(found, names)
+    if found and PROOF.is_running:
+        seen = f"{suite_by_file.about(case.removeprefix('suite-'))}: {seen}"
     if not found.keys() >= set(names):
         PROOF.cannot_run(case, f"the rest; {seen}" if found else "`make torch-suite` runs it")
     assert {name: found[name].failed for name in names if found[name].failed} == {}
