@@ -2,7 +2,8 @@
 
 transformers asks the position ids whether several sequences share a row. That reads a value from the device in each
 forward pass, and under a tracer, which has no values, the answer is a mask of (B, 1, T, T), with which attention is no
-longer causal to its kernel. The job knows the answer.
+longer causal to its kernel. The job knows the answer. It also asks torch whether the model is being exported, which
+torch 2.9 to 2.11 say of all that they compile, and then makes that mask, too. A loss is not exported.
 """
 
 from __future__ import annotations
@@ -24,13 +25,18 @@ def one_sequence_per_row() -> Iterator[None]:
     if masks is None:  # no model of transformers is built yet, so none is called
         yield
         return
-    asked = masks.find_packed_sequence_indices
-    masks.find_packed_sequence_indices = _none
+    asked, exports = masks.find_packed_sequence_indices, masks.is_torchdynamo_exporting
+    masks.find_packed_sequence_indices, masks.is_torchdynamo_exporting = _none, _no
     try:
         yield
     finally:
-        masks.find_packed_sequence_indices = asked
+        masks.find_packed_sequence_indices, masks.is_torchdynamo_exporting = asked, exports
 
 
 def _none(position_ids: Any) -> None:
     """There are no packed sequences."""
+
+
+def _no() -> bool:
+    """Nothing is exported."""
+    return False
