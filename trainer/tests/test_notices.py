@@ -48,7 +48,7 @@ def script(body: str, **environment: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
-def test_a_signal_is_a_notice_with_the_time_its_sender_gives(number: signal.Signals) -> None:
+def test_a_signal_is_a_notice_with_the_time_its_sender_gives(number: signal.Signals, tmp_path: Path) -> None:
     process = script(
         """
         while notices.notice is None:
@@ -57,6 +57,7 @@ def test_a_signal_is_a_notice_with_the_time_its_sender_gives(number: signal.Sign
         """,
         GRACE="0",
         TORCH_ELASTIC_SHUTDOWN_TIMEOUT="113",
+        PYTHONPATH=torch_of(tmp_path, knows=True),
     )
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     process.send_signal(number)
