@@ -42,11 +42,14 @@ def test_matrices_that_are_split_are_predicted_for_scripts() -> None:
     assert split.parameters == pytest.approx(whole.parameters, rel=0.01)  # split over four in both
     assert split.activations < 0.8 * whole.activations
     planner = Planner(job, Inputs(), 1e9, tensor_parallel=2)
-    assert planner._split(4, accelerator("h100"), "32-true", 1_000_000) == (
+    place = accelerator("h100")
+    recomputed = Option("FSDP", "full", "32-true").config(job, 4, place.per_node)
+    one = predict_peak(recomputed, 1, world_size=4, device=place.kind, tensor_parallel=2).bytes
+    assert planner._split(4, place, "32-true", one) == (
         "; a script with HabanaFSDPStrategy(tensor_parallel_size=2) and all blocks recomputed takes 0.0 GB for "
         "1 sample(s) per 2 devices"
     )
-    assert planner._split(3, accelerator("h100"), "32-true", 1_000_000) == ""
+    assert planner._split(3, place, "32-true", one) == ""
     for settings, size, sentence in (
         ((), 2, r"^tensor_parallel is 2, and matrices are split by train\.strategy habana_fsdp"),
         (("train.strategy=habana_fsdp",), 8, r"has num_attention_heads 4, which cannot be divided by it"),

@@ -192,6 +192,10 @@ FAKE_STORE = Internal(
     "torch.testing._internal.distributed.fake_pg", "FakeStore",
     "A sharded step is predicted in one process, in a group of any size that exchanges nothing.", TORCH,
 )  # fmt: skip
+FAKE_COLLECTIVES = Internal(
+    "torch.distributed._tools.fake_collectives", "non_functional_collectives",
+    "torch 2.9 has a rule for a collective of fake tensors only once this module is imported.", TORCH,
+)  # fmt: skip
 CHECKPOINT_WRAPPER = Internal(
     "torch.distributed.algorithms._checkpoint.checkpoint_wrapper", "CheckpointWrapper._checkpoint_wrapped_module",
     "A block that torch's wrapper recomputes counts as recomputed.", TORCH, attribute=True,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch.distributed as dist
 
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.internals import FAKE_STORE
+from gaudi3_scale.internals import FAKE_COLLECTIVES, FAKE_STORE
 
 
 @contextmanager
@@ -19,6 +19,7 @@ def fake_world(size: int) -> Iterator[None]:
             "A sharded step is predicted in a process group of its own, and this process is in one already: predict "
             "before it is made, or with predict_in_child."
         )
+    FAKE_COLLECTIVES.check()
     dist.init_process_group("fake", store=FAKE_STORE.get()(), rank=0, world_size=size)
     try:
         yield
