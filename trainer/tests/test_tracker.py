@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from typing import Any
 
@@ -119,24 +119,24 @@ def test_storages_are_counted_once_resized_and_freed() -> None:
         assert tracker.live == 0
 
 
-def test_sharded_parameters_are_counted_by_their_local_shards(tmp_path: Any) -> None:
+def test_sharded_parameters_are_counted_by_their_local_shards() -> None:
     import torch.distributed as dist
     from torch.distributed.fsdp import fully_shard
-    from torch.testing._internal.distributed.fake_pg import FakeStore
 
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
-    try:
+    from gaudi3_scale.planning.world import fake_world
+
+    with ExitStack() as stack:
+        stack.enter_context(fake_world(4))
         mesh = dist.init_device_mesh("cpu", (4,))
-        with fake_mode(), StorageTracker() as tracker:
-            model = nn.Sequential(*(nn.Linear(256, 256, bias=False) for _ in range(8)))
-            for block in model:
-                fully_shard(block, mesh=mesh)
-            fully_shard(model, mesh=mesh)
-            whole, shards = 8 * 256 * 256 * 4, 2 * 256 * 256 * 4
-            model(torch.empty(1, 256)).sum().backward()
-            tracker.reset_peak()
-            gathered = model(torch.empty(1, 256)).sum()
-            assert shards * 2 <= tracker.reset_peak() < whole  # shards, their gradients and a layer or two
-            del gathered
-    finally:
-        dist.destroy_process_group()
+        stack.enter_context(fake_mode())
+        tracker = stack.enter_context(StorageTracker())
+        model = nn.Sequential(*(nn.Linear(256, 256, bias=False) for _ in range(8)))
+        for block in model:
+            fully_shard(block, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+        whole, shards = 8 * 256 * 256 * 4, 2 * 256 * 256 * 4
+        model(torch.empty(1, 256)).sum().backward()
+        tracker.reset_peak()
+        gathered = model(torch.empty(1, 256)).sum()
+        assert shards * 2 <= tracker.reset_peak() < whole  # shards, their gradients and a layer or two
+        del gathered
