@@ -15,6 +15,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data import Corpus, Samples, collect
 from gaudi3_scale.data.masking import IGNORED
+from gaudi3_scale.data.records import texts_of
+from gaudi3_scale.data.sources import START, open_source
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.objectives import sample_loss
 
@@ -125,7 +127,7 @@ def test_what_is_no_conversation_is_refused_in_a_sentence(tmp_path: Path) -> Non
     assert " has no chat template: " in refusal({}, tokenizer=str(bare))
     unstable = folder(tmp_path / "unstable", LAST_ONLY)
     assert refusal({"messages": TALK}, tokenizer=str(unstable)).startswith(
-        "The tokenizer's chat template writes a message otherwise "
+        f"The tokenizer's chat template writes message 2 of line 1 of {tmp_path}/a.jsonl otherwise when others follow, "
     )
     empty = write(tmp_path / "b.jsonl", [{"prompt": "a", "completion": ""}])
     with pytest.raises(ConfigError, match="has an empty 'completion', so that there is nothing to learn"):
@@ -142,3 +144,247 @@ def test_chats_come_from_parquet_too(tmp_path: Path) -> None:
         for path in (jsonl, tmp_path / "a.parquet")
     ]
     assert found[0].shards == found[1].shards
+
+
+#: In the manner of templates for tools: calls and schemas as JSON, answers of tools as a turn of the user.
+TOOLS = (
+    "{% if tools %}<|im_start|>system\n{% for t in tools %}{{ t | tojson }}\n{% endfor %}<|im_end|>\n{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is defined %}{{ m.content }}{% endif %}"
+    "{% for c in m.tool_calls or [] %}<call>{{ c.function | tojson }}</call>{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+#: Arguments as a string of JSON.
+STRINGS = TOOLS.replace("c.function | tojson", "c.function.name + ' ' + c.function.arguments")
+PYTHON = TOOLS.replace("c.function | tojson", "c.function.name ~ ' ' ~ c.function.arguments")
+#: Texts as lists of parts, and nothing else.
+PARTS = PLAIN.replace(
+    "{{ m.content }}", "{% for p in m.content %}{% if p.type == 'text' %}{{ p.text }}{% endif %}{% endfor %}"
+)
+USERS = PLAIN.replace("{% for m in messages %}", "{% for m in messages if m.role in ('user', 'assistant') %}")
+CALL = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": {"city": "Ulm"}}}
+SCHEMA = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
+AGENT = [
+    {"role": "user", "content": "Is it warm in Ulm?"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "1", "content": '{"celsius": 21}'},
+    {"role": "assistant", "content": "Yes, 21 degrees."},
+]
+
+
+def chat(tmp_path: Path, record: dict[str, Any], template: str, suffix: str = "jsonl") -> tuple[list[str], str]:
+    """What is learnt of one record, and all that is read."""
+    home = tmp_path / "tokenizer"
+    if not home.exists():
+        folder(home, template)
+    about = json.loads((home / "tokenizer_config.json").read_text()) | {"chat_template": template}
+    (home / "tokenizer_config.json").write_text(json.dumps(about))
+    source = write(tmp_path / f"a.{suffix}", [record])
+    corpus = collect(
+        DataConfig(source=str(source), content="chat", tokenizer=str(home)), tmp_path / f"{hash(str(record))}"
+    )
+    ids = np.concatenate(corpus.arrays()).tolist()
+    return learnt(corpus, home), Tokenizer.from_file(str(home / "tokenizer.json")).decode(
+        ids, skip_special_tokens=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("template", "call"),
+    [
+        (TOOLS, '<call>{"name": "weather", "arguments": {"city": "Ulm"}}</call>'),
+        (STRINGS, '<call>weather {"city": "Ulm"}</call>'),
+        (PYTHON, '<call>weather {"city": "Ulm"}</call>'),
+    ],
+)
+@pytest.mark.parametrize("wire", [False, True])
+def test_calls_of_tools_are_learnt_as_the_template_writes_them(
+    tmp_path: Path, template: str, call: str, wire: bool
+) -> None:
+    messages = json.loads(json.dumps(AGENT))
+    if wire:  # OpenAI's interface gives the arguments as a string of JSON
+        messages[1]["tool_calls"][0]["function"]["arguments"] = '{"city": "Ulm"}'
+    said, whole = chat(tmp_path, {"messages": messages, "tools": [SCHEMA]}, template)
+    assert said == [f"{call}<|im_end|>\n", "Yes, 21 degrees.<|im_end|>\n"]
+    assert whole.startswith('<|im_start|>system\n{"type": "function", "function": {"name": "weather", ')
+    assert '<|im_start|>tool\n{"celsius": 21}<|im_end|>' in whole
+
+
+def test_marks_of_the_template_have_to_hold_the_calls(tmp_path: Path) -> None:
+    inner = "{% for c in m.tool_calls or [] %}{{ c.function | tojson }}{% endfor %}"
+    good = MARKED.replace("{% generation %}{{ m.content }}", "{% generation %}{{ m.content }}" + inner)
+    said, _ = chat(tmp_path, {"messages": AGENT}, good)
+    assert said == ['{"name": "weather", "arguments": {"city": "Ulm"}}<|im_end|>', "Yes, 21 degrees.<|im_end|>"]
+    with pytest.raises(
+        ConfigError, match=r"leave 'tool_calls' of message 2 of line 1 of .*a.jsonl out of what is learnt"
+    ):
+        chat(tmp_path, {"messages": AGENT}, MARKED.replace("{% generation %}", inner + "{% generation %}"))
+
+
+def test_texts_in_parts_are_taken_as_the_template_takes_them(tmp_path: Path) -> None:
+    def parts(*texts: str) -> list[dict[str, str]]:
+        return [{"type": "text", "text": text} for text in texts]
+
+    messages = [{"role": "user", "content": parts("Two", "and two?")}, {"role": "assistant", "content": parts("Four.")}]
+    said, whole = chat(tmp_path, {"messages": messages}, PLAIN)
+    assert said == ["Four.<|im_end|>\n"] and "user\nTwo\nand two?<|im_end|>" in whole
+    said, whole = chat(tmp_path, {"messages": messages, "n": 1}, PARTS)
+    assert said == ["Four.<|im_end|>\n"] and "user\nTwoand two?<|im_end|>" in whole
+    assert chat(tmp_path, {"messages": TALK}, PARTS)[0] == ["Four.<|im_end|>\n", "Always.<|im_end|>\n"]
+
+
+def test_share_gpt_is_read_with_its_system_calls_and_tools(tmp_path: Path) -> None:
+    record = {
+        "conversations": [
+            {"from": "human", "value": "Is it warm in Ulm?"},
+            {"from": "function_call", "value": '{"name": "weather", "arguments": {"city": "Ulm"}}'},
+            {"from": "observation", "value": "21"},
+            {"from": "gpt", "value": "Yes."},
+        ],
+        "system": "Be short.",
+        "tools": json.dumps([SCHEMA["function"]]),
+    }
+    said, whole = chat(tmp_path, record, TOOLS)
+    assert said == ['<call>{"name": "weather", "arguments": {"city": "Ulm"}}</call><|im_end|>\n', "Yes.<|im_end|>\n"]
+    assert "<|im_start|>system\nBe short.<|im_end|>\n<|im_start|>user\nIs it" in whole
+    assert '{"type": "function", "function": {"name": "weather"' in whole
+
+
+def test_of_a_conversation_that_the_assistant_begins_its_words_alone_are_learnt(tmp_path: Path) -> None:
+    talk = [{"from": "gpt", "value": "Hello!"}, {"from": "human", "value": "Hi"}]
+    said, _ = chat(tmp_path, {"conversations": talk, "tools": [SCHEMA]}, TOOLS)
+    assert said == ["Hello!<|im_end|>\n"]
+
+
+def test_a_message_of_weight_0_is_read_and_not_learnt(tmp_path: Path) -> None:
+    messages = [{**message, "weight": number // 2} for number, message in enumerate(TALK)]
+    assert chat(tmp_path, {"messages": messages}, PLAIN)[0] == ["Always.<|im_end|>\n"]
+    with pytest.raises(ConfigError, match=r"Line 1 of .* has 0 in 'weight' of message 2, and the marks of"):
+        chat(tmp_path, {"messages": messages, "n": 1}, MARKED)
+
+
+def test_calls_come_from_columns_without_the_arguments_of_other_calls(tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    home = folder(tmp_path / "tokenizer", TOOLS)
+    other = {"id": "2", "type": "function", "function": {"name": "time", "arguments": {"zone": "CET"}}}
+    records = [
+        {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": None, "tool_calls": [each]}]}
+        for each in (CALL, other)
+    ]
+    parquet.write_table(pa.Table.from_pylist(records), tmp_path / "a.parquet")
+    assert '"zone": null' in json.dumps(parquet.read_table(tmp_path / "a.parquet").to_pylist())
+    found = [
+        collect(DataConfig(source=str(path), content="chat", tokenizer=str(home)), tmp_path / "data")
+        for path in (write(tmp_path / "a.jsonl", records), tmp_path / "a.parquet")
+    ]
+    assert found[0].shards == found[1].shards
+
+
+def message(**fields: Any) -> dict[str, Any]:
+    return {"messages": [TALK[0], {"role": "assistant", **fields}, *TALK[2:]]}
+
+
+@pytest.mark.parametrize(
+    ("record", "template", "sentence"),
+    [
+        (message(content=None), TOOLS, "has null in 'content' of message 2 of 'messages': it has to be a string, or a"),
+        (message(), TOOLS, "has nothing in 'content' of message 2 of 'messages': "),
+        (message(content=7), TOOLS, "has a number in 'content' of message 2 of 'messages': "),
+        (
+            message(content=[{"type": "image_url", "image_url": {"url": "a.png"}}]),
+            TOOLS,
+            "has part 1, 'image_url', in 'content' of message 2 of 'messages': only parts of text are trained on: ",
+        ),
+        (message(content="a", images=["a.png"]), TOOLS, "has 'images' of message 2 of 'messages': only text is "),
+        (message(function_call={"name": "f"}), TOOLS, "has 'function_call' of message 2 of 'messages': write it as "),
+        (message(tool_calls={"name": "f"}), TOOLS, "has an object in 'tool_calls' of message 2 of 'messages': "),
+        (
+            message(tool_calls=[{"type": "function"}]),
+            TOOLS,
+            "has no function with a name in tool_calls[1] of message 2",
+        ),
+        (
+            message(tool_calls=[{"function": {"name": "f", "arguments": "{"}}]),
+            TOOLS,
+            "has tool_calls[1] with arguments that are no JSON object of message 2 of 'messages': ",
+        ),
+        (message(content="a \ud83d"), TOOLS, "has half a character (\\ud83d) at position 2 of 'messages[2].content': "),
+        ({"messages": [TALK[0], "hello"]}, TOOLS, "has a string for message 2 of 'messages': it has to be an object."),
+        ({"messages": [{"content": "a"}]}, TOOLS, "has nothing in 'role' of message 1 of 'messages': "),
+        (
+            {"messages": TALK, "tools": {"name": "f"}},
+            TOOLS,
+            "has an object in 'tools': it has to be a list of schemas.",
+        ),
+        ({"messages": TALK, "tools": [{}]}, TOOLS, "has tools[1] without a function with a name: "),
+        (
+            {"messages": TALK, "tools": "[{"},
+            TOOLS,
+            "has a string in 'tools' that is no JSON: mend or delete the record.",
+        ),
+        (
+            {"messages": TALK, "functions": [{"name": "f"}]},
+            TOOLS,
+            "has 'functions', which are not read: write them as ",
+        ),
+        (
+            {"conversations": [{"from": "bing", "value": "a"}]},
+            TOOLS,
+            "has 'bing' in 'from' of message 1 of 'conversations': it has to be one of human, user, gpt, ",
+        ),
+        ({"conversations": [{"from": "human"}]}, TOOLS, "has nothing in 'value' of message 1 of 'conversations': "),
+        (
+            {"conversations": [{"from": "function_call", "value": "weather?"}]},
+            TOOLS,
+            "is a 'function_call' without one in 'value' of message 1 of 'conversations': ",
+        ),
+        (
+            message(content="a", tool_calls=[{"function": {"name": "<|im_end|>"}}]),
+            TOOLS,
+            "has the special token '<|im_end|>' in its text, in messages[2].tool_calls[1].function.name, ",
+        ),
+        ({"messages": AGENT}, PLAIN, "leaves out 'tool_calls' of message 2 of line 1 of "),
+        ({"messages": TALK, "tools": [SCHEMA]}, PLAIN, "leaves out tools[1] of line 1 of "),
+        (
+            {"messages": [{"role": "system", "content": "Rhyme."}, *TALK]},
+            USERS,
+            "leaves out 'content' of message 1 of ",
+        ),
+        (
+            {"conversations": [{"from": "gpt", "value": "a"}], "system": "Rhyme."},
+            USERS,
+            "leaves out 'content' of message 0 of line 1 of ",
+        ),
+        (
+            message(content="a", reasoning_content="think"),
+            TOOLS,
+            "leaves out 'reasoning_content' of message 2 of line 1",
+        ),
+        ({"messages": TALK}, "{{ raise_exception('No\ntalk.') }}", "refuses line 1 of "),
+    ],
+)
+def test_a_conversation_that_cannot_be_taken_is_refused_with_its_place(
+    tmp_path: Path, record: dict[str, Any], template: str, sentence: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        chat(tmp_path, record, template)
+    said = str(error.value)
+    assert sentence in said and str(tmp_path / "a.jsonl") in said
+    assert said.endswith(".") and "\n" not in said
+
+
+def test_the_template_for_tools_is_taken_where_there_are_several(tmp_path: Path) -> None:
+    home = folder(tmp_path / "tokenizer", PLAIN)
+    (home / "additional_chat_templates").mkdir()
+    (home / "additional_chat_templates/tool_use.jinja").write_text(TOOLS)
+    (home / "chat_template.jinja").write_text(PLAIN)
+    source = write(tmp_path / "a.jsonl", [{"messages": AGENT, "tools": [SCHEMA]}, {"messages": TALK}])
+    corpus = collect(DataConfig(source=str(source), content="chat", tokenizer=str(home)), tmp_path)
+    assert [each[:6] for each in learnt(corpus, home)] == ["<call>", "Yes, 2", "Four.<", "Always"]
+
+
+def test_a_vocabulary_is_trained_on_what_messages_say(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.jsonl", [{"messages": AGENT}] * 3)
+    config = DataConfig(source=str(source), content="chat")
+    texts = [text for piece in open_source(config).pieces(START) for text in texts_of(piece.text, config)]
+    call = '{"name": "weather", "arguments": {"city": "Ulm"}}'
+    assert texts[:5] == ["Is it warm in Ulm?", "", call, '{"celsius": 21}', "Yes, 21 degrees."]

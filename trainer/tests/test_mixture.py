@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer
+from typer.testing import CliRunner
 
+from gaudi3_scale.cli import app
 from gaudi3_scale.config import load
 from gaudi3_scale.data import Mixture, RankBatches, Samples, collect_all, identity
 from gaudi3_scale.data.mixture import Turns
@@ -72,3 +76,15 @@ def test_its_identity_is_of_parts_and_weights(mixture: tuple[Mixture, Samples]) 
     assert found.size == sum(part.size for part in found.parts)
     assert [part["weight"] for part in identity(found)["mixture"]] == [0.75, 0.25]
     assert found.source.startswith("75 % ")
+
+
+def test_a_vocabulary_is_trained_on_all_sources_of_a_mixture(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("parrot " * 9)
+    (tmp_path / "b.jsonl").write_text('{"prompt": "monkey", "completion": " monkey"}\n' * 9)
+    mixture = f"[{{source: {tmp_path}/a.txt, weight: 1}}, {{source: {tmp_path}/b.jsonl, weight: 1, content: prompt}}]"
+    to = tmp_path / "tokenizer.json"
+    done = CliRunner().invoke(app, ["tokenizer", f"--to={to}", "--vocab-size=280", f"data.mixture={mixture}"])
+    assert done.exit_code == 0, done.output
+    tokenizer = Tokenizer.from_file(str(to))
+    assert all(len(tokenizer.encode(word).ids) < 4 for word in ("parrot", "monkey"))
+    assert len(tokenizer.encode("prompt").ids) > 4

@@ -102,11 +102,15 @@ def tokenizer(
 ) -> None:
     """Train a byte-level BPE tokenizer on the job's data source."""
     settings = load(config, overrides or ())
+    from gaudi3_scale.data.prepare import single
+    from gaudi3_scale.data.records import texts_of
     from gaudi3_scale.data.sources import START, open_source
     from gaudi3_scale.data.tokenizer import train_tokenizer
 
-    source = open_source(settings.data, typer.echo)
-    made = train_tokenizer((piece.text for piece in source.pieces(START)), vocabulary)
+    each = single(settings.data) or [settings.data]
+    sources = [(open_source(config, typer.echo), config) for config in each]
+    pieces = ((piece.text, config) for source, config in sources for piece in source.pieces(START))
+    made = train_tokenizer((text for found, config in pieces for text in texts_of(found, config)), vocabulary)
     to.parent.mkdir(parents=True, exist_ok=True)
     made.save(str(to))
     typer.echo(f"{to}: {made.get_vocab_size():,} tokens; set data.tokenizer to it")

@@ -42,13 +42,15 @@ class DataConfig(Section):
     )
     content: Content = Field(
         "text",
-        description="of a record: text; chat = messages with role and content, of which the assistant's are learnt; "
+        description="of a record: text; chat = messages with role and content (or conversations with from and value), "
+        "of which the assistant's are learnt; "
         "prompt = the fields prompt and completion, of which the completion is learnt",
     )
     field: str = Field(
         "text",
         min_length=1,
-        description="field or column with the text, in JSON, Parquet, Arrow and hf:; for chat, text means messages",
+        description="field or column with the text, in JSON, Parquet, Arrow and hf:; for chat, text means messages "
+        "or conversations",
     )
     tokenizer: str = Field(
         "bytes", min_length=1, description="bytes, or the path of a tokenizer.json or of a transformers folder"

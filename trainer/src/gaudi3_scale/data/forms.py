@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,12 +112,12 @@ class Form:
         return self.kind == "jsonl" and self.compression is None
 
 
-def form_of(path: Path, given: str = "auto", field: str = "text") -> Form:
+def form_of(path: Path, given: str = "auto", names: Sequence[str] = ("text",)) -> Form:
     """The form of a file.
 
     Args:
         given: data.format, which is believed where it is not auto.
-        field: The field with the text of a record.
+        names: The field with the text of a record, by each name that it may have.
 
     Raises:
         ConfigError: The file has no form that is read, or another one than its name says.
@@ -136,7 +137,7 @@ def form_of(path: Path, given: str = "auto", field: str = "text") -> Form:
     if compression is not None:
         with open_bytes(path, compression) as file:
             head = file.read(HEAD_BYTES)
-    return Form(_kind(path, head, field), compression, True)
+    return Form(_kind(path, head, names), compression, True)
 
 
 def is_companion(path: Path) -> bool:
@@ -144,7 +145,7 @@ def is_companion(path: Path) -> bool:
     return COMPANION.fullmatch(path.name) is not None
 
 
-def _kind(path: Path, head: bytes, field: str) -> str:
+def _kind(path: Path, head: bytes, names: Sequence[str]) -> str:
     suffixes = [each.lower() for each in path.suffixes]
     while suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
@@ -165,7 +166,8 @@ def _kind(path: Path, head: bytes, field: str) -> str:
         raise ConfigError(f"{path} is {what}, which is not read: {ADVICE}")
     if known is not None:
         return known
-    if _is_record(head, field):
+    field = _record_field(head, names)
+    if field:
         if suffix in (".txt", ".text"):
             raise ConfigError(
                 f"{path} is named as text, and its first line is a JSON object with the field {field!r}: set "
@@ -183,14 +185,15 @@ def _expect(what: str, kind: str, known: str | None, path: Path) -> str:
     return kind
 
 
-def _is_record(head: bytes, field: str) -> bool:
-    """Whether the first line is a JSON object with the field."""
+def _record_field(head: bytes, names: Sequence[str]) -> str | None:
+    """Which of the fields the first line has, if it is a JSON object."""
     line = head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
     if not line.startswith(b"{"):
-        return False
+        return None
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
         # A record that is longer than what was read begins like one.
-        return len(line) > HEAD_BYTES // 2 and f'"{field}"'.encode() in line[:1000]
-    return isinstance(record, dict) and field in record
+        begin = line[:1000] if len(line) > HEAD_BYTES // 2 else b""
+        return next((name for name in names if f'"{name}"'.encode() in begin), None)
+    return next((name for name in names if name in record), None) if isinstance(record, dict) else None

@@ -3,71 +3,83 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gaudi3_scale.config import DataConfig
+from gaudi3_scale.data.conversation import (
+    BESIDE,
+    CALLS,
+    CONTENT,
+    CONVERSATIONS,
+    MESSAGES,
+    Conversation,
+    check_characters,
+    conversation,
+    kind,
+    without_nulls,
+)
 from gaudi3_scale.errors import ConfigError
 
-ROLE, CONTENT, ASSISTANT = "role", "content", "assistant"
+PROMPT, COMPLETION = "prompt", "completion"
 
 
-def fields(config: DataConfig) -> list[str]:
-    """The fields, or columns, that are read."""
+def fields(config: DataConfig) -> list[tuple[str, ...]]:
+    """The fields, or columns, that a record needs; where there are several names for one, the first that it has."""
     if config.content == "prompt":
-        return ["prompt", "completion"]
-    return ["messages" if config.content == "chat" and config.field == "text" else config.field]
+        return [(PROMPT,), (COMPLETION,)]
+    if config.content == "chat" and config.field == "text":
+        return [(MESSAGES, CONVERSATIONS)]
+    return [(config.field,)]
 
 
-def kind(value: object) -> str:
-    """What a value of a record is, in the words of JSON."""
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    if isinstance(value, int | float):
-        return "a number"
-    names = {list: "an array", dict: "an object", str: "a string"}
-    return next((name for each, name in names.items() if isinstance(value, each)), f"a {type(value).__name__}")
+def present(config: DataConfig, names: Sequence[str], where: str, what: str, advice: str) -> list[str]:
+    """Those of a record's names that are read, the needed ones first.
+
+    Raises:
+        ConfigError: One of `fields` is not there.
+    """
+    found = []
+    for options in fields(config):
+        name = next((each for each in options if each in names), None)
+        if name is None:
+            raise ConfigError(
+                f"{where} has no {what} {options[0]!r}, only {', '.join(map(repr, names)) or 'none at all'}: {advice}."
+            )
+        found.append(name)
+    return found + [name for name in BESIDE if config.content == "chat" and name in names and name not in found]
 
 
-def text_of(values: Sequence[Any], where: str, config: DataConfig) -> str:
-    """The text of a record whose `fields` have these values; for chat and prompts, JSON of them."""
-    names = fields(config)
+def text_of(record: Mapping[str, Any], where: str, config: DataConfig) -> str:
+    """The text of a record that has the fields of `present`; for chat and prompts, JSON of them."""
+    names = list(record)
     if config.content == "chat":
-        _check_messages(values[0], where, names[0])
-        return json.dumps([{**message} for message in values[0]])
-    for name, value in zip(names, values, strict=True):
+        return conversation(record, names[0], where).dumps()
+    for name, value in record.items():
         if not isinstance(value, str):
             raise ConfigError(f"{where} has {kind(value)} in {name!r}: it has to be a string.")
-        _check_characters(value, where, name)
-    if config.content == "prompt" and not values[1]:
+        check_characters(value, where, name)
+    if config.content == "prompt" and not record[COMPLETION]:
         raise ConfigError(f"{where} has an empty 'completion', so that there is nothing to learn: delete the record.")
-    return json.dumps(list(values)) if config.content == "prompt" else str(values[0])
+    return json.dumps(list(record.values())) if config.content == "prompt" else str(record[names[0]])
 
 
-def _check_characters(text: str, where: str, name: str) -> None:
-    """JSON can hold half of a character that UTF-16 writes as two; UTF-8 and tokenizers cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ConfigError(
-            f"{where} has half a character ({ascii(text[error.start])[1:-1]}) at position {error.start} of {name!r}: "
-            "mend or delete the record."
-        ) from None
+def text_of_row(row: Mapping[str, Any], where: str, config: DataConfig) -> str | None:
+    """`text_of` a row of a table; None for one whose text is null."""
+    first = next(iter(row))
+    if row[first] is None:
+        return None
+    return text_of(without_nulls(row) if config.content == "chat" else row, where, config)
 
 
-def _check_messages(messages: Any, where: str, name: str) -> None:
-    if (
-        not isinstance(messages, list)
-        or not messages
-        or not all(
-            isinstance(m, dict) and isinstance(m.get(ROLE), str) and isinstance(m.get(CONTENT), str) for m in messages
-        )
-    ):
-        raise ConfigError(
-            f"{where} has no conversation in {name!r}: it has to be a list of objects, each with the strings "
-            f"{ROLE!r} and {CONTENT!r}."
-        )
-    if not any(message[ROLE] == ASSISTANT and message[CONTENT] for message in messages):
-        raise ConfigError(
-            f"{where} has no message of the role {ASSISTANT!r}, so that there is nothing to learn: delete the record."
-        )
+def texts_of(text: bytes | str, config: DataConfig) -> Iterator[bytes | str]:
+    """The texts in what `text_of` made: those of the messages, or the prompt and the completion."""
+    if config.content == "chat":
+        for message in Conversation.loads(str(text)).messages:
+            content = message.get(CONTENT, "")
+            yield from [content] if isinstance(content, str) else [part["text"] for part in content]
+            yield from (json.dumps(call["function"], ensure_ascii=False) for call in message.get(CALLS, ()))
+    elif config.content == "prompt":
+        yield from json.loads(text)
+    else:
+        yield text

@@ -12,12 +12,13 @@ from typing import Any, Protocol
 
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data.compressed import open_bytes, skip
+from gaudi3_scale.data.conversation import kind
 from gaudi3_scale.data.forms import Form, form_of
 from gaudi3_scale.data.json_file import json_records
 from gaudi3_scale.data.local_files import local_files
 from gaudi3_scale.data.piece import START as START
 from gaudi3_scale.data.piece import Cursor, Piece
-from gaudi3_scale.data.records import fields, kind, text_of
+from gaudi3_scale.data.records import fields, present, text_of
 from gaudi3_scale.errors import ConfigError
 
 # Not sources of the library itself, or packaged apart by distributions.
@@ -140,19 +141,14 @@ class FileSource:
         return self._text_of(record, where)
 
     def _text_of(self, record: Any, where: str) -> str:
-        names = fields(self._config)
         if not isinstance(record, dict):
             raise ConfigError(
-                f"{where} is {kind(record)}: it has to be an object with the field {names[0]!r}"
+                f"{where} is {kind(record)}: it has to be an object with the field {fields(self._config)[0][0]!r}"
                 + (", or set data.format to json if the file is one array." if isinstance(record, list) else ".")
             )
-        for field in names:
-            if field not in record:
-                raise ConfigError(
-                    f"{where} has no field {field!r}, only {', '.join(map(repr, record)) or 'none at all'}: set "
-                    "data.field to the one with the text, or delete the record."
-                )
-        return text_of([record[name] for name in names], where, self._config)
+        advice = "set data.field to the one with the text, or delete the record"
+        names = present(self._config, list(record), where, "field", advice)
+        return text_of({name: record[name] for name in names}, where, self._config)
 
     def _json(self, index: int, offset: int, line: int) -> Iterator[Piece]:
         path = self._files[index]

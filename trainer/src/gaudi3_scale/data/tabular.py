@@ -9,7 +9,7 @@ from typing import Any
 
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data.piece import Cursor, Piece
-from gaudi3_scale.data.records import fields, text_of
+from gaudi3_scale.data.records import present, text_of_row
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.extras import how_to_install
 
@@ -24,8 +24,7 @@ def parquet_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[i
     parquet, pa = _need("pyarrow.parquet", "A Parquet file"), _need("pyarrow", "A Parquet file")
     try:
         with parquet.ParquetFile(path) as file:
-            names = fields(config)
-            _check_columns(str(path), file.schema_arrow.names, names)
+            names = _columns(str(path), file.schema_arrow.names, config)
             rows, first = file.metadata.num_rows, 0
             for group in range(file.num_row_groups):
                 count = file.metadata.row_group(group).num_rows
@@ -34,8 +33,11 @@ def parquet_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[i
                     for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names):
                         columns = [batch.column(name).to_pylist() for name in names]
                         for values in zip(*columns, strict=True):
-                            if row >= start and values[0] is not None:
-                                yield row, rows, text_of(values, f"Row {row} of {path}", config)
+                            if row >= start:
+                                found = dict(zip(names, values, strict=True))
+                                text = text_of_row(found, f"Row {row} of {path}", config)
+                                if text is not None:
+                                    yield row, rows, text
                             row += 1
                 first += count
     except (pa.ArrowInvalid, OSError) as error:
@@ -47,17 +49,20 @@ def arrow_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int
     """Row, about how many bytes end with it, and text of each row from `start` on that has a text, of an Arrow file or
     stream, such as `datasets` saves."""
     pa = _need("pyarrow", "An Arrow file")
-    names, row = fields(config), 0
+    names: list[str] = []
+    row = 0
     try:
         with pa.memory_map(str(path)) as file:
             for end, batch in _batches(pa, file):
-                if not row:
-                    _check_columns(str(path), batch.schema.names, names)
+                names = names or _columns(str(path), batch.schema.names, config)
                 if row + batch.num_rows > start:
                     columns = [batch.column(name).to_pylist() for name in names]
                     for number, values in enumerate(zip(*columns, strict=True), row):
-                        if number >= start and values[0] is not None:
-                            yield number, end, text_of(values, f"Row {number} of {path}", config)
+                        if number >= start:
+                            found = dict(zip(names, values, strict=True))
+                            text = text_of_row(found, f"Row {number} of {path}", config)
+                            if text is not None:
+                                yield number, end, text
                 row += batch.num_rows
     except (pa.ArrowInvalid, OSError, EOFError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
@@ -105,7 +110,7 @@ class HubSource:
             raise ConfigError(
                 f"data.source {config.source!r} cannot be loaded ({reason}): check the name, configuration and split."
             ) from None
-        _check_columns(config.source, self._rows.column_names, fields(config))
+        self._names = _columns(config.source, self._rows.column_names, config)
         self._config = config
         self.size = len(self._rows)
 
@@ -119,14 +124,15 @@ class HubSource:
 
     def pieces(self, cursor: Cursor) -> Iterator[Piece]:
         """Rows from the cursor on that have a text."""
-        names, row = fields(self._config), cursor[0]
+        names, row = self._names, cursor[0]
         if row == self.size:  # the library skips no further than to the last row
             return
         for batch in self._rows.select_columns(names).skip(row).iter(BATCH_ROWS):
             for values in zip(*(batch[name] for name in names), strict=True):
                 row += 1
-                if values[0] is not None:
-                    text = text_of(values, f"Row {row - 1} of {self._config.source}", self._config)
+                found = dict(zip(names, values, strict=True))
+                text = text_of_row(found, f"Row {row - 1} of {self._config.source}", self._config)
+                if text is not None:
                     yield Piece(text, True, [row, 0, 0])
 
     def borders(self, parts: int) -> list[Cursor]:
@@ -134,13 +140,8 @@ class HubSource:
         return [[self.size * part // parts, 0, 0] for part in range(parts + 1)]
 
 
-def _check_columns(where: str, names: list[str], wanted: list[str]) -> None:
-    for field in wanted:
-        if field not in names:
-            raise ConfigError(
-                f"{where} has no column {field!r}, only {', '.join(map(repr, names))}: set data.field to the one with "
-                "the text."
-            )
+def _columns(where: str, names: list[str], config: DataConfig) -> list[str]:
+    return present(config, names, where, "column", "set data.field to the one with the text")
 
 
 def _need(module: str, what: str) -> Any:

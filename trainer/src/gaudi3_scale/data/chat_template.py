@@ -1,0 +1,281 @@
+"""Conversations as the tokenizer's chat template writes them, and which of their tokens the assistant says.
+
+Templates differ in what they take: the arguments of a call as an object or as a string of JSON, a text as a string or
+as a list of parts, no content or an empty one beside a call. Each conversation is written in the first of these forms
+that the template takes whole. What it would leave out without an error is looked for in the text, and refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gaudi3_scale.config import DataConfig
+from gaudi3_scale.data.conversation import (
+    ASSISTANT,
+    CALLS,
+    CONTENT,
+    ROLE,
+    TOOLS,
+    WEIGHT,
+    Conversation,
+    is_learnt,
+    strings,
+)
+from gaudi3_scale.data.piece import Piece
+from gaudi3_scale.data.tokenizer import Tokenizer, Tokens
+from gaudi3_scale.errors import ConfigError
+
+Learnt = np.ndarray[Any, np.dtype[np.uint8]] | None
+GENERATION = re.compile(r"\{%-?\s*generation\b")
+PARTS = "parts"
+REASONING = ("reasoning_content", "thinking", "reasoning")
+"""Names of one field, which transformers gives to the template under the first two."""
+LONGEST_WORDS = 3
+"""Of a message, are looked for in the text; one of them has to be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How the messages are given to the template."""
+
+    arguments: str
+    """object or string."""
+    content: str
+    """given, string or parts."""
+    empty: bool
+    """Whether a message without content gets an empty one."""
+
+
+FORMS = [_Form(*each) for each in product(("object", "string"), ("given", "string", PARTS), (False, True))]
+
+
+class ChatEncoder:
+    """Conversations as the tokenizer's chat template writes them; what the assistant says is learnt.
+
+    Where the template has generation marks, they tell what the assistant says. Elsewhere it is what an assistant's
+    message adds to the text of the messages before it, the end of the turn included.
+    """
+
+    def __init__(self, config: DataConfig, tokenizer: Tokenizer) -> None:
+        """ConfigError if the tokenizer has no chat template."""
+        folder = Path(config.tokenizer)
+        if config.tokenizer == "bytes" or not folder.is_dir():
+            raise ConfigError(
+                f"data.content is chat, and data.tokenizer is {config.tokenizer!r}: give a transformers folder, whose "
+                "tokenizer has a chat template."
+            )
+        try:
+            from transformers import AutoTokenizer
+        except ImportError:
+            raise ConfigError(
+                "data.content is chat, for which transformers writes the text: pip install transformers."
+            ) from None
+        try:
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        except Exception as error:  # the library raises no narrower one
+            reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+            raise ConfigError(
+                f"data.tokenizer {config.tokenizer!r} cannot be loaded by transformers ({reason}): mend the folder."
+            ) from None
+        templates = self._tokenizer.chat_template
+        if not templates or (isinstance(templates, dict) and "default" not in templates):
+            raise ConfigError(
+                f"data.content is chat, and the tokenizer in {config.tokenizer!r} has no chat template: give one that "
+                "has (tokenizer_config.json or chat_template.jinja)."
+            )
+        written = templates if isinstance(templates, str) else json.dumps(templates, sort_keys=True)
+        self.digest = "chat " + hashlib.sha256(written.encode()).hexdigest()
+        added = self._tokenizer.added_tokens_decoder.values()
+        self._special = {*self._tokenizer.all_special_tokens, *(str(token) for token in added if token.special)} - {""}
+
+    def encode(self, pieces: Sequence[Piece], begins: Sequence[bool]) -> list[tuple[Tokens, Learnt]]:
+        return [self._encoded(Conversation.loads(str(piece.text))) for piece in pieces]
+
+    def _encoded(self, talk: Conversation) -> tuple[Tokens, Learnt]:
+        for path, text in strings([talk.messages, talk.tools]):
+            found = min((token for token in self._special if token in text), default=None)
+            if found is not None:
+                raise ConfigError(
+                    f"{talk.where} has the special token {found!r} in its text, in {path}, which could end the turn of "
+                    "a conversation: delete or rewrite it."
+                )
+        refusals: list[ConfigError] = []
+        seen: list[list[dict[str, Any]]] = []
+        for form in FORMS:
+            messages = [_formed(message, form) for message in talk.messages]
+            if messages in seen:
+                continue
+            seen.append(messages)
+            try:
+                return self._in_form(talk, messages)
+            except ConfigError as error:
+                refusals.append(error)
+        raise refusals[0]
+
+    def _in_form(self, talk: Conversation, messages: list[dict[str, Any]]) -> tuple[Tokens, Learnt]:
+        template = str(self._tokenizer.get_chat_template(None, talk.tools))
+        try:
+            whole = self._text(messages, talk.tools)
+            _check_written(talk, messages, whole, template)
+            if GENERATION.search(template):
+                made, learnt = self._by_marks(talk, messages)
+                said = [self._tokenizer.decode(made[learnt == 1])]
+            else:
+                made, learnt, said = self._by_prefix(talk, messages, whole)
+        except ConfigError:
+            raise
+        except Exception as error:  # a template raises what it likes
+            reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+            raise ConfigError(
+                f"The chat template of the tokenizer refuses {_lower(talk.where)} ({reason}): delete or rewrite it."
+            ) from None
+        _check_learnt(talk, messages, "".join(said))
+        return made, learnt
+
+    def _by_marks(self, talk: Conversation, messages: list[dict[str, Any]]) -> tuple[Tokens, Any]:
+        for number, message in enumerate(talk.messages, talk.first):
+            if message[ROLE] == ASSISTANT and not is_learnt(message):
+                raise ConfigError(
+                    f"{talk.where} has 0 in {WEIGHT!r} of message {number}, and the marks of the tokenizer's chat "
+                    "template have all of the assistant's messages learnt: delete the record, or the marks."
+                )
+        made = self._tokenizer.apply_chat_template(
+            messages, tools=talk.tools, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+        )
+        return np.array(made["input_ids"], dtype=np.uint32), np.array(made["assistant_masks"], dtype=np.uint8)
+
+    def _by_prefix(
+        self, talk: Conversation, messages: list[dict[str, Any]], whole: str
+    ) -> tuple[Tokens, Any, list[str]]:
+        spans = []
+        for number, message in enumerate(talk.messages):
+            if is_learnt(message):
+                after = self._text(messages[: number + 1], talk.tools)
+                before = self._before(messages, number, after, talk.tools)
+                if not after.startswith(before) or not whole.startswith(after):
+                    raise ConfigError(
+                        f"The tokenizer's chat template writes message {number + talk.first} of {_lower(talk.where)} "
+                        "otherwise when others follow, so that it cannot be told which tokens are the assistant's: "
+                        "give a template with {% generation %} marks."
+                    )
+                spans.append((len(before), len(after)))
+        made = self._tokenizer(whole, add_special_tokens=False, return_offsets_mapping=True)
+        begins, ends = np.array(made["offset_mapping"], dtype=np.int64).reshape(-1, 2).T
+        learnt = np.zeros(len(begins), dtype=np.uint8)
+        for first, last in spans:
+            learnt |= (begins >= first) & (ends <= last) & (ends > begins)
+        return np.array(made["input_ids"], dtype=np.uint32), learnt, [whole[first:last] for first, last in spans]
+
+    def _before(self, messages: list[dict[str, Any]], number: int, after: str, tools: Any) -> str:
+        """The text before what an assistant's message says."""
+        if number:
+            return self._text(messages[:number], tools, prompting=True)
+        # No template writes a conversation of no messages: what a prompt adds to the first one begins its turn as well.
+        begin = self._text(messages[:1], tools, prompting=True).removeprefix(after)
+        at = after.find(begin) if begin else -1
+        return after[: at + len(begin)] if at >= 0 else ""
+
+    def _text(self, messages: list[dict[str, Any]], tools: Any, prompting: bool = False) -> str:
+        text: str = self._tokenizer.apply_chat_template(
+            messages, tools=tools, tokenize=False, add_generation_prompt=prompting
+        )
+        return text
+
+
+def _formed(message: dict[str, Any], form: _Form) -> dict[str, Any]:
+    made = {name: value for name, value in message.items() if name != WEIGHT}
+    if CONTENT not in made:
+        if form.empty:
+            made[CONTENT] = ""
+    elif form.content == "string" and isinstance(made[CONTENT], list):
+        made[CONTENT] = "\n".join(part["text"] for part in made[CONTENT])
+    elif form.content == PARTS and isinstance(made[CONTENT], str):
+        made[CONTENT] = [{"type": "text", "text": made[CONTENT]}]
+    if CALLS in made and form.arguments == "string":
+        made[CALLS] = [
+            {**call, "function": {**call["function"], "arguments": json.dumps(call["function"]["arguments"])}}
+            for call in made[CALLS]
+        ]
+    return made
+
+
+def _check_written(talk: Conversation, messages: list[dict[str, Any]], text: str, template: str) -> None:
+    """ConfigError for what the template left out, or wrote as Python and not as text."""
+    for number, message in enumerate(messages, talk.first):
+        reasoning = next((name for name in REASONING if message.get(name)), None)
+        if reasoning and not any(name in template for name in REASONING):
+            _refuse_lost(talk, number, reasoning)
+        for field, words in _said(message):
+            if not _is_in(words, text):
+                _refuse_lost(talk, number, field)
+        for field, value in _structures(message):
+            if value and not isinstance(value, str) and str(value) in text:
+                _refuse_lost(talk, number, field, "writes Python's own form of")
+    for number, tool in enumerate(talk.tools or (), 1):
+        if tool["function"]["name"] not in text or str(tool) in text:
+            raise ConfigError(
+                f"The chat template of the tokenizer leaves out {TOOLS}[{number}] of {_lower(talk.where)}: give a "
+                f"tokenizer whose template writes tools, or delete {TOOLS!r} from the record."
+            )
+
+
+def _check_learnt(talk: Conversation, messages: list[dict[str, Any]], learnt: str) -> None:
+    """ConfigError for what the assistant says and the marks of the template do not have learnt."""
+    for number, (message, given) in enumerate(zip(messages, talk.messages, strict=True), talk.first):
+        if is_learnt(given):
+            for field, words in _said(message):
+                if not _is_in(words, learnt):
+                    raise ConfigError(
+                        f"The marks of the tokenizer's chat template leave {field!r} of message {number} of "
+                        f"{_lower(talk.where)} out of what is learnt: put it between {{% generation %}} and "
+                        "{% endgeneration %}, or delete the record."
+                    )
+
+
+def _said(message: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Each field with a text of its own, and words by which that is known."""
+    content = message.get(CONTENT)
+    for text in [content] if isinstance(content, str) else [part["text"] for part in content or ()]:
+        yield CONTENT, _words(text)
+    for call in message.get(CALLS, ()):
+        yield CALLS, [call["function"]["name"]]
+        yield CALLS, _words(json.dumps(call["function"]["arguments"], ensure_ascii=False))
+
+
+def _structures(message: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    if isinstance(message.get(CONTENT), list):
+        yield CONTENT, message[CONTENT]
+        yield from ((CONTENT, part) for part in message[CONTENT])
+    for call in message.get(CALLS, ()):
+        yield from ((CALLS, each) for each in (call, call["function"], call["function"]["arguments"]))
+
+
+def _words(text: str) -> list[str]:
+    """The longest words: runs of letters and digits, which stay as they are where a template escapes or strips."""
+    # Templates may leave the reasoning of earlier turns out, as the model is served without it.
+    parts = {text, text.rpartition("</think>")[2]}
+    return [word for part in parts for word in sorted(re.findall(r"[^\W_]+", part), key=len)[-LONGEST_WORDS:]]
+
+
+def _is_in(words: list[str], text: str) -> bool:
+    return not words or any(word in text for word in words)
+
+
+def _refuse_lost(talk: Conversation, number: int, field: str, how: str = "leaves out") -> None:
+    raise ConfigError(
+        f"The chat template of the tokenizer {how} {field!r} of message {number} of {_lower(talk.where)}: give a "
+        "tokenizer whose template writes it, or delete the record."
+    )
+
+
+def _lower(where: str) -> str:
+    return where[:1].lower() + where[1:]
