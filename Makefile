@@ -16,7 +16,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare image test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test terraform-registry proof-kill-matrix proof-families proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix proof-node-answers proof-node-jobs proof-molecule torch-matrix torch-suite \
+	terraform-test terraform-registry proof-kill-matrix proof-families proof-corpora proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix proof-node-answers proof-node-jobs proof-molecule torch-matrix torch-suite \
 	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
 help:
@@ -140,6 +140,10 @@ proof-kill-matrix: $(VENV)/.dev
 # A tiny model of every family, trained, saved, resumed, exported and read in parts; two minutes.
 proof-families: $(VENV)/.dev
 	cd trainer && GAUDI3_PROOF=families pytest -v -m "proof or not proof" tests/test_families.py
+
+# Five hundred corpora in every form, compression and state of damage, each read for what it is or refused; three minutes.
+proof-corpora: $(VENV)/.dev
+	cd trainer && GAUDI3_PROOF=corpora pytest -v -m "proof or not proof" tests/test_corpora.py
 
 # A job whose copies are each split over processes (HSDP), resumed exactly and on half as many; a minute.
 proof-hsdp: $(VENV)/.dev

@@ -129,6 +129,33 @@ def test_columns_are_known_by_their_content(tmp_path: Path, name: str, write: Ca
     assert read(tmp_path / name) == DOCUMENTS
 
 
+@pytest.mark.parametrize("write", [pretty, lambda rows: json.dumps([{"text": row} for row in rows]).encode()])
+def test_an_array_and_companions_are_known_without_a_suffix(
+    tmp_path: Path, write: Callable[[list[str]], bytes]
+) -> None:
+    (tmp_path / "part-00000").write_bytes(gzip.compress(write(DOCUMENTS)))
+    (tmp_path / "part-00001").write_bytes(lines(DOCUMENTS))
+    for name in ("README.md", "_SUCCESS"):
+        (tmp_path / name).write_text("of the corpus")
+    assert read(tmp_path) == DOCUMENTS * 2
+    (tmp_path / "part-00001").write_bytes(write(DOCUMENTS)[:-3])
+    assert "part-00001 is cut off: mend or delete it." in refusal(tmp_path)
+
+
+def test_an_arrow_file_whose_bits_have_flipped_is_never_read_beyond_its_buffers(tmp_path: Path) -> None:
+    rng, whole = random.Random(3), arrow_stream(["x" * 40] * 20)
+    for number in range(150):
+        at = rng.randrange(len(whole))
+        path = tmp_path / f"{number}.arrow"
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << rng.randrange(8))]) + whole[at + 1 :])
+        try:
+            found = read(path)
+        except ConfigError as error:
+            assert str(path) in str(error)
+        else:
+            assert sum(map(len, found)) <= len(whole)
+
+
 def test_what_datasets_saved_is_read_without_its_state(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     saved = datasets.Dataset.from_dict({"text": DOCUMENTS})

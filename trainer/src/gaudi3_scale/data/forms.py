@@ -96,6 +96,10 @@ COMPANION = re.compile(
 )
 
 
+OBJECT = re.compile(rb'\s*(\[\s*)?\{\s*"')
+"""What an object of JSON begins with, or an array of objects."""
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """How a file is read."""
@@ -105,6 +109,11 @@ class Form:
     compression: str | None
     strict: bool
     """Whether text has to be UTF-8 without NUL bytes; not where data.format says that it is text."""
+
+    @property
+    def of_records(self) -> bool:
+        """It is known where a document begins and ends within it."""
+        return self.kind != "text"
 
     @property
     def seekable(self) -> bool:
@@ -174,7 +183,7 @@ def _kind(path: Path, head: bytes, names: Sequence[str]) -> str:
                 "data.format to jsonl or to text, or rename it."
             )
         return "jsonl"
-    return "text"
+    return "json" if _begins_records(head, names) and not suffix.strip(".0123456789") else "text"
 
 
 def _expect(what: str, kind: str, known: str | None, path: Path) -> str:
@@ -183,6 +192,12 @@ def _expect(what: str, kind: str, known: str | None, path: Path) -> str:
             f"{path} is {what} by its content, and its name says otherwise: give it the name of what it is."
         )
     return kind
+
+
+def _begins_records(head: bytes, names: Sequence[str]) -> bool:
+    """Whether a file that has no suffix begins as an array of objects, or an object over several lines, does."""
+    begin = head.removeprefix(b"\xef\xbb\xbf")[:1000]
+    return OBJECT.match(begin) is not None and any(f'"{name}"'.encode() in begin for name in names)
 
 
 def _record_field(head: bytes, names: Sequence[str]) -> str | None:

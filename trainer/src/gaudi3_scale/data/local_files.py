@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gaudi3_scale.data.forms import RECORDS, is_companion
+from gaudi3_scale.data.forms import is_companion
 from gaudi3_scale.errors import ConfigError
 
 SPLITS = "dataset_dict.json"
 SAVED = "state.json"
 
 
-def local_files(root: Path) -> tuple[list[Path], list[str]]:
-    """The regular files of a file or folder, hidden ones left out, and the names of those beside records that are
-    none, such as README.md.
+def local_files(root: Path) -> tuple[list[Path], list[Path]]:
+    """The regular files of a file or folder, hidden ones left out, and those that hold none of the records beside
+    them, such as README.md: where the others are texts, these are texts as well.
 
     Raises:
         ConfigError: There is no such path, or some of it cannot be read.
@@ -31,13 +31,11 @@ def local_files(root: Path) -> tuple[list[Path], list[str]]:
             raise ConfigError(
                 f"{path.parent} holds several splits ({SPLITS}): set data.source to the folder of one of them."
             )
-    if not any(suffix.lower() in RECORDS for path in found for suffix in path.suffixes[-2:]):
-        return found, []
     for path in found:
         if path.name == SAVED:
             _check_saved(path)
-    left_out = [path for path in found if is_companion(path)]
-    return [path for path in found if path not in set(left_out)], sorted(str(p.relative_to(root)) for p in left_out)
+    companions = [path for path in found if is_companion(path)]
+    return [path for path in found if path not in set(companions)], companions
 
 
 def _walk(folder: Path, above: set[tuple[int, int]]) -> Iterator[Path]:

@@ -69,8 +69,19 @@ class FileSource:
 
     def __init__(self, config: DataConfig) -> None:
         self._config = config
-        self._files, self.left_out = _files(config.source)
-        self._forms = [_form(path, config) for path in self._files]
+        root, files, companions = _files(config.source)
+        forms = {path: _form(path, config) for path in files}
+        # Known by the content: a part of a corpus often has no suffix.
+        if companions and not any(form.of_records for form in forms.values()):
+            forms |= {path: _form(path, config) for path in companions}
+            companions = []
+        self._files = sorted(forms, key=lambda path: path.relative_to(root).as_posix())
+        self._forms = [forms[path] for path in self._files]
+        self.left_out = sorted(str(path.relative_to(root)) for path in companions)
+        if not self._files:
+            raise ConfigError(
+                f"data.source is {config.source!r}, where there is no text: give a file or folder that has some."
+            )
         self._sizes = [path.stat().st_size for path in self._files]
         self._before = [0, *accumulate(self._sizes)]
         self.size = self._before[-1]
@@ -213,17 +224,9 @@ def _check_text(data: bytes, offset: int, path: Path) -> None:
     )
 
 
-def _files(source: str) -> tuple[list[Path], list[str]]:
-    """The files to read, in an order that depends on their names only, and the names of those that hold nothing to
-    read."""
-    left_out: list[str] = []
-    if source == STDLIB:
-        root = Path(sysconfig.get_path("stdlib"))
-        found = [p for p in root.rglob("*.py") if STDLIB_EXCLUDED.isdisjoint(p.relative_to(root).parts)]
-    else:
-        root = Path(source)
-        found, left_out = local_files(root)
-    files = sorted(found, key=lambda p: p.relative_to(root).as_posix())
-    if not files:
-        raise ConfigError(f"data.source is {source!r}, where there is no text: give a file or folder that has some.")
-    return files, left_out
+def _files(source: str) -> tuple[Path, list[Path], list[Path]]:
+    """The folder or file, the files to read, and those that accompany records."""
+    if source != STDLIB:
+        return Path(source), *local_files(Path(source))
+    root = Path(sysconfig.get_path("stdlib"))
+    return root, [p for p in root.rglob("*.py") if STDLIB_EXCLUDED.isdisjoint(p.relative_to(root).parts)], []

@@ -40,9 +40,8 @@ def parquet_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[i
                                     yield row, rows, text
                             row += 1
                 first += count
-    except (pa.ArrowInvalid, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise ConfigError(f"{path} is not a whole Parquet file ({reason}): copy or make it again.") from None
+    except (pa.ArrowException, ValueError, OSError) as error:  # ValueError: a text that is no UTF-8
+        raise ConfigError(f"{path} is not a whole Parquet file ({_reason(error)}): copy or make it again.") from None
 
 
 def arrow_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int, int, str]]:
@@ -54,6 +53,7 @@ def arrow_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int
     try:
         with pa.memory_map(str(path)) as file:
             for end, batch in _batches(pa, file):
+                batch.validate(full=True)  # or what a flipped bit points to is read from anywhere
                 names = names or _columns(str(path), batch.schema.names, config)
                 if row + batch.num_rows > start:
                     columns = [batch.column(name).to_pylist() for name in names]
@@ -64,9 +64,8 @@ def arrow_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int
                             if text is not None:
                                 yield number, end, text
                 row += batch.num_rows
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise ConfigError(f"{path} is not a whole Arrow file ({reason}): copy or make it again.") from None
+    except (pa.ArrowException, ValueError, OSError, EOFError) as error:
+        raise ConfigError(f"{path} is not a whole Arrow file ({_reason(error)}): copy or make it again.") from None
 
 
 def _batches(pa: Any, file: Any) -> Iterator[tuple[int, Any]]:
@@ -138,6 +137,12 @@ class HubSource:
     def borders(self, parts: int) -> list[Cursor]:
         """Where each of so many parts begins, and where the last one ends."""
         return [[self.size * part // parts, 0, 0] for part in range(parts + 1)]
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what a library says, printable and short."""
+    first = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in first)[:200].rstrip(".")
 
 
 def _columns(where: str, names: list[str], config: DataConfig) -> list[str]:
