@@ -17,6 +17,7 @@ from gaudi3_scale.data import Corpus, Samples, collect
 from gaudi3_scale.data.masking import IGNORED
 from gaudi3_scale.data.records import texts_of
 from gaudi3_scale.data.sources import START, open_source
+from gaudi3_scale.data.tokenizer import load_tokenizer
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.objectives import sample_loss
 
@@ -388,3 +389,16 @@ def test_a_vocabulary_is_trained_on_what_messages_say(tmp_path: Path) -> None:
     texts = [text for piece in open_source(config).pieces(START) for text in texts_of(piece.text, config)]
     call = '{"name": "weather", "arguments": {"city": "Ulm"}}'
     assert texts[:5] == ["Is it warm in Ulm?", "", call, '{"celsius": 21}', "Yes, 21 degrees."]
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"])
+def test_a_damaged_file_of_a_tokenizer_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    home = folder(tmp_path / "tokenizer", PLAIN)
+    (home / "tokenizer_config.json").write_text("{}")
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
+    for content, sentence in ((pointer, "is a pointer of Git LFS"), ("{", ""), ("[]", ""), ("", "")):
+        (home / name).write_text(content)
+        with pytest.raises(ConfigError) as error:
+            load_tokenizer(DataConfig(tokenizer=str(home)))
+        assert str(home / name) in str(error.value) and sentence in str(error.value)
+        assert str(error.value).endswith(".") and "\n" not in str(error.value)

@@ -333,11 +333,14 @@ CLOSED = """
 import os, sys
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data.sources import open_source
+from gaudi3_scale.data.tokenizer import load_tokenizer
 from gaudi3_scale.errors import ConfigError
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 for source in sys.argv[1:]:
     try:
+        if source.endswith("json"):
+            load_tokenizer(DataConfig(tokenizer=source))
         print(len(open_source(DataConfig(source=source))._files))
     except ConfigError as error:
         print(error)
@@ -347,13 +350,15 @@ for source in sys.argv[1:]:
 def test_what_the_job_s_user_may_not_enter_or_read_stops_the_job(tmp_path: Path) -> None:
     for parent in [tmp_path, *tmp_path.parents][:3]:
         parent.chmod(0o755)
-    for name in ("closed/in.txt", "half/open/a.txt", "half/shut/b.txt", "file/a.txt"):
+    for name in ("closed/in.txt", "half/open/a.txt", "half/shut/b.txt", "file/a.txt", "b.json"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("text")
-    (tmp_path / "file/a.txt").chmod(0)
+    for name in ("file/a.txt", "b.json"):
+        (tmp_path / name).chmod(0)
     for name in ("closed", "half/shut"):
         (tmp_path / name).chmod(0)
     sources = [str(tmp_path / each) for each in ("closed/in.txt", "closed", "half", "file", "half/open")]
+    sources += [f"{tmp_path}/closed/tokenizer.json", f"{tmp_path}/b.json"]
     run = subprocess.run([sys.executable, "-c", CLOSED, *sources], capture_output=True, text=True, check=True)
     advice = "cannot be read (Permission denied): give this user the right to, or take it out of data.source."
     assert run.stdout.splitlines() == [
@@ -362,6 +367,10 @@ def test_what_the_job_s_user_may_not_enter_or_read_stops_the_job(tmp_path: Path)
         f"{tmp_path}/half/shut {advice}",
         f"{tmp_path}/file/a.txt {advice}",
         "1",
+        *(
+            f"data.tokenizer '{each}' cannot be read (Permission denied): give this user the right to."
+            for each in sources[5:]
+        ),
     ]
 
 

@@ -173,6 +173,18 @@ def test_weights_that_are_not_whole_are_refused_by_file(folder: Path, tmp_path: 
             weight_files(tmp_path)
 
 
+def test_adapters_in_a_folder_are_refused_and_not_put_into_the_model(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text("{}")
+    sentence = rf"^The folder '{tmp_path}' holds adapters of peft \(adapter_config.json\), which are not trained on: "
+    refused(sentence).build(name=str(tmp_path))  # adapters alone
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    refused(sentence).build(name=str(tmp_path))
+    with pytest.raises(ConfigError, match=sentence):
+        weight_files(tmp_path)
+    made(name=str(tmp_path), weights="random")
+
+
 def test_the_readme_says_that_a_folder_without_weights_is_refused() -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text()
     section = " ".join(readme.split("\n## Models\n")[1].split("\n## ")[0].split())

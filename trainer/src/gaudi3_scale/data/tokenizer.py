@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.git_lfs import HEAD_BYTES, is_pointer
 
 Tokens = npt.NDArray[np.integer[Any]]
 FILE = "tokenizer.json"
@@ -74,6 +75,7 @@ class FileTokenizer:
                 f"data.tokenizer is {str(path)!r}, where there is no {FILE}: give bytes, the path of such a file or of "
                 "a folder that has one (transformers' AutoTokenizer(...).save_pretrained writes it)."
             )
+        _check_pointer(file)
         try:
             self._tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:  # the library raises no narrower one
@@ -141,10 +143,7 @@ class FileTokenizer:
         """A special token by its role, from the files that transformers writes beside the tokenizer."""
         if self._path.is_dir():
             for name in COMPANIONS[:2]:
-                try:
-                    value = json.loads((self._path / name).read_text()).get(key)
-                except (OSError, ValueError):
-                    continue
+                value = _object(self._path / name).get(key)
                 if value:
                     return str(value["content"] if isinstance(value, dict) else value)
         return None
@@ -165,7 +164,12 @@ def load_tokenizer(config: DataConfig) -> Tokenizer:
                     f"data.{name} is set, but bytes have no such token: leave it out, or give a tokenizer."
                 )
         return ByteTokenizer()
-    return FileTokenizer(Path(config.tokenizer), config.end_of_text, config.begin_of_text)
+    try:
+        return FileTokenizer(Path(config.tokenizer), config.end_of_text, config.begin_of_text)
+    except OSError as error:
+        raise ConfigError(
+            f"data.tokenizer {config.tokenizer!r} cannot be read ({error.strerror}): give this user the right to."
+        ) from None
 
 
 def train_tokenizer(texts: Iterator[bytes | str], vocabulary: int) -> Any:
@@ -185,6 +189,30 @@ def train_tokenizer(texts: Iterator[bytes | str], vocabulary: int) -> Any:
     decoded = (t if isinstance(t, str) else t.decode("utf-8", errors="replace") for t in texts)
     tokenizer.train_from_iterator(decoded, trainer)
     return tokenizer
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """The JSON object of a file; empty where there is no such file.
+
+    A damaged one is refused: without it another token would end the documents than the one that the model knows.
+    """
+    if not path.exists():
+        return {}
+    _check_pointer(path)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise ConfigError(f"{path} is no JSON: copy or download it again.") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path} holds no JSON object: copy or download it again.")
+    return found
+
+
+def _check_pointer(path: Path) -> None:
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if is_pointer(head):
+        raise ConfigError(f"{path} is a pointer of Git LFS and not the file: run 'git lfs pull' in its folder.")
 
 
 def _write_config(folder: Path, tokens: dict[str, Any]) -> None:

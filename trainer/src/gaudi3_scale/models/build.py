@@ -12,7 +12,7 @@ from torch import nn
 
 from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.folder import weight_paths
+from gaudi3_scale.models.folder import refuse_adapters, weight_paths
 from gaudi3_scale.models.shapes import SHAPES
 
 
@@ -30,6 +30,7 @@ def architecture(config: ModelConfig) -> Any:
         try:
             found = AutoConfig.from_pretrained(config.name, local_files_only=True, trust_remote_code=False)
         except (OSError, ValueError, KeyError) as error:
+            refuse_adapters(Path(config.name))
             raise ConfigError(
                 f"model.name is {config.name!r}, a folder without a config.json that the installed transformers knows "
                 f"({_gist(error)}): give a folder that save_pretrained wrote."

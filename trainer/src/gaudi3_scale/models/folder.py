@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from gaudi3_scale.git_lfs import HEAD_BYTES, is_pointer
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+ADAPTERS = "adapter_config.json"
 HEADER_LIMIT = 100_000_000
 """Bytes of the longest header that safetensors reads."""
 OTHER_FORMS = {
@@ -36,6 +38,7 @@ def weight_paths(folder: Path) -> tuple[Path, ...]:
     Raises:
         ConfigError: The folder has none that are read, or some of them are missing, cut off, or pointers of Git LFS.
     """
+    refuse_adapters(folder)
     try:
         listing = tuple((p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(folder.glob("*.safetensors*")))
         return _whole(folder, listing)
@@ -43,6 +46,15 @@ def weight_paths(folder: Path) -> tuple[Path, ...]:
         raise ConfigError(
             f"The weights in {str(folder)!r} cannot be read ({error.strerror}): mend the folder, {RANDOM}"
         ) from None
+
+
+def refuse_adapters(folder: Path) -> None:
+    """ConfigError for adapters in the folder, which transformers would put into the model without a word."""
+    if os.path.lexists(folder / ADAPTERS):
+        raise ConfigError(
+            f"The folder {str(folder)!r} holds adapters of peft ({ADAPTERS}), which are not trained on: give the "
+            "folder of their base, or merge them with merge_and_unload() and save the model to a folder of its own."
+        )
 
 
 @lru_cache(maxsize=8)
