@@ -43,11 +43,11 @@ def plain(container: Any, key: Any) -> Any:
 def config_sentences(given: Given, options: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Every fault of such a variable; ``options`` are those of a job of trainer_jobs."""
     found = jobs_faults(given.value, options) if given.name == "trainer_jobs" else config_faults(given.value)
-    return [fault.said(_where(given, fault.path)) for fault in found]
+    return [fault.said(given.name, _origin(given, fault.path)) for fault in found]
 
 
-def _where(given: Given, path: Path) -> str:
-    """The variable's name, and where it stands."""
+def _origin(given: Given, path: Path) -> str:
+    """Where the faulty part was given, or else what it is part of."""
     place, part = given.origin(given.raw), given.raw
     for each in path:
         try:
@@ -55,4 +55,4 @@ def _where(given: Given, path: Path) -> str:
         except (KeyError, IndexError, TypeError):
             break
         place = given.origin(part) or place
-    return f"{given.name} ({place})" if place else given.name
+    return place

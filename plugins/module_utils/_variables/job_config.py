@@ -22,6 +22,8 @@ Path = tuple[Union[str, int], ...]
 
 #: What the trainer takes for a boolean, beside true and false.
 _BOOLEANS = frozenset(("0", "1", "off", "on", "f", "t", "false", "true", "n", "y", "no", "yes"))
+#: The variable in a sentence, with the job of a list and its configuration behind it.
+_PLACE = re.compile(r"\{where\}((?:\[\d+\])?(?:\.(?:node_)?config)?)")
 _NUMBERS = {"int": "a whole number", "float": "a number"}
 _KINDS = {
     "bool": "true or false",
@@ -41,9 +43,9 @@ class Fault:
     sentence: str
     """A sentence in which ``{where}`` stands for the variable and its origin."""
 
-    def said(self, where: str) -> str:
-        """The sentence of a configuration that is called ``where``."""
-        return self.sentence.replace("{where}", where)
+    def said(self, where: str, origin: str = "") -> str:
+        """The sentence of a configuration that is called ``where``, and was given there (``origin``)."""
+        return _PLACE.sub(lambda found: f"{where}{found[1]}{f' ({origin})' if origin else ''}", self.sentence)
 
 
 def config_faults(config: object) -> list[Fault]:
@@ -215,7 +217,7 @@ def _or(words: Sequence[str]) -> str:
 def _unknown(name: str) -> str:
     # An item of a list has keys of its own, which are no names in the rest of the configuration.
     above = name.rpartition("[].")[0]
-    known = [each for each in FIELDS if each.rpartition("[].")[0] == above]
+    known = [each for each in FIELDS if each.rpartition("[].")[0] == above and not name.startswith(f"{each}.")]
     near = nearest(name, known)
     hint = f"did you mean {near!r}?" if near else "`gaudi3-train config` prints all keys."
     return f"Unknown key {printable(name, 100)!r} in {{where}}: {hint}"

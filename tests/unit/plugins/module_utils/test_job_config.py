@@ -9,9 +9,14 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._variables.job_config import config_faults, takes, wanted
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.job_config import (
+    config_faults,
+    jobs_faults,
+    takes,
+    wanted,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.job_fields import FIELDS
-from gaudi3_scale.config import Config, dump_default
+from gaudi3_scale.config import Config, dump_default, load
 from gaudi3_scale.errors import ConfigError
 from tests import job_schema
 
@@ -139,3 +144,21 @@ def test_what_is_not_known_yet_is_right() -> None:
 def test_every_field_says_what_it_takes(name: str) -> None:
     if FIELDS[name]["type"] not in ("section", "any"):
         assert re.search(r"[\w)\]$]$", wanted(FIELDS[name]))
+
+
+def test_the_place_stands_behind_what_is_meant() -> None:
+    (fault,) = jobs_faults(
+        [{"name": "a", "config": {"train": {"max_step": 5}}}], {"name": {"type": "str"}, "config": {}}
+    )
+    assert fault.said("trainer_jobs", "all.yml, line 3") == (
+        "Unknown key 'train.max_step' in trainer_jobs[0].config (all.yml, line 3): did you mean 'train.max_steps'?"
+    )
+
+
+def test_a_short_name_is_known_and_no_section_is_meant() -> None:
+    (fault,) = config_faults({"train": {"lr": 0.1}})
+    sentence = "Unknown key 'train.lr' in trainer_config: did you mean 'train.learning_rate'?"
+    assert fault.said("trainer_config") == sentence
+    with pytest.raises(ConfigError) as raised:
+        load(None, ["train.lr=0.1"])
+    assert str(raised.value) == sentence.replace("in trainer_config", "on the command line")

@@ -186,11 +186,18 @@ def _no_mapping(where: str, key: str, value: object) -> str:
     return f"{opening(where)}, {key} is {value!r}: it must be a mapping of keys to values."
 
 
+def initials(key: str) -> str:
+    """First letters of the words of a key's last part."""
+    return "".join(word[:1] for word in key.rpartition(".")[2].split("_"))
+
+
 def _unknown(key: str, where: str) -> str:
-    known = list(keys())
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    section, _, last = key.rpartition(".")
+    known = [each for each in keys() if not key.startswith(f"{each}.")]
+    # lr for learning_rate, say.
+    short = [each for each in known if each.rpartition(".")[0] == section and initials(each) == last]
+    near = short or difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     if not near:  # perhaps the right name in the wrong section
-        last = key.rsplit(".", 1)[-1]
         near = [k for k in known if k.rsplit(".", 1)[-1] == last]
     hint = f"did you mean {near[0]!r}?" if near else "`gaudi3-train config` prints all keys."
     return f"Unknown key {key!r} {where}: {hint}"
