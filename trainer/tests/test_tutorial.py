@@ -62,3 +62,4 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     assert "model.safetensors" in lines and "tokenizer.json" in lines
     written = stdout.split("tokenizer_config.json\n")[1]
     assert written.startswith("    def ") and len(written) > 20
+    assert len(re.findall("[a-z]{3,}", written.removeprefix("    def "))) >= 3, written  # something to read
