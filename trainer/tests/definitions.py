@@ -33,9 +33,13 @@ def missing(archive: zipfile.ZipFile, internal: Internal) -> bool:
     tree: ast.AST = ast.parse(text)
     if owner:
         tree = next((n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == owner), ast.Module([], []))
+    found = [node for node in ast.walk(tree) if getattr(node, "name", None) == name]
+    made = [each for node in found if isinstance(node, ast.ClassDef) for each in node.body]
+    wanted = {("self", *internal.parameters): made, internal.parameters: found}
     return not any(
-        isinstance(node, ast.FunctionDef) and node.name == name and _parameters(node) == internal.parameters
-        for node in ast.walk(tree)
+        isinstance(node, ast.FunctionDef) and node.name in (name, "__init__") and _parameters(node) == parameters
+        for parameters, nodes in wanted.items()
+        for node in nodes
     )
 
 
