@@ -438,6 +438,10 @@ job:
           description: Versions of Python, PyTorch, Lightning and the vendor's plugin; null where not known yet.
           type: dict
           sample: {python: 3.12.3, torch: 2.9.0a0+git3f9b6a1, lightning: 2.6.0, plugin: 1.23.0.695}
+        precision:
+          description: Precision that the job computes in, also where it is C(auto) in the configuration.
+          type: str
+          sample: bf16-mixed
         checkpoint:
           description: Newest complete checkpoint.
           type: str

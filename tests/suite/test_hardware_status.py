@@ -44,7 +44,7 @@ def parts() -> set[str]:
         *(name.replace("RedHat", "RHEL") for name in systems),
         *(product.name for product in pci.PRODUCTS.values() if product.name),
         *(get_args(fields["strategy"].annotation)[1:]),
-        *get_args(fields["precision"].annotation),
+        *(get_args(fields["precision"].annotation)[1:]),
         *(get_args(fields["mode"].annotation)[1:]),
     }
 

@@ -20,8 +20,8 @@ MEMORY = 40_000_000
 HOST = 72_000_000
 """What it has left, for two cards."""
 SETTINGS = ("device=hpu", "model.hidden_size=32", "model.intermediate_size=64", "model.sequence_length=128")
-SETTINGS += ("train.mode=eager", "train.max_steps=3", "train.warmup_steps=1", "train.log_every=1")
-SETTINGS += ("train.collective_timeout=60", "metrics.enabled=false")
+SETTINGS += ("train.precision=32-true", "train.mode=eager", "train.max_steps=3", "train.warmup_steps=1")
+SETTINGS += ("train.log_every=1", "train.collective_timeout=60", "metrics.enabled=false")
 on_cards = pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
 
 

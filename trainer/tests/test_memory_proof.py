@@ -63,6 +63,7 @@ def _cases() -> dict[str, tuple[int, tuple[str, ...]]]:
 
 
 BASE = tuple(each for each in SMALL if not each.startswith(("device", "model.", "train.", "checkpoint.")))
+BASE += ("train.precision=32-true",)
 CASES = _cases()
 SPLIT = {
     f"Llama {precision}, {name}": (processes, (*LLAMA, *FSDP, *chosen))

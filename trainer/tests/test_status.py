@@ -57,6 +57,7 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path, monkeypatch: pytest.Monk
         "hardware_name",
         "simulated",
         "software",
+        "precision",
         "weights",
         "checkpoint",
         "checkpoint_step",

@@ -70,6 +70,7 @@ FIELDS: dict[str, Kind] = {
     "hardware_name": text,
     "simulated": truth,
     "software": _software,
+    "precision": text,
     "checkpoint": path,
     "checkpoint_step": count,
     "checkpoint_error": text,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gaudi3_scale import device as devices
+from gaudi3_scale.auto_precision import with_precision
+from gaudi3_scale.auto_precision import words as precision_words
 from gaudi3_scale.batch.auto_batch import resolve as resolve_batch
 from gaudi3_scale.batch_schedule import BatchSchedule, check_stages, learning_rate_of, words
 from gaudi3_scale.checkpoint.identity import key_of
@@ -73,6 +75,9 @@ def fit(config: Config, notices: Notices | None = None) -> None:
             config.device, topology.local_rank, topology.local_world_size, config.train.acquire_timeout
         )
         progress.runs_on(**devices.identity(device.torch_device()))
+        wanted, config = config.train.precision, with_precision(config, device.type)
+        progress.precision = config.train.precision
+        progress.precision_words = precision_words(wanted, progress.precision, device.type)
         torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
         check_numbers_once(device)
         watchdog = Watchdog(
@@ -139,8 +144,9 @@ def train(run: Run, *more: pl.Callback) -> None:
     progress.baseline_loss = team.gather(baseline)[0]
     progress.weights = weights_of(config.model)
     say(
-        f"{run.world_size} process(es) on {progress.device_label}, {_beginning(run)}{corpus.size:,} {corpus.unit}s of "
-        f"{corpus.source}, {corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
+        f"{run.world_size} process(es) on {progress.device_label}, {progress.precision_words}, {_beginning(run)}"
+        f"{corpus.size:,} {corpus.unit}s of {corpus.source}, "
+        f"{corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
     )
     run.ledger.about = _terms(run, state)
     run.watch = Watch(run.ledger, folder if team.writer else None, progress.step)

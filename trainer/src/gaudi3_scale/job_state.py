@@ -49,6 +49,9 @@ HELD_OUT = ("validation_fraction", "validation_samples")
 STAGES = "batch_warmup"
 """Key of the manifest; left out where the batch does not grow."""
 
+PRECISION = "precision"
+"""Key of the manifest, which those of earlier releases do not have."""
+
 
 def describe(run: Run, corpus: Corpus | Mixture, batch: dict[str, int]) -> dict[str, Any]:
     """What a checkpoint's manifest says of the run; `batch` is what was configured before processes came or went."""
@@ -64,6 +67,7 @@ def describe(run: Run, corpus: Corpus | Mixture, batch: dict[str, int]) -> dict[
         "batch": batch,
         "hyperparameters": {name: getattr(config.train, name) for name in HYPERPARAMETERS},
         "device": run.device.type,
+        PRECISION: config.train.precision,
         "torch": str(torch.__version__),
     }
 
@@ -78,7 +82,7 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
     check_same(manifest.get("data"), about["data"], checkpoint.path, run.config.data.replace)
     _same_held_out(run, checkpoint, manifest.get("held_out"), about["held_out"])
     _say_hyperparameters(run, manifest.get("hyperparameters", {}), about["hyperparameters"])
-    apart = ("held_out", "hyperparameters", "model")
+    apart = ["held_out", "hyperparameters", "model", *({PRECISION} - manifest.keys())]
     names = [*about, *({STAGES} & manifest.keys() - about.keys())]
     others += [name for name in names if name not in apart and manifest.get(name) != about.get(name)]
     if others:

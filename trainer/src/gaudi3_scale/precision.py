@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.overrides import TorchFunctionMode
 
+from gaudi3_scale.auto_precision import precision_of
 from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.finite import gradient_norm
@@ -213,7 +214,8 @@ class GaudiMixedPrecision(Precision):
 
 
 def build_precision(name: str, device: Device) -> GaudiMixedPrecision:
-    """The plugin for `train.precision`; attention is `memory.attention`'s to choose."""
+    """The plugin for `train.precision`, also `auto`; attention is `memory.attention`'s to choose."""
+    name = precision_of(name, device.type)
     return GaudiMixedPrecision(name, use_fused_rope=False, use_flash_attention_v2=False, device=device.type)
 
 

@@ -42,6 +42,10 @@ class Progress:
     """Whether the device only stands for a card; None until it is known."""
     software: dict[str, str] | None = None
     """Versions of python, torch, lightning and, on a card, of the vendor's plugin."""
+    precision: str | None = None
+    """That the job computes in, never auto; None until the device is known."""
+    precision_words: str = ""
+    """The same, and whence it is, for readers."""
     weights: str | None = None
     """What training began from: folder or random; None until it is known."""
     unit: str = "byte"
@@ -105,7 +109,7 @@ SHOWN = (
     "step", "max_steps", "loss", "first_loss", "gradient_norm", "skipped_steps", "validation_loss",
     "baseline_loss", "tokens_per_second", "tokens_per_second_stepping", "mfu", "goodput", "cost", "anomaly",
     "peak_memory_bytes", "batch", "tokens", "world_size", "device", "hardware_name", "simulated", "software",
-    "weights", "checkpoint", "checkpoint_step", "checkpoint_error", "uploaded_step", "upload_error",
+    "precision", "weights", "checkpoint", "checkpoint_step", "checkpoint_error", "uploaded_step", "upload_error",
     "resumed_from_step", "interruption", "started_at",
 )  # fmt: skip
 """What of the progress is in status.json, in this order."""

@@ -47,7 +47,7 @@ def verify(config: Config, steps: int, world_sizes: list[int], say: Callable[[st
             resumed = cut.finish(after)
             if resumed is None or resumed < steps:
                 raise TrainerError(f"The killed job was resumed from step {resumed}: there was no checkpoint {steps}.")
-            tolerance = 0.0 if after == before else TOLERANCE[config.train.precision]
+            tolerance = 0.0 if after == before else TOLERANCE[whole.precision()]
             good = _compare(whole, cut, tolerance, say) and good
     return good
 
@@ -79,6 +79,13 @@ class _Run:
         if "resumed_from_step" not in status:
             raise TrainerError(f"{self.output / FILE} does not say from which step the job was resumed: start again.")
         return status["resumed_from_step"]
+
+    def precision(self) -> str:
+        """That the finished job computed in."""
+        said = read_status(self.output).get("precision")
+        if said not in TOLERANCE:
+            raise TrainerError(f"{self.output / FILE} does not say in which precision the job computed: start again.")
+        return said
 
     def kill(self, processes: int) -> int:
         """Run until the checkpoint of the middle is committed and a step more is done, then kill -9; the last step."""

@@ -6,7 +6,7 @@ Nothing in the job's own folders is changed, so that a job may run meanwhile.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +28,9 @@ class Wanted:
 
     step: int | None
     """None: the newest that is whole."""
-    key: str
-    """Of the job whose checkpoints in the target count where no node has any; see `gaudi3_scale.checkpoint.job`."""
+    keys: Collection[str]
+    """Those that the job may have whose checkpoints in the target count where no node has any; see
+    `gaudi3_scale.checkpoint.identity`."""
 
 
 def collect(peers: Peers, store: CheckpointStore, wanted: Wanted, target: Target | None, to: Path) -> Checkpoint | None:
@@ -90,7 +91,7 @@ def _in_target(
             except (DamagedCheckpointError, TrainerError) as damage:
                 store.say(f"checkpoint {target.url}/{name} is skipped ({damage})")
                 continue
-            ours = known or (manifest.job is not None and manifest.job.key == wanted.key)
+            ours = known or (manifest.job is not None and manifest.job.key in wanted.keys)
             if ours and (store.signer is None or store.signer.good(manifest)):
                 found[manifest.fingerprint] = manifest
     except Exception as error:  # whatever the transport raises

@@ -52,8 +52,8 @@ class ModelConfig(Section):
     )
     frozen_dtype: Literal["auto", "float32", "bfloat16"] = Field(
         "auto",
-        description="type of the weights that LoRA leaves as they are; auto = bfloat16, with train.precision 32-true "
-        "float32",
+        description="type of the weights that LoRA leaves as they are; auto = float32 where the job computes in "
+        "32-true, else bfloat16",
     )
     config: dict[str, Any] = Field(
         default={}, description="changes to the configuration of a published shape or folder, in its own names"

@@ -105,8 +105,10 @@ class TrainConfig(Section):
         0, ge=0, description="steps between losses on held-out samples (evaluation.jsonl); 0 = only when training ends"
     )
     seed: int = Field(1234, ge=0, lt=2**32, description="weights, sample order and random state follow from it")
-    precision: Literal["32-true", "bf16-mixed"] = Field(
-        "32-true", description="32-true, or bf16-mixed = bfloat16 autocast over float32 weights"
+    precision: Literal["auto", "32-true", "bf16-mixed"] = Field(
+        "auto",
+        description="32-true, or bf16-mixed = bfloat16 autocast over float32 weights; auto = bf16-mixed on an HPU or a "
+        "CUDA device, 32-true on a CPU",
     )
     mode: Literal["auto", "eager", "lazy", "compile"] = Field(
         "auto",
@@ -160,7 +162,7 @@ class TrainConfig(Section):
         if precision == "bf16-true":
             raise ValueError(
                 "it is bf16-true (weights and optimizer in bfloat16), which only GaudiTrainer(precision='bf16-true') "
-                "of a script of your own takes: give 32-true or bf16-mixed, or run such a script"
+                "of a script of your own takes: give auto, 32-true or bf16-mixed, or run such a script"
             )
         return precision
 

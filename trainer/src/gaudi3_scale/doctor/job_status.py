@@ -51,6 +51,7 @@ class JobStatus(TypedDict, total=False):
     hardware_name: Optional[str]
     simulated: Optional[bool]
     software: Optional[Dict[str, Any]]
+    precision: Optional[str]
     weights: Optional[str]
     checkpoint: Optional[str]
     checkpoint_step: Optional[int]

@@ -105,10 +105,10 @@ def add_lora(model: nn.Module, config: ModelConfig) -> nn.Module:
 
 
 def frozen_dtype(config: Config) -> torch.dtype:
-    """Type of the weights that adapters leave as they are."""
+    """Type of the weights that adapters leave as they are; a precision that no device has resolved is that of a CPU."""
     wanted = config.model.frozen_dtype
     if wanted == "auto":
-        wanted = "float32" if config.train.precision == "32-true" else "bfloat16"
+        wanted = "bfloat16" if config.train.precision == "bf16-mixed" else "float32"
     return torch.bfloat16 if wanted == "bfloat16" else torch.float32
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from gaudi3_scale.auto_precision import OF_DEVICE, with_precision
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.collect import Wanted, collect
 from gaudi3_scale.checkpoint.fetch import load
@@ -79,7 +80,9 @@ def _checkpoint(config: Config, peers: Peers, step: int | None, to: Path) -> Che
     if settings.signing_key_file is not None:
         store.signer = Signer.load(settings.signing_key_file)
     target = open_target(settings.target, settings.endpoint_url) if settings.target else None
-    return collect(peers, store, Wanted(step, key_of(config)), target, to)
+    # The job may have trained on other devices than this machine has, on which train.precision auto is another.
+    keys = {key_of(with_precision(config, kind)) for kind in OF_DEVICE if config.device in ("auto", kind)}
+    return collect(peers, store, Wanted(step, keys), target, to)
 
 
 def _write(config: Config, checkpoint: Checkpoint, to: Path, merge: bool, precision: Precision) -> tuple[int, bool]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from gaudi3_scale import memory
+from gaudi3_scale.auto_precision import with_precision
 from gaudi3_scale.config import Config
 from gaudi3_scale.device import Device
 from gaudi3_scale.finite import FiniteSteps, gradient_norm
@@ -32,6 +33,7 @@ class LanguageModule(pl.LightningModule):
         `rate` is the share of the learning rate by optimizer step; without it, that of a batch that never changes.
         """
         super().__init__()
+        config = with_precision(config, device.type)
         self._weights: Any = None
         if config.model.deferred:
             self.model, self._weights = build_deferred(config, weights)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from gaudi3_scale.auto_precision import precision_of
 from gaudi3_scale.config import Config
 from gaudi3_scale.cost.inputs import Inputs
 from gaudi3_scale.cost.model import estimate, time
@@ -143,8 +144,8 @@ class Planner:
         return sorted(found, key=lambda row: names.index(row.platform))
 
     def _rows_of(self, names: list[str], devices: list[int]) -> list[Row]:
-        precision = self.job.train.precision
-        return [self.row(accelerator(name), count, precision) for name in names for count in devices]
+        wanted, places = self.job.train.precision, [accelerator(name) for name in names]
+        return [self.row(place, count, precision_of(wanted, place.kind)) for place in places for count in devices]
 
     def _in_precisions(self, place: Accelerator, devices: int, precisions: list[str]) -> list[Row]:
         return [self.row(place, devices, precision) for precision in precisions]

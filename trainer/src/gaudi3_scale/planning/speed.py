@@ -8,11 +8,13 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from gaudi3_scale.auto_precision import precision_of
 from gaudi3_scale.config import Config
 from gaudi3_scale.cost.inputs import Inputs, Offer
 from gaudi3_scale.cost.platforms import PLATFORMS
 from gaudi3_scale.cost.values import Given
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.planning.accelerators import accelerator
 
 
 def with_mfu(inputs: Inputs, text: str, platforms: list[str]) -> Inputs:
@@ -38,11 +40,13 @@ def with_result(inputs: Inputs, path: Path, job: Config) -> Inputs:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         environment, rows = found["environment"], found["rows"]
         device, simulated = environment["hardware_name"], environment["simulated"]
+        name = next((name for name, each in PLATFORMS.items() if each.device == device), None)
+        precision = precision_of(job.train.precision, accelerator(name).kind) if name is not None else ""
         date = datetime.date.fromisoformat(str(found["began"])[:10])
         medians = [
             (row["units_per_step"] / statistics.median(each["seconds"]))
             for row in rows
-            if row["outcome"] == "measured" and _is_of(row["case"], job)
+            if row["outcome"] == "measured" and _is_of(row["case"], job, precision)
             for each in row["rounds"]
         ]
     except OSError as error:
@@ -53,21 +57,20 @@ def with_result(inputs: Inputs, path: Path, job: Config) -> Inputs:
         raise ConfigError(
             f"{path} was measured on the simulated hpu, whose times say nothing about a Gaudi: give another."
         )
-    name = next((name for name, each in PLATFORMS.items() if each.device == device), None)
     if name is None:
         known = ", ".join(each.device for each in PLATFORMS.values())
         raise ConfigError(f"{path} was measured on {device}, for which nothing is planned: give one of {known}.")
     if not medians:
         raise ConfigError(
             f"{path} has no measured row of {job.model.name} with {job.model.sequence_length} tokens and "
-            f"{job.train.precision}: measure it, or give --mfu."
+            f"{precision}: measure it, or give --mfu."
         )
     rate = Given(value=(min(medians), max(medians)), source=f"{path.name} of gaudi3-benchmark", date=date)
     return _with(inputs, [name], {"tokens_per_second_per_device": rate, "mfu": None}, replace=True)
 
 
-def _is_of(case: dict[str, Any], job: Config) -> bool:
-    wanted = job.model.name, job.model.sequence_length, job.train.precision
+def _is_of(case: dict[str, Any], job: Config, precision: str) -> bool:
+    wanted = job.model.name, job.model.sequence_length, precision
     return (case["shape"], case["size"], case["precision"]) == wanted and not case.get("config")
 
 

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gaudi3_scale.auto_precision import with_precision
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.finite import gradient_norm
@@ -59,6 +60,7 @@ def sections(config: Config, micro_batch: int, world_size: int, device: str, ten
 
 class _Step:
     def __init__(self, config: Config, micro_batch: int, world_size: int, device: str, tensor_parallel: int) -> None:
+        config = with_precision(config, device)
         self.config, self.device, self.tensor_parallel = config, device, tensor_parallel
         self.sharded = config.train.strategy == "habana_fsdp" and world_size > 1
         self.copies = world_size > 1 and not self.sharded

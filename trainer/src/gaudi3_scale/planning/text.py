@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from gaudi3_scale.auto_precision import AUTO
 from gaudi3_scale.config import Config
 from gaudi3_scale.cost.model import given_of
 from gaudi3_scale.cost.values import Range
@@ -33,7 +34,7 @@ def sentences(plan: TrainingPlan) -> list[str]:
     )
     said = [
         f"{plan.model.parameters:,} parameters{trained}; samples of {job.model.sequence_length:,} tokens, "
-        f"{job.train.precision}, {plan.tokens:.3g} tokens in all: {plan.flops:.3g} floating-point operations.",
+        f"{_precision(plan)}, {plan.tokens:.3g} tokens in all: {plan.flops:.3g} floating-point operations.",
     ]
     if best is None or best.option is None or plan.peak is None:
         return [*said, "It fits nowhere: take more devices, shorter samples, LoRA, or a smaller model."]
@@ -54,6 +55,12 @@ def sentences(plan: TrainingPlan) -> list[str]:
         "was compared with a Gaudi. Jobs of fit split no matrices (tensor parallelism)."
     )
     return said
+
+
+def _precision(plan: TrainingPlan) -> str:
+    """That of the rows, which `auto` leaves to each accelerator."""
+    found = " or ".join(dict.fromkeys(row.precision for row in plan.rows))
+    return f"{found} (auto)" if plan.job.train.precision == AUTO else found
 
 
 def cells(plan: TrainingPlan, row: Row) -> tuple[str, ...]:
