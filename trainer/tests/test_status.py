@@ -9,12 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
-from gaudi3_scale.config import MetricsConfig
+from gaudi3_scale.config import CostConfig, MetricsConfig
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.fit import _serve_metrics
-from gaudi3_scale.metrics import TrainingMetrics
+from gaudi3_scale.metrics import CostMetrics, TrainingMetrics
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.goodput import PARTS, Goodput
 from gaudi3_scale.throughput.meter import Reading
@@ -164,6 +164,40 @@ def test_speed_and_goodput_are_served_and_an_unknown_mfu_is_not() -> None:
     assert 'gaudi_training_goodput_seconds_total{part="compute"} 1.5' in page
     for part in set(PARTS) - {"compute"}:
         assert f'gaudi_training_goodput_seconds_total{{part="{part}"}} 1.0' in page
+
+
+KNOWN_AT_START = {"gaudi_training_world_size": 4.0, "gaudi_training_max_steps": 100.0, "gaudi_training_step": 40.0}
+
+
+def gauges(registry: CollectorRegistry) -> dict[str, list[float]]:
+    """Every gauge that is registered, with its samples; facts as labels are none."""
+    found = {
+        each.name: [sample.value for sample in each.samples] for each in registry.collect() if each.type == "gauge"
+    }
+    assert len(found) >= 10
+    return found
+
+
+def test_no_gauge_has_a_value_that_was_not_measured() -> None:
+    job = progress()
+    job.step = 40  # a job that was resumed
+    metrics = TrainingMetrics(job, local_world_size=2)
+    CostMetrics(CostConfig(), metrics.registry)
+    metrics.measured(Reading(), Goodput(dict.fromkeys(PARTS, 0), runs=1))
+    metrics.logged(job, None)
+    metrics.uploaded(None, 0)
+    found = gauges(metrics.registry)
+    assert {name: values for name, values in found.items() if values} == {n: [v] for n, v in KNOWN_AT_START.items()}
+    job.loss, job.baseline_loss, job.gradient_norm = 0.0, 3.25, 0.75
+    metrics.logged(job, 0.003)
+    metrics.uploaded(7, 0)
+    metrics.checkpointed(0.5)
+    found = gauges(metrics.registry)
+    assert found["gaudi_training_loss"] == [0.0]  # one that was measured is shown, whatever it is
+    assert {name for name, values in found.items() if not values} == {
+        *("gaudi_training_tokens_per_second", "gaudi_training_mfu_ratio"),
+        *(name for name in found if name.startswith("gaudi_cost_")),
+    }
 
 
 def test_goodput_is_served_from_the_first_reading_on_with_what_earlier_processes_spent() -> None:

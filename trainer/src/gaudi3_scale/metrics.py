@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ssl
 import time
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 from prometheus_client.exposition import make_wsgi_app
+from prometheus_client.metrics_core import Metric
 
 from gaudi3_scale import __version__
 from gaudi3_scale.config import CostConfig, MetricsConfig
@@ -47,6 +49,24 @@ def _tls(config: MetricsConfig) -> ssl.SSLContext | None:
         context.load_verify_locations(config.client_authority)
         context.verify_mode = ssl.CERT_REQUIRED
     return context
+
+
+class Measured(Gauge):
+    """A gauge without labels that has no series before a value was measured; prometheus_client's would show 0."""
+
+    _known = False
+
+    def set(self, value: float) -> None:
+        """As that of a gauge."""
+        super().set(value)
+        self._known = True
+
+    def collect(self) -> Iterable[Metric]:
+        """Its help and type, and its value where there is one."""
+        for metric in super().collect():
+            if not self._known:
+                metric.samples = []
+            yield metric
 
 
 class CostMetrics:
@@ -110,6 +130,7 @@ class TrainingMetrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = registry = CollectorRegistry()
         gauge = partial(Gauge, registry=registry)
+        measured = partial(Measured, registry=registry)
         counter = partial(Counter, registry=registry)
         histogram = partial(Histogram, registry=registry)
         self.info = Info("gaudi_training", "The training job.", registry=registry)
@@ -117,10 +138,13 @@ class TrainingMetrics:
         self.world_size = gauge("gaudi_training_world_size", "Processes that train together, on all nodes.")
         self.world_size.set(progress.world_size)
         self.step = gauge("gaudi_training_step", "Optimizer steps done.")
+        self.step.set(progress.step)
         self.max_steps = gauge("gaudi_training_max_steps", "Optimizer steps of the whole job.")
         self.max_steps.set(progress.max_steps)
-        self.loss = gauge("gaudi_training_loss", "Training loss over the last logged steps, nats per predicted token.")
-        self.gradient_norm = gauge(
+        self.loss = measured(
+            "gaudi_training_loss", "Training loss over the last logged steps, nats per predicted token."
+        )
+        self.gradient_norm = measured(
             "gaudi_training_gradient_norm", "Norm of all gradients of the last logged step, before clipping."
         )
         self.skipped_steps = counter(
@@ -131,10 +155,10 @@ class TrainingMetrics:
             "gaudi_training_report_write_failures",
             "Writes of status.json, metrics.jsonl and other reports that failed since the process started.",
         )
-        self.baseline = gauge(
+        self.baseline = measured(
             "gaudi_training_baseline_loss", "Entropy of the token frequencies of held-out data, nats per token."
         )
-        self.learning_rate = gauge("gaudi_training_learning_rate", "Learning rate of the last logged step.")
+        self.learning_rate = measured("gaudi_training_learning_rate", "Learning rate of the last logged step.")
         self.tokens = counter(
             "gaudi_training_tokens", "Tokens (bytes) that this node's processes learnt from since they started."
         )
@@ -150,17 +174,17 @@ class TrainingMetrics:
             "Wall time for which training stood still for one checkpoint.",
             buckets=STEP_BUCKETS,
         )
-        self.uploaded_step = gauge(
+        self.uploaded_step = measured(
             "gaudi_training_checkpoint_uploaded_step",
-            "Step of the newest checkpoint this node has copied to the target; 0 = none since the process started.",
+            "Step of the newest checkpoint this node has copied to the target; absent before the first.",
         )
         self.upload_failures = counter(
             "gaudi_training_checkpoint_upload_failures",
             "Checkpoints that this node could not copy to the target since the process started.",
         )
-        self.checkpoint_time = gauge(
+        self.checkpoint_time = measured(
             "gaudi_training_checkpoint_last_timestamp_seconds",
-            "Unix time of this node's last committed checkpoint; 0 = none since the process started.",
+            "Unix time of this node's last committed checkpoint; absent before the first.",
         )
 
         self.anomalies = counter(
@@ -213,9 +237,10 @@ class TrainingMetrics:
         self.step_seconds.observe(seconds)
         self.tokens.inc(self._progress.samples_per_step * self._tokens_per_sample)
 
-    def logged(self, progress: Progress, learning_rate: float) -> None:
-        """The loss was read."""
-        self.learning_rate.set(learning_rate)
+    def logged(self, progress: Progress, learning_rate: float | None) -> None:
+        """The loss was read; what is not known stays as it was."""
+        if learning_rate is not None:
+            self.learning_rate.set(learning_rate)
         if progress.loss is not None:
             self.loss.set(progress.loss)
         if progress.gradient_norm is not None:
@@ -242,7 +267,8 @@ class TrainingMetrics:
 
     def uploaded(self, step: int | None, failures: int) -> None:
         """An upload ended, one way or the other; `failures` counts all of them."""
-        self.uploaded_step.set(step or 0)
+        if step is not None:
+            self.uploaded_step.set(step)
         self.upload_failures.inc(failures - self._upload_failures)
         self._upload_failures = failures
 

@@ -46,7 +46,7 @@ class PrometheusCallback(CheckpointListener, Reporter):
     def report(self) -> None:
         """The loss was read, and the speed after it."""
         run = self.run
-        self._metrics.logged(run.progress, run.progress.learning_rate or 0.0)
+        self._metrics.logged(run.progress, run.progress.learning_rate)
         if run.measured is not None:
             self._metrics.measured(*run.measured)
         self._metrics.reported(run.status.failures)
