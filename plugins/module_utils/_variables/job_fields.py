@@ -79,7 +79,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "train.max_skipped_steps": {"type": "int", "least": 1},
     "train.evaluate_every": {"type": "int", "least": 0},
     "train.seed": {"type": "int", "least": 0, "below": 4294967296},
-    "train.precision": {"type": "str", "choices": ["32-true", "bf16-mixed"]},
+    "train.precision": {"type": "str", "choices": ["auto", "32-true", "bf16-mixed"]},
     "train.mode": {"type": "str", "choices": ["auto", "eager", "lazy", "compile"]},
     "train.compile_backend": {"type": "str", "length": 1, "null": True},
     "train.strategy": {"type": "str", "choices": ["auto", "habana_ddp", "habana_fsdp", "optimized_ddp"]},

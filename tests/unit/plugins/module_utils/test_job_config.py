@@ -100,7 +100,7 @@ def test_what_the_trainer_prints_to_start_from_has_no_fault() -> None:
         ),
         (
             {"train": {"precision": "bf16"}},
-            ["In trainer_config, train.precision is 'bf16': give 32-true or bf16-mixed."],
+            ["In trainer_config, train.precision is 'bf16': give auto, 32-true or bf16-mixed."],
         ),
         (
             {"train": {"betas": [0.9]}},
