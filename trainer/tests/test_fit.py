@@ -42,7 +42,7 @@ def test_a_job_learns_and_says_what_it_did(reference: tuple[Job, str]) -> None:
     assert status["loss"] == job.losses()[-1][1] < status["first_loss"] - 1
     assert status["started_at"] < status["updated_at"]
     assert f"step 60/60 loss {status['loss']:.3f} " in output
-    assert "1 process(es) on cpu, precision 32-true (auto, device cpu), " in output
+    assert "1 process(es) on cpu, precision 32-true (auto, device cpu), samples of 64 tokens, " in output
     last, checkpoint = output.splitlines()[-2:]
     assert checkpoint.startswith(f"checkpoint {status['checkpoint']}")
     assert last.startswith("finished 60 steps (46,080 tokens) with 1 process(es) on cpu in ")

@@ -144,7 +144,8 @@ def train(run: Run, *more: pl.Callback) -> None:
     progress.baseline_loss = team.gather(baseline)[0]
     progress.weights = weights_of(config.model)
     say(
-        f"{run.world_size} process(es) on {progress.device_label}, {progress.precision_words}, {_beginning(run)}"
+        f"{run.world_size} process(es) on {progress.device_label}, {progress.precision_words}, "
+        f"{config.model.length_words}, {_beginning(run)}"
         f"{corpus.size:,} {corpus.unit}s of {corpus.source}, "
         f"{corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
     )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gaudi3_scale.benchmark.result import Case
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.extras import how_to_install
-from gaudi3_scale.models.shapes import SHAPES
+from gaudi3_scale.models.shapes import LENGTHS, SHAPES
 
 if TYPE_CHECKING:
     import torch
@@ -57,8 +57,6 @@ DIFFUSION: dict[str, dict[str, Any]] = {
         "up_block_types": ["UpBlock2D", "CrossAttnUpBlock2D"],
     },
 }
-DEFAULT_SIZES = {"bert": 512, "llama": 2048, "mixtral": 2048}
-"""Tokens of a sequence where none is given, by family; of the tiny shapes 64, of images 512 pixels (tiny: 64)."""
 
 
 @dataclass
@@ -83,10 +81,10 @@ def shapes() -> list[str]:
 
 
 def default_size(shape: str) -> int:
-    """Tokens of a sequence, or pixels along a side of an image."""
+    """Tokens of a sequence, or pixels along a side of an image; 64 of the tiny shapes."""
     if shape in DIFFUSION:
         return 64 if shape.endswith("-tiny") else 512
-    return 64 if shape.endswith("-tiny") else DEFAULT_SIZES[SHAPES[shape]["model_type"]]
+    return 64 if shape.endswith("-tiny") else LENGTHS[SHAPES[shape]["model_type"]]
 
 
 def check(case: Case, mode: str) -> None:

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from gaudi3_scale.config.section import Section
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.shapes import SHAPES
+from gaudi3_scale.models.shapes import SHAPES, own_length
 
 SIZES = ("hidden_size", "layers", "heads", "kv_heads", "intermediate_size", "vocab_size")
 
@@ -64,7 +64,12 @@ class ModelConfig(Section):
     kv_heads: int = Field(2, ge=1, description="key/value heads; divides heads")
     intermediate_size: int = Field(344, ge=8, description="width of the MLP")
     vocab_size: int = Field(256, ge=256, description="256 for bytes; more than the tokenizer's largest id")
-    sequence_length: int = Field(128, ge=8, description="tokens of context per sample, whatever the model")
+    sequence_length: int = Field(
+        128,
+        ge=8,
+        description="tokens of context per sample; a published shape has its own unless it is given: 2,048, or 512 of "
+        "BERT",
+    )
     lora: LoraConfig = Field(default_factory=LoraConfig, description="low-rank adapters")
 
     @model_validator(mode="after")
@@ -85,6 +90,23 @@ class ModelConfig(Section):
                 f"{', '.join(SHAPES)}."
             )
         return self
+
+    @model_validator(mode="after")
+    def _has_a_length(self) -> ModelConfig:
+        """That of the shape where none is given, which stays as one that was not given."""
+        length = own_length(self.name, self.config)
+        if length is not None and "sequence_length" not in self.model_fields_set:
+            object.__setattr__(self, "sequence_length", length)
+        return self
+
+    @property
+    def length_words(self) -> str:
+        """The length of samples and whence it is, for readers."""
+        said = f"samples of {self.sequence_length:,} tokens"
+        if "sequence_length" in self.model_fields_set:
+            return said
+        whose = "the default" if own_length(self.name, self.config) is None else f"that of {self.name}"
+        return f"{said} ({whose}; model.sequence_length sets it)"
 
     def _llama_fits(self) -> ModelConfig:
         if self.config:

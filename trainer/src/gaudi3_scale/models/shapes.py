@@ -14,6 +14,7 @@ architectures, of a size for tests, with room for bytes (and a mask).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 _LLAMA: dict[str, Any] = {
@@ -74,3 +75,18 @@ SHAPES: dict[str, dict[str, Any]] = {
     "mixtral-tiny": {**_MIXTRAL, **_TINY, **_sizes(64, 96, 2, 4), "num_local_experts": 4},
     "bert-tiny": {**_BERT, **_sizes(64, 128, 2, 4), "vocab_size": 264, "pad_token_id": None},
 }
+
+LENGTHS = {"bert": 512, "llama": 2048, "mixtral": 2048}
+"""Tokens of a sample for a published shape where none are given: what `gaudi3-benchmark` measures too."""
+
+
+def own_length(shape: str, changes: Mapping[str, Any]) -> int | None:
+    """Tokens of a sample for a published shape with changes to its configuration; None for the tiny ones.
+
+    >>> own_length("llama-3.1-8b", {}), own_length("bert-base", {}), own_length("llama-tiny", {})
+    (2048, 512, None)
+    """
+    if shape not in SHAPES or shape.endswith("-tiny"):
+        return None
+    found = {**SHAPES[shape], **changes}
+    return min(LENGTHS[SHAPES[shape]["model_type"]], int(found["max_position_embeddings"]))

@@ -33,7 +33,7 @@ def sentences(plan: TrainingPlan) -> list[str]:
         else (f", of which {plan.model.trained_parameters / 1e6:,.1f} million are trained")
     )
     said = [
-        f"{plan.model.parameters:,} parameters{trained}; samples of {job.model.sequence_length:,} tokens, "
+        f"{plan.model.parameters:,} parameters{trained}; {job.model.length_words}, "
         f"{_precision(plan)}, {plan.tokens:.3g} tokens in all: {plan.flops:.3g} floating-point operations.",
     ]
     if best is None or best.option is None or plan.peak is None:
