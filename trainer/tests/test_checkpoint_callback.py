@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,14 @@ def test_a_sharded_module_resumes_exactly(tmp_path: Path) -> None:
     for (losses, weights, files), (later, same, _) in zip(whole, parts, strict=True):
         assert files == [".metadata", "__0_0.distcp", "__1_0.distcp", "manifest.json", "state.safetensors"]
         assert later == losses[2:] and same == weights
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 1), (1, 0)])
+def test_another_number_of_workers_is_refused_with_both_numbers(tmp_path: Path, before: int, after: int) -> None:
+    fit(tmp_path, stop=4, loader=partial(StatefulDataLoader, num_workers=before))
+    said = (
+        rf"saved with num_workers={before} of the data loader, and this run has {after}, .*: "
+        rf"set num_workers={before}\.$"
+    )
+    with pytest.raises(TrainerError, match=said):
+        fit(tmp_path, loader=partial(StatefulDataLoader, num_workers=after))

@@ -165,6 +165,9 @@ class JobState:
     def batch_starts(self, module: pl.LightningModule) -> None:
         """Nothing is drawn from the generators between the start of the training and its first batch."""
 
+    def failed(self, trainer: pl.Trainer, exception: BaseException) -> None:
+        """The job's own samples come by their number: nothing that was restored can fail."""
+
     def note(self, outputs: Any, step: int) -> None:
         """LanguageModule notes it on the device, with the gradient norm."""
 

@@ -174,6 +174,8 @@ class GaudiCheckpoint(Contributor, pl.Callback):
 
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
         """What was begun is of finite steps, and is worth keeping, if one that is not finite ends the training."""
+        if self._state is not None:
+            self._state.failed(trainer, exception)
         super().on_exception(trainer, pl_module, exception)
         if isinstance(exception, NotFiniteError) and self.saver is not None:
             with contextlib.suppress(TrainerError):

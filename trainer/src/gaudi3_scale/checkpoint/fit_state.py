@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gaudi3_scale.checkpoint import hyperparameters
 from gaudi3_scale.checkpoint.fetch import load
 from gaudi3_scale.checkpoint.frozen import frozen_identity
+from gaudi3_scale.checkpoint.loader_workers import other_workers
 from gaudi3_scale.checkpoint.manifest import STATE, DamagedCheckpointError
 from gaudi3_scale.checkpoint.restore import capture
 from gaudi3_scale.checkpoint.saver import Snapshot
 from gaudi3_scale.checkpoint.shape import OF_A_FIT, restoring
 from gaudi3_scale.device import Device
+from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.finite import FiniteLosses
 from gaudi3_scale.randomness import capture as capture_random
 from gaudi3_scale.randomness import restore as restore_random
@@ -40,6 +42,9 @@ class Contents(Protocol):
     def batch_starts(self, module: pl.LightningModule) -> None:
         """A batch is here."""
 
+    def failed(self, trainer: pl.Trainer, exception: BaseException) -> None:
+        """The training ends by an exception; TrainerError where what was restored explains it."""
+
     def note(self, outputs: Any, step: int) -> None:
         """What `training_step` gave for a batch of this step."""
 
@@ -60,6 +65,7 @@ class FitState:
         self._say = say
         self._configured: dict[str, Any] = {}
         self._random: dict[str, Any] | None = None
+        self._loaders: Any = None
         self._new_epoch = False
 
     def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> dict[str, Any]:
@@ -98,6 +104,7 @@ class FitState:
         else:  # positions and random states were those of other ranks
             loops["state_dict"].pop("combined_loader", None)
             self._say(f"{peers.size} processes instead of {len(ranks)}: the order of samples is not continued")
+        self._loaders = loops["state_dict"].get("combined_loader")
         trainer.fit_loop.load_state_dict(loops)
 
     def epoch_starts(self, module: pl.LightningModule) -> None:
@@ -109,7 +116,14 @@ class FitState:
         """In the middle of an epoch only now: making the loaders' iterators anew draws from the generators, too."""
         if self._random is not None and not self._new_epoch:
             restore_random(self._random, _device(module))
-        self._random = None
+        self._random = self._loaders = None
+
+    def failed(self, trainer: pl.Trainer, exception: BaseException) -> None:
+        """Before the first batch it may be the loaders that cannot go on from their positions."""
+        combined = trainer.fit_loop._combined_loader
+        problem = other_workers(self._loaders, combined.flattened) if combined is not None else None
+        if problem is not None:
+            raise TrainerError(problem) from exception
 
     def note(self, outputs: Any, step: int) -> None:
         if self._finite is not None:

@@ -1,0 +1,34 @@
+"""The workers of a script's data loaders, whose number a position in the data is bound to.
+
+torchdata's StatefulDataLoader 0.11 takes a position over only with the number of workers that it was saved with, and
+ends in an AssertionError otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def workers_of(state: object) -> int | None:
+    """The number of workers that a loader's state was saved with; None where it does not say so."""
+    if not isinstance(state, Mapping):
+        return None
+    if "_snapshot" in state:
+        main = state["_snapshot"].get("_main_snapshot", {}) if isinstance(state["_snapshot"], Mapping) else {}
+        number = main.get("_num_workers")
+        return number if isinstance(number, int) else None
+    return 0 if "_num_yielded" in state else None
+
+
+def other_workers(states: object, loaders: list[Any]) -> str | None:
+    """Why loaders cannot go on from their states, in one sentence; None where the numbers of workers are the same."""
+    saved = [workers_of(state) for state in states] if isinstance(states, list) else []
+    for was, loader in zip(saved, loaders, strict=False):
+        now = getattr(loader, "num_workers", None)
+        if was is not None and now is not None and was != now:
+            return (
+                f"The checkpoint was saved with num_workers={was} of the data loader, and this run has {now}, "
+                f"with which torchdata cannot find the position again: set num_workers={was}."
+            )
+    return None
