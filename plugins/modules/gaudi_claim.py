@@ -32,7 +32,11 @@ options:
   arguments_file: {description: "File with the arguments of the service.", type: path, default: ""}
   data: {description: "Folder of the data of the service.", type: path, default: ""}
   records: {description: "Folder of the records.", type: path, default: /etc/gaudi3-scale/written}
-  unit_folder: {description: "Folder of the units of the administrator.", type: path, default: /etc/systemd/system}
+  unit_folders:
+    description: Folders where systemd looks for a unit before that of the packages.
+    type: list
+    elements: path
+    default: [/etc/systemd/system, /run/systemd/system, /usr/local/lib/systemd/system]
   dpkg_query_executable: {description: "The C(dpkg-query) to use.", type: str, default: dpkg-query}
   rpm_executable: {description: "The C(rpm) to use.", type: str, default: rpm}
   unit: {description: "Unit of the service.", type: str, default: ""}

@@ -35,8 +35,10 @@ def single_host(value: object) -> str | None:
     address = single_ip(value)
     if address or not isinstance(value, str):
         return address
-    # A name of digits and dots is an address that was misspelt, or one that some resolvers read as another.
-    return value if _NAME.fullmatch(value) and re.search(r"[A-Za-z]", value) else None
+    # A name that ends with a number is an address that was misspelt, or one that some resolvers read as another: 10.5
+    # and 0xa000005 are 10.0.0.5.
+    last = value.rstrip(".").rpartition(".")[2]
+    return value if _NAME.fullmatch(value) and not re.fullmatch(r"\d+|0[xX][0-9A-Fa-f]*", last) else None
 
 
 def cluster_address(host: str, variables: Mapping[str, Any]) -> object:

@@ -105,14 +105,20 @@ def other_cluster(record: Record | None, authority: str, nodes: Mapping[str, str
     return sorted(record.nodes)
 
 
-def foreign_units(unit: str, folder: str) -> list[str]:
-    """Files of the administrator that run something else under the unit's name: the unit itself, or a drop-in."""
-    own = os.path.join(folder, unit)
-    found = [own] if os.path.lexists(own) else []
-    drop_ins = f"{own}.d"
-    for name in sorted(os.listdir(drop_ins)) if os.path.isdir(drop_ins) else []:
-        if name.endswith(".conf") and _runs_something(os.path.join(drop_ins, name)):
-            found.append(os.path.join(drop_ins, name))
+#: Where systemd looks for units before the folder of the packages.
+UNIT_FOLDERS = ("/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system")
+
+
+def foreign_units(unit: str, folders: Iterable[str]) -> list[str]:
+    """Files beside a package's that run something else under the unit's name: the unit itself, or a drop-in."""
+    found = []
+    for folder in folders:
+        own = os.path.join(folder, unit)
+        found += [own] if os.path.lexists(own) else []
+        drop_ins = f"{own}.d"
+        for name in sorted(os.listdir(drop_ins)) if os.path.isdir(drop_ins) else []:
+            if name.endswith(".conf") and _runs_something(os.path.join(drop_ins, name)):
+                found.append(os.path.join(drop_ins, name))
     return found
 
 

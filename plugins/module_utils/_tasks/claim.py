@@ -33,7 +33,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "arguments_file": {"type": "path", "default": ""},
     "data": {"type": "path", "default": ""},
     "records": {"type": "path", "default": "/etc/gaudi3-scale/written"},
-    "unit_folder": {"type": "path", "default": "/etc/systemd/system"},
+    "unit_folders": {"type": "list", "elements": "path", "default": list(claims.UNIT_FOLDERS)},
     "dpkg_query_executable": {"type": "str", "default": "dpkg-query"},
     "rpm_executable": {"type": "str", "default": "rpm"},
 }
@@ -79,7 +79,7 @@ def _claim(module: AnsibleModule, options: dict[str, Any], path: str, record: cl
     """Refuse what somebody else wrote, or keep a backup of each such file and take it over."""
     installed, packaged = _packaged(module, options)
     found = claims.foreign(options["files"], record, packaged)
-    units = claims.foreign_units(options["unit"], options["unit_folder"]) if options["unit"] else []
+    units = claims.foreign_units(options["unit"], options["unit_folders"]) if options["unit"] else []
     if (found or units) and not options["take_over"]:
         names = printable(", ".join([*found, *units]))
         raise Refusal(

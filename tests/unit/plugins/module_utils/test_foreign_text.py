@@ -69,6 +69,8 @@ def test_a_host_is_an_address_or_a_name(name: str) -> None:
         "-x",
         "a..b",
         "1.2.3",
+        "0xa000005",
+        "host.5",
         "0",
         "a b",
         "x" * 64,

@@ -32,7 +32,8 @@ class Machine:
             "service": "prometheus", "variable": "prometheus", "package": "prometheus=2.*",
             "files": [str(self.file), str(self.other), str(self.arguments)], "arguments_file": str(self.arguments),
             "keep": {str(self.file): str(folder / "site.yml")}, "records": str(folder / "written"),
-            "unit": "prometheus.service", "unit_folder": str(folder / "units"), "data": str(folder / "data"),
+            "unit": "prometheus.service", "data": str(folder / "data"),
+            "unit_folders": [str(folder / "units"), str(folder / "more")],
             "dpkg_query_executable": str(self.dpkg),
         }  # fmt: skip
 
@@ -70,9 +71,12 @@ def test_what_somebody_else_wrote_is_refused_and_stays(machine: Machine, check: 
     units.mkdir(parents=True)
     (units / "site.conf").write_text("[Service]\nExecStart=\nExecStart=/opt/prometheus\n")
     (units / "limits.conf").write_text("[Service]\nLimitNOFILE=9\n")
+    other = machine.folder / "more/prometheus.service"
+    other.parent.mkdir()
+    other.write_text("[Service]\n")
     before = {path: path.read_bytes() for path in machine.folder.rglob("*") if path.is_file()}
     assert machine.run(check=check)["msg"] == (
-        f"{machine.file}, {units}/site.conf on this host were not written by this collection, or changed since: set "
+        f"{machine.file}, {units}/site.conf, {other} on this host were not written by this collection, or changed since: set "
         "prometheus_take_over=true to have it replaced, which keeps a dated backup beside each file, move it away, or "
         "take this host out of its group."
     )

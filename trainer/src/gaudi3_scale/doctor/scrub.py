@@ -38,10 +38,20 @@ _KEY = re.compile(
 # Forms of tokens by which their issuers' are known, as those that jobs are refused with.
 _TOKEN = re.compile(
     r"(?<![A-Za-z0-9])(?:(?:hf_|gh[pousr]_|npm_|gsk_|xai-|r8_|[sr]k_(?:live|test)_)[A-Za-z0-9]{10,}|AIza[\w-]{20,}|"
-    r"(?:github_pat_|gl(?:pat|dt|rt)-|xox[abeprs]-|pypi-|dckr_[op]at_|hv[sb]\.|ya29\.|nvapi-|tskey-|lsv2_[ps][tk]_)[\w-]{10,}|"
+    r"(?:github_pat_|gl(?:pat|dt|rt|cbt|ptt|ft|soat)-|xox[abeprs]-|xapp-|pypi-|dckr_[op]at_|hv[sb]\.|ya29\.|nvapi-|tskey-|"
+    r"lsv2_[ps][tk]_|dop_v1_|wandb_v1_)[\w-]{10,}|dapi[0-9a-f]{16,}|"
     r"sk-(?=[\w-]*\d)[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}|eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{4,})"
 )
-_BEARER = re.compile(r"\b(Bearer|Basic)\s+[\w.+/=-]{8,}", re.IGNORECASE)
+_BEARER = re.compile(r"\b(Bearer|Basic)\s+[\w.+/=~-]{8,}", re.IGNORECASE)
+_SCHEME = re.compile(
+    r"(:\s{0,4}[\"']?(?:Token|ApiKey|Api-Key|Digest|Negotiate|SharedKey|AWS4-HMAC-SHA256))\s+[\w.+/:=~-]{8,}",
+    re.IGNORECASE,
+)
+_WEBHOOK = re.compile(
+    r"(hooks\.slack\.com/(?:services|triggers|workflows)|discord(?:app)?\.com/api/webhooks|webhook\.office\.com/webhookb2)"
+    r"/[\w/@-]{8,}"
+)
+_HASH = re.compile(r"\$(?:1|2[aby]|5|6|y|argon2\w{0,2})\$[\w./$=,+-]{8,}")
 # Of an option, one word is the number; of a line or a cell of a table, all that follows.
 _OPTION = re.compile(r"(\b(?:serial|\w{0,20}uuid|asset)\w{0,40}=)[^\s|]+", re.IGNORECASE)
 _SERIAL = re.compile(
@@ -71,6 +81,9 @@ def scrubber(host: Host) -> Replace:
         text = _SIGNED.sub(r"\1<secret>", text)
         text = _MAIL.sub("<mail>", text)
         text = _BEARER.sub(r"\1 <secret>", text)
+        text = _SCHEME.sub(r"\1 <secret>", text)
+        text = _WEBHOOK.sub(r"\1/<secret>", text)
+        text = _HASH.sub("<secret>", text)
         text = _SECRET.sub(r"\1<secret>", text)
         text = _TOKEN.sub("<secret>", text)
         text = _OPTION.sub(r"\1<number>", text)
