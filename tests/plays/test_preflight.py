@@ -37,7 +37,7 @@ def test_hosts_without_groups(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(
     ("heads", "said"),
-    [([], "0 hosts (none)"), (["gaudi-1", "gaudi-2"], "2 hosts (gaudi-1, gaudi-2)"), (["mon"], "1 hosts (mon)")],
+    [([], "no host"), (["gaudi-1", "gaudi-2"], "gaudi-1 and gaudi-2"), (["mon"], "mon")],
     ids=["none", "two", "foreign"],
 )
 def test_a_head_that_is_none(cluster: Cluster, heads: list[str], said: str) -> None:
