@@ -165,6 +165,7 @@ def test_machines_of_ones_own_are_looked_at_before(hosts: Any, sentence: str) ->
         ("m.yml", "- {name: one}\n", " lacks address: give it."),
         ("m.yml", "- one\n", "which has no list of machines: give the absolute path"),
         ("m.yml", "a: [\n", "which cannot be read (while parsing"),
+        ("m.yml", "hosts: []\nhosts: []\n", "('hosts' stands twice, in lines 1 and 2: keep one of them)"),
         ("m.yml", None, "which cannot be read (no such file or directory): give the absolute path"),
         ("m.yml", "- {name: one, address: a}\n", "hosts has 1 machines, but cluster_size = 16 needs 2"),
         ("m.yml", json.dumps([{**each, "role": "monitor"} for each in HOSTS]), "give one monitoring machine"),
@@ -237,6 +238,14 @@ COMMANDS = (
     ("up demo --cloud ibm --price -3", "Invalid value for '--price'"),
     ("run nojob.yml --on ibm", "The job nojob.yml cannot be read (no such file or directory): give a YAML file"),
     ("run bytes.yml --on ibm", "The job bytes.yml cannot be read ("),
+    (
+        "run twice.yml --on ibm",
+        "The job twice.yml cannot be read ('a' stands twice, in lines 1 and 2: keep one of them)",
+    ),
+    (
+        "up demo --cloud ibm --var-file twice.yml",
+        "The variables in twice.yml cannot be read ('a' stands twice, in lines",
+    ),
     ("run odd.yml --on ibm", "The job odd.yml has no name"),
     ("run job.yml --on ibm --size 7 --type gx3d-160x1792x8gaudi3", "cluster_size is 7, but a gx3d-160x1792x8gaudi3"),
     ("run job.yml --on hosts --size 8 --type onprem-gaudi3-8", "hosts has 0 machines, but cluster_size = 8 needs 1"),
@@ -264,6 +273,7 @@ def test_every_bad_request_ends_with_2_and_writes_nothing(
     monkeypatch.setenv("GAUDI3_DEPLOYMENTS", str(tmp_path / "deployments"))
     monkeypatch.delenv("GAUDI3_TERRAFORM_DIR", raising=False)
     Path("bytes.yml").write_bytes(b"\xff\xfe\x00")
+    Path("twice.yml").write_text("a: 1\na: 2\n")
     Path("odd.yml").write_text("trainer_jobs: 5\n")
     Path("job.yml").write_text("trainer_job_name: one\n")
     before = sorted(tmp_path.rglob("*"))

@@ -13,7 +13,10 @@ from conftest import SOURCE
 
 from gaudi3_scale import __version__
 from gaudi3_scale.config import Config, dump_default, keys, load
+from gaudi3_scale.cost.inputs import load as load_inputs
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.tuning.space import Space
+from gaudi3_scale.yaml_file import read
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -193,3 +196,19 @@ def test_a_notice_that_no_cloud_gives_is_refused_with_the_reason() -> None:
 def test_a_precision_that_the_job_does_not_take_names_who_does() -> None:
     with pytest.raises(ConfigError, match=r"bf16-true .* GaudiTrainer"):
         load(None, ["train.precision=bf16-true"])
+
+
+def test_a_key_that_stands_twice_is_refused_in_every_file_that_people_write(tmp_path: Path) -> None:
+    path = tmp_path / "job.yml"
+    path.write_text("train:\n  max_steps: 5\n  seed: 1\n  max_steps: 6\n")
+    said = "'max_steps' stands twice, in lines 2 and 4: keep one of them."
+    with pytest.raises(ConfigError, match=f"^In the configuration {path}, {said}$"):
+        load(path)
+    with pytest.raises(ConfigError, match=f"^In the search space {path}, {said}$"):
+        Space.read(path, load(None))
+    with pytest.raises(ConfigError, match=f"^In the inputs {path}, {said}$"):
+        load_inputs(path)
+    # A merged mapping is there to be laid over.
+    path.write_text("model: &m {layers: 2}\ntrain: {seed: 1}\ndata: {}\n")
+    assert load(path).model.layers == 2
+    assert read("a: &a {x: 1}\nb: {<<: *a, x: 2}\n") == {"a": {"x": 1}, "b": {"x": 2}}

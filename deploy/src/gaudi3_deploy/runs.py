@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from gaudi3_deploy import estimate
+from gaudi3_deploy import estimate, yaml_file
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, Period, write_atomically
 from gaudi3_deploy.words import reason
@@ -108,7 +108,7 @@ def read_job(path: Path) -> tuple[str, list[str]]:
     """Digest of a job's file (variables of the role trainer, as for `site -e @FILE`), and the names of its jobs."""
     try:
         text = path.read_bytes()
-        variables = yaml.safe_load(text)
+        variables = yaml_file.read(text.decode())
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(
             f"The job {path} cannot be read ({reason(error)}): give a YAML file of the role trainer's variables."

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from gaudi3_deploy import declared, record
+from gaudi3_deploy import declared, record, yaml_file
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.words import reason
@@ -121,7 +121,7 @@ def _read_variables(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        values = yaml.safe_load(path.read_text())
+        values = yaml_file.read(path.read_text())
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UsageError(
             f"The variables in {path} cannot be read ({reason(error)}): give a YAML or JSON file."

@@ -77,8 +77,8 @@ def test_what_somebody_else_wrote_is_refused_and_stays(machine: Machine, check: 
     before = {path: path.read_bytes() for path in machine.folder.rglob("*") if path.is_file()}
     assert machine.run(check=check)["msg"] == (
         f"{machine.file}, {units}/site.conf, {other} on this host were not written by this collection, or changed "
-        "since: set prometheus_take_over=true to have it replaced, which keeps a dated backup beside each file, move it "
-        "away, or take this host out of its group."
+        "since: set prometheus_take_over=true to have it replaced, which keeps a dated backup beside each file, move "
+        "it away, or take this host out of its group."
     )
     assert {path: path.read_bytes() for path in machine.folder.rglob("*") if path.is_file()} == before
 

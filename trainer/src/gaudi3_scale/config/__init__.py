@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from gaudi3_scale import yaml_file
 from gaudi3_scale.config.checkpoint import CheckpointConfig
 from gaudi3_scale.config.cost import CostConfig
 from gaudi3_scale.config.data import DataConfig
@@ -113,12 +114,14 @@ def keys(section: type[Section] = Config, prefix: str = "") -> Iterator[str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = yaml_file.read(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(
             f"The configuration {path} cannot be read ({error.strerror}): give the path of a YAML file, which "
             "`gaudi3-train config` prints to start from."
         ) from None
+    except yaml_file.TwiceError as error:
+        raise ConfigError(f"In the configuration {path}, {error}.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from gaudi3_scale import yaml_file
 from gaudi3_scale.config.section import Section
 from gaudi3_scale.cost.energy import screen
 from gaudi3_scale.cost.platforms import platform
@@ -176,11 +177,13 @@ def load(source: Inputs | dict[str, Any] | str | Path | None) -> Inputs:
     if isinstance(source, str | Path):
         where = str(source)
         try:
-            values = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
+            values = yaml_file.read(Path(source).read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigError(
                 f"The inputs {source} cannot be read ({error.strerror}): give a YAML file; docs/cost.md has one."
             ) from None
+        except yaml_file.TwiceError as error:
+            raise ConfigError(f"In the inputs {source}, {error}.") from None
         except (yaml.YAMLError, UnicodeDecodeError):
             raise ConfigError(f"The inputs {source} are not valid YAML: compare them with docs/cost.md.") from None
     try:

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from gaudi3_scale import yaml_file
 from gaudi3_scale.config import Config, keys
 from gaudi3_scale.errors import ConfigError
 
@@ -99,9 +100,11 @@ class Space:
     def read(cls, path: Path, config: Config, processes: int = 1) -> Space:
         """From a YAML file: a mapping as `given`."""
         try:
-            given = yaml.safe_load(path.read_text(encoding="utf-8"))
+            given = yaml_file.read(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigError(f"The search space {path} cannot be read ({error.strerror}): give a YAML file.") from None
+        except yaml_file.TwiceError as error:
+            raise ConfigError(f"In the search space {path}, {error}.") from None
         except (yaml.YAMLError, UnicodeDecodeError):
             raise ConfigError(
                 f"The search space {path} is not valid YAML: write lines as train.threads: [1, 2]."
