@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +69,11 @@ def plan(
     length = count(tokens if tokens is not None else stated.job.dataset_tokens, "tokens")
     from gaudi3_scale.planning.estimate import Planner
 
-    found = Planner(job, stated, length, margin, tensor_parallel).plan(names, _numbers(devices))
+    numbers = _numbers(devices)
+    planner = Planner(job, stated, length, margin, tensor_parallel)
+    if sys.stderr.isatty():
+        typer.echo(f"Planning {len(names) * len(numbers)} places for {job.model.name} ...", err=True)
+    found = planner.plan(names, numbers)
     from gaudi3_scale.files import write_atomically
 
     typer.echo(show.as_text(found), nl=False)
