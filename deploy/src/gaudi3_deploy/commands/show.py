@@ -11,7 +11,7 @@ import typer
 from rich.table import Column, Table
 
 from gaudi3_deploy import estimate, nodes, partial, ssh, tree
-from gaudi3_deploy.app import Context, Json, Name, app, print_json
+from gaudi3_deploy.app import Context, Json, Name, app, known_names, print_json
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
 
@@ -30,7 +30,9 @@ def _table(*names: str) -> Table:
 @app.command()
 def status(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="One deployment; without it, all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One deployment; without it, all.", autocompletion=known_names)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """What there is, and whether ssh is let in; nothing is changed and Terraform isn't asked."""
