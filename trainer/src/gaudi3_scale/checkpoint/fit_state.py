@@ -120,8 +120,7 @@ class FitState:
 
     def failed(self, trainer: pl.Trainer, exception: BaseException) -> None:
         """Before the first batch it may be the loaders that cannot go on from their positions."""
-        combined = trainer.fit_loop._combined_loader
-        problem = other_workers(self._loaders, combined.flattened) if combined is not None else None
+        problem = other_workers(self._loaders, trainer.train_dataloader)
         if problem is not None:
             raise TrainerError(problem) from exception
 

@@ -21,10 +21,13 @@ def workers_of(state: object) -> int | None:
     return 0 if "_num_yielded" in state else None
 
 
-def other_workers(states: object, loaders: list[Any]) -> str | None:
-    """Why loaders cannot go on from their states, in one sentence; None where the numbers of workers are the same."""
+def other_workers(states: object, loaders: Any) -> str | None:
+    """Why loaders cannot go on from their states, in one sentence; None where the numbers of workers are the same.
+
+    `loaders` is a loader, or a list or mapping of loaders, as `Trainer.train_dataloader` has them.
+    """
     saved = [workers_of(state) for state in states] if isinstance(states, list) else []
-    for was, loader in zip(saved, loaders, strict=False):
+    for was, loader in zip(saved, _flat(loaders), strict=False):
         now = getattr(loader, "num_workers", None)
         if was is not None and now is not None and was != now:
             return (
@@ -32,3 +35,9 @@ def other_workers(states: object, loaders: list[Any]) -> str | None:
                 f"with which torchdata cannot find the position again: set num_workers={was}."
             )
     return None
+
+
+def _flat(loaders: Any) -> list[Any]:
+    if isinstance(loaders, Mapping):
+        loaders = list(loaders.values())
+    return [loader for each in loaders for loader in _flat(each)] if isinstance(loaders, list | tuple) else [loaders]
