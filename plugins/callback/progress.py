@@ -274,7 +274,8 @@ class CallbackModule(Default):
         if ignore_errors or is_rescued(task):
             self._note(result, False)
         else:
-            failure = Failure(host.get_name(), name_of(task), tuple(with_cause(sentences(answer), result)))
+            shown = sentences(answer) if "censored" in answer else with_cause(sentences(answer), result)
+            failure = Failure(host.get_name(), name_of(task), tuple(shown))
             lines = self._begin().failed(time.monotonic(), failure)
         if self._detailed():
             super().v2_runner_on_failed(result, ignore_errors)

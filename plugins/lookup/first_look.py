@@ -53,7 +53,7 @@ _raw:
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Optional
 
 from ansible import constants, context
@@ -75,8 +75,10 @@ from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import DEFAULTS
 
 #: Tags with one of which a run has its jobs looked at.
 TRAINING = ("all", "train", "trainer", "preflight", "trainer_preflight", "trainer_install", "trainer_job")
-#: The sentences of one run, by the arguments of its command.
-_FOUND: dict[int, str] = {}
+#: What was found in this run, which is looked at once: of the run itself, and of its jobs.
+_FOUND: dict[str, str] = {}
+#: The list of names that something else reads.
+ACCEPTED = "gaudi_accept_variables"
 #: Faults that are shown; of more their number.
 _SHOWN = 8
 
@@ -87,47 +89,47 @@ class LookupModule(LookupBase):
     def run(self, terms: list[Any], variables: Optional[dict[str, Any]] = None, **kwargs: Any) -> list[str]:
         """Entry point of the lookup."""
         self.set_options(var_options=variables, direct=kwargs)
-        run = id(context.CLIARGS)
-        if run not in _FOUND:
-            groups = [each for each in str(self.get_option("hosts")).split(":") if each]
-            _FOUND[run] = self._problem(groups, variables or {})
-        return [_FOUND[run]]
+        given = variables or {}
+        groups = [each for each in str(self.get_option("hosts")).split(":") if each]
+        problem = _once("run", lambda: self._problem(groups, given))
+        if not problem and "trainer" in self.get_option("roles") and _trains(given):
+            problem = _once("jobs", lambda: self._job_problem(given))
+        return [problem]
 
     def _problem(self, groups: list[str], variables: Mapping[str, Any]) -> str:
         problem = settings_problem(constants.config.get_config_value)
         if problem:
             return problem
-        hosts = [host for host in variables.get("ansible_play_hosts_all") or [] if host != "localhost"]
-        given = variables.get("groups") or {}
+        hosts, hostvars = _hosts(variables), variables["hostvars"]
         sources = [str(each) for each in variables.get("ansible_inventory_sources") or []]
-        hostvars = variables["hostvars"]
-        inventory = Inventory(
-            given, sources, list(unread(hostvars, sources)), str(context.CLIARGS.get("subset") or ""), hosts
-        )
-        problem = inventory_problem(inventory, groups)
-        if problem:
-            return problem
-        raw = {host: hostvars.raw_get(host) for host in hosts}
-        faults = self._names(raw)
-        if "trainer" in self.get_option("roles") and _trains(variables):
-            nodes = [host for host in hosts if host in given.get("gaudi", ())]
-            faults += [sentence for host in nodes for sentence in self._jobs(raw[host], hostvars, host)]
-        faults = list(dict.fromkeys(faults))
-        more = len(faults) - _SHOWN
-        return "\n".join([*faults[:_SHOWN], *([f"There are {more} more of these faults."] if more > 0 else [])])
+        limit = str(context.CLIARGS.get("subset") or "")
+        unparsed = list(unread(hostvars, sources))
+        inventory = Inventory(variables.get("groups") or {}, sources, unparsed, limit, hosts)
+        return inventory_problem(inventory, groups) or _lines(self._names(hostvars, hosts))
 
-    def _names(self, raw: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    def _job_problem(self, variables: Mapping[str, Any]) -> str:
+        hostvars, gaudi = variables["hostvars"], (variables.get("groups") or {}).get("gaudi", ())
+        nodes = [host for host in _hosts(variables) if host in gaudi]
+        return _lines([said for host in nodes for said in self._jobs(hostvars.raw_get(host), hostvars, host)])
+
+    def _names(self, hostvars: Any, hosts: list[str]) -> list[str]:
         """What is wrong with the names of the hosts' variables."""
         values: dict[str, Any] = {}
-        for own in raw.values():
+        lists: dict[str, Any] = {}
+        for host in hosts:
+            own = hostvars.raw_get(host)
             values = {**own, **values}
+            if ACCEPTED in own and repr(own[ACCEPTED]) not in lists:
+                lists[repr(own[ACCEPTED])] = plain(hostvars[host], ACCEPTED)
+        accepted: list[str] = []
+        for each in lists.values():
+            if each is not ... and not isinstance(each, list):
+                shown = printable(each, 100)
+                return [f"{ACCEPTED} is {shown}: give a list of names of variables, such as [prometheus_*]."]
+            accepted += [str(name) for name in ([] if each is ... else each)]
         known = {name for options in SPECIFICATIONS.values() for name in options} | set(DEFAULTS) | OF_PLAYBOOKS
-        accepted = values.get("gaudi_accept_variables") or []
-        if isinstance(accepted, str) or not isinstance(accepted, (list, tuple)):
-            shown = printable(accepted, 100)
-            return [f"gaudi_accept_variables is {shown}: give a list of names of variables, such as [prometheus_*]."]
         names = [name for name in values if isinstance(name, str)]
-        found = unread_variables(names, known, SPECIFICATIONS, [str(each) for each in accepted])
+        found = unread_variables(names, known, SPECIFICATIONS, accepted)
         helpers = used_in(values, {each.name for each in found})
         meant = [each for each in found if each.name not in helpers]
         for each in meant:
@@ -146,6 +148,24 @@ class LookupModule(LookupBase):
             given = Given(name, raw[name], plain(hostvars[host], name), origin_of)
             own += config_sentences(given, SPECIFICATIONS["trainer"]["trainer_jobs"]["options"])
         return own
+
+
+def _once(name: str, look: Callable[[], str]) -> str:
+    if name not in _FOUND:
+        _FOUND[name] = look()
+    return _FOUND[name]
+
+
+def _lines(faults: list[str]) -> str:
+    faults = list(dict.fromkeys(faults))
+    more = len(faults) - _SHOWN
+    return "\n".join([*faults[:_SHOWN], *([f"There are {more} more of these faults."] if more > 0 else [])])
+
+
+def _hosts(variables: Mapping[str, Any]) -> list[str]:
+    """The hosts of the run. localhost may be among them only so that the first play has one."""
+    own = {host for hosts in (variables.get("groups") or {}).values() for host in hosts}
+    return [host for host in variables.get("ansible_play_hosts_all") or [] if host in own]
 
 
 def _trains(variables: Mapping[str, Any]) -> bool:

@@ -87,9 +87,16 @@ def unreadable(paths: Iterable[str], user: str) -> list[dict[str, Any]]:
     uid, gids = numbers_of(user)
     found = []
     for path in paths:
-        there = os.path.exists(path)
-        closed = first_closed(path, uid, gids) if there else None
-        if closed is not None or not there:
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            found.append({"path": path, "closed": None})
+            continue
+        except OSError:
+            # Root itself may be kept out of a folder of the network, whose files the job's user can read.
+            continue
+        closed = first_closed(path, uid, gids)
+        if closed is not None:
             found.append({"path": path, "closed": closed})
     return found
 

@@ -192,6 +192,7 @@ def _unreadable(asked: Asked, host: str, node: NodeAnswer) -> list[str]:
     """What of the data set and of the configuration's files and folders the job's user cannot read."""
     closed, found = dict(node.unreadable), []
     named = {f"{key} of trainer_config": path for key, path in config_paths(asked.config).items()}
+    named = {name: path for name, path in named.items() if path != asked.dataset}
     for name, path in {"trainer_dataset": asked.dataset, **named}.items():
         if closed.get(path):
             found.append(

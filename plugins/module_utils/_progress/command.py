@@ -14,6 +14,8 @@ from .._secret_words import names_secret, secret_kind
 
 #: Options that only predict.
 _PREDICTS = ("--check", "-C", "--diff", "-D")
+#: Names of several secrets, and short ones. To leave a command out that has none costs less than to show one that has.
+_SEVERAL = re.compile(r"pass|secret|token|cred|api_?key|(?:^|_)pwd?(?:_|$)", re.IGNORECASE)
 _ENTRY = re.compile(r"[\"']?([A-Za-z_]\w*)[\"']?\s*[=:]")
 
 
@@ -24,9 +26,21 @@ def again(arguments: Sequence[str], really: bool = False) -> Optional[str]:
     """
     if not arguments or any(_may_be_secret(each) for each in arguments[1:]):
         return None
-    rest = [each for each in arguments[1:] if not (really and each in _PREDICTS)]
+    rest = [each for each in map(_without_prediction, arguments[1:]) if each] if really else list(arguments[1:])
     return shlex.join([os.path.basename(arguments[0]), *rest])
 
 
+def _without_prediction(argument: str) -> str:
+    """The argument, without the short options that only predict; empty where it is nothing else."""
+    if argument in _PREDICTS:
+        return ""
+    if re.fullmatch(r"-[vCDbkKJ]+", argument):
+        rest = re.sub("[CD]", "", argument)
+        return "" if rest == "-" else rest
+    return argument
+
+
 def _may_be_secret(argument: str) -> bool:
-    return bool(secret_kind(argument)) or any(names_secret(name) for name in _ENTRY.findall(argument))
+    return bool(secret_kind(argument) or "sshpass" in argument) or any(
+        names_secret(name) or _SEVERAL.search(name) for name in _ENTRY.findall(argument)
+    )

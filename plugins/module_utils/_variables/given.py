@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
@@ -28,8 +29,12 @@ def plain(container: Any, key: Any) -> Any:
     """The value of a key or item; ``...`` for each part that cannot be known before the run, as its template fails."""
     try:
         value = container[key]
+        # A vaulted text is a kind of its own before ansible-core 2.19, and is shown nowhere.
+        if type(value).__name__ == "AnsibleVaultEncryptedUnicode":
+            return ...
         if isinstance(value, str):
-            return ... if "{{" in value or "{%" in value else value
+            unknown = "{{" in value or "{%" in value or value.startswith("__omit_place_holder__")
+            return ... if unknown else value
         if isinstance(value, Mapping):
             return {name: plain(value, name) for name in value}
         if isinstance(value, Sequence) and not isinstance(value, bytes):
@@ -37,7 +42,8 @@ def plain(container: Any, key: Any) -> Any:
     except Exception:
         # Of any kind: a template may raise what it likes.
         return ...
-    return value
+    # Ansible has values of its own for what it cannot evaluate, and for what is left out.
+    return value if value is None or isinstance(value, (bool, int, float, bytes, datetime.date)) else ...
 
 
 def config_sentences(given: Given, options: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -64,7 +64,7 @@ def config_faults(config: object) -> list[Fault]:
 def _section(values: Mapping[Any, Any], prefix: str, path: Path) -> Iterator[Fault]:
     for key, value in values.items():
         name, place = f"{prefix}{key}", (*path, key)
-        field = FIELDS.get(name)
+        field = FIELDS.get(name) if isinstance(key, str) and not set(".[") & set(key) else None
         if field is None:
             yield Fault(place, _unknown(name))
         elif field["type"] == "section":
@@ -270,9 +270,13 @@ def _job(job: Mapping[Any, Any], number: int, options: Mapping[str, Mapping[str,
             for fault in config_faults(value):
                 yield Fault((*path, *fault.path), fault.said(f"{{where}}[{number}].{key}"))
         else:
-            field = {"type": {"dict": "mapping"}.get(option["type"], option["type"]), "null": True}
+            # Ansible makes a text of a number, and a list of a text.
+            field = {"type": {"dict": "mapping", "str": "any"}.get(option["type"], option["type"]), "null": True}
+            if field["type"] == "list" and isinstance(value, (str, int, float)):
+                continue
+            if "choices" in option:
+                field["type"] = "str"
             field.update({"choices": option["choices"]} if "choices" in option else {})
-            field.update({"items": {"type": "str"}} if option.get("elements") == "str" else {})
             if not takes(value, field):
                 yield Fault(path, f"In {inner}, {key} is {_shown(value)}: give {wanted({**field, 'null': False})}.")
     for key, option in options.items():

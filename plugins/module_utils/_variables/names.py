@@ -38,8 +38,8 @@ OF_PLAYBOOKS = frozenset(
 )  # fmt: skip
 #: What names of the collection begin with, besides the names of its roles.
 PREFIXES = ("doctor", "gaudi", "health", "provision")
-#: Likeness from which a name counts as one that was misspelt: of names that begin as ours do, and of others.
-ALIKE, ALIKE_ELSEWHERE = 0.8, 0.9
+#: Likeness from which a name counts as one that was misspelt: of what stands behind a role's name, and of whole names.
+ALIKE, ALIKE_ELSEWHERE = 0.75, 0.9
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,18 @@ def unread_variables(
         if name in known or name.startswith(("_", "ansible_")) or any(fnmatchcase(name, each) for each in patterns):
             continue
         ours = name.startswith(prefixes)
-        near = nearest(name, known, ALIKE if ours else ALIKE_ELSEWHERE)
+        near = _same_begin(name, known, prefixes) if ours else nearest(name, known, ALIKE_ELSEWHERE)
         if ours or near is not None:
             found.append(Unread(name, near, ours))
     return found
+
+
+def _same_begin(name: str, known: Collection[str], prefixes: tuple[str, ...]) -> Optional[str]:
+    """The known name that begins with the same role's name and is alike behind it, which alone tells names apart."""
+    begin = max((each for each in prefixes if name.startswith(each)), key=len)
+    rests = [each[len(begin) :] for each in known if each.startswith(begin)]
+    near = nearest(name[len(begin) :], rests, ALIKE)
+    return None if near is None else begin + near
 
 
 def used_in(values: object, names: Collection[str]) -> set[str]:

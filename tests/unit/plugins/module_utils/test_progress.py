@@ -296,6 +296,9 @@ def test_the_command_is_that_of_the_user_without_a_secret() -> None:
     for secret in ("wandb_api_key=1", '{"grafana_password": "x"}', "a=hf_abcdefghijklmnopqrstuvwxyz", "password: x"):
         assert command.again([*given, "-e", secret]) is None
     assert command.again([]) is None
+    assert command.again(["ansible-playbook", "site.yml", "-CD", "-vC"], really=True) == "ansible-playbook site.yml -v"
+    for secret in ("passwords=x1", '{"gaudi_secrets": {"a": "x1"}}', "pw=x1", "db_creds=x1", "luks_passphrases=x1"):
+        assert command.again(["ansible-playbook", "site.yml", "-e", secret]) is None
 
 
 FIRST = Past("site", (Phase("preflight", 20, False), Phase("drivers", 600, True), Phase("train", 1200, True)))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given import Given, config_sentences, plain
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.inventory import (
     DEFAULT_SOURCE,
     Inventory,
@@ -120,6 +121,15 @@ def test_a_misspelt_variable_is_refused_with_the_one_that_was_meant(name: str, n
     assert unread_variables([name], KNOWN, ROLES, [name]) == []
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["node_exporter_version", "alertmanager_version", "prometheus_url", "grafana_host", "gaudi_user", "trainer_home"],
+)
+def test_a_name_that_only_begins_like_one_is_no_misspelt_one(name: str) -> None:
+    (found,) = unread_variables([name], KNOWN, ROLES)
+    assert not found.refused
+
+
 def test_what_is_like_no_variable_is_told_and_refuses_nothing() -> None:
     found = unread_variables(["trainer_qqq", "synapsai_release", "rack", "http_port"], KNOWN, ROLES)
     assert [(each.name, each.near, each.refused) for each in found] == [
@@ -213,7 +223,8 @@ JOB = SPECIFIED["trainer_jobs"]["options"]
             [{"name": "a", "state": "ended"}],
             ["In trainer_jobs[0], state is 'ended': give started, finished, stopped or absent."],
         ),
-        ([{"name": "a", "nodes": "gaudi-1"}], ["In trainer_jobs[0], nodes is 'gaudi-1': give a list, each text."]),
+        ([{"name": 2026, "nodes": "gaudi-1", "command": ["/srv/train.py", "--epochs", 3]}], []),
+        ([{"name": "a", "nodes": {"b": 1}}], ["In trainer_jobs[0], nodes is a mapping: give a list."]),
         (
             [{"name": "a", "config": {"train": {"max_step": 5}}}],
             ["Unknown key 'train.max_step' in trainer_jobs[0].config: did you mean 'train.max_steps'?"],
@@ -226,3 +237,22 @@ JOB = SPECIFIED["trainer_jobs"]["options"]
 )
 def test_each_fault_of_a_list_of_jobs_is_one_sentence(jobs: object, sentences: list[str]) -> None:
     assert [each.said("trainer_jobs") for each in jobs_faults(jobs, JOB)] == sentences
+
+
+class Marker:
+    """What Ansible puts where a template fails, or where a value is left out."""
+
+
+def test_what_a_template_leaves_open_is_right() -> None:
+    for value in (Marker(), {"train": {"max_steps": Marker()}}, "{{ x }}", "__omit_place_holder__1"):
+        given = Given("trainer_config", value, plain({"trainer_config": value}, "trainer_config"), lambda _part: "")
+        assert config_sentences(given, JOB) == []
+    given = Given("trainer_config", 5, plain({"c": 5}, "c"), lambda _part: "all.yml, line 1")
+    assert config_sentences(given, JOB) == [
+        "trainer_config (all.yml, line 1) is 5: give a mapping of the trainer's keys to values."
+    ]
+
+
+def test_a_key_with_a_dot_is_none() -> None:
+    given = Given("trainer_config", {"train.max_steps": 5}, {"train.max_steps": 5}, lambda _part: "")
+    assert [each[:47] for each in config_sentences(given, JOB)] == ["Unknown key 'train.max_steps' in trainer_config"]

@@ -120,7 +120,10 @@ class FitState:
 
     def failed(self, trainer: pl.Trainer, exception: BaseException) -> None:
         """Before the first batch it may be the loaders that cannot go on from their positions."""
-        problem = other_workers(self._loaders, trainer.train_dataloader)
+        # torchdata's words for it are none.
+        problem = (
+            other_workers(self._loaders, trainer.train_dataloader) if isinstance(exception, AssertionError) else None
+        )
         if problem is not None:
             raise TrainerError(problem) from exception
 

@@ -27,7 +27,8 @@ def other_workers(states: object, loaders: Any) -> str | None:
     `loaders` is a loader, or a list or mapping of loaders, as `Trainer.train_dataloader` has them.
     """
     saved = [workers_of(state) for state in states] if isinstance(states, list) else []
-    for was, loader in zip(saved, _flat(loaders), strict=False):
+    # Lightning keeps the states of loaders that have one.
+    for was, loader in zip(saved, [each for each in _flat(loaders) if hasattr(each, "load_state_dict")], strict=False):
         now = getattr(loader, "num_workers", None)
         if was is not None and now is not None and was != now:
             return (

@@ -175,7 +175,9 @@ def _sentence(error: ValidationError, origins: Origins) -> str:
         return f"{opening(where)}{', ' + key if key else ''}: {said}; change one of them."
     if problem["type"] in ("model_type", "dict_type"):
         return _no_mapping(where, key or "the whole", problem["input"])
-    reason = re.sub(r"^[A-Z]\w* (?=should |must )", "", problem["msg"])
+    reason = re.sub(r"^(Input |[A-Z]\w* (?=should |must ))", "", problem["msg"]).replace(
+        "<class 'pathlib.Path'>", "a file"
+    )
     return f"{opening(where)}, {key} is {problem['input']!r}, but it {reason}."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gaudi3_scale.cost.comparison import Comparison
+from gaudi3_scale.cost.estimates import Estimates
 from gaudi3_scale.cost.model import COMPONENTS, given_of
 from gaudi3_scale.cost.platforms import peak
 from gaudi3_scale.cost.values import Given, Range
@@ -23,13 +23,13 @@ class Table:
     note: str = ""
 
 
-def title(found: Comparison) -> str:
+def title(found: Estimates) -> str:
     """Of the report."""
     job = found.inputs.job
     return f"Cost of training a model ({job.model_size}) on {job.dataset_tokens} tokens"
 
 
-def sentences(found: Comparison) -> list[str]:
+def sentences(found: Estimates) -> list[str]:
     """The result in words."""
     inputs, job = found.inputs, found.inputs.job
     size, tokens = parameters(job.model_size), count(job.dataset_tokens, "dataset_tokens")
@@ -55,7 +55,7 @@ def sentences(found: Comparison) -> list[str]:
     return said
 
 
-def tables(found: Comparison) -> list[Table]:
+def tables(found: Estimates) -> list[Table]:
     """All numbers."""
     made = [_totals(found), _components(found)]
     if found.has_curve:
@@ -63,7 +63,7 @@ def tables(found: Comparison) -> list[Table]:
     return [*made, _inputs(found)]
 
 
-def _totals(found: Comparison) -> Table:
+def _totals(found: Estimates) -> Table:
     currency = found.inputs.currency
     rows = [
         (
@@ -93,7 +93,7 @@ def _totals(found: Comparison) -> Table:
     return Table("Totals", tuple(rows))
 
 
-def _components(found: Comparison) -> Table:
+def _components(found: Estimates) -> Table:
     rows: list[tuple[str, ...]] = [(f"{found.inputs.currency} for", *(each.offer for each in found.estimates))]
     for name, meaning in COMPONENTS.items():
         rows.append((f"{name}: {meaning}", *(each.components[name].text() for each in found.estimates)))
@@ -104,7 +104,7 @@ def _components(found: Comparison) -> Table:
     return Table("What the money is for", tuple(rows))
 
 
-def _break_even(found: Comparison) -> Table:
+def _break_even(found: Estimates) -> Table:
     first, *others = found.estimates
     currency = found.inputs.currency
     rows: list[tuple[str, ...]] = [("against", *(f"at MFU {share:.2f}" for share in SHOWN))]
@@ -119,7 +119,7 @@ def _break_even(found: Comparison) -> Table:
     return Table(f"Break-even of {first.offer}, {currency} per node-hour", tuple(rows), note)
 
 
-def _inputs(found: Comparison) -> Table:
+def _inputs(found: Estimates) -> Table:
     rows = [("input", "value", "source", "date")]
     seen: dict[str, Given] = {}
     for each in found.estimates:

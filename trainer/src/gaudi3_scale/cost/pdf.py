@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gaudi3_scale.cost.comparison import Comparison
 from gaudi3_scale.cost.document import Table, sentences, tables, title
+from gaudi3_scale.cost.estimates import Estimates
 from gaudi3_scale.cost.pictures import draw_break_even, draw_breakdown, new_figure
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ LETTERS = 158
 """Of the tables' font in the width of a page."""
 
 
-def pages(found: Comparison, formulas: Sequence[str]) -> bytes:
+def pages(found: Estimates, formulas: Sequence[str]) -> bytes:
     """The whole document; the same bytes for the same input."""
     figures = [_summary(found)]
     if found.has_curve:
@@ -45,7 +45,7 @@ def _page() -> Figure:
     return figure
 
 
-def _summary(found: Comparison) -> Figure:
+def _summary(found: Estimates) -> Figure:
     figure = _page()
     figure.text(LEFT, TOP, title(found), fontsize=18, weight="bold", va="top")
     at = TOP - 0.07
@@ -59,7 +59,7 @@ def _summary(found: Comparison) -> Figure:
     return figure
 
 
-def _curve(found: Comparison) -> Figure:
+def _curve(found: Estimates) -> Figure:
     figure = _page()
     figure.text(
         LEFT, TOP, f"Below which price is {found.estimates[0].offer} cheaper?", fontsize=16, weight="bold", va="top"

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaudi3_scale.cost.comparison import Comparison
+from gaudi3_scale.cost.estimates import Estimates
 from gaudi3_scale.cost.model import COMPONENTS
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.extras import how_to_install
@@ -40,7 +40,7 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def breakdown(found: Comparison) -> Figure:
+def breakdown(found: Estimates) -> Figure:
     """Bars by component, in the middle of each range; the whiskers are the range of the total."""
     figure = new_figure(10, 1.8 + 0.75 * len(found.estimates))
     draw_breakdown(figure.add_subplot(), found)
@@ -48,7 +48,7 @@ def breakdown(found: Comparison) -> Figure:
     return figure
 
 
-def draw_breakdown(axes: Axes, found: Comparison) -> None:
+def draw_breakdown(axes: Axes, found: Estimates) -> None:
     """The same into axes."""
     scale, unit = _scale(max(each.total.high for each in found.estimates))
     names = [each.offer for each in found.estimates]
@@ -72,14 +72,14 @@ def draw_breakdown(axes: Axes, found: Comparison) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def break_even(found: Comparison) -> Figure:
+def break_even(found: Estimates) -> Figure:
     """Below which price the first offer is cheaper than each of the others, by its MFU."""
     figure = new_figure(10, 4.6)
     draw_break_even(figure.add_subplot(), found)
     return figure
 
 
-def draw_break_even(axes: Axes, found: Comparison) -> None:
+def draw_break_even(axes: Axes, found: Estimates) -> None:
     """The same into axes."""
     first, *others = found.estimates
     for color, other in zip(LINES * len(others), others, strict=False):
@@ -128,7 +128,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise TrainerError(f"{path} cannot be written ({error.strerror}): give a file in a writable folder.") from None
 
 
-def _title(axes: Axes, text: str, found: Comparison) -> None:
+def _title(axes: Axes, text: str, found: Estimates) -> None:
     note = found.inputs.note
     axes.set_title(f"{text}\n{note}" if note else text, loc="left", fontsize=11)
 

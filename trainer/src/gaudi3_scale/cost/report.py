@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from gaudi3_scale.cost.comparison import Comparison
 from gaudi3_scale.cost.document import Table, sentences, tables, title
+from gaudi3_scale.cost.estimates import Estimates
 from gaudi3_scale.cost.model import COMPONENTS, given_of
 from gaudi3_scale.cost.values import Range
 from gaudi3_scale.errors import ConfigError
@@ -31,7 +31,7 @@ STYLE = (
 )
 
 
-def write(found: Comparison, path: Path) -> Path:
+def write(found: Estimates, path: Path) -> Path:
     """Write the report, and return its path; a ConfigError for a suffix that is none of these."""
     from gaudi3_scale.cost.pictures import write_bytes
 
@@ -41,7 +41,7 @@ def write(found: Comparison, path: Path) -> Path:
     return path
 
 
-def as_text(found: Comparison) -> str:
+def as_text(found: Estimates) -> str:
     """For a terminal."""
     lines = [title(found), "", *sentences(found)]
     for table in tables(found):
@@ -51,7 +51,7 @@ def as_text(found: Comparison) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_json(found: Comparison) -> str:
+def as_json(found: Estimates) -> str:
     """Everything, inputs as well."""
     offers = []
     for each in found.estimates:
@@ -74,7 +74,7 @@ def as_json(found: Comparison) -> str:
     return json.dumps(whole, indent=2) + "\n"
 
 
-def as_csv(found: Comparison) -> str:
+def as_csv(found: Estimates) -> str:
     """One number, or range, per row: results without a source, inputs with theirs."""
     currency = found.inputs.currency
     out = io.StringIO()
@@ -103,7 +103,7 @@ def as_csv(found: Comparison) -> str:
     return out.getvalue()
 
 
-def as_html(found: Comparison) -> str:
+def as_html(found: Estimates) -> str:
     """One file, pictures inside."""
     from base64 import b64encode
 
@@ -126,7 +126,7 @@ def as_html(found: Comparison) -> str:
     return f'<!doctype html><html lang="en"><head>{head_}</head><body>{"".join(body)}</body></html>\n'
 
 
-def as_pdf(found: Comparison) -> bytes:
+def as_pdf(found: Estimates) -> bytes:
     """Pages of A4, landscape."""
     from gaudi3_scale.cost.pdf import pages
 
@@ -144,7 +144,7 @@ def _cell(text: str) -> str:
     return html.escape(text)
 
 
-WRITERS: dict[str, Callable[[Comparison], bytes]] = {
+WRITERS: dict[str, Callable[[Estimates], bytes]] = {
     ".pdf": as_pdf,
     ".html": lambda found: as_html(found).encode(),
     ".csv": lambda found: as_csv(found).encode(),

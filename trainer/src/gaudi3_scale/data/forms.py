@@ -151,7 +151,9 @@ def form_of(path: Path, given: str = "auto", names: Sequence[str] = ("text",)) -
 
 def is_companion(path: Path) -> bool:
     """Whether a file beside records is none of them, by its name, such as README.md or _SUCCESS."""
-    return COMPANION.fullmatch(path.name) is not None
+    suffixes = [each.lower() for each in path.suffixes if each.lower() not in COMPRESSED]
+    holds = bool(suffixes) and suffixes[-1] in RECORDS and suffixes[-1] != ".json"
+    return not holds and COMPANION.fullmatch(path.name) is not None
 
 
 def _kind(path: Path, head: bytes, names: Sequence[str]) -> str:
