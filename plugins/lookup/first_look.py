@@ -91,12 +91,14 @@ class LookupModule(LookupBase):
         self.set_options(var_options=variables, direct=kwargs)
         given = variables or {}
         groups = [each for each in str(self.get_option("hosts")).split(":") if each]
-        problem = _once("run", lambda: self._problem(groups, given))
-        if not problem and "trainer" in self.get_option("roles") and _trains(given):
-            problem = _once("jobs", lambda: self._job_problem(given))
+        jobs = "trainer" in self.get_option("roles") and _trains(given)
+        problem = _once("run", lambda: self._problem(groups, given, jobs))
+        # Of several playbooks, a later one may be the first that trains.
+        if jobs and not problem:
+            problem = _once("jobs", lambda: _lines(self._job_faults(given)))
         return [problem]
 
-    def _problem(self, groups: list[str], variables: Mapping[str, Any]) -> str:
+    def _problem(self, groups: list[str], variables: Mapping[str, Any], jobs: bool) -> str:
         problem = settings_problem(constants.config.get_config_value)
         if problem:
             return problem
@@ -105,12 +107,18 @@ class LookupModule(LookupBase):
         limit = str(context.CLIARGS.get("subset") or "")
         unparsed = list(unread(hostvars, sources))
         inventory = Inventory(variables.get("groups") or {}, sources, unparsed, limit, hosts)
-        return inventory_problem(inventory, groups) or _lines(self._names(hostvars, hosts))
+        problem = inventory_problem(inventory, groups)
+        if problem:
+            return problem
+        found = self._job_faults(variables) if jobs else []
+        if jobs:
+            _FOUND["jobs"] = _lines(found)
+        return _lines([*self._names(hostvars, hosts), *found])
 
-    def _job_problem(self, variables: Mapping[str, Any]) -> str:
+    def _job_faults(self, variables: Mapping[str, Any]) -> list[str]:
         hostvars, gaudi = variables["hostvars"], (variables.get("groups") or {}).get("gaudi", ())
         nodes = [host for host in _hosts(variables) if host in gaudi]
-        return _lines([said for host in nodes for said in self._jobs(hostvars.raw_get(host), hostvars, host)])
+        return [said for host in nodes for said in self._jobs(hostvars.raw_get(host), hostvars, host)]
 
     def _names(self, hostvars: Any, hosts: list[str]) -> list[str]:
         """What is wrong with the names of the hosts' variables."""
