@@ -259,7 +259,7 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize(("line", "sentence"), COMMANDS, ids=[line for line, _ in COMMANDS])
+@pytest.mark.parametrize(("line", "sentence"), COMMANDS, ids=[line for line, _sentence in COMMANDS])
 def test_every_bad_request_ends_with_2_and_writes_nothing(
     line: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,7 +73,7 @@ class _Words:
         return found[1]
 
     def skip(self, words: int) -> None:
-        for _ in range(words):
+        for _word in range(words):
             self.next()
 
     def peek(self) -> str:

@@ -123,7 +123,7 @@ def read_types(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text())["types"]
         for each in found.values():
-            _ = str(each["cloud"]), str(each["accelerator"]), int(each["cards"])
+            _read = str(each["cloud"]), str(each["accelerator"]), int(each["cards"])
         return dict(found)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"The catalogue of machines {path} cannot be read ({reason(error)}): restore it.") from None
