@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from small_llama import small_llama
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data import Corpus, Samples, collect
@@ -402,3 +402,22 @@ def test_a_damaged_file_of_a_tokenizer_is_refused_by_name(tmp_path: Path, name: 
             load_tokenizer(DataConfig(tokenizer=str(home)))
         assert str(home / name) in str(error.value) and sentence in str(error.value)
         assert str(error.value).endswith(".") and "\n" not in str(error.value)
+
+
+def test_the_first_word_is_learnt_with_the_blank_that_the_prompt_ends_with(tmp_path: Path) -> None:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merges = [("Ġ", "t"), ("Ġt", "h"), ("Ġth", "e")]
+    words = [*alphabet, *("".join(pair) for pair in merges)]
+    tokenizer = Tokenizer(models.BPE({word: number for number, word in enumerate(words)}, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(["<|endoftext|>"])
+    home = folder(tmp_path / "tokenizer", None)
+    tokenizer.save(str(home / "tokenizer.json"))
+    template = (
+        "{% for m in messages %}{{ 'USER: ' if m.role == 'user' else 'ASSISTANT: ' }}{{ m.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}ASSISTANT: {% endif %}"
+    )
+    talk = [{"role": "user", "content": "the file"}, {"role": "assistant", "content": "the file  or the job"}]
+    assert chat(tmp_path, {"messages": talk}, template)[0] == [" the file  or the job\n"]

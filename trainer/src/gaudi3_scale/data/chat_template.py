@@ -170,9 +170,12 @@ class ChatEncoder:
                 spans.append((len(before), len(after)))
         made = self._tokenizer(whole, add_special_tokens=False, return_offsets_mapping=True)
         begins, ends = np.array(made["offset_mapping"], dtype=np.int64).reshape(-1, 2).T
+        # A tokenizer may leave a blank out of the offsets of the word behind it, and then a token of blanks has none.
+        begins = np.minimum(begins, np.concatenate([[0], ends[:-1]]))
         learnt = np.zeros(len(begins), dtype=np.uint8)
         for first, last in spans:
-            learnt |= (begins >= first) & (ends <= last) & (ends > begins)
+            # The first word of an answer may be one token with the blank that the prompt ends with.
+            learnt |= (ends > first) & (begins < last)
         return np.array(made["input_ids"], dtype=np.uint32), learnt, [whole[first:last] for first, last in spans]
 
     def _before(self, messages: list[dict[str, Any]], number: int, after: str, tools: Any) -> str:
