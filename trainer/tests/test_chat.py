@@ -404,7 +404,8 @@ def test_a_damaged_file_of_a_tokenizer_is_refused_by_name(tmp_path: Path, name: 
         assert str(error.value).endswith(".") and "\n" not in str(error.value)
 
 
-def test_the_first_word_is_learnt_with_the_blank_that_the_prompt_ends_with(tmp_path: Path) -> None:
+def trimming(home: Path) -> Path:
+    """A folder of a tokenizer with words of their own, which leaves blanks out of its offsets, as many do."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     merges = [("Ġ", "t"), ("Ġt", "h"), ("Ġth", "e")]
     words = [*alphabet, *("".join(pair) for pair in merges)]
@@ -412,9 +413,30 @@ def test_the_first_word_is_learnt_with_the_blank_that_the_prompt_ends_with(tmp_p
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(["<|endoftext|>"])
-    home = folder(tmp_path / "tokenizer", None)
+    special = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in special])
+    folder(home, None)
     tokenizer.save(str(home / "tokenizer.json"))
+    return home
+
+
+def test_marks_hold_what_they_enclose_and_nothing_behind_it(tmp_path: Path) -> None:
+    trimming(tmp_path / "tokenizer")
+    template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}{% generation %}{{ m.content }}"
+        "{% endgeneration %}{% else %}{{ m.content }}{% endif %}<|im_end|>{{ '\n' }}{% endfor %}"
+    )
+    talk = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello there. "},
+        {"role": "user", "content": "my own words"},
+        {"role": "assistant", "content": "d\u00e9j\u00e0 \U0001f600"},
+    ]
+    assert chat(tmp_path, {"messages": talk}, template)[0] == ["Hello there. ", "d\u00e9j\u00e0 \U0001f600"]
+
+
+def test_the_first_word_is_learnt_with_the_blank_that_the_prompt_ends_with(tmp_path: Path) -> None:
+    trimming(tmp_path / "tokenizer")
     template = (
         "{% for m in messages %}{{ 'USER: ' if m.role == 'user' else 'ASSISTANT: ' }}{{ m.content }}\n{% endfor %}"
         "{% if add_generation_prompt %}ASSISTANT: {% endif %}"

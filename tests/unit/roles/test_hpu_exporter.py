@@ -430,8 +430,10 @@ def test_the_contract_is_complete_in_itself() -> None:
 def test_the_trainers_metrics_are_in_the_contract() -> None:
     source = (ROOT / "trainer/src/gaudi3_scale/metrics.py").read_text()
     found = {}
-    for kind, name in re.findall(r'\b(gauge|counter|histogram|Info)\(\s*"(gaudi_(?:training|cost)\w*)"', source):
+    for kind, name in re.findall(
+        r'\b(gauge|measured|counter|histogram|Info)\(\s*"(gaudi_(?:training|cost)\w*)"', source
+    ):
         suffix = {"counter": "_total", "Info": "_info"}.get(kind, "")
-        found[name.removesuffix(suffix) + suffix] = kind.lower()
+        found[name.removesuffix(suffix) + suffix] = kind.lower().replace("measured", "gauge")
     promised = {name: metric["type"] for name, metric in contract().items() if "trainer" in metric["sources"]}
     assert found == promised

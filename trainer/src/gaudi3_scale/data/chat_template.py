@@ -34,6 +34,8 @@ from gaudi3_scale.data.piece import Piece
 from gaudi3_scale.data.tokenizer import Tokenizer, Tokens
 from gaudi3_scale.errors import ConfigError
 
+#: First and last character, which is not part, of each stretch of a text that is learnt.
+Spans = list[tuple[int, int]]
 Learnt = np.ndarray[Any, np.dtype[np.uint8]] | None
 GENERATION = re.compile(r"\{%-?\s*generation\b")
 PARTS = "parts"
@@ -126,11 +128,11 @@ class ChatEncoder:
         try:
             whole = self._text(messages, talk.tools)
             _check_written(talk, messages, whole, template)
-            if GENERATION.search(template):
-                made, learnt = self._by_marks(talk, messages)
-                said = [self._tokenizer.decode(made[learnt == 1])]
-            else:
-                made, learnt, said = self._by_prefix(talk, messages, whole)
+            marked = GENERATION.search(template)
+            spans = (
+                self._by_marks(talk, messages, whole, template) if marked else self._by_prefix(talk, messages, whole)
+            )
+            made, learnt = self._tokens(whole, spans)
         except ConfigError:
             raise
         except Exception as error:  # a template raises what it likes
@@ -138,24 +140,31 @@ class ChatEncoder:
             raise ConfigError(
                 f"The chat template of the tokenizer refuses {_lower(talk.where)} ({reason}): delete or rewrite it."
             ) from None
-        _check_learnt(talk, messages, "".join(said))
+        _check_learnt(talk, messages, "".join(whole[first:last] for first, last in spans))
         return made, learnt
 
-    def _by_marks(self, talk: Conversation, messages: list[dict[str, Any]]) -> tuple[Tokens, Any]:
+    def _by_marks(self, talk: Conversation, messages: list[dict[str, Any]], whole: str, template: str) -> Spans:
         for number, message in enumerate(talk.messages, talk.first):
             if message[ROLE] == ASSISTANT and not is_learnt(message):
                 raise ConfigError(
                     f"{talk.where} has 0 in {WEIGHT!r} of message {number}, and the marks of the tokenizer's chat "
                     "template have all of the assistant's messages learnt: delete the record, or the marks."
                 )
-        made = self._tokenizer.apply_chat_template(
-            messages, tools=talk.tools, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
-        )
-        return np.array(made["input_ids"], dtype=np.uint32), np.array(made["assistant_masks"], dtype=np.uint8)
+        from transformers.utils.chat_template_utils import render_jinja_template
 
-    def _by_prefix(
-        self, talk: Conversation, messages: list[dict[str, Any]], whole: str
-    ) -> tuple[Tokens, Any, list[str]]:
+        # Not transformers' mask of tokens: a blank that a tokenizer leaves out of its offsets has it go on to the end.
+        (rendered,), (spans,) = render_jinja_template(
+            conversations=[messages], tools=talk.tools, chat_template=template, return_assistant_tokens_mask=True,
+            **self._tokenizer.special_tokens_map,
+        )  # fmt: skip
+        if rendered != whole:
+            raise ConfigError(
+                f"The tokenizer's chat template writes {_lower(talk.where)} in two ways, so that it cannot be told "
+                "which tokens are the assistant's: delete the record, or correct the template."
+            )
+        return list(spans)
+
+    def _by_prefix(self, talk: Conversation, messages: list[dict[str, Any]], whole: str) -> Spans:
         spans = []
         for number, message in enumerate(talk.messages):
             if is_learnt(message):
@@ -168,6 +177,10 @@ class ChatEncoder:
                         "give a template with {% generation %} marks."
                     )
                 spans.append((len(before), len(after)))
+        return spans
+
+    def _tokens(self, whole: str, spans: Spans) -> tuple[Tokens, Any]:
+        """The tokens of a text, and which of them are learnt: those that reach into a span."""
         made = self._tokenizer(whole, add_special_tokens=False, return_offsets_mapping=True)
         begins, ends = np.array(made["offset_mapping"], dtype=np.int64).reshape(-1, 2).T
         # A tokenizer may leave a blank out of the offsets of the word behind it, and then a token of blanks has none.
@@ -176,7 +189,7 @@ class ChatEncoder:
         for first, last in spans:
             # The first word of an answer may be one token with the blank that the prompt ends with.
             learnt |= (ends > first) & (begins < last)
-        return np.array(made["input_ids"], dtype=np.uint32), learnt, [whole[first:last] for first, last in spans]
+        return np.array(made["input_ids"], dtype=np.uint32), learnt
 
     def _before(self, messages: list[dict[str, Any]], number: int, after: str, tools: Any) -> str:
         """The text before what an assistant's message says."""
