@@ -86,19 +86,22 @@ class FitRunner:
     def _watch(self, process: _Process, trial: Trial, report: Report, began: float) -> tuple[str, str]:
         """Until it ends, or has to: why it was ended, and in words."""
         told = 0
-        while process.code() is None:
+        while True:
+            # Before the readings, so that those of a trial that ends between two looks are told as well.
+            over = process.code() is not None
             readings = list(lines(trial.folder / "metrics.jsonl"))
-            if self._reached(readings):
+            if self._reached(readings) and not over:
                 return "reached", ""
             for count in range(told + 1, len(readings) + 1):
                 value = self._intermediate(readings[:count])
-                if value is not None and report(readings[count - 1]["step"], value):
+                if value is not None and report(readings[count - 1]["step"], value) and not over:
                     return "pruned", f"ended after step {readings[count - 1]['step']}, behind the other trials"
             told = len(readings)
+            if over:
+                return "", ""
             if time.monotonic() - began > self._options.time_limit:
                 return "timed out", f"not finished within {self._options.time_limit:g} s, after step {_step(readings)}"
             time.sleep(LOOK_SECONDS)
-        return "", ""
 
     def _reached(self, readings: list[dict[str, Any]]) -> bool:
         target = self._options.target_loss
