@@ -126,7 +126,8 @@ class LookupModule(LookupBase):
         lists: dict[str, Any] = {}
         for host in hosts:
             own = hostvars.raw_get(host)
-            values = {**own, **values}
+            for name, value in own.items():
+                values.setdefault(name, value)
             if ACCEPTED in own and repr(own[ACCEPTED]) not in lists:
                 lists[repr(own[ACCEPTED])] = plain(hostvars[host], ACCEPTED)
         accepted: list[str] = []

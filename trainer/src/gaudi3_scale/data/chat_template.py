@@ -84,9 +84,9 @@ class ChatEncoder:
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         except Exception as error:  # the library raises no narrower one
-            reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
             raise ConfigError(
-                f"data.tokenizer {config.tokenizer!r} cannot be loaded by transformers ({reason}): mend the folder."
+                f"data.tokenizer {config.tokenizer!r} cannot be loaded by transformers ({_reason(error)}): mend "
+                "the folder."
             ) from None
         templates = self._tokenizer.chat_template
         if not templates or (isinstance(templates, dict) and "default" not in templates):
@@ -136,9 +136,9 @@ class ChatEncoder:
         except ConfigError:
             raise
         except Exception as error:  # a template raises what it likes
-            reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
             raise ConfigError(
-                f"The chat template of the tokenizer refuses {_lower(talk.where)} ({reason}): delete or rewrite it."
+                f"The chat template of the tokenizer refuses {_lower(talk.where)} ({_reason(error)}): delete or "
+                "rewrite it."
             ) from None
         _check_learnt(talk, messages, "".join(whole[first:last] for first, last in spans))
         return made, learnt
@@ -205,6 +205,12 @@ class ChatEncoder:
             messages, tools=tools, tokenize=False, add_generation_prompt=prompting
         )
         return text
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what a library says, or the kind of its error where it says nothing."""
+    said = str(error).strip()
+    return said.splitlines()[0].rstrip(".") if said else type(error).__name__
 
 
 def _formed(message: dict[str, Any], form: _Form) -> dict[str, Any]:
