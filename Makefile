@@ -218,7 +218,7 @@ proof-core-matrix: $(VENV)/.dev $(CORES:%=.cache/core-matrix/%/.ready)
 	done
 	touch $@
 
-# Eight hundred changed answers of hostile nodes beside good ones, on the oldest, the tests' own and the newest ansible-core: half an hour.
+# Two thousand changed answers of hostile nodes beside good ones, on the oldest, the tests' own and the newest ansible-core: an hour and a half.
 proof-node-answers: $(VENV)/.dev .cache/core-matrix/2.17/.ready .cache/core-matrix/2.21/.ready
 	for python in .cache/core-matrix/2.17/bin/python .cache/core-matrix/2.21/bin/python $(BIN)/python; do \
 		export GAUDI3_PROOF=node-answers PATH="$(CURDIR)/$$(dirname $$python):$$PATH"; \
