@@ -99,4 +99,6 @@ def test_a_run_without_a_host_says_so(callback: CallbackModule) -> None:
     callback.v2_playbook_on_start(SimpleNamespace(_file_name="/c/site.yml"))
     callback.v2_playbook_on_no_hosts_matched()
     callback.v2_playbook_on_stats(SimpleNamespace(processed={}, summarize=dict))
-    assert callback._display.lines[0].startswith("Nothing was done: no host of the inventory (")
+    # Where a line is folded depends on the path of the inventory.
+    shown = " ".join(" ".join(callback._display.lines).split())
+    assert shown.startswith("Nothing was done: no host of the inventory (")
