@@ -30,6 +30,8 @@ _TIMES = re.compile(
 _NUMBERS = re.compile(r"\b\d{9,}(\.\d+)?\b|\d{4}-\d\d-\d\d[T ][\d:.]+\S*|/[^ \"']*ansible-tmp[^ \"']*|[0-9a-f]{32,}")
 #: The time of a line of the kernel's log.
 _KERNEL = re.compile(r"(?m)^\d+,\d+,\d+,(?=-;)")
+#: The first line of a paragraph of a letter about all nodes.
+_OF_NODES = re.compile(r"(?:(?:good|bad)-\d+(?:, |: ))+")
 #: What Ansible says against an answer, not a playbook: of a fact named omit, of keys of its own, whose values it drops,
 #: and of bytes that are no text.
 _WARNED = re.compile(
@@ -93,10 +95,27 @@ def own_part(value: dict[str, Any]) -> dict[str, Any]:
     kept = dict(value)
     if isinstance(value.get("diff"), (dict, list)):
         kept["diff"] = _own_lines(value["diff"])
+    said = value.get("msg")
+    if isinstance(said, list) and any(_OF_NODES.match(str(line)) for line in said):
+        kept["msg"] = own_letter(said)
     if "due" in value and "decisions" in value:  # of gaudi_healing: whether a round has anything to do
         parts = ("work", "testing", "give_back", "decisions")
         kept["due"] = any(name in json.dumps(value.get(part)) for part in parts for name in GOOD)
         kept["changed"] = any(name in json.dumps(value["decisions"]) for name in GOOD)
+    return kept
+
+
+def own_letter(lines: list[str]) -> list[str]:
+    """The paragraphs of a letter about all nodes that are about good ones, which may share theirs with hostile ones."""
+    kept: list[str] = []
+    mine = False
+    for line in lines:
+        if not line.startswith(" "):
+            head, _, rest = line.partition(": ")
+            names = [name for name in head.split(", ") if name in GOOD]
+            mine = bool(names)
+            line = f"{', '.join(names)}: {rest}"
+        kept += [line] if mine else []
     return kept
 
 
