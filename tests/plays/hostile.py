@@ -106,15 +106,19 @@ def own_part(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def own_letter(lines: list[str]) -> list[str]:
-    """The paragraphs of a letter about all nodes that are about good ones, which may share theirs with hostile ones."""
+    """A letter about all nodes without the paragraphs about hostile ones alone, and without what to do next for all.
+
+    Good nodes may share a paragraph with hostile ones; only they are then named in its first line.
+    """
     kept: list[str] = []
-    mine = False
+    mine = True
     for line in lines:
         if not line.startswith(" "):
-            head, _, rest = line.partition(": ")
-            names = [name for name in head.split(", ") if name in GOOD]
+            mine = not line.startswith("Next")
+        if nodes := _OF_NODES.match(line):
+            names = [name for name in GOOD if name in re.findall(r"\w+-\d+", nodes[0])]
             mine = bool(names)
-            line = f"{', '.join(names)}: {rest}"
+            line = f"{', '.join(names)}: {line[nodes.end() :]}"
         kept += [line] if mine else []
     return kept
 
