@@ -2,7 +2,7 @@
 
 Templates differ in what they take: the arguments of a call as an object or as a string of JSON, a text as a string or
 as a list of parts, no content or an empty one beside a call. Each conversation is written in the first of these forms
-that the template takes whole. What it would leave out without an error is looked for in the text, and refused.
+that the template takes whole. What it would leave out without an error is found and refused (`written`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -24,7 +24,6 @@ from gaudi3_scale.data.conversation import (
     CALLS,
     CONTENT,
     ROLE,
-    TOOLS,
     WEIGHT,
     Conversation,
     is_learnt,
@@ -32,17 +31,12 @@ from gaudi3_scale.data.conversation import (
 )
 from gaudi3_scale.data.piece import Piece
 from gaudi3_scale.data.tokenizer import Tokenizer, Tokens
+from gaudi3_scale.data.written import Said, Spans, check_learnt, lower, prove
 from gaudi3_scale.errors import ConfigError
 
-#: First and last character, which is not part, of each stretch of a text that is learnt.
-Spans = list[tuple[int, int]]
 Learnt = np.ndarray[Any, np.dtype[np.uint8]] | None
 GENERATION = re.compile(r"\{%-?\s*generation\b")
 PARTS = "parts"
-REASONING = ("reasoning_content", "thinking", "reasoning")
-"""Names of one field, which transformers gives to the template under the first two."""
-LONGEST_WORDS = 3
-"""Of a message, are looked for in the text; one of them has to be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,29 +112,36 @@ class ChatEncoder:
                 continue
             seen.append(messages)
             try:
-                return self._in_form(talk, messages)
+                return self._in_form(talk, messages, form)
             except ConfigError as error:
                 refusals.append(error)
         raise refusals[0]
 
-    def _in_form(self, talk: Conversation, messages: list[dict[str, Any]]) -> tuple[Tokens, Learnt]:
+    def _in_form(self, talk: Conversation, messages: list[dict[str, Any]], form: _Form) -> tuple[Tokens, Learnt]:
         template = str(self._tokenizer.get_chat_template(None, talk.tools))
+
+        def render(given: list[dict[str, Any]], tools: Any) -> tuple[list[dict[str, Any]], str]:
+            formed = [_formed(message, form) for message in given]
+            return formed, self._text(formed, tools)
+
         try:
             whole = self._text(messages, talk.tools)
-            _check_written(talk, messages, whole, template)
-            marked = GENERATION.search(template)
+            said = prove(talk, whole, template, render)
+            marked = GENERATION.search(template) is not None
             spans = (
-                self._by_marks(talk, messages, whole, template) if marked else self._by_prefix(talk, messages, whole)
+                self._by_marks(talk, messages, whole, template)
+                if marked
+                else self._by_prefix(talk, messages, whole, said)
             )
             made, learnt = self._tokens(whole, spans)
         except ConfigError:
             raise
         except Exception as error:  # a template raises what it likes
             raise ConfigError(
-                f"The chat template of the tokenizer refuses {_lower(talk.where)} ({_reason(error)}): delete or "
+                f"The chat template of the tokenizer refuses {lower(talk.where)} ({_reason(error)}): delete or "
                 "rewrite it."
             ) from None
-        _check_learnt(talk, messages, "".join(whole[first:last] for first, last in spans))
+        check_learnt(talk, said, spans, marked)
         return made, learnt
 
     def _by_marks(self, talk: Conversation, messages: list[dict[str, Any]], whole: str, template: str) -> Spans:
@@ -159,20 +160,20 @@ class ChatEncoder:
         )  # fmt: skip
         if rendered != whole:
             raise ConfigError(
-                f"The tokenizer's chat template writes {_lower(talk.where)} in two ways, so that it cannot be told "
+                f"The tokenizer's chat template writes {lower(talk.where)} in two ways, so that it cannot be told "
                 "which tokens are the assistant's: delete the record, or correct the template."
             )
         return list(spans)
 
-    def _by_prefix(self, talk: Conversation, messages: list[dict[str, Any]], whole: str) -> Spans:
+    def _by_prefix(self, talk: Conversation, messages: list[dict[str, Any]], whole: str, said: list[Said]) -> Spans:
         spans = []
         for number, message in enumerate(talk.messages):
             if is_learnt(message):
                 after = self._text(messages[: number + 1], talk.tools)
-                before = self._before(messages, number, after, talk.tools)
+                before = self._before(talk, messages, number, after, said)
                 if not after.startswith(before) or not whole.startswith(after):
                     raise ConfigError(
-                        f"The tokenizer's chat template writes message {number + talk.first} of {_lower(talk.where)} "
+                        f"The tokenizer's chat template writes message {number + talk.first} of {lower(talk.where)} "
                         "otherwise when others follow, so that it cannot be told which tokens are the assistant's: "
                         "give a template with {% generation %} marks."
                     )
@@ -191,14 +192,23 @@ class ChatEncoder:
             learnt |= (ends > first) & (begins < last)
         return np.array(made["input_ids"], dtype=np.uint32), learnt
 
-    def _before(self, messages: list[dict[str, Any]], number: int, after: str, tools: Any) -> str:
+    def _before(
+        self, talk: Conversation, messages: list[dict[str, Any]], number: int, after: str, said: list[Said]
+    ) -> str:
         """The text before what an assistant's message says."""
         if number:
-            return self._text(messages[:number], tools, prompting=True)
+            return self._text(messages[:number], talk.tools, prompting=True)
         # No template writes a conversation of no messages: what a prompt adds to the first one begins its turn as well.
-        begin = self._text(messages[:1], tools, prompting=True).removeprefix(after)
-        at = after.find(begin) if begin else -1
-        return after[: at + len(begin)] if at >= 0 else ""
+        begin = self._text(messages[:1], talk.tools, prompting=True).removeprefix(after)
+        first = min((each.places[0][0] for each in said if each.number == talk.first and each.places), default=0)
+        at = after.rfind(begin, 0, first) if begin else -1
+        if at < 0:
+            raise ConfigError(
+                f"The tokenizer's chat template does not write message {talk.first} of {lower(talk.where)} behind what "
+                "it writes to prompt for an answer, so that it cannot be told where the answer begins: give a template "
+                "with {% generation %} marks, or delete the record."
+            )
+        return after[: at + len(begin)]
 
     def _text(self, messages: list[dict[str, Any]], tools: Any, prompting: bool = False) -> str:
         text: str = self._tokenizer.apply_chat_template(
@@ -228,76 +238,3 @@ def _formed(message: dict[str, Any], form: _Form) -> dict[str, Any]:
             for call in made[CALLS]
         ]
     return made
-
-
-def _check_written(talk: Conversation, messages: list[dict[str, Any]], text: str, template: str) -> None:
-    """ConfigError for what the template left out, or wrote as Python and not as text."""
-    for number, message in enumerate(messages, talk.first):
-        reasoning = next((name for name in REASONING if message.get(name)), None)
-        if reasoning and not any(name in template for name in REASONING):
-            _refuse_lost(talk, number, reasoning)
-        for field, words in _said(message):
-            if not _is_in(words, text):
-                _refuse_lost(talk, number, field)
-        for field, value in _structures(message):
-            if value and not isinstance(value, str) and str(value) in text:
-                _refuse_lost(talk, number, field, "writes Python's own form of")
-    for number, tool in enumerate(talk.tools or (), 1):
-        if tool["function"]["name"] not in text or str(tool) in text:
-            raise ConfigError(
-                f"The chat template of the tokenizer leaves out {TOOLS}[{number}] of {_lower(talk.where)}: give a "
-                f"tokenizer whose template writes tools, or delete {TOOLS!r} from the record."
-            )
-
-
-def _check_learnt(talk: Conversation, messages: list[dict[str, Any]], learnt: str) -> None:
-    """ConfigError for what the assistant says and the marks of the template do not have learnt."""
-    for number, (message, given) in enumerate(zip(messages, talk.messages, strict=True), talk.first):
-        if is_learnt(given):
-            for field, words in _said(message):
-                if not _is_in(words, learnt):
-                    raise ConfigError(
-                        f"The marks of the tokenizer's chat template leave {field!r} of message {number} of "
-                        f"{_lower(talk.where)} out of what is learnt: put it between {{% generation %}} and "
-                        "{% endgeneration %}, or delete the record."
-                    )
-
-
-def _said(message: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Each field with a text of its own, and words by which that is known."""
-    content = message.get(CONTENT)
-    for text in [content] if isinstance(content, str) else [part["text"] for part in content or ()]:
-        yield CONTENT, _words(text)
-    for call in message.get(CALLS, ()):
-        yield CALLS, [call["function"]["name"]]
-        yield CALLS, _words(json.dumps(call["function"]["arguments"], ensure_ascii=False))
-
-
-def _structures(message: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    if isinstance(message.get(CONTENT), list):
-        yield CONTENT, message[CONTENT]
-        yield from ((CONTENT, part) for part in message[CONTENT])
-    for call in message.get(CALLS, ()):
-        yield from ((CALLS, each) for each in (call, call["function"], call["function"]["arguments"]))
-
-
-def _words(text: str) -> list[str]:
-    """The longest words: runs of letters and digits, which stay as they are where a template escapes or strips."""
-    # Templates may leave the reasoning of earlier turns out, as the model is served without it.
-    parts = {text, text.rpartition("</think>")[2]}
-    return [word for part in parts for word in sorted(re.findall(r"[^\W_]+", part), key=len)[-LONGEST_WORDS:]]
-
-
-def _is_in(words: list[str], text: str) -> bool:
-    return not words or any(word in text for word in words)
-
-
-def _refuse_lost(talk: Conversation, number: int, field: str, how: str = "leaves out") -> None:
-    raise ConfigError(
-        f"The chat template of the tokenizer {how} {field!r} of message {number} of {_lower(talk.where)}: give a "
-        "tokenizer whose template writes it, or delete the record."
-    )
-
-
-def _lower(where: str) -> str:
-    return where[:1].lower() + where[1:]

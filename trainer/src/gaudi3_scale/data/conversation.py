@@ -17,7 +17,18 @@ from gaudi3_scale.errors import ConfigError
 
 ROLE, CONTENT, ASSISTANT, CALLS, WEIGHT = "role", "content", "assistant", "tool_calls", "weight"
 MESSAGES, CONVERSATIONS, TOOLS, SYSTEM, FUNCTIONS = "messages", "conversations", "tools", "system", "functions"
-BESIDE = (TOOLS, SYSTEM, FUNCTIONS)
+PREFERENCES = ("chosen", "rejected", "kto_tag")
+"""Answers that are preferred to others, beside the messages of the question or of all."""
+TEXT_ONLY = "only text is trained on: delete the record"
+MEDIA = dict.fromkeys(("image", "images", "video", "videos", "audio", "audios"), TEXT_ONLY)
+#: Fields of a record that say something about its messages, and no template is given; and what to do about each.
+UNREAD = {
+    **MEDIA,
+    FUNCTIONS: f"write them as {TOOLS!r}",
+    "documents": "write them into a message, or delete the field",
+    "chat_template_kwargs": "delete the field, or the record",
+}
+BESIDE = (TOOLS, SYSTEM, *UNREAD)
 """What a record may have beside the messages."""
 FROM, VALUE, FUNCTION_CALL = "from", "value", "function_call"
 SHARE_GPT = {
@@ -30,14 +41,26 @@ SHARE_GPT = {
     "observation": "tool",
     FUNCTION_CALL: ASSISTANT,
 }
+#: Roles of which a template would write the name, though another is meant, and nothing of the assistant's be learnt.
+OTHER_NAMES = {**SHARE_GPT, **dict.fromkeys(("ai", "bot", "chatgpt", "model"), ASSISTANT)}
 #: Fields of a message that say something, but not to a model of text; and what to do about each.
 NOT_TAKEN = {
-    "function_call": "write it as 'tool_calls'",
-    "audio": "only text is trained on: delete the record",
-    "images": "only text is trained on: delete the record",
-    "videos": "only text is trained on: delete the record",
-    "refusal": "write it as 'content', or delete the record",
+    **MEDIA,
+    FUNCTION_CALL: f"write it as {CALLS!r}",
+    FUNCTIONS: f"write them as {TOOLS!r} beside the messages",
+    TOOLS: "write them beside the messages",
+    "refusal": f"write it as {CONTENT!r}, or delete the record",
 }
+ARGUMENTS, PARAMETERS = "arguments", "parameters"
+"""Two names of what a function is called with, the second in the calls of Llama."""
+OF_A_CALL, OF_A_FUNCTION = ("id", "type", "index", "function"), ("name", ARGUMENTS, PARAMETERS)
+
+OF_A_PART = ("type", "text", "index", "cache_control")
+
+
+def says(value: object) -> bool:
+    """Whether a field with this value says anything: null, and what is empty, does not."""
+    return value is not None and value not in ("", [], {})
 
 
 def kind(value: object) -> str:
@@ -86,16 +109,14 @@ def conversation(record: Mapping[str, Any], field: str, where: str) -> Conversat
             f"{where} has no conversation in {field!r}: it has to be a list of objects, each with {ROLE!r} and "
             f"{CONTENT!r}, or with {FROM!r} and {VALUE!r}."
         )
-    if record.get(FUNCTIONS):
-        raise ConfigError(f"{where} has {FUNCTIONS!r}, which are not read: write them as {TOOLS!r}.")
+    for name, advice in UNREAD.items():
+        if name != field and says(record.get(name)):
+            raise ConfigError(
+                f"{where} has {name!r}, which {'are' if name.endswith('s') else 'is'} not read: {advice}."
+            )
     messages = [_Message(message, number, field, where).taken() for number, message in enumerate(given, 1)]
-    shared = ROLE not in given[0]
-    first = 1
-    if shared and record.get(SYSTEM) and messages[0][ROLE] != SYSTEM:
-        if not isinstance(record[SYSTEM], str):
-            raise ConfigError(f"{where} has {kind(record[SYSTEM])} in {SYSTEM!r}: it has to be a string.")
-        messages.insert(0, {ROLE: SYSTEM, CONTENT: record[SYSTEM]})
-        first = 0
+    system = _system(record.get(SYSTEM), messages, where)
+    messages, first = system + messages, 1 - len(system)
     if not any(is_learnt(message) and (message.get(CONTENT) or message.get(CALLS)) for message in messages):
         raise ConfigError(
             f"{where} has no message of the role {ASSISTANT!r}, so that there is nothing to learn: delete the record."
@@ -142,6 +163,23 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def _system(given: Any, messages: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:
+    """The message that a record has beside the others."""
+    if not says(given):
+        return []
+    if not isinstance(given, str):
+        raise ConfigError(f"{where} has {kind(given)} in {SYSTEM!r}: it has to be a string.")
+    for number, message in enumerate(messages, 1):
+        if message[ROLE] in (SYSTEM, "developer"):
+            if number == 1 and message.get(CONTENT) == given:
+                return []
+            raise ConfigError(
+                f"{where} has {SYSTEM!r} and another text in message {number}, of the role {message[ROLE]!r}: delete "
+                "one of the two, or write them as one."
+            )
+    return [{ROLE: SYSTEM, CONTENT: given}]
+
+
 class _Message:
     """One message of a record."""
 
@@ -155,55 +193,67 @@ class _Message:
     def taken(self) -> dict[str, Any]:
         """In the form of chat templates."""
         for name, advice in NOT_TAKEN.items():
-            if self._message.get(name):
+            if says(self._message.get(name)):
                 self._refuse(f"has {name!r}", "", advice)
-        if ROLE not in self._message and FROM in self._message:
-            return self._share_gpt()
-        role = self._message.get(ROLE)
+        made, text = {**self._message}, CONTENT
+        if self._message.get(FROM) is not None:
+            made, text = self._share_gpt(), VALUE
+        role = made.get(ROLE)
         if not isinstance(role, str) or not role:
             self._wrong(ROLE, "it has to be a string, such as 'user' or 'assistant'")
-        made = {**self._message}
-        calls = self._calls(made.pop(CALLS, None))
+        meant = OTHER_NAMES.get(role.lower(), role)
+        if meant != role:
+            self._refuse(f"has {role!r} in {ROLE!r}", "", f"write it as {meant!r}")
+        calls = self._calls(made.pop(CALLS, None), text if self._message.get(FROM) == FUNCTION_CALL else CALLS)
         content = made.pop(CONTENT, None)
         if content is None:
             if not calls:
-                self._wrong(CONTENT, f"it has to be a string, or a list of parts, where there is no {CALLS!r}")
+                self._wrong(text, f"it has to be a string, or a list of parts, where there is no {CALLS!r}")
         elif isinstance(content, list):
             made[CONTENT] = [self._part(part, number) for number, part in enumerate(content, 1)]
         elif isinstance(content, str):
             made[CONTENT] = content
         else:
-            self._wrong(CONTENT, "it has to be a string or a list of parts")
+            self._wrong(text, "it has to be a string or a list of parts")
         if calls:
             if role != ASSISTANT:
                 self._refuse(f"has {CALLS!r}", f", whose role is {role!r}", f"only an {ASSISTANT!r} has them")
             made[CALLS] = calls
-        if role == ASSISTANT and made.get(WEIGHT) not in (None, 0, 1):
+        weight = made.get(WEIGHT)
+        if isinstance(weight, bool) or weight not in (None, 0, 1):
             self._wrong(WEIGHT, "it has to be 0, for a message that is not learnt, or 1")
         return made
 
     def _share_gpt(self) -> dict[str, Any]:
+        """With the names of OpenAI's form."""
         sender, value = self._message[FROM], self._message.get(VALUE)
         role = SHARE_GPT.get(sender) if isinstance(sender, str) else None
         if role is None:
             given = repr(sender) if isinstance(sender, str) else kind(sender)
             self._refuse(f"has {given} in {FROM!r}", "", f"it has to be one of {', '.join(SHARE_GPT)}")
-        if not isinstance(value, str):
-            self._wrong(VALUE, "it has to be a string")
-        more = {WEIGHT: self._message[WEIGHT]} if self._message.get(WEIGHT) is not None else {}
-        if sender != FUNCTION_CALL:
-            return {ROLE: role, CONTENT: value, **more}
-        try:
-            calls = json.loads(value)
-        except (ValueError, RecursionError):
-            calls = None
-        if not isinstance(calls, dict | list) or not calls:
-            self._refuse(
-                f"is a {FUNCTION_CALL!r} without one in {VALUE!r}", "", "it has to be JSON with name and arguments"
-            )
-        return {ROLE: role, CALLS: self._calls(calls if isinstance(calls, list) else [calls], VALUE), **more}
+        made = {name: given for name, given in self._message.items() if name not in (FROM, VALUE)}
+        text = CALLS if sender == FUNCTION_CALL else CONTENT
+        for name in (ROLE, text):
+            if says(made.get(name)):
+                self._refuse(f"has {name!r} beside {FROM!r}", "", "write a message in one form, and delete the other")
+        if sender == FUNCTION_CALL:
+            value = self._json(value)
+            if not isinstance(value, dict | list) or not value:
+                self._refuse(
+                    f"is a {FUNCTION_CALL!r} without one in {VALUE!r}", "", "it has to be JSON with name and arguments"
+                )
+            value = value if isinstance(value, list) else [value]
+        return {**made, ROLE: role, text: value}
 
-    def _calls(self, calls: Any, field: str = CALLS) -> list[dict[str, Any]]:
+    @staticmethod
+    def _json(text: Any) -> Any:
+        """What a string of JSON holds; None for what is none."""
+        try:
+            return json.loads(text) if isinstance(text, str) else None
+        except (ValueError, RecursionError):
+            return None
+
+    def _calls(self, calls: Any, field: str) -> list[dict[str, Any]]:
         """With the arguments as an object, which OpenAI's interface gives as a string of JSON."""
         if calls is None:
             return []
@@ -212,23 +262,30 @@ class _Message:
         return [self._call(call, field, number) for number, call in enumerate(calls, 1)]
 
     def _call(self, call: Any, field: str, number: int) -> dict[str, Any]:
-        inner = call.get("function", call) if isinstance(call, dict) else None
+        place = f"{field}[{number}]"
+        flat = isinstance(call, dict) and call.get("function") is None
+        inner = call if flat or not isinstance(call, dict) else call["function"]
         if not isinstance(inner, dict) or not isinstance(inner.get("name"), str) or not inner["name"]:
-            self._refuse(
-                f"has no function with a name in {field}[{number}]", "", "it has to be {'function': {'name': ...}}"
-            )
-        arguments = inner.get("arguments", {})
+            self._refuse(f"has no function with a name in {place}", "", "it has to be {'function': {'name': ...}}")
+        read = [(call, (*OF_A_CALL, *OF_A_FUNCTION))] if flat else [(call, OF_A_CALL), (inner, OF_A_FUNCTION)]
+        for holder, names in read:
+            unread = next((name for name, value in holder.items() if says(value) and name not in names), None)
+            if unread is not None:
+                self._refuse(
+                    f"has {unread!r} in {place}",
+                    ", which is not read",
+                    f"write it as {ARGUMENTS!r} of the function, or delete it",
+                )
+        given = [name for name in (ARGUMENTS, PARAMETERS) if inner.get(name) is not None]
+        if len(given) > 1:
+            self._refuse(f"has {ARGUMENTS!r} and {PARAMETERS!r} in {place}", "", "delete one of the two")
+        arguments = inner[given[0]] if given else {}
         if isinstance(arguments, str):
-            try:
-                arguments = json.loads(arguments) if arguments.strip() else {}
-            except (ValueError, RecursionError):
-                arguments = None
+            arguments = self._json(arguments) if arguments.strip() else {}
         if not isinstance(arguments, dict):
-            self._refuse(
-                f"has {field}[{number}] with arguments that are no JSON object", "", "mend or delete the record"
-            )
-        outer = {name: value for name, value in call.items() if name != "function"} if inner is not call else {}
-        return {**outer, "type": "function", "function": {"name": inner["name"], "arguments": arguments}}
+            self._refuse(f"has {place} with arguments that are no JSON object", "", "mend or delete the record")
+        more = {name: value for name, value in call.items() if name in OF_A_CALL and name != "function"}
+        return {**more, "type": "function", "function": {"name": inner["name"], ARGUMENTS: arguments}}
 
     def _part(self, part: Any, number: int) -> dict[str, str]:
         what = part.get("type") if isinstance(part, dict) else None
@@ -239,6 +296,9 @@ class _Message:
             self._refuse(
                 f"has part {number}, {said}, in {CONTENT!r}", "", "only parts of text are trained on: delete the record"
             )
+        more = next((name for name, value in part.items() if says(value) and name not in OF_A_PART), None)
+        if more is not None:
+            self._refuse(f"has {more!r} in part {number} of {CONTENT!r}", "", "write it as text, or delete it")
         return {"type": "text", "text": part["text"]}
 
     def _wrong(self, field: str, allowed: str, value: Any = None) -> NoReturn:
@@ -264,7 +324,7 @@ def _tools(tools: Any, where: str) -> list[dict[str, Any]] | None:
         raise ConfigError(f"{where} has {kind(tools)} in {TOOLS!r}: it has to be a list of schemas.")
     for number, tool in enumerate(tools, 1):
         inner = tool.get("function", tool) if isinstance(tool, dict) else None
-        if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
+        if not isinstance(inner, dict) or not isinstance(inner.get("name"), str) or not inner["name"]:
             raise ConfigError(
                 f"{where} has {TOOLS}[{number}] without a function with a name: it has to be a schema of JSON."
             )

@@ -13,6 +13,7 @@ from gaudi3_scale.data.conversation import (
     CONTENT,
     CONVERSATIONS,
     MESSAGES,
+    PREFERENCES,
     Conversation,
     check_characters,
     conversation,
@@ -37,7 +38,7 @@ def present(config: DataConfig, names: Sequence[str], where: str, what: str, adv
     """Those of a record's names that are read, the needed ones first.
 
     Raises:
-        ConfigError: One of `fields` is not there.
+        ConfigError: One of `fields` is not there, or it is not clear which one is meant.
     """
     found = []
     for options in fields(config):
@@ -45,6 +46,12 @@ def present(config: DataConfig, names: Sequence[str], where: str, what: str, adv
         if name is None:
             raise ConfigError(
                 f"{where} has no {what} {options[0]!r}, only {', '.join(map(repr, names)) or 'none at all'}: {advice}."
+            )
+        more = [each for each in names if each in (*options, *PREFERENCES) and each != name] if len(options) > 1 else []
+        if more:
+            raise ConfigError(
+                f"{where} has the {what}s {', '.join(map(repr, [name, *more]))}, of which one is read: set data.field "
+                "to the one with the conversation to learn."
             )
         found.append(name)
     return found + [name for name in BESIDE if config.content == "chat" and name in names and name not in found]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_scale.config import DataConfig
+from gaudi3_scale.data.conversation import MEDIA
 from gaudi3_scale.data.piece import Cursor, Piece
 from gaudi3_scale.data.records import present, text_of_row
 from gaudi3_scale.errors import ConfigError
@@ -126,13 +127,24 @@ class HubSource:
         names, row = self._names, cursor[0]
         if row == self.size:  # the library skips no further than to the last row
             return
-        for batch in self._rows.select_columns(names).skip(row).iter(BATCH_ROWS):
+        for batch in self._batches(row):
             for values in zip(*(batch[name] for name in names), strict=True):
                 row += 1
                 found = dict(zip(names, values, strict=True))
                 text = text_of_row(found, f"Row {row - 1} of {self._config.source}", self._config)
                 if text is not None:
                     yield Piece(text, True, [row, 0, 0])
+
+    def _batches(self, row: int) -> Iterator[dict[str, list[Any]]]:
+        """The columns of the rows from one on; pictures and sounds as they are stored, and not decoded."""
+        stored = [name for name in self._names if name in MEDIA]
+        read = self._rows.select_columns([name for name in self._names if name not in MEDIA]).skip(row)
+        if not stored:
+            yield from read.iter(BATCH_ROWS)
+            return
+        media = self._rows.select_columns(stored).with_format("arrow").skip(row)
+        for batch, table in zip(read.iter(BATCH_ROWS), media.iter(BATCH_ROWS), strict=True):
+            yield batch | table.to_pydict()
 
     def borders(self, parts: int) -> list[Cursor]:
         """Where each of so many parts begins, and where the last one ends."""
