@@ -233,6 +233,8 @@ def test_a_field_of_a_message_that_the_template_does_not_read_is_refused(read: R
         said = refusal(read, PLAIN, talk(USER, {**form, name: value}))
         assert f"leaves out {name!r} of message 2 of line 1 of a.jsonl: give a tokenizer whose template writes " in said
         assert said.endswith(f"or delete {name!r} from the record.")
+    whole = PLAIN.replace("{{ m.content }}", "{{ m | tojson }}")
+    assert '"train": false' in read(whole, talk(USER, {**form, "train": False, "plan": "add"}))[1]
     planned = PLAIN.replace("{{ m.content }}", "{{ m.plan }}{{ m.content }}")
     assert read(planned, talk(USER, {**form, "plan": "add: "}))[0] == ["add: Four.<|im_end|>\n"]
     kept = {"id": "7", "timestamp": "2026", "tool_call_id": "1", "name": None, "plan": "", "steps": []}
@@ -333,6 +335,8 @@ def test_what_is_within_the_arguments_and_written_as_python_is_refused(read: Rea
     assert "writes Python's own form of 'tool_calls' of message 2 of" in refusal(read, pairs, calling(arguments))
     text = json.dumps(arguments["a"], ensure_ascii=False)
     assert read(ONE_BY_ONE, calling(arguments))[0] == [f"<f=weather><a>{text}</a></f><|im_end|>\n"]
+    whole = PLAIN.replace("{{ m.content }}", "{{ m }}")
+    assert "writes Python's own form of 'content' of message 1 of" in refusal(read, whole, talk(*TALK))
     # A text in Python's form is a text.
     assert read(python, talk({**USER, "content": str(arguments)}, ANSWER))[0] == ["Four.<|im_end|>\n"]
 
@@ -400,6 +404,19 @@ def test_what_the_template_leaves_out_is_refused_though_its_words_stand_elsewher
 
 
 CITY = {"type": "string", "description": "Of Europe."}
+
+
+@pytest.mark.parametrize(
+    "change", ["upper", "striptags", "replace('\n', ' ')", "replace('two', '')", "wordwrap(9)", "indent", "title"]
+)
+def test_what_the_template_changes_within_a_text_is_refused(read: Read, change: str) -> None:
+    said = refusal(
+        read, PLAIN.replace("m.content", f"m.content | {change}"), assistant(content="One <b>two</b>\n  three.")
+    )
+    assert "of message 2 of line 1" in said or "of message 1 of line 1" in said
+    assert " changes 'content' of " in said or " leaves out 'content' of " in said
+
+
 TOOL = {
     "name": "weather",
     "description": "How warm it is.",
@@ -434,8 +451,9 @@ def test_templates_that_escape_and_strip_and_look_at_a_text_are_taken(read: Read
         assert len(read(template, calling({odd: odd, "a": [odd, {"b": [1, True, None]}]}))[0]) == 1
     ordered = TOOLS.replace("c.function | tojson", "c.function | tojson(sort_keys=True)")
     assert '{"arguments": {"a": 1, "a0": 2, "ab": 3}, ' in read(ordered, calling({"ab": 3, "a0": 2, "a": 1}))[0][0]
-    switched = PLAIN.replace("{{ m.content }}", "{{ m.content.replace('/quiet', '').rstrip() }}")
-    assert read(switched, talk({**USER, "content": "Two and two? /quiet"}, ANSWER))[1].count("?<|im_end|>") == 1
+    switched = PLAIN.replace("{{ m.content }}", "{{ m.content.replace('/no_think', '').rstrip() }}")
+    for text in ("Two and two? /no_think", "/no_think Two and two?", "Two /no_think\n and two?"):
+        assert "/no_think" not in read(switched, talk({**USER, "content": text}, ANSWER))[1]
     numbered = [{**AGENT[1], "tool_calls": [{**CALL, "id": "123456789"}]}, {**AGENT[2], "tool_call_id": "123456789"}]
     assert len(read(NUMBERED, talk(USER, *numbered, ANSWER))[0]) == 2
 

@@ -37,6 +37,8 @@ from gaudi3_scale.errors import ConfigError
 Learnt = np.ndarray[Any, np.dtype[np.uint8]] | None
 GENERATION = re.compile(r"\{%-?\s*generation\b")
 PARTS = "parts"
+READING = 2
+"""Counts the ways in which conversations were read, so that what an earlier one left out is prepared anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class ChatEncoder:
                 "has (tokenizer_config.json or chat_template.jinja)."
             )
         written = templates if isinstance(templates, str) else json.dumps(templates, sort_keys=True)
-        self.digest = "chat " + hashlib.sha256(written.encode()).hexdigest()
+        self.digest = f"chat {READING} " + hashlib.sha256(written.encode()).hexdigest()
         added = self._tokenizer.added_tokens_decoder.values()
         self._special = {*self._tokenizer.all_special_tokens, *(str(token) for token in added if token.special)} - {""}
 

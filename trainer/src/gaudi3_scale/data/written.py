@@ -6,6 +6,7 @@ the first text again, so the places of the marks are those of the texts, and wha
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ NAME, NUMBER, OF_A_RESULT = "name", "tool_call_id", ("tool", "function")
 BOOKKEEPING = ("id", "message_id", "parent_id", NUMBER, "index", "created_at", "timestamp", "language", "model")
 #: Marks stand within a tag around a text, as templates look at what it begins and ends with.
 OPENING, CLOSING = re.compile(r"\s*(?:<[^<>]{0,100}>\s*)?"), re.compile(r"<[^<>]{0,100}>\Z")
+SWITCH = re.compile(r"/(?:no_?)?think\b")
 BEGIN, END, OF_KEY = "b", "e", "k"
 #: Python writes a list or an object with one of these, where JSON does not.
 PYTHON = re.compile(r"[\[{(]'|'[\]}:,]|\b(?:True|False|None)\b")
@@ -52,6 +54,7 @@ class Said:
     field: str
     """Of the message, or the tool with its number: tools[1]."""
     text: str
+    """What is between its marks; empty for a name, which has one."""
     what: str = ""
     """Which part of the field, where it has several."""
     may_be_left_out: bool = False
@@ -65,11 +68,7 @@ def prove(talk: Conversation, whole: str, template: str, render: Render) -> list
     Raises:
         ConfigError: The template leaves some of it out, or writes it as Python and not as text.
     """
-    for number, message in enumerate(talk.messages, talk.first):
-        for name, value in message.items():
-            names = REASONING if name in REASONING else (name,)
-            if _is_said(message, name) and says(value) and not any(_reads(template, each) for each in names):
-                _refuse(talk, Said(number, name, ""))
+    _check_fields(talk, whole, template, render)
     if not _reads(template, NUMBER):
         _check_order(talk)
     word = "zq"
@@ -83,9 +82,10 @@ def prove(talk: Conversation, whole: str, template: str, render: Render) -> list
     _check_form(talk, formed, marked.tools, text, template, word)
     plain, places = _unmarked(text, word)
     for number, said in enumerate(marked.said):
-        said.places = places.get(number, []) if plain == whole else _places(talk, whole, render, word, number, said)
-        if said.places == [] and not said.may_be_left_out:
-            _refuse(talk, said)
+        if plain == whole:
+            said.places = _checked(talk, said, plain, places.get(number, []))
+        else:
+            said.places = _alone(talk, whole, render, word, number, said)
     return marked.said
 
 
@@ -197,11 +197,13 @@ class _Marker:
             first, last = len(text) - len(text.lstrip()), end
         if first >= last:
             return text
+        said.text = text[first:last]
         return f"{text[:first]}{self._mark(said, BEGIN)}{text[first:last]}{self._mark(said, END)}{text[last:]}"
 
     def _key(self, said: Said) -> str:
         """With a mark at the end alone, so that a template that sorts names does so as without."""
-        return f"{said.text}{self._mark(said, OF_KEY)}"
+        name, said.text = said.text, ""
+        return f"{name}{self._mark(said, OF_KEY)}"
 
     def _mark(self, said: Said, what: str) -> str:
         if what != END:
@@ -221,8 +223,44 @@ def _is_said(message: dict[str, Any], name: str) -> bool:
     return name not in (ROLE, CONTENT, CALLS, WEIGHT, *BOOKKEEPING)
 
 
+def _check_fields(talk: Conversation, whole: str, template: str, render: Render) -> None:
+    """ConfigError for a field that cannot be marked, or may be left out of a turn, and is written of no message."""
+    for number, message in enumerate(talk.messages):
+        for name, value in message.items():
+            names = REASONING if name in REASONING else (name,)
+            if not _is_said(message, name) or not says(value) or any(_reads(template, each) for each in names):
+                continue
+            if not isinstance(value, str):  # the marks prove a text
+                less = {other: message[other] for other in message if other != name}
+                if render([*talk.messages[:number], less, *talk.messages[number + 1 :]], talk.tools)[1] != whole:
+                    continue
+            elif name not in REASONING:
+                continue
+            _refuse(talk, Said(number + talk.first, name, ""))
+
+
 def _reads(template: str, name: str) -> bool:
     return re.search(rf"\.{re.escape(name)}\b|(['\"]){re.escape(name)}\1", template) is not None
+
+
+def _is_same(said: str, written: str) -> bool:
+    """Whether a text is written as it is, or escaped; words that switch the model's reasoning may be missing."""
+    if any(said == each for each in _meant(written)):
+        return True
+    switched = ["".join(SWITCH.sub("", each).split()) for each in (said, *_meant(written))]
+    return SWITCH.search(said) is not None and switched[0] in switched[1:]
+
+
+def _meant(written: str) -> Iterator[str]:
+    """What a text stands for: itself, without what escapes it in HTML, and in JSON within JSON."""
+    yield written
+    yield html.unescape(written)
+    for _ in range(2):
+        try:
+            written = json.loads(f'"{written}"', strict=False)
+        except ValueError:
+            return
+        yield written
 
 
 def _check_order(talk: Conversation) -> None:
@@ -259,18 +297,26 @@ def _unmarked(text: str, word: str) -> tuple[str, dict[int, Spans]]:
     return "".join(parts) + text[end:], places
 
 
-def _places(talk: Conversation, whole: str, render: Render, word: str, number: int, said: Said) -> Spans | None:
-    """Of one text, where the marks of all together change what the template writes besides."""
-    plain, places = _unmarked(render(*_alone(talk, word, number))[1], word)
-    if plain == whole or number not in places:
-        return places.get(number, [])
-    # Marks have the template write something else, such as a sorted list in another order. The text was there before.
-    return None if len(plain) < len(whole) + max(1, len(said.text)) else []
+def _checked(talk: Conversation, said: Said, text: str, places: Spans) -> Spans:
+    """The places; ConfigError where there are none, or none has the text as it is."""
+    if not places and not said.may_be_left_out:
+        _refuse(talk, said)
+    # Templates have each line of a tool's description begin with a mark of their own.
+    is_kept = said.number is None or not said.text or not places
+    if not is_kept and not any(_is_same(said.text, text[begin:end]) for begin, end in places):
+        _refuse(talk, said, "changes")
+    return places
 
 
-def _alone(talk: Conversation, word: str, number: int) -> tuple[list[dict[str, Any]], Any]:
+def _alone(talk: Conversation, whole: str, render: Render, word: str, number: int, said: Said) -> Spans | None:
+    """The places of one text, where the marks of all together change what the template writes besides."""
     marked = _Marker(talk, word, number)
-    return marked.messages, marked.tools
+    plain, found = _unmarked(render(marked.messages, marked.tools)[1], word)
+    places = found.get(number, [])
+    if plain != whole and len(plain) >= len(whole) + max(1, len(said.text)):
+        places = []  # it is written with its marks, and not without
+    checked = _checked(talk, said, plain, places)
+    return checked if plain == whole or not places else None
 
 
 def _check_form(
@@ -281,7 +327,10 @@ def _check_form(
     outside = within.sub(r"\1", text)
     if not PYTHON.search(outside):
         return
-    holders = [(Said(n, name, ""), each[name]) for n, each in enumerate(messages, talk.first) for name in each]
+    holders: list[tuple[Said, Any]] = []
+    for number, message in enumerate(messages, talk.first):
+        holders += [(Said(number, name, ""), message[name]) for name in message]
+        holders.append((Said(number, CONTENT, ""), message))
     holders += [(Said(None, f"{TOOLS}[{n}]", ""), tool) for n, tool in enumerate(tools or (), 1)]
     for said, holder in holders:
         for value in _structures(holder):
