@@ -337,6 +337,10 @@ def test_what_is_within_the_arguments_and_written_as_python_is_refused(read: Rea
     assert read(ONE_BY_ONE, calling(arguments))[0] == [f"<f=weather><a>{text}</a></f><|im_end|>\n"]
     whole = PLAIN.replace("{{ m.content }}", "{{ m }}")
     assert "writes Python's own form of 'content' of message 1 of" in refusal(read, whole, talk(*TALK))
+    # So is a whole call that is written in Python.
+    call = "c.function.name ~ '(' ~ (c.function.arguments.items() | map('join', '=') | join(', ')) ~ ')'"
+    intended = TOOLS.replace("c.function | tojson", call)
+    assert read(intended, calling(arguments))[0] == [f"<call>weather(a={arguments['a']})</call><|im_end|>\n"]
     # A text in Python's form is a text.
     assert read(python, talk({**USER, "content": str(arguments)}, ANSWER))[0] == ["Four.<|im_end|>\n"]
 

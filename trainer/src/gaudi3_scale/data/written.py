@@ -327,16 +327,24 @@ def _check_form(
     outside = within.sub(r"\1", text)
     if not PYTHON.search(outside):
         return
-    holders: list[tuple[Said, Any]] = []
-    for number, message in enumerate(messages, talk.first):
-        holders += [(Said(number, name, ""), message[name]) for name in message]
-        holders.append((Said(number, CONTENT, ""), message))
+    if f"{END}{word}(" in text:  # a call as name(key=value) is Python by intention, and so are its values
+        for value in _values(messages):
+            outside = outside.replace(f"{OF_KEY}{word}=" + within.sub(r"\1", str(value)), "")
+    holders = [(Said(n, name, ""), each[name]) for n, each in enumerate(messages, talk.first) for name in each]
+    holders += [(Said(n, CONTENT, ""), each) for n, each in enumerate(messages, talk.first)]
     holders += [(Said(None, f"{TOOLS}[{n}]", ""), tool) for n, tool in enumerate(tools or (), 1)]
     for said, holder in holders:
         for value in _structures(holder):
             written = within.sub(r"\1", str(value))
             if str(value) != json.dumps(value, ensure_ascii=False) and written in outside and written not in template:
                 _refuse(talk, said, "writes Python's own form of")
+
+
+def _values(messages: list[dict[str, Any]]) -> Iterator[Any]:
+    """The lists and objects that functions are called with."""
+    for call in (call for message in messages for call in message.get(CALLS, ())):
+        given = call["function"][ARGUMENTS]
+        yield from (each for each in given.values() if isinstance(each, dict | list)) if isinstance(given, dict) else ()
 
 
 def _structures(value: Any) -> Iterator[Any]:
