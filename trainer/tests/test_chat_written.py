@@ -375,6 +375,8 @@ WEATHER = {"role": "system", "content": 'weather city Ulm description, {"city": 
         (CALLS_LOST, talk(WEATHER, *AGENT), "'tool_calls' of message 3"),
         (ARGUMENTS_LOST, talk(WEATHER, *AGENT), "'tool_calls' of message 3"),
         (TOOLS_LOST, talk(WEATHER, *TALK, tools=[SCHEMA]), "tools[1]"),
+        # Of all forms, the one in which most is written
+        (PARTS, talk(*TALK, tools=[SCHEMA]), "tools[1]"),
         (RESULTS_LOST, talk(WEATHER, *AGENT[:2], {**AGENT[2], "content": "5"}, AGENT[3]), "'content' of message 4"),
         (RESULTS_LOST, talk(*AGENT[:2], {**AGENT[2], "content": "a"}, AGENT[3]), "'content' of message 3"),
         (RESULTS_LOST, talk(*AGENT[:2], {**AGENT[2], "content": "..."}, AGENT[3]), "'content' of message 3"),

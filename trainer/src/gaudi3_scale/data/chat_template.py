@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from gaudi3_scale.data.conversation import (
 )
 from gaudi3_scale.data.piece import Piece
 from gaudi3_scale.data.tokenizer import Tokenizer, Tokens
-from gaudi3_scale.data.written import Said, Spans, check_learnt, lower, prove
+from gaudi3_scale.data.written import NotWritten, Said, Spans, check_learnt, lower, prove
 from gaudi3_scale.errors import ConfigError
 
 Learnt = np.ndarray[Any, np.dtype[np.uint8]] | None
@@ -117,7 +118,7 @@ class ChatEncoder:
                 return self._in_form(talk, messages, form)
             except ConfigError as error:
                 refusals.append(error)
-        raise refusals[0]
+        raise max(refusals, key=lambda error: error.found if isinstance(error, NotWritten) else math.inf)
 
     def _in_form(self, talk: Conversation, messages: list[dict[str, Any]], form: _Form) -> tuple[Tokens, Learnt]:
         template = str(self._tokenizer.get_chat_template(None, talk.tools))
@@ -139,7 +140,7 @@ class ChatEncoder:
         except ConfigError:
             raise
         except Exception as error:  # a template raises what it likes
-            raise ConfigError(
+            raise NotWritten(
                 f"The chat template of the tokenizer refuses {lower(talk.where)} ({_reason(error)}): delete or "
                 "rewrite it."
             ) from None

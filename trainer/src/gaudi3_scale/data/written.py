@@ -45,6 +45,13 @@ Render = Callable[[list[dict[str, Any]], Any], tuple[list[dict[str, Any]], str]]
 """Messages as the template is given them, and the text of them and the tools."""
 
 
+class NotWritten(ConfigError):
+    """Of a conversation in one form, of which the template may write more in another."""
+
+    found = -1
+    """How many of its texts the template writes before the one that it does not."""
+
+
 @dataclass(slots=True)
 class Said:
     """A text of a conversation, and where the template writes it."""
@@ -66,7 +73,7 @@ def prove(talk: Conversation, whole: str, template: str, render: Render) -> list
     """What a conversation says, with its places in the text that the template makes of it.
 
     Raises:
-        ConfigError: The template leaves some of it out, or writes it as Python and not as text.
+        ConfigError: The template leaves some of it out, changes it, or writes it as Python and not as text.
     """
     _check_fields(talk, whole, template, render)
     if not _reads(template, NUMBER):
@@ -82,10 +89,14 @@ def prove(talk: Conversation, whole: str, template: str, render: Render) -> list
     _check_form(talk, formed, marked.tools, text, template, word)
     plain, places = _unmarked(text, word)
     for number, said in enumerate(marked.said):
-        if plain == whole:
-            said.places = _checked(talk, said, plain, places.get(number, []))
-        else:
-            said.places = _alone(talk, whole, render, word, number, said)
+        try:
+            if plain == whole:
+                said.places = _checked(talk, said, plain, places.get(number, []))
+            else:
+                said.places = _alone(talk, whole, render, word, number, said)
+        except NotWritten as error:
+            error.found = number
+            raise
     return marked.said
 
 
@@ -368,4 +379,4 @@ def _refuse(talk: Conversation, said: Said, how: str = "leaves out") -> NoReturn
         mend = "give a tokenizer whose template writes it, or delete the record"
     else:
         mend = f"give a tokenizer whose template writes it, or delete {said.field!r} from the record"
-    raise ConfigError(f"The chat template of the tokenizer {how} {_name(said)} of {lower(talk.where)}: {mend}.")
+    raise NotWritten(f"The chat template of the tokenizer {how} {_name(said)} of {lower(talk.where)}: {mend}.")
