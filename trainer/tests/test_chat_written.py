@@ -448,6 +448,13 @@ def test_a_tool_is_written_with_its_parameters_and_what_describes_them(read: Rea
     assert "leaves out the parameter 'city' of tools[1]" in refusal(read, ONE_BY_ONE, talk(*TALK, tools=[bare]))
 
 
+@pytest.mark.parametrize("value", [5, 1.5, True, {"b": [False]}])
+def test_a_number_that_the_template_does_not_write_is_refused(read: Read, value: Any) -> None:
+    names = TOOLS.replace("c.function | tojson", "c.function.name ~ (c.function.arguments | list | tojson)")
+    assert "leaves out 'tool_calls' of message 2 of line 1" in refusal(read, names, calling({"a": value}))
+    assert json.dumps(value) in read(TOOLS, calling({"a": value}))[0][0]
+
+
 def test_templates_that_escape_and_strip_and_look_at_a_text_are_taken(read: Read) -> None:
     odd = ' "It\'s" \\ <b> & 21\n\N{DEGREE SIGN}C '
     for template in (TOOLS, HEADED, ONE_BY_ONE, TOOLS.replace("tojson", "tojson(ensure_ascii=True)")):

@@ -30,9 +30,10 @@ from gaudi3_scale.data.conversation import (
     is_learnt,
     strings,
 )
+from gaudi3_scale.data.marks import Said, Spans
 from gaudi3_scale.data.piece import Piece
 from gaudi3_scale.data.tokenizer import Tokenizer, Tokens
-from gaudi3_scale.data.written import NotWritten, Said, Spans, check_learnt, lower, prove
+from gaudi3_scale.data.written import NotWritten, check_learnt, lower, prove
 from gaudi3_scale.errors import ConfigError
 
 Learnt = np.ndarray[Any, np.dtype[np.uint8]] | None

@@ -10,37 +10,28 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from gaudi3_scale.data.conversation import (
-    ARGUMENTS,
-    ASSISTANT,
-    CALLS,
-    CONTENT,
-    ROLE,
-    TOOLS,
-    WEIGHT,
-    Conversation,
-    is_learnt,
-    says,
+from gaudi3_scale.data.conversation import ARGUMENTS, CALLS, CONTENT, ROLE, TOOLS, Conversation, is_learnt, says
+from gaudi3_scale.data.marks import (
+    BEGIN,
+    END,
+    NAME,
+    NUMBER,
+    OF_A_RESULT,
+    OF_KEY,
+    REASONING,
+    Marker,
+    Said,
+    Spans,
+    is_said,
+    unmarked,
 )
 from gaudi3_scale.errors import ConfigError
 
-REASONING = ("reasoning_content", "thinking", "reasoning")
-"""Names of one field, which transformers gives to the template under the first two."""
-THINK = "</think>"
-NAME, NUMBER, OF_A_RESULT = "name", "tool_call_id", ("tool", "function")
-#: Fields of a message that say nothing to a model.
-BOOKKEEPING = ("id", "message_id", "parent_id", NUMBER, "index", "created_at", "timestamp", "language", "model")
-#: Marks stand within a tag around a text, as templates look at what it begins and ends with.
-OPENING, CLOSING = re.compile(r"\s*(?:<[^<>]{0,100}>\s*)?"), re.compile(r"<[^<>]{0,100}>\Z")
 SWITCH = re.compile(r"/(?:no_?)?think\b")
-BEGIN, END, OF_KEY = "b", "e", "k"
 #: Python writes a list or an object with one of these, where JSON does not.
 PYTHON = re.compile(r"[\[{(]'|'[\]}:,]|\b(?:True|False|None)\b")
-Spans = list[tuple[int, int]]
-"""First and last character, which is not part, of each stretch of a text."""
 Render = Callable[[list[dict[str, Any]], Any], tuple[list[dict[str, Any]], str]]
 """Messages as the template is given them, and the text of them and the tools."""
 
@@ -50,23 +41,6 @@ class NotWritten(ConfigError):
 
     found = -1
     """How many of its texts the template writes before the one that it does not."""
-
-
-@dataclass(slots=True)
-class Said:
-    """A text of a conversation, and where the template writes it."""
-
-    number: int | None
-    """Of the message; None for a tool's."""
-    field: str
-    """Of the message, or the tool with its number: tools[1]."""
-    text: str
-    """What is between its marks; empty for a name, which has one."""
-    what: str = ""
-    """Which part of the field, where it has several."""
-    may_be_left_out: bool = False
-    places: Spans | None = None
-    """None where the template writes the text elsewhere, or otherwise, as soon as anything is added to it."""
 
 
 def prove(talk: Conversation, whole: str, template: str, render: Render) -> list[Said]:
@@ -81,22 +55,24 @@ def prove(talk: Conversation, whole: str, template: str, render: Render) -> list
     word = "zq"
     while word in whole or word in template:
         word += "zq"
-    marked = _Marker(talk, word)
+    marked = Marker(talk, word)
     try:
         formed, text = render(marked.messages, marked.tools)
     except Exception:  # a template raises what it likes, here at a mark
         formed, text = [], ""
     _check_form(talk, formed, marked.tools, text, template, word)
-    plain, places = _unmarked(text, word)
-    for number, said in enumerate(marked.said):
-        try:
+    plain, places = unmarked(text, word)
+    number = 0
+    try:
+        for number, said in enumerate(marked.said):
             if plain == whole:
                 said.places = _checked(talk, said, plain, places.get(number, []))
             else:
                 said.places = _alone(talk, whole, render, word, number, said)
-        except NotWritten as error:
-            error.found = number
-            raise
+        _check_numbers(talk, whole, render)
+    except NotWritten as error:
+        error.found = number
+        raise
     return marked.said
 
 
@@ -123,115 +99,8 @@ def lower(where: str) -> str:
     return where[:1].lower() + where[1:]
 
 
-class _Marker:
-    """A conversation with marks around its texts, or around one of them."""
-
-    def __init__(self, talk: Conversation, word: str, only: int | None = None) -> None:
-        self._word, self._only = word, only
-        self.said: list[Said] = []
-        self._asked = max((n for n, each in enumerate(talk.messages, talk.first) if each[ROLE] == "user"), default=0)
-        self.messages = [
-            {name: self._field(message, name, number) for name in message}
-            for number, message in enumerate(talk.messages, talk.first)
-        ]
-        self.tools = talk.tools and [self._tool(tool, f"{TOOLS}[{n}]") for n, tool in enumerate(talk.tools, 1)]
-
-    def _field(self, message: dict[str, Any], name: str, number: int) -> Any:
-        value = message[name]
-        if name == CALLS:
-            return [{**call, "function": self._function(call["function"], number)} for call in value]
-        if name == CONTENT and isinstance(value, list):
-            return [{**part, "text": self._content(message, part["text"], number)} for part in value]
-        if name == CONTENT:
-            return self._content(message, value, number)
-        if isinstance(value, str) and _is_said(message, name):
-            # Templates may leave the reasoning of earlier turns out, as the model is served without it.
-            earlier = name in REASONING and number < self._asked
-            return self._text(Said(number, name, value, may_be_left_out=earlier))
-        return value
-
-    def _content(self, message: dict[str, Any], text: str, number: int) -> str:
-        reasoning, end, answer = text.rpartition(THINK)
-        if message[ROLE] != ASSISTANT or not end:
-            return self._text(Said(number, CONTENT, text))
-        thought = Said(number, CONTENT, reasoning, "the reasoning in ", number < self._asked)
-        return self._text(thought, of_tags=False) + end + self._text(Said(number, CONTENT, answer))
-
-    def _function(self, function: dict[str, Any], number: int) -> dict[str, Any]:
-        name = self._text(Said(number, CALLS, function[NAME]))
-        return {NAME: name, ARGUMENTS: self._value(function[ARGUMENTS], number)}
-
-    def _value(self, value: Any, number: int) -> Any:
-        """What a function is called with, with marks at all names and texts within."""
-        if isinstance(value, str):
-            return self._text(Said(number, CALLS, value))
-        if isinstance(value, dict):
-            return {self._key(Said(number, CALLS, name)): self._value(each, number) for name, each in value.items()}
-        return [self._value(each, number) for each in value] if isinstance(value, list) else value
-
-    def _tool(self, tool: dict[str, Any], place: str) -> dict[str, Any]:
-        made = {**tool["function"]}
-        for name, value in made.items():
-            if isinstance(value, str) and name != "type":
-                made[name] = self._text(Said(None, place, value, "" if name == NAME else f"the {name} of "))
-            elif isinstance(value, dict):
-                made[name] = self._schema(value, place)
-        return {**tool, "function": made}
-
-    def _schema(self, schema: dict[str, Any], place: str) -> dict[str, Any]:
-        """With marks at the parameters and their descriptions. Of what is within them, templates leave out much."""
-        bare = "type" not in schema and all(isinstance(each, dict) for each in schema.values())
-        parameters = schema if bare and "properties" not in schema else schema.get("properties")
-        if not isinstance(parameters, dict):
-            return schema
-        keys, made = {}, {}
-        for name, value in parameters.items():
-            keys[name] = self._key(Said(None, place, name, f"the parameter {name!r} of "))
-            made[keys[name]] = value
-            if isinstance(value, dict) and isinstance(value.get("description"), str):
-                said = Said(None, place, value["description"], f"the description of {name!r} of ")
-                made[keys[name]] = {**value, "description": self._text(said)}
-        if parameters is schema:
-            return made
-        needed = schema.get("required")
-        more = {"required": [keys.get(str(each), each) for each in needed]} if isinstance(needed, list) else {}
-        return {**schema, "properties": made, **more}
-
-    def _text(self, said: Said, of_tags: bool = True) -> str:
-        """With a mark before and behind it; not where it is blank, or has only a tag and `of_tags` is False."""
-        text = said.text
-        opening, end = OPENING.match(text), len(text.rstrip())
-        first = opening.end() if opening else 0
-        closing = CLOSING.search(text, max(first, end - 102), end)
-        last = len(text[: closing.start() if closing else end].rstrip())
-        if first >= last and of_tags:
-            first, last = len(text) - len(text.lstrip()), end
-        if first >= last:
-            return text
-        said.text = text[first:last]
-        return f"{text[:first]}{self._mark(said, BEGIN)}{text[first:last]}{self._mark(said, END)}{text[last:]}"
-
-    def _key(self, said: Said) -> str:
-        """With a mark at the end alone, so that a template that sorts names does so as without."""
-        name, said.text = said.text, ""
-        return f"{name}{self._mark(said, OF_KEY)}"
-
-    def _mark(self, said: Said, what: str) -> str:
-        if what != END:
-            self.said.append(said)
-        number = len(self.said) - 1
-        return f"0{self._word}{number}{what}{self._word}" if self._only in (None, number) else ""
-
-
 def _is_within(places: Spans, spans: Spans) -> bool:
     return any(first <= begin and end <= last for first, last in spans for begin, end in places)
-
-
-def _is_said(message: dict[str, Any], name: str) -> bool:
-    """Whether a field beside the content and the calls says something to a model, by its name."""
-    if name == NAME:
-        return message[ROLE] not in OF_A_RESULT  # whose call says it
-    return name not in (ROLE, CONTENT, CALLS, WEIGHT, *BOOKKEEPING)
 
 
 def _check_fields(talk: Conversation, whole: str, template: str, render: Render) -> None:
@@ -239,7 +108,7 @@ def _check_fields(talk: Conversation, whole: str, template: str, render: Render)
     for number, message in enumerate(talk.messages):
         for name, value in message.items():
             names = REASONING if name in REASONING else (name,)
-            if not _is_said(message, name) or not says(value) or any(_reads(template, each) for each in names):
+            if not is_said(message, name) or not says(value) or any(_reads(template, each) for each in names):
                 continue
             if not isinstance(value, str):  # the marks prove a text
                 less = {other: message[other] for other in message if other != name}
@@ -248,6 +117,29 @@ def _check_fields(talk: Conversation, whole: str, template: str, render: Render)
             elif name not in REASONING:
                 continue
             _refuse(talk, Said(number + talk.first, name, ""))
+
+
+def _check_numbers(talk: Conversation, whole: str, render: Render) -> None:
+    """ConfigError for numbers, true and false in calls, which have no marks, if others have the same text written."""
+    for kind, values in ((bool, (True, False)), (int, (7, 8)), (float, (7.5, 8.5))):
+        changed = [_changed(message, kind, values) for message in talk.messages]
+        lost = next(
+            (n for n, (one, other) in enumerate(zip(changed, talk.messages, strict=True)) if one != other), None
+        )
+        if lost is not None and render(changed, talk.tools)[1] == whole:
+            _refuse(talk, Said(lost + talk.first, CALLS, ""))
+
+
+def _changed(message: dict[str, Any], kind: type, values: tuple[Any, Any]) -> dict[str, Any]:
+    def other(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: other(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [other(each) for each in value]
+        return value if type(value) is not kind else values[value == values[0]]
+
+    calls = [{**call, "function": other(call["function"])} for call in message.get(CALLS, ())]
+    return {**message, CALLS: calls} if calls else message
 
 
 def _reads(template: str, name: str) -> bool:
@@ -291,23 +183,6 @@ def _check_order(talk: Conversation) -> None:
                     )
 
 
-def _unmarked(text: str, word: str) -> tuple[str, dict[int, Spans]]:
-    """A text without its marks, and the places of what they mark in it."""
-    parts: list[str] = []
-    places: dict[int, Spans] = {}
-    begun: dict[int, int] = {}
-    end = length = 0
-    for mark in re.finditer(rf"0{word}(\d+)([{BEGIN}{END}{OF_KEY}]){word}", text):
-        parts.append(text[end : mark.start()])
-        length += mark.start() - end
-        end, number = mark.end(), int(mark[1])
-        if mark[2] == BEGIN:
-            begun[number] = length
-        elif mark[2] == OF_KEY or number in begun:
-            places.setdefault(number, []).append((begun.pop(number, length - 1), length))
-    return "".join(parts) + text[end:], places
-
-
 def _checked(talk: Conversation, said: Said, text: str, places: Spans) -> Spans:
     """The places; ConfigError where there are none, or none has the text as it is."""
     if not places and not said.may_be_left_out:
@@ -321,8 +196,8 @@ def _checked(talk: Conversation, said: Said, text: str, places: Spans) -> Spans:
 
 def _alone(talk: Conversation, whole: str, render: Render, word: str, number: int, said: Said) -> Spans | None:
     """The places of one text, where the marks of all together change what the template writes besides."""
-    marked = _Marker(talk, word, number)
-    plain, found = _unmarked(render(marked.messages, marked.tools)[1], word)
+    marked = Marker(talk, word, number)
+    plain, found = unmarked(render(marked.messages, marked.tools)[1], word)
     places = found.get(number, [])
     if plain != whole and len(plain) >= len(whole) + max(1, len(said.text)):
         places = []  # it is written with its marks, and not without
