@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from test_chat import AGENT, CALL, MARKED, PARTS, PLAIN, SCHEMA, TALK, TOOLS, fo
 
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data.chat_template import ChatEncoder
-from gaudi3_scale.data.conversation import NOT_TAKEN, PREFERENCES, UNREAD, conversation
+from gaudi3_scale.data.conversation import MEDIA, NOT_TAKEN, PREFERENCES, UNREAD, conversation
 from gaudi3_scale.data.piece import Piece
 from gaudi3_scale.data.sources import START, open_source
 from gaudi3_scale.data.tokenizer import load_tokenizer
@@ -124,6 +125,32 @@ def test_what_a_record_has_beside_its_messages_is_refused_where_it_says_somethin
         write(tmp_path / "a.jsonl", [{form: messages, name: value}])
         with pytest.raises(ConfigError, match=rf"Line 1 of .*a.jsonl has '{name}', which (is|are) not read: .*\.$"):
             list(open_source(config).pieces(START))
+
+
+@pytest.mark.parametrize("name", MEDIA)
+def test_pictures_beside_a_prompt_are_refused(tmp_path: Path, name: str) -> None:
+    config = DataConfig(source=str(tmp_path / "a.jsonl"), content="prompt")
+    record = {"prompt": "2+2=", "completion": "4"}
+    write(tmp_path / "a.jsonl", [{name: None, **record}, {name: [], **record}, {name: "a.png", **record}])
+    pieces = open_source(config).pieces(START)
+    assert [next(pieces).text, next(pieces).text] == ['["2+2=", "4"]'] * 2
+    with pytest.raises(ConfigError, match=rf"Line 3 of .* has '{name}', which (is|are) not read: only text is trained"):
+        next(pieces)
+
+
+def test_times_in_a_column_are_taken_where_they_say_nothing(tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    config = DataConfig(source=str(tmp_path / "a.parquet"), content="chat")
+    for name in ("timestamp", "spoken_at"):
+        rows = [{"messages": [{**each, name: datetime(2026, 11, 27)} for each in TALK]}]
+        parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+        if name == "timestamp":
+            assert next(open_source(config).pieces(START)).text
+        else:
+            with pytest.raises(
+                ConfigError, match=r"Row 0 of .* has a value in 'messages' that is none of JSON \(Object "
+            ):
+                next(open_source(config).pieces(START))
 
 
 @pytest.mark.parametrize("name", NOT_TAKEN)

@@ -51,6 +51,9 @@ NOT_TAKEN = {
     TOOLS: "write them beside the messages",
     "refusal": f"write it as {CONTENT!r}, or delete the record",
 }
+NUMBER = "tool_call_id"
+#: Fields of a message that say nothing to a model.
+BOOKKEEPING = ("id", "message_id", "parent_id", NUMBER, "index", "created_at", "timestamp", "language", "model")
 ARGUMENTS, PARAMETERS = "arguments", "parameters"
 """Two names of what a function is called with, the second in the calls of Llama."""
 OF_A_CALL, OF_A_FUNCTION = ("id", "type", "index", "function"), ("name", ARGUMENTS, PARAMETERS)
@@ -109,11 +112,7 @@ def conversation(record: Mapping[str, Any], field: str, where: str) -> Conversat
             f"{where} has no conversation in {field!r}: it has to be a list of objects, each with {ROLE!r} and "
             f"{CONTENT!r}, or with {FROM!r} and {VALUE!r}."
         )
-    for name, advice in UNREAD.items():
-        if name != field and says(record.get(name)):
-            raise ConfigError(
-                f"{where} has {name!r}, which {'are' if name.endswith('s') else 'is'} not read: {advice}."
-            )
+    check_unread(record, UNREAD, where, field)
     messages = [_Message(message, number, field, where).taken() for number, message in enumerate(given, 1)]
     system = _system(record.get(SYSTEM), messages, where)
     messages, first = system + messages, 1 - len(system)
@@ -122,9 +121,24 @@ def conversation(record: Mapping[str, Any], field: str, where: str) -> Conversat
             f"{where} has no message of the role {ASSISTANT!r}, so that there is nothing to learn: delete the record."
         )
     made = Conversation(where, messages, _tools(record.get(TOOLS), where), first)
+    try:
+        made.dumps()
+    except TypeError as error:  # a column may hold what JSON cannot, such as bytes
+        raise ConfigError(
+            f"{where} has a value in {field!r} that is none of JSON ({error}): write it as text."
+        ) from None
     for path, text in strings([made.messages, made.tools]):
         check_characters(text, where, path)
     return made
+
+
+def check_unread(record: Mapping[str, Any], unread: Mapping[str, str], where: str, field: str = "") -> None:
+    """ConfigError where a record has a value in another field than the one that is read, with what to do about each."""
+    for name, advice in unread.items():
+        if name != field and says(record.get(name)):
+            raise ConfigError(
+                f"{where} has {name!r}, which {'are' if name.endswith('s') else 'is'} not read: {advice}."
+            )
 
 
 def is_learnt(message: Mapping[str, Any]) -> bool:
@@ -198,6 +212,9 @@ class _Message:
         made, text = {**self._message}, CONTENT
         if self._message.get(FROM) is not None:
             made, text = self._share_gpt(), VALUE
+        # A column may hold times and other objects.
+        odd = [name for name in BOOKKEEPING if not isinstance(made.get(name), str | int | float | list | dict | None)]
+        made |= {name: str(made[name]) for name in odd}
         role = made.get(ROLE)
         if not isinstance(role, str) or not role:
             self._wrong(ROLE, "it has to be a string, such as 'user' or 'assistant'")

@@ -6,14 +6,22 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from gaudi3_scale.data.conversation import ARGUMENTS, ASSISTANT, CALLS, CONTENT, ROLE, TOOLS, WEIGHT, Conversation
+from gaudi3_scale.data.conversation import (
+    ARGUMENTS,
+    ASSISTANT,
+    BOOKKEEPING,
+    CALLS,
+    CONTENT,
+    ROLE,
+    TOOLS,
+    WEIGHT,
+    Conversation,
+)
 
 REASONING = ("reasoning_content", "thinking", "reasoning")
 """Names of one field, which transformers gives to the template under the first two."""
 THINK = "</think>"
-NAME, NUMBER, OF_A_RESULT = "name", "tool_call_id", ("tool", "function")
-#: Fields of a message that say nothing to a model.
-BOOKKEEPING = ("id", "message_id", "parent_id", NUMBER, "index", "created_at", "timestamp", "language", "model")
+NAME, OF_A_RESULT = "name", ("tool", "function")
 #: Marks stand within a tag around a text, as templates look at what it begins and ends with.
 OPENING, CLOSING = re.compile(r"\s*(?:<[^<>]{0,100}>\s*)?"), re.compile(r"<[^<>]{0,100}>\Z")
 BEGIN, END, OF_KEY = "b", "e", "k"

@@ -12,10 +12,12 @@ from gaudi3_scale.data.conversation import (
     CALLS,
     CONTENT,
     CONVERSATIONS,
+    MEDIA,
     MESSAGES,
     PREFERENCES,
     Conversation,
     check_characters,
+    check_unread,
     conversation,
     kind,
     without_nulls,
@@ -54,7 +56,8 @@ def present(config: DataConfig, names: Sequence[str], where: str, what: str, adv
                 "to the one with the conversation to learn."
             )
         found.append(name)
-    return found + [name for name in BESIDE if config.content == "chat" and name in names and name not in found]
+    beside = {"chat": BESIDE, "prompt": tuple(MEDIA)}.get(config.content, ())
+    return found + [name for name in beside if name in names and name not in found]
 
 
 def text_of(record: Mapping[str, Any], where: str, config: DataConfig) -> str:
@@ -62,6 +65,9 @@ def text_of(record: Mapping[str, Any], where: str, config: DataConfig) -> str:
     names = list(record)
     if config.content == "chat":
         return conversation(record, names[0], where).dumps()
+    if config.content == "prompt":
+        check_unread(record, MEDIA, where)
+        record = {name: record[name] for name in (PROMPT, COMPLETION)}
     for name, value in record.items():
         if not isinstance(value, str):
             raise ConfigError(f"{where} has {kind(value)} in {name!r}: it has to be a string.")

@@ -12,12 +12,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from gaudi3_scale.data.conversation import ARGUMENTS, CALLS, CONTENT, ROLE, TOOLS, Conversation, is_learnt, says
+from gaudi3_scale.data.conversation import ARGUMENTS, CALLS, CONTENT, NUMBER, ROLE, TOOLS, Conversation, is_learnt, says
 from gaudi3_scale.data.marks import (
     BEGIN,
     END,
     NAME,
-    NUMBER,
     OF_A_RESULT,
     OF_KEY,
     REASONING,
