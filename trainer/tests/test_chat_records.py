@@ -12,7 +12,7 @@ from chats import ANSWER, NUMBERED, REASONS, USER, assistant, read, refusal, tal
 from test_chat import CALL, PLAIN, TALK, TOOLS, write
 
 from gaudi3_scale.config import DataConfig
-from gaudi3_scale.data.conversation import MEDIA, NOT_TAKEN, PREFERENCES, UNREAD
+from gaudi3_scale.data.conversation import BOOKKEEPING, MEDIA, NOT_TAKEN, PREFERENCES, SYSTEMS, UNREAD
 from gaudi3_scale.data.sources import START, open_source
 from gaudi3_scale.errors import ConfigError
 
@@ -103,6 +103,9 @@ def test_a_system_text_beside_the_messages_is_written_once_or_refused(form: str)
     rhyme = {"role": "system", "content": "Rhyme."}
     assert read(PLAIN, record(rhyme, USER, ANSWER, system="Rhyme."))[1].startswith(begin)
     assert "system" not in read(PLAIN, record(USER, ANSWER, system=""))[1]
+    assert read(PLAIN, record(USER, ANSWER, system_prompt="Rhyme.", system="Rhyme."))[1].startswith(begin)
+    said = refusal(PLAIN, record(USER, ANSWER, system_prompt="Rhyme.", system="Be short."))
+    assert "has two texts in 'system' and 'system_prompt': delete one of the two." in said
     for messages in ([rhyme, USER, ANSWER], [USER, ANSWER, USER, rhyme, ANSWER]):
         said = refusal(PLAIN, record(*messages, system="Be short."))
         assert f"has 'system' and another text in message {messages.index(rhyme) + 1}, of the role 'system': " in said
@@ -170,8 +173,20 @@ def test_a_field_of_a_message_that_the_template_does_not_read_is_refused(form: d
     assert '"train": false' in read(whole, talk(USER, {**form, "train": False, "plan": "add"}))[1]
     planned = PLAIN.replace("{{ m.content }}", "{{ m.plan }}{{ m.content }}")
     assert read(planned, talk(USER, {**form, "plan": "add: "}))[0] == ["add: Four.<|im_end|>\n"]
+    listed = PLAIN.replace(
+        "{{ m.content }}", "{% for f in m.functions or [] %}{{ f.name }} {% endfor %}{{ m.content }}"
+    )
+    record = talk({**USER, "functions": [{"name": "f"}]}, form)
+    assert "<|im_start|>user\nf Two" in read(listed, record)[1]
+    assert "leaves out 'functions' of message 1" in refusal(PLAIN + "{# m.functions #}", record)
+    assert "leaves out 'tools' of message 1" in refusal(TOOLS, talk({**USER, "tools": [{"name": "f"}]}, form))
     kept = {"id": "7", "timestamp": "2026", "tool_call_id": "1", "name": None, "plan": "", "steps": []}
     assert read(PLAIN, talk(USER, {**form, **kept}))[0] == ["Four.<|im_end|>\n"]
+
+
+def test_the_documentation_names_all_bookkeeping_fields() -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    assert [name for name in (*BOOKKEEPING, *UNREAD, *SYSTEMS, *PREFERENCES) if f"`{name}`" not in readme] == [*MEDIA]
 
 
 def test_a_part_of_a_text_with_more_than_the_text_is_refused() -> None:

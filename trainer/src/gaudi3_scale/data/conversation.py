@@ -28,7 +28,8 @@ UNREAD = {
     "documents": "write them into a message, or delete the field",
     "chat_template_kwargs": "delete the field, or the record",
 }
-BESIDE = (TOOLS, SYSTEM, *UNREAD)
+SYSTEMS = (SYSTEM, "system_prompt", "system_message")
+BESIDE = (TOOLS, *SYSTEMS, *UNREAD)
 """What a record may have beside the messages."""
 FROM, VALUE, FUNCTION_CALL = "from", "value", "function_call"
 SHARE_GPT = {
@@ -47,13 +48,15 @@ OTHER_NAMES = {**SHARE_GPT, **dict.fromkeys(("ai", "bot", "chatgpt", "model"), A
 NOT_TAKEN = {
     **MEDIA,
     FUNCTION_CALL: f"write it as {CALLS!r}",
-    FUNCTIONS: f"write them as {TOOLS!r} beside the messages",
-    TOOLS: "write them beside the messages",
     "refusal": f"write it as {CONTENT!r}, or delete the record",
 }
 NUMBER = "tool_call_id"
-#: Fields of a message that say nothing to a model.
-BOOKKEEPING = ("id", "message_id", "parent_id", NUMBER, "index", "created_at", "timestamp", "language", "model")
+#: Fields of a message that say nothing to a model. The last are WildChat's.
+BOOKKEEPING = (
+    *("id", "uuid", "message_id", "parent_id", "conversation_id", NUMBER, "index"),
+    *("created", "created_at", "date", "timestamp", "language", "model", "source", "metadata"),
+    *("turn_identifier", "country", "state", "hashed_ip", "header", "redacted", "toxic"),
+)
 ARGUMENTS, PARAMETERS = "arguments", "parameters"
 """Two names of what a function is called with, the second in the calls of Llama."""
 OF_A_CALL, OF_A_FUNCTION = ("id", "type", "index", "function"), ("name", ARGUMENTS, PARAMETERS)
@@ -114,7 +117,7 @@ def conversation(record: Mapping[str, Any], field: str, where: str) -> Conversat
         )
     check_unread(record, UNREAD, where, field)
     messages = [_Message(message, number, field, where).taken() for number, message in enumerate(given, 1)]
-    system = _system(record.get(SYSTEM), messages, where)
+    system = _system(record, messages, where)
     messages, first = system + messages, 1 - len(system)
     if not any(is_learnt(message) and (message.get(CONTENT) or message.get(CALLS)) for message in messages):
         raise ConfigError(
@@ -177,21 +180,24 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _system(given: Any, messages: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:
+def _system(record: Mapping[str, Any], messages: list[dict[str, Any]], where: str) -> list[dict[str, Any]]:
     """The message that a record has beside the others."""
-    if not says(given):
-        return []
-    if not isinstance(given, str):
-        raise ConfigError(f"{where} has {kind(given)} in {SYSTEM!r}: it has to be a string.")
-    for number, message in enumerate(messages, 1):
+    given = {name: record[name] for name in SYSTEMS if says(record.get(name))}
+    texts = list(given.values())
+    for name, text in given.items():
+        if not isinstance(text, str):
+            raise ConfigError(f"{where} has {kind(text)} in {name!r}: it has to be a string.")
+        if text != texts[0]:
+            raise ConfigError(f"{where} has two texts in {' and '.join(map(repr, given))}: delete one of the two.")
+    for number, message in enumerate(messages if texts else (), 1):
         if message[ROLE] in (SYSTEM, "developer"):
-            if number == 1 and message.get(CONTENT) == given:
+            if number == 1 and message.get(CONTENT) == texts[0]:
                 return []
             raise ConfigError(
-                f"{where} has {SYSTEM!r} and another text in message {number}, of the role {message[ROLE]!r}: delete "
-                "one of the two, or write them as one."
+                f"{where} has {next(iter(given))!r} and another text in message {number}, of the role "
+                f"{message[ROLE]!r}: delete one of the two, or write them as one."
             )
-    return [{ROLE: SYSTEM, CONTENT: given}]
+    return [{ROLE: SYSTEM, CONTENT: text} for text in texts[:1]]
 
 
 class _Message:

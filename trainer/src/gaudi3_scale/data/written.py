@@ -103,19 +103,20 @@ def _is_within(places: Spans, spans: Spans) -> bool:
 
 
 def _check_fields(talk: Conversation, whole: str, template: str, render: Render) -> None:
-    """ConfigError for a field that cannot be marked, or may be left out of a turn, and is written of no message."""
+    """ConfigError for a field that has no marks and changes nothing, and for reasoning that no turn is written with."""
     for number, message in enumerate(talk.messages):
         for name, value in message.items():
-            names = REASONING if name in REASONING else (name,)
-            if not is_said(message, name) or not says(value) or any(_reads(template, each) for each in names):
+            if not is_said(message, name) or not says(value):
                 continue
-            if not isinstance(value, str):  # the marks prove a text
+            if isinstance(value, str):  # the marks prove that it is written
+                is_read = name not in REASONING or any(_reads(template, each) for each in REASONING)
+            elif not value and _reads(template, name):  # 0 or false, as if it were not there
+                is_read = True
+            else:
                 less = {other: message[other] for other in message if other != name}
-                if render([*talk.messages[:number], less, *talk.messages[number + 1 :]], talk.tools)[1] != whole:
-                    continue
-            elif name not in REASONING:
-                continue
-            _refuse(talk, Said(number + talk.first, name, ""))
+                is_read = render([*talk.messages[:number], less, *talk.messages[number + 1 :]], talk.tools)[1] != whole
+            if not is_read:
+                _refuse(talk, Said(number + talk.first, name, ""))
 
 
 def _check_numbers(talk: Conversation, whole: str, render: Render) -> None:
