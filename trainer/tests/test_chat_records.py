@@ -56,7 +56,7 @@ def test_times_in_a_column_are_taken_where_they_say_nothing(tmp_path: Path) -> N
             assert next(open_source(config).pieces(START)).text
         else:
             with pytest.raises(
-                ConfigError, match=r"Row 0 of .* has a value in 'messages' that is none of JSON \(Object "
+                ConfigError, match=r"Row 0 of .* has a value in 'messages' that JSON cannot hold \(Object "
             ):
                 next(open_source(config).pieces(START))
 
@@ -108,7 +108,7 @@ def test_a_system_text_beside_the_messages_is_written_once_or_refused(form: str)
     assert "has two texts in 'system' and 'system_prompt': delete one of the two." in said
     for messages in ([rhyme, USER, ANSWER], [USER, ANSWER, USER, rhyme, ANSWER]):
         said = refusal(PLAIN, record(*messages, system="Be short."))
-        assert f"has 'system' and another text in message {messages.index(rhyme) + 1}, of the role 'system': " in said
+        assert f"has 'system' and message {messages.index(rhyme) + 1} of the role 'system': " in said
     assert "has a number in 'system': it has to be a string." in refusal(PLAIN, record(USER, ANSWER, system=0))
 
 

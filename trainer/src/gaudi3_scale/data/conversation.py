@@ -128,7 +128,7 @@ def conversation(record: Mapping[str, Any], field: str, where: str) -> Conversat
         made.dumps()
     except TypeError as error:  # a column may hold what JSON cannot, such as bytes
         raise ConfigError(
-            f"{where} has a value in {field!r} that is none of JSON ({error}): write it as text."
+            f"{where} has a value in {field!r} that JSON cannot hold ({error}): write it as text."
         ) from None
     for path, text in strings([made.messages, made.tools]):
         check_characters(text, where, path)
@@ -194,7 +194,7 @@ def _system(record: Mapping[str, Any], messages: list[dict[str, Any]], where: st
             if number == 1 and message.get(CONTENT) == texts[0]:
                 return []
             raise ConfigError(
-                f"{where} has {next(iter(given))!r} and another text in message {number}, of the role "
+                f"{where} has {next(iter(given))!r} and message {number} of the role "
                 f"{message[ROLE]!r}: delete one of the two, or write them as one."
             )
     return [{ROLE: SYSTEM, CONTENT: text} for text in texts[:1]]
