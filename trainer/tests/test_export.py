@@ -133,6 +133,36 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(base: Path, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_target_gives_the_newest_step_of_a_job_whose_settings_changed(text: Path, tmp_path: Path) -> None:
+    """Also to a machine without the job's id, and with another device than the job trained on."""
+    folder, target = tmp_path / "job", f"checkpoint.target={tmp_path / 'target'}"
+    first = ("model.name=llama-tiny", target)
+    job(folder, text, *first, "train.max_steps=4", "train.precision=bf16-mixed")
+    job(folder, text, *first, "train.max_steps=8", "train.precision=bf16-mixed", "train.learning_rate=1e-4")
+    other = job(tmp_path / "other", text, *first, "train.max_steps=12", "train.seed=5", "checkpoint.adopt=true")
+    shutil.rmtree(folder / "checkpoints")
+    # As of a job with train.precision auto on a card, asked for on a CPU.
+    config = load(None, [f"output_dir={folder}", f"data.source={text}", "device=cpu", "model.sequence_length=32",
+                         "train.warmup_steps=2", *first])  # fmt: skip
+    assert export(config, tmp_path / "a", None, merge=False, precision="float32") == (8, True)
+    (folder / "job-id").unlink()
+    assert export(config, tmp_path / "b", None, merge=False, precision="float32") == (8, True)
+    assert export(config, tmp_path / "c", 4, merge=False, precision="float32") == (4, True)
+    assert_same(*(load_file(tmp_path / name / "model.safetensors") for name in ("a", "b")))
+    # The newest of another job, which went on from there, lies in its own folder.
+    assert export(other, tmp_path / "d", None, merge=False, precision="float32") == (12, True)
+
+
+def test_what_another_job_left_in_the_folder_counts_only_where_the_job_has_nothing(text: Path, tmp_path: Path) -> None:
+    for name, steps in (("job", 4), ("other", 8)):
+        job(tmp_path / name, text, "model.name=llama-tiny", f"train.max_steps={steps}", f"train.seed={steps}")
+    newest = "checkpoints/step-00000008"
+    shutil.copytree(tmp_path / "other" / newest, tmp_path / "job" / newest)
+    config = load(None, [f"output_dir={tmp_path / 'job'}"])
+    assert export(config, tmp_path / "a", None, merge=False, precision="float32")[0] == 4
+    assert export(config, tmp_path / "b", 8, merge=False, precision="float32")[0] == 8
+
+
 def test_fine_tuning_goes_on_from_the_weights(base: Path, text: Path, tmp_path: Path) -> None:
     before = losses(base.parent / "job")
     job(tmp_path, text, f"model.name={base}", "train.learning_rate=1e-4")

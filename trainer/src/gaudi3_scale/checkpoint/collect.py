@@ -6,7 +6,7 @@ Nothing in the job's own folders is changed, so that a job may run meanwhile.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,9 +28,11 @@ class Wanted:
 
     step: int | None
     """None: the newest that is whole."""
+    job: str | None
+    """Id of the job whose output_dir this is, where the node has it."""
     keys: Collection[str]
-    """Those that the job may have whose checkpoints in the target count where no node has any; see
-    `gaudi3_scale.checkpoint.identity`."""
+    """Those that the job may have. Where no node has an id, a job in the target with a checkpoint of such a key is it,
+    with all of its steps: the key of a job changes with its settings. See `gaudi3_scale.checkpoint.identity`."""
 
 
 def collect(peers: Peers, store: CheckpointStore, wanted: Wanted, target: Target | None, to: Path) -> Checkpoint | None:
@@ -42,7 +44,11 @@ def collect(peers: Peers, store: CheckpointStore, wanted: Wanted, target: Target
     offered: dict[Fingerprint, Manifest] = {}
     for theirs in reversed(peers.gather(mine)):
         offered.update(theirs)
-    there = _in_target(target, store, wanted, offered.values()) if peers.rank == 0 and target is not None else {}
+    jobs = {job for job in peers.gather(wanted.job) if job is not None}
+    # What others left in the folder, or what was adopted from them, counts where the job has nothing of its own.
+    offered = {print_: manifest for print_, manifest in offered.items() if _id(manifest) in jobs} or offered
+    jobs |= {job for manifest in offered.values() if (job := _id(manifest)) is not None}
+    there = _in_target(target, store, wanted, jobs) if peers.rank == 0 and target is not None else {}
     there = peers.gather(there)[0]
     reasons: list[str] = []
     for fingerprint, manifest in sorted({**there, **offered}.items(), key=lambda each: each[0][0], reverse=True):
@@ -76,27 +82,28 @@ def _manifests(store: CheckpointStore, step: int | None) -> dict[Fingerprint, Ma
     return found
 
 
-def _in_target(
-    target: Target, store: CheckpointStore, wanted: Wanted, offered: Iterable[Manifest]
-) -> dict[Fingerprint, Manifest]:
-    """The job's checkpoints there; those of the jobs that the nodes have, or else of the job with the key."""
-    known = {manifest.job.id for manifest in offered if manifest.job is not None}
-    found: dict[Fingerprint, Manifest] = {}
+def _id(manifest: Manifest) -> str | None:
+    return None if manifest.job is None else manifest.job.id
+
+
+def _in_target(target: Target, store: CheckpointStore, wanted: Wanted, jobs: Set[str]) -> dict[Fingerprint, Manifest]:
+    """The checkpoints there of these jobs; where none is known, of those with one of the keys."""
+    found: list[Manifest] = []
     try:
         for step, job, name in committed(target):
-            if wanted.step not in (None, step) or (known and job not in known):
+            if jobs and (job not in jobs or wanted.step not in (None, step)):
                 continue
             try:
                 manifest = read_manifest(target, name)
             except (DamagedCheckpointError, TrainerError) as damage:
                 store.say(f"checkpoint {target.url}/{name} is skipped ({damage})")
                 continue
-            ours = known or (manifest.job is not None and manifest.job.key in wanted.keys)
-            if ours and (store.signer is None or store.signer.good(manifest)):
-                found[manifest.fingerprint] = manifest
+            if store.signer is None or store.signer.good(manifest):
+                found.append(manifest)
     except Exception as error:  # whatever the transport raises
         store.say(f"{target.url} cannot be asked for checkpoints ({type(error).__name__}: {error})")
-    return found
+    jobs = jobs or {each.job.id for each in found if each.job is not None and each.job.key in wanted.keys}
+    return {each.fingerprint: each for each in found if _id(each) in jobs and wanted.step in (None, each.step)}
 
 
 def _bring(

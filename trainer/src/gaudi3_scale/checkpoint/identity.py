@@ -54,7 +54,7 @@ def settle(
     `folder` is each place's own; `remember` writes the id there. With an empty key a job that lost all of its disks
     does not know its checkpoints in the target.
     """
-    told = peers.gather(_known(folder, store) if peers.writer else None)
+    told = peers.gather(of_folder(folder, store) if peers.writer else None)
     known = [(rank, job, step) for rank, each in enumerate(told) if each is not None for job, step in [each]]
     if known:
         # The same training, begun on several nodes apart: that which came furthest counts.
@@ -89,7 +89,7 @@ def remember(peers: Peers, folder: Path, job: Job) -> None:
             raise theirs
 
 
-def _known(folder: Path, store: CheckpointStore) -> tuple[Job, int] | None:
+def of_folder(folder: Path, store: CheckpointStore) -> tuple[Job, int] | None:
     """What a place remembers: its job, and how far that came here."""
     manifests = []
     for step in store.steps():

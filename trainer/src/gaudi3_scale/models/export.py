@@ -16,7 +16,7 @@ from gaudi3_scale.auto_precision import OF_DEVICE, with_precision
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.collect import Wanted, collect
 from gaudi3_scale.checkpoint.fetch import load
-from gaudi3_scale.checkpoint.identity import key_of
+from gaudi3_scale.checkpoint.identity import key_of, of_folder
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.target import open_target
@@ -80,9 +80,11 @@ def _checkpoint(config: Config, peers: Peers, step: int | None, to: Path) -> Che
     if settings.signing_key_file is not None:
         store.signer = Signer.load(settings.signing_key_file)
     target = open_target(settings.target, settings.endpoint_url) if settings.target else None
-    # The job may have trained on other devices than this machine has, on which train.precision auto is another.
-    keys = {key_of(with_precision(config, kind)) for kind in OF_DEVICE if config.device in ("auto", kind)}
-    return collect(peers, store, Wanted(step, keys), target, to)
+    # The job may have trained on another device than this machine has, or than is named for the export, on which
+    # train.precision auto is another.
+    keys = {key_of(with_precision(config, kind)) for kind in OF_DEVICE}
+    job = of_folder(config.output_dir, store)
+    return collect(peers, store, Wanted(step, job[0].id if job is not None else None, keys), target, to)
 
 
 def _write(config: Config, checkpoint: Checkpoint, to: Path, merge: bool, precision: Precision) -> tuple[int, bool]:
