@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from test_export import job
 from test_planning import TINY
 from typer.testing import CliRunner
 
@@ -15,6 +16,7 @@ from gaudi3_scale.checkpoint.identity import key_of
 from gaudi3_scale.cli import app
 from gaudi3_scale.config import load
 from gaudi3_scale.device import BACKENDS, Device
+from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.planning.accelerators import ACCELERATORS
 from gaudi3_scale.planning.peak import predict_peak
@@ -64,3 +66,20 @@ def test_each_row_of_a_plan_has_the_precision_of_its_accelerator(tmp_path: Path)
 def test_the_line_at_the_start_says_whence_the_precision_is() -> None:
     assert auto_precision.words("auto", "bf16-mixed", "hpu") == "precision bf16-mixed (auto, device hpu)"
     assert auto_precision.words("32-true", "32-true", "hpu") == "precision 32-true"
+
+
+def test_a_checkpoint_without_its_precision_goes_on_only_in_one_that_is_named(text: Path, tmp_path: Path) -> None:
+    job(tmp_path, text, "model.name=llama-tiny", "train.max_steps=4")
+    manifest = tmp_path / "checkpoints" / "step-00000004" / "manifest.json"
+    values = json.loads(manifest.read_text())
+    assert values.pop("precision") == "32-true"
+    manifest.write_text(json.dumps(values))
+    (tmp_path / "status.json").unlink()
+    with pytest.raises(ConfigError) as error:
+        job(tmp_path, text, "model.name=llama-tiny", "train.max_steps=5")
+    assert str(error.value) == (
+        f"The checkpoint {manifest.parent} does not say in which precision it was trained, and train.precision is "
+        "auto, which is 32-true here: set train.precision to the one it was trained in, 32-true or bf16-mixed."
+    )
+    job(tmp_path, text, "model.name=llama-tiny", "train.max_steps=5", "train.precision=32-true")
+    assert json.loads((tmp_path / "status.json").read_text())["resumed_from_step"] == 4

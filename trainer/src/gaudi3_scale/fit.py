@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gaudi3_scale import device as devices
-from gaudi3_scale.auto_precision import with_precision
+from gaudi3_scale.auto_precision import AUTO, with_precision
 from gaudi3_scale.auto_precision import words as precision_words
 from gaudi3_scale.batch.auto_batch import resolve as resolve_batch
 from gaudi3_scale.batch_schedule import BatchSchedule, check_stages, learning_rate_of, words
@@ -90,7 +90,8 @@ def fit(config: Config, notices: Notices | None = None) -> None:
             team = Team(topology, device, config.train.first_timeout)
         team.elect_writers(config.output_dir)
         interruption = Interruption.of_job(listening, team, progress, status)
-        train(Run(config, device, team, progress, console, status, interruption, ledger, outage, watchdog))
+        named = wanted != AUTO
+        train(Run(config, device, team, progress, console, status, interruption, ledger, outage, watchdog, named))
         with watchdog.watch():
             team.close()
     except Interrupted:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gaudi3_scale.auto_precision import AUTO
 from gaudi3_scale.callbacks.finite_check import FiniteCheck
 from gaudi3_scale.checkpoint.architecture import require_same
 from gaudi3_scale.checkpoint.fetch import load
@@ -50,7 +51,7 @@ STAGES = "batch_warmup"
 """Key of the manifest; left out where the batch does not grow."""
 
 PRECISION = "precision"
-"""Key of the manifest, which those of earlier releases do not have."""
+"""Key of the manifest."""
 
 
 def describe(run: Run, corpus: Corpus | Mixture, batch: dict[str, int]) -> dict[str, Any]:
@@ -75,12 +76,18 @@ def describe(run: Run, corpus: Corpus | Mixture, batch: dict[str, int]) -> dict[
 def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, Any]:
     """Set the progress back to a checkpoint, say what is configured otherwise now, and return the checkpoint's state.
 
-    Raises ConfigError if it is of another model.
+    Raises ConfigError if it is of another model, or does not say its precision while none is named.
     """
     manifest, progress, say = checkpoint.manifest.about, run.progress, run.console.say
     others = [f"model.{key}" for key in require_same(str(checkpoint.path), manifest["model"], about["model"])]
     check_same(manifest.get("data"), about["data"], checkpoint.path, run.config.data.replace)
     _same_held_out(run, checkpoint, manifest.get("held_out"), about["held_out"])
+    if PRECISION not in manifest and not run.precision_named:
+        raise ConfigError(
+            f"The checkpoint {checkpoint.path} does not say in which precision it was trained, and train.precision is "
+            f"{AUTO}, which is {about[PRECISION]} here: set train.precision to the one it was trained in, 32-true or "
+            "bf16-mixed."
+        )
     _say_hyperparameters(run, manifest.get("hyperparameters", {}), about["hyperparameters"])
     apart = ["held_out", "hyperparameters", "model", *({PRECISION} - manifest.keys())]
     names = [*about, *({STAGES} & manifest.keys() - about.keys())]

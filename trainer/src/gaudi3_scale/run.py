@@ -39,6 +39,8 @@ class Run:
     ledger: Ledger
     outage: Outage = field(default_factory=Outage)
     watchdog: Watchdog = field(default_factory=Watchdog.off)
+    precision_named: bool = True
+    """Was train.precision given by name, and not resolved from auto?"""
     batches: BatchSchedule = field(init=False)
     """Samples of every step; set once it is known where the job is."""
     lines: MetricsFile = field(init=False)
