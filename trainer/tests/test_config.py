@@ -12,9 +12,10 @@ import yaml
 from conftest import SOURCE
 
 from gaudi3_scale import __version__
-from gaudi3_scale.config import Config, dump_default, keys, load
+from gaudi3_scale.config import Config, Section, dump_default, keys, load
 from gaudi3_scale.cost.inputs import load as load_inputs
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.planning.text import settings
 from gaudi3_scale.tuning.space import Space
 from gaudi3_scale.yaml_file import read
 
@@ -156,9 +157,40 @@ def test_overrides_go_over_the_file(tmp_path: Path) -> None:
 def test_the_printed_default_is_the_default_and_explains_every_key() -> None:
     printed = dump_default()
     assert Config.model_validate(yaml.safe_load(printed)) == Config()
-    settings = printed.splitlines()[1:]
-    assert len(settings) == len(list(keys()))
-    assert all("  # " in line and len(line.split("  # ")[1]) > 5 for line in settings)
+    lines = printed.splitlines()[1:]
+    assert len(lines) == len(list(keys()))
+    assert all("  # " in line and len(line.split("  # ")[1]) > 5 for line in lines)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ["model.name=llama-3.1-8b"], ["model.name=bert-base"], ["model.name=llama-tiny"], ["train.max_steps=5"],
+        ["train.max_steps=5", "train.schedule=wsd"], ["train.micro_batch_size=auto"], ["train.strategy=habana_fsdp"],
+        ["memory.activation_checkpointing=budget"], ["train.precision=bf16-mixed"], ["device=hpu"],
+    ],
+)  # fmt: skip
+def test_a_change_means_the_same_in_the_printed_default_as_without_a_file(change: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "job.yml"
+    path.write_text(dump_default())
+    with_file, without = load(path, change), load(None, change)
+    assert with_file == without and settings(with_file) == settings(without)
+    assert with_file.model.length_words == without.model.length_words
+
+
+def test_a_key_that_counts_where_it_is_given_is_printed_as_a_comment() -> None:
+    printed = yaml.safe_load(dump_default())
+    for name, section in Config():
+        assert not (section.FOLLOWS if isinstance(section, Section) else set()) & set(printed[name] or ()), name
+    asking = [path.name for path in SOURCE.rglob("*.py") if "model_fields_set" in path.read_text()]
+    assert sorted(asking) == ["section.py", "text.py"], "ask Section.gives"
+    with pytest.raises(ValueError, match=r"add it to TrainConfig\.FOLLOWS"):
+        Config().train.gives("seed")
+
+
+def test_a_length_that_is_the_default_of_toys_stays_where_it_was_given() -> None:
+    given = load(None, ["model.name=llama-3.1-8b", "model.sequence_length=128"])
+    assert settings(given)["model"] == {"name": "llama-3.1-8b", "sequence_length": 128}
 
 
 def test_the_command_line_says_one_sentence_and_exits_with_2(tmp_path: Path) -> None:

@@ -100,7 +100,10 @@ def load(path: Path | None, overrides: Sequence[str] = ()) -> Config:
 
 def dump_default() -> str:
     """The default configuration as YAML, each key with its meaning."""
-    lines = ["# Configuration of `gaudi3-train fit`; these are the defaults.", *_dump(Config, Config(), 0)]
+    head = (
+        "# Configuration of `gaudi3-train fit`; these are the defaults. Those with # before the key follow from others."
+    )
+    lines = [head, *_dump(Config, Config(), 0)]
     return "\n".join(lines) + "\n"
 
 
@@ -222,4 +225,4 @@ def _dump(section: type[Section], values: Section, depth: int) -> Iterator[str]:
         else:
             plain = str(value) if isinstance(value, Path) else value
             text = yaml.safe_dump(plain, default_flow_style=True).splitlines()[0]
-            yield f"{indent}{name}: {text}  # {field.description}"
+            yield f"{indent}{'#' if name in section.FOLLOWS else ''}{name}: {text}  # {field.description}"

@@ -37,6 +37,8 @@ class LoraConfig(Section):
 class ModelConfig(Section):
     """The model that is trained."""
 
+    FOLLOWS = frozenset({"sequence_length"})
+
     name: str = Field(
         "llama",
         min_length=1,
@@ -67,8 +69,7 @@ class ModelConfig(Section):
     sequence_length: int = Field(
         128,
         ge=8,
-        description="tokens of context per sample; a published shape has its own unless it is given: 2,048, or 512 of "
-        "BERT",
+        description="tokens of context per sample; not given, a published shape has its own: 2,048, or 512 of BERT",
     )
     lora: LoraConfig = Field(default_factory=LoraConfig, description="low-rank adapters")
 
@@ -95,7 +96,7 @@ class ModelConfig(Section):
     def _has_a_length(self) -> ModelConfig:
         """That of the shape where none is given, which stays as one that was not given."""
         length = own_length(self.name, self.config)
-        if length is not None and "sequence_length" not in self.model_fields_set:
+        if length is not None and not self.gives("sequence_length"):
             object.__setattr__(self, "sequence_length", length)
         return self
 
@@ -103,7 +104,7 @@ class ModelConfig(Section):
     def length_words(self) -> str:
         """The length of samples and whence it is, for readers."""
         said = f"samples of {self.sequence_length:,} tokens"
-        if "sequence_length" in self.model_fields_set:
+        if self.gives("sequence_length"):
             return said
         whose = "the default" if own_length(self.name, self.config) is None else f"that of {self.name}"
         return f"{said} ({whose}; model.sequence_length sets it)"

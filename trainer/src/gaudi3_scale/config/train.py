@@ -43,7 +43,11 @@ class BatchStage(Section):
 class TrainConfig(Section):
     """How to learn."""
 
-    max_steps: int = Field(200, ge=1, description="optimizer steps of the whole job")
+    FOLLOWS = frozenset({"max_steps", "warmup_steps"})
+
+    max_steps: int = Field(
+        200, ge=1, description="optimizer steps of the whole job; not given, a plan has those of its tokens"
+    )
     micro_batch_size: Found = Field(
         8, ge=1, description="samples per process and forward pass; auto = the most that the device's memory holds"
     )
@@ -82,7 +86,9 @@ class TrainConfig(Section):
     schedule: Literal["cosine", "linear", "constant", "wsd"] = Field(
         "cosine", description="of the learning rate after its rise; wsd = stable, then a linear fall at the end"
     )
-    warmup_steps: int = Field(20, ge=0, description="steps of linear rise before the schedule")
+    warmup_steps: int = Field(
+        20, ge=0, description="steps of linear rise before the schedule; given, no more than max_steps"
+    )
     final_learning_rate: float = Field(0.1, ge=0, le=1, description="at max_steps, as a share of the peak")
     decay_fraction: float = Field(0.2, gt=0, le=1, description="share of all steps in which wsd falls")
     schedule_tokens: int | None = Field(
@@ -248,7 +254,7 @@ class TrainConfig(Section):
     @model_validator(mode="after")
     def _reaches_the_peak(self) -> TrainConfig:
         # Where the batch grows, the rise is counted in steps of the first one, of which there are more.
-        if not self.batch_warmup and "warmup_steps" in self.model_fields_set and self.warmup_steps > self.max_steps:
+        if not self.batch_warmup and self.gives("warmup_steps") and self.warmup_steps > self.max_steps:
             raise ValueError(
                 f"warmup_steps is {self.warmup_steps} and max_steps is {self.max_steps}, so that the peak of the "
                 "learning rate would never be reached"

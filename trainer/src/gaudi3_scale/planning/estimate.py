@@ -215,9 +215,9 @@ class Planner:
             batch = max(1, max_batch(config, limit, world_size=row.devices, device=place.kind, most=batch))
             peak = predict_peak(config, batch, world_size=row.devices, device=place.kind)
         changed: dict[str, Any] = {"train": config.train.model_copy(update={"micro_batch_size": batch})}
-        if "max_steps" not in self.job.train.model_fields_set and not self.job.train.batch_warmup:
+        if not self.job.train.gives("max_steps") and not self.job.train.batch_warmup:
             step = batch * config.train.accumulation_steps * row.devices * self.job.model.sequence_length
-            rise = config.train.warmup_steps if "warmup_steps" in self.job.train.model_fields_set else 1
+            rise = config.train.warmup_steps if self.job.train.gives("warmup_steps") else 1
             steps = max(math.ceil(self.tokens / step), rise)
             changed["train"] = changed["train"].model_copy(update={"max_steps": steps})
         if row.option.strategy != "DDP" and self.model.parameters > DEFERRED_ABOVE:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from gaudi3_scale.auto_precision import AUTO
-from gaudi3_scale.config import Config
+from gaudi3_scale.config import Config, Section
 from gaudi3_scale.cost.model import given_of
 from gaudi3_scale.cost.values import Range
 from gaudi3_scale.planning.accelerators import accelerator
@@ -183,8 +183,12 @@ def as_config(plan: TrainingPlan) -> str:
 
 
 def settings(config: Config) -> dict[str, Any]:
-    """What differs from the defaults."""
+    """What differs from the defaults, and what was given where that counts."""
     found: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)
+    for name in type(config).model_fields:
+        section = getattr(config, name)
+        for key in section.FOLLOWS & section.model_fields_set if isinstance(section, Section) else ():
+            found.setdefault(name, {}).setdefault(key, getattr(section, key))
     return found
 
 
