@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from gaudi3_scale.config.section import Section
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.changes import checked
 from gaudi3_scale.models.shapes import SHAPES, own_length
 
 SIZES = ("hidden_size", "layers", "heads", "kv_heads", "intermediate_size", "vocab_size")
@@ -83,6 +84,8 @@ class ModelConfig(Section):
                 f"model.{changed[0]} is set, but it counts for the name llama only: change sizes of {self.name!r} with "
                 "model.config, in the names of its own configuration."
             )
+        for name in SHAPES.get(self.name, {}).keys() & self.config.keys():
+            checked(name, self.config[name], SHAPES[self.name][name], self.name)
         if self.name not in SHAPES and not Path(self.name).is_dir():
             near = difflib.get_close_matches(self.name, ["llama", *SHAPES], n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}? Known are" if near and "/" not in self.name else "known are"

@@ -12,6 +12,7 @@ from torch import nn
 
 from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.models.changes import checked
 from gaudi3_scale.models.folder import refuse_adapters, weight_paths
 from gaudi3_scale.models.shapes import SHAPES
 
@@ -29,7 +30,7 @@ def architecture(config: ModelConfig) -> Any:
     else:
         try:
             found = AutoConfig.from_pretrained(config.name, local_files_only=True, trust_remote_code=False)
-        except (OSError, ValueError, KeyError) as error:
+        except Exception as error:  # whatever a config.json makes the library raise
             refuse_adapters(Path(config.name))
             raise ConfigError(
                 f"model.name is {config.name!r}, a folder without a config.json that the installed transformers knows "
@@ -85,11 +86,11 @@ def build(
     dtype = frozen if config.lora.rank else torch.float32
     if device is not None:
         with torch.device(device):
-            model = auto.from_config(found, dtype=dtype)
+            model = _made(auto, config, found, dtype)
     elif (weights or config.lora.rank) and has_weights(config):
         model = _with_weights(auto, config, found, dtype)
     else:
-        model = auto.from_config(found, dtype=torch.float32)
+        model = _made(auto, config, found, torch.float32)
         for parameter in model.parameters():  # drawn in float32: the same numbers for any type
             parameter.data = parameter.data.to(dtype)
     return add_lora(model, config) if adapters else cast("nn.Module", model)
@@ -136,6 +137,23 @@ def is_folder(config: ModelConfig) -> bool:
 def weights_of(config: ModelConfig) -> str:
     """Where a training's first weights come from: folder, or random."""
     return "folder" if has_weights(config) else "random"
+
+
+def _made(auto: Any, config: ModelConfig, found: Any, dtype: torch.dtype) -> Any:
+    """A model with random weights; ConfigError where the configuration gives none on any device."""
+    try:
+        return auto.from_config(found, dtype=dtype)
+    except Exception:  # whatever wrong sizes make the library raise, or a lack of memory, which meta has not
+        try:
+            with torch.device("meta"):
+                auto.from_config(found, dtype=dtype)
+        except Exception as error:
+            remedy = "take back what model.config changes" if config.config else "mend its config.json"
+            raise ConfigError(
+                f"No model can be made of {config.name!r} as it is configured ({type(error).__name__}: "
+                f"{_gist(error)}): {remedy}."
+            ) from None
+        raise
 
 
 def _with_weights(auto: Any, config: ModelConfig, found: Any, dtype: torch.dtype) -> Any:
@@ -193,17 +211,14 @@ def _override(found: Any, config: ModelConfig) -> None:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}."
             raise ConfigError(f"model.config has {name!r}, which the configuration of {config.name!r} does not: {hint}")
-        present = getattr(found, name)
-        if present is not None and not isinstance(value, type(present)) and not _numbers(present, value):
+        value = checked(name, value, getattr(found, name), config.name)
+        try:
+            setattr(found, name, value)
+        except Exception as error:  # newer versions of transformers check what is set
             raise ConfigError(
-                f"model.config sets {name!r} to {json.dumps(value)}, which is no {type(present).__name__} as the "
-                f"{json.dumps(present)} of {config.name!r}: give a value of its kind."
-            )
-        setattr(found, name, value)
-
-
-def _numbers(*values: Any) -> bool:
-    return all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+                f"model.config sets {name!r} to {json.dumps(value, default=str)}, which {config.name!r} does not take "
+                f"({type(error).__name__}): give a value of its kind."
+            ) from None
 
 
 def _names(causal: bool) -> set[str]:
