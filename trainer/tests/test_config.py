@@ -17,7 +17,7 @@ from gaudi3_scale.cost.inputs import load as load_inputs
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.planning.text import settings
 from gaudi3_scale.tuning.space import Space
-from gaudi3_scale.yaml_file import read
+from gaudi3_scale.yaml_file import TwiceError, read
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -244,3 +244,47 @@ def test_a_key_that_stands_twice_is_refused_in_every_file_that_people_write(tmp_
     path.write_text("model: &m {layers: 2}\ntrain: {seed: 1}\ndata: {}\n")
     assert load(path).model.layers == 2
     assert read("a: &a {x: 1}\nb: {<<: *a, x: 2}\n") == {"a": {"x": 1}, "b": {"x": 2}}
+    given = "model.config={vocab_size: 300, vocab_size: 400}"
+    with pytest.raises(ConfigError, match=r"^In the override '.*', 'vocab_size' stands twice, in line 1: keep one of"):
+        load(None, [given])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1: a\n'1': b", {1: "a", "1": "b"}),
+        ("on: 1\n'on': 2", {True: 1, "on": 2}),
+        ("~: 1\n'null': 2", {None: 1, "null": 2}),
+        ("!!str 1: a\n1: b", {"1": "a", 1: "b"}),
+        ("true: 1\nyes: 2", "'yes' stands twice, in lines 1 (as 'true') and 2: keep one of them"),
+        ("16: a\n0x10: b", "'0x10' stands twice, in lines 1 (as '16') and 2: keep one of them"),
+        ("1: a\n1.0: b", "'1.0' stands twice, in lines 1 (as '1') and 2: keep one of them"),
+        ("a: 1\n'a': 2", "'a' stands twice, in lines 1 and 2: keep one of them"),
+    ],
+)
+def test_keys_are_the_same_where_a_mapping_would_have_one_of_them(text: str, found: object) -> None:
+    if not isinstance(found, str):
+        assert read(text) == found
+        return
+    with pytest.raises(TwiceError) as error:
+        read(text)
+    assert str(error.value) == found
+
+
+def test_a_key_that_is_no_text_is_an_unknown_one(tmp_path: Path) -> None:
+    path = tmp_path / "job.yml"
+    path.write_text("train: {1: 5}\n")
+    with pytest.raises(ConfigError, match=f"^Unknown key 'train.1' in {path}: `gaudi3-train config` prints all keys"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "value", ["2024-13-45", "!!int x", "!!bool maybe", "!!timestamp x", "[" * 3000, "1" * 5000, "{[a]: 1}", "{", "'"]
+)
+def test_a_value_that_is_no_yaml_is_refused_wherever_it_stands(value: str, tmp_path: Path) -> None:
+    path = tmp_path / "job.yml"
+    path.write_text(f"model: {value}\n")
+    with pytest.raises(ConfigError, match=r"^The configuration .* is not valid YAML"):
+        load(path)
+    with pytest.raises(ConfigError, match=r"^The value of the override .* is not valid YAML: put it in quotes\.$"):
+        load(None, [f"model.name={value}"])

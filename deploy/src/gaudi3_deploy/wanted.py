@@ -111,7 +111,7 @@ def variable(text: str) -> tuple[str, Any]:
     if not separator or not key:
         raise UsageError(f"The variable {text!r} is not of the form KEY=VALUE: write for example region=us-west-2.")
     try:
-        found = yaml.safe_load(value)
+        found = yaml_file.read(value)
         return key, value if isinstance(found, datetime.date) else _plain(found)
     except yaml.YAMLError:
         raise UsageError(f"The value of the variable {text!r} is not valid YAML: put it in quotes.") from None

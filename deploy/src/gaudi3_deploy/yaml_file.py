@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import yaml
@@ -16,15 +17,17 @@ class TwiceError(yaml.YAMLError):
 class _Loader(yaml.SafeLoader):
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
-        seen: dict[str, int] = {}
+        seen: dict[Hashable, tuple[str, int]] = {}
         for key, _value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
-                line = key.start_mark.line + 1
-                if key.value in seen:
-                    raise TwiceError(
-                        f"{key.value!r} stands twice, in lines {seen[key.value]} and {line}: keep one of them"
-                    )
-                seen[key.value] = line
+                # As the mapping will have it: 1 and 0x1 are one key, 1 and '1' are two.
+                value, line = self.construct_object(key, deep=True), key.start_mark.line + 1
+                if value in seen:
+                    text, first = seen[value]
+                    as_what = "" if text == key.value else f" (as {text!r})"
+                    lines = f"line {line}" if first == line else f"lines {first}{as_what} and {line}"
+                    raise TwiceError(f"{key.value!r} stands twice, in {lines}: keep one of them")
+                seen[value] = key.value, line
         return node
 
 
@@ -38,5 +41,12 @@ def read(text: str) -> Any:
     >>> read("a: 1\\na: 2")
     Traceback (most recent call last):
     gaudi3_deploy.yaml_file.TwiceError: 'a' stands twice, in lines 1 and 2: keep one of them
+    >>> read("1: a\\n'1': b")
+    {1: 'a', '1': 'b'}
     """
-    return yaml.load(text, Loader=_Loader)
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError:
+        raise
+    except Exception as error:  # of a date with a 13th month, a tag that does not fit, or endless nesting
+        raise yaml.YAMLError(f"{type(error).__name__}: {error}") from None

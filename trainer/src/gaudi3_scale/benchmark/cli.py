@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 import yaml
 
-from gaudi3_scale import __version__
+from gaudi3_scale import __version__, yaml_file
 from gaudi3_scale.errors import ConfigError, TrainerError
 
 app = typer.Typer(
@@ -221,7 +221,7 @@ def _changes(pairs: list[str]) -> dict[str, Any]:
         if not equals or not name:
             raise ConfigError(f"--set is {pair!r}: give KEY=VALUE, as num_hidden_layers=4.")
         try:
-            made[name] = yaml.safe_load(value)
+            made[name] = yaml_file.read(value)
         except yaml.YAMLError:
             raise ConfigError(f"--set is {pair!r}, whose value is not valid YAML: put it in quotes.") from None
     return made

@@ -159,7 +159,9 @@ def _override(values: dict[str, Any], override: str, origins: Origins) -> None:
             raise ConfigError(_unknown(key, LINE))
     origins.keys.append(key)
     try:
-        values[last] = yaml.safe_load(text) if text else ""
+        values[last] = yaml_file.read(text) if text else ""
+    except yaml_file.TwiceError as error:
+        raise ConfigError(f"In the override {override!r}, {error}.") from None
     except yaml.YAMLError:
         raise ConfigError(f"The value of the override {override!r} is not valid YAML: put it in quotes.") from None
 
@@ -170,7 +172,7 @@ def _sentence(error: ValidationError, origins: Origins) -> str:
     problem = problems[0]
     key = ".".join(str(part) for part in problem["loc"])
     where = origins.of(key)
-    if problem["type"] == "extra_forbidden":
+    if problem["type"] in ("extra_forbidden", "invalid_key"):
         return _unknown(key, where)
     if problem["type"] == "value_error":
         said = str(problem["ctx"]["error"])
