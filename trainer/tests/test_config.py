@@ -274,7 +274,7 @@ def test_keys_are_the_same_where_a_mapping_would_have_one_of_them(text: str, fou
 def test_a_key_that_is_no_text_is_an_unknown_one(tmp_path: Path) -> None:
     path = tmp_path / "job.yml"
     path.write_text("train: {1: 5}\n")
-    with pytest.raises(ConfigError, match=f"^Unknown key 'train.1' in {path}: `gaudi3-train config` prints all keys"):
+    with pytest.raises(ConfigError, match=f"^Unknown key 'train.1' in {path}: "):
         load(path)
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gaudi3_scale.data.compressed import SUFFIXES as COMPRESSED
 from gaudi3_scale.data.compressed import compression_of, open_bytes
+from gaudi3_scale.data.json_file import CutOffError, json_records
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.git_lfs import is_pointer
 
@@ -96,8 +99,12 @@ COMPANION = re.compile(
 )
 
 
-OBJECT = re.compile(rb'\s*(\[\s*)?\{\s*"')
+OBJECT = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')
 """What an object of JSON begins with, or an array of objects."""
+UNTOLD = re.compile(r"(\.(v?\d+|data|dat|out|new|old|orig|bak))?", re.IGNORECASE)
+"""A suffix that says nothing, or none. Behind another one, such as that of a program, an object may well be text."""
+LONGEST_LINE = 2**26
+"""Bytes of a first line that is looked at whole; a longer one is read as an object among others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +153,7 @@ def form_of(path: Path, given: str = "auto", names: Sequence[str] = ("text",)) -
     if compression is not None:
         with open_bytes(path, compression) as file:
             head = file.read(HEAD_BYTES)
-    return Form(_kind(path, head, names), compression, True)
+    return Form(_kind(path, head, compression, names), compression, True)
 
 
 def is_companion(path: Path) -> bool:
@@ -156,7 +163,7 @@ def is_companion(path: Path) -> bool:
     return not holds and COMPANION.fullmatch(path.name) is not None
 
 
-def _kind(path: Path, head: bytes, names: Sequence[str]) -> str:
+def _kind(path: Path, head: bytes, compression: str | None, names: Sequence[str]) -> str:
     suffixes = [each.lower() for each in path.suffixes]
     while suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
@@ -177,15 +184,28 @@ def _kind(path: Path, head: bytes, names: Sequence[str]) -> str:
         raise ConfigError(f"{path} is {what}, which is not read: {ADVICE}")
     if known is not None:
         return known
-    field = _record_field(head, names)
-    if field:
-        if suffix in (".txt", ".text"):
-            raise ConfigError(
-                f"{path} is named as text, and its first line is a JSON object with the field {field!r}: set "
-                "data.format to jsonl or to text, or rename it."
-            )
-        return "jsonl"
-    return "json" if _begins_records(head, names) and not suffix.strip(".0123456789") else "text"
+    if not OBJECT.match(head):
+        return "text"
+    try:
+        kind, record = _first_record(path, compression)
+    except CutOffError:
+        if not UNTOLD.fullmatch(suffix):
+            return "text"
+        raise ConfigError(
+            f"{path} begins with an object of JSON and ends within it: download it again, or set data.format to text."
+        ) from None
+    field = next((name for name in names if name in record), None)
+    if field is None and record and UNTOLD.fullmatch(suffix):
+        raise ConfigError(
+            f"{path} begins with an object of JSON that has no field {names[0]!r}, only "
+            f"{', '.join(map(repr, record))[:300]}: set data.field to the one with the text, or data.format to text."
+        )
+    if field is not None and suffix in (".txt", ".text"):
+        raise ConfigError(
+            f"{path} is named as text, and it begins with a JSON object with the field {field!r}: set data.format to "
+            f"{kind} or to text, or rename it."
+        )
+    return "text" if field is None else kind
 
 
 def _expect(what: str, kind: str, known: str | None, path: Path) -> str:
@@ -196,21 +216,22 @@ def _expect(what: str, kind: str, known: str | None, path: Path) -> str:
     return kind
 
 
-def _begins_records(head: bytes, names: Sequence[str]) -> bool:
-    """Whether a file that has no suffix begins as an array of objects, or an object over several lines, does."""
-    begin = head.removeprefix(b"\xef\xbb\xbf")[:1000]
-    return OBJECT.match(begin) is not None and any(f'"{name}"'.encode() in begin for name in names)
+def _first_record(path: Path, compression: str | None) -> tuple[str, dict[str, Any]]:
+    """Whether a file that begins like JSON is of lines or of one array, and its first object; empty where it is text.
 
-
-def _record_field(head: bytes, names: Sequence[str]) -> str | None:
-    """Which of the fields the first line has, if it is a JSON object."""
-    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
-    if not line.startswith(b"{"):
-        return None
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        # A record that is longer than what was read begins like one.
-        begin = line[:1000] if len(line) > HEAD_BYTES // 2 else b""
-        return next((name for name in names if f'"{name}"'.encode() in begin), None)
-    return next((name for name in names if name in record), None) if isinstance(record, dict) else None
+    Raises:
+        CutOffError: It ends within that object.
+    """
+    with open_bytes(path, compression) as file:
+        line = file.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
+    with suppress(ValueError, RecursionError):
+        if isinstance(found := json.loads(line), dict):
+            return "jsonl", found
+    with open_bytes(path, compression) as file:
+        try:
+            _, record = next(json_records(file, path))
+        except CutOffError:
+            raise
+        except ConfigError:
+            return "text", {}
+    return "json", record if isinstance(record, dict) else {}

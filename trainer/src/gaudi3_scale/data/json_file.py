@@ -18,6 +18,10 @@ NEAR_THE_END = 16
 BLANK = " \t\r\n"
 
 
+class CutOffError(ConfigError):
+    """The file ends within a record."""
+
+
 def json_records(file: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
     """Each record, and about how many bytes were read by its end.
 
@@ -90,15 +94,18 @@ class _Text:
                 at = getattr(error, "pos", 0)
                 whole = at < len(self._text) - NEAR_THE_END and "Unterminated string" not in str(error)
                 if self._ended or whole or len(self._text) > LONGEST_RECORD:
-                    raise self.wrong("is cut off" if self._ended and not whole else "is not JSON") from None
+                    cut = self._ended and not whole
+                    raise self.wrong(
+                        "is cut off" if cut else "is not JSON", CutOffError if cut else ConfigError
+                    ) from None
                 self._extend(size)
                 size *= 2
             else:
                 return max(1, self._bytes - len(self._text) + self.position), value
 
-    def wrong(self, what: str) -> ConfigError:
+    def wrong(self, what: str, kind: type[ConfigError] = ConfigError) -> ConfigError:
         """The error of a record."""
-        return ConfigError(f"Record {self._number} of {self._path} {what}: mend or delete it.")
+        return kind(f"Record {self._number} of {self._path} {what}: mend or delete it.")
 
     def _extend(self, size: int) -> None:
         data = self._file.read(size)

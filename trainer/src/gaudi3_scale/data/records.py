@@ -63,6 +63,9 @@ def present(config: DataConfig, names: Sequence[str], where: str, what: str, adv
 def text_of(record: Mapping[str, Any], where: str, config: DataConfig) -> str:
     """The text of a record that has the fields of `present`; for chat and prompts, JSON of them."""
     names = list(record)
+    for name in names[:1] if config.content == "chat" else names:
+        if record[name] is None:
+            raise ConfigError(f"{where} has null in {name!r}: give it a value, or leave the record out.")
     if config.content == "chat":
         return conversation(record, names[0], where).dumps()
     if config.content == "prompt":
@@ -77,12 +80,10 @@ def text_of(record: Mapping[str, Any], where: str, config: DataConfig) -> str:
     return json.dumps(list(record.values())) if config.content == "prompt" else str(record[names[0]])
 
 
-def text_of_row(row: Mapping[str, Any], where: str, config: DataConfig) -> str | None:
-    """`text_of` a row of a table; None for one whose text is null."""
+def text_of_row(row: Mapping[str, Any], where: str, config: DataConfig) -> str:
+    """`text_of` a row of a table, whose columns give each conversation the fields of all others, as nulls."""
     first = next(iter(row))
-    if row[first] is None:
-        return None
-    return text_of(without_nulls(row) if config.content == "chat" else row, where, config)
+    return text_of({first: row[first], **without_nulls(row)} if config.content == "chat" else row, where, config)
 
 
 def texts_of(text: bytes | str, config: DataConfig) -> Iterator[bytes | str]:

@@ -20,8 +20,7 @@ END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 def parquet_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int, int, str]]:
-    """Row, number of rows of the file and text of each row from `start` on that has a text; row groups before it are
-    not read."""
+    """Row, number of rows of the file and text of each row from `start` on; row groups before it are not read."""
     parquet, pa = _need("pyarrow.parquet", "A Parquet file"), _need("pyarrow", "A Parquet file")
     try:
         with parquet.ParquetFile(path) as file:
@@ -36,9 +35,7 @@ def parquet_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[i
                         for values in zip(*columns, strict=True):
                             if row >= start:
                                 found = dict(zip(names, values, strict=True))
-                                text = text_of_row(found, f"Row {row} of {path}", config)
-                                if text is not None:
-                                    yield row, rows, text
+                                yield row, rows, text_of_row(found, f"Row {row} of {path}", config)
                             row += 1
                 first += count
     except (pa.ArrowException, ValueError, OSError) as error:  # ValueError: a text that is no UTF-8
@@ -46,8 +43,8 @@ def parquet_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[i
 
 
 def arrow_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int, int, str]]:
-    """Row, about how many bytes end with it, and text of each row from `start` on that has a text, of an Arrow file or
-    stream, such as `datasets` saves."""
+    """Row, about how many bytes end with it, and text of each row from `start` on, of an Arrow file or stream, such as
+    `datasets` saves."""
     pa = _need("pyarrow", "An Arrow file")
     names: list[str] = []
     row = 0
@@ -61,9 +58,7 @@ def arrow_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int
                     for number, values in enumerate(zip(*columns, strict=True), row):
                         if number >= start:
                             found = dict(zip(names, values, strict=True))
-                            text = text_of_row(found, f"Row {number} of {path}", config)
-                            if text is not None:
-                                yield number, end, text
+                            yield number, end, text_of_row(found, f"Row {number} of {path}", config)
                 row += batch.num_rows
     except (pa.ArrowException, ValueError, OSError, EOFError) as error:
         raise ConfigError(f"{path} is not a whole Arrow file ({_reason(error)}): copy or make it again.") from None
@@ -123,7 +118,7 @@ class HubSource:
         return cursor[0]
 
     def pieces(self, cursor: Cursor) -> Iterator[Piece]:
-        """Rows from the cursor on that have a text."""
+        """Rows from the cursor on."""
         names, row = self._names, cursor[0]
         if row == self.size:  # the library skips no further than to the last row
             return
@@ -132,8 +127,7 @@ class HubSource:
                 row += 1
                 found = dict(zip(names, values, strict=True))
                 text = text_of_row(found, f"Row {row - 1} of {self._config.source}", self._config)
-                if text is not None:
-                    yield Piece(text, True, [row, 0, 0])
+                yield Piece(text, True, [row, 0, 0])
 
     def _batches(self, row: int) -> Iterator[dict[str, list[Any]]]:
         """The columns of the rows from one on; pictures and sounds as they are stored, and not decoded."""
@@ -158,7 +152,11 @@ def _reason(error: Exception) -> str:
 
 
 def _columns(where: str, names: list[str], config: DataConfig) -> list[str]:
-    return present(config, names, where, "column", "set data.field to the one with the text")
+    found = present(config, names, where, "column", "set data.field to the one with the text")
+    for name in found:
+        if names.count(name) > 1:
+            raise ConfigError(f"{where} has {names.count(name)} columns {name!r}: write it anew with one of them.")
+    return found
 
 
 def _need(module: str, what: str) -> Any:

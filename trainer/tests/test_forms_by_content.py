@@ -1,0 +1,104 @@
+"""Records are known by what they are where a name says nothing, and every form has one rule for what is missing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_forms import DOCUMENTS, lines, pretty, read, refusal
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+LONG = "x" * 2**17
+
+
+def late(rows: list[str], indent: int | None = None) -> bytes:
+    """Records whose first value is longer than what a look at a file reads."""
+    return json.dumps([{"meta": LONG, "text": row} for row in rows], indent=indent).encode()
+
+
+@pytest.mark.parametrize("name", ["part-0", "data.v2", "a.data", "a.jsonl.1", "records.foo"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        late,
+        lambda rows: late(rows, 1),
+        pretty,
+        lambda rows: b"\n".join(late([row])[1:-1] for row in rows),
+        lambda rows: b"".join(late([row], 1)[1:-1].strip() for row in rows),
+        lambda rows: b"\xef\xbb\xbf" + lines(rows),
+    ],
+    ids=["array", "pretty array", "short array", "lines", "objects", "marked lines"],
+)
+def test_records_are_known_wherever_their_field_begins(
+    tmp_path: Path, name: str, write: Callable[[list[str]], bytes]
+) -> None:
+    (tmp_path / name).write_bytes(write(DOCUMENTS))
+    assert read(tmp_path) == DOCUMENTS
+
+
+@pytest.mark.parametrize("name", ["part-0", "data.v2", "part-0.gz"])
+def test_an_object_under_a_name_that_says_nothing_is_never_taken_for_text(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    pack: Callable[[bytes], bytes] = gzip.compress if name.endswith(".gz") else bytes
+    path.write_bytes(pack(b'{"body": "a"}\n{"body": "b"}'))
+    assert refusal(path) == (
+        f"{path} begins with an object of JSON that has no field 'text', only 'body': set data.field to the one with "
+        "the text, or data.format to text."
+    )
+    assert read(path, field="body") == ["a", "b"]
+    path.write_bytes(pack(late(DOCUMENTS)[:1000]))
+    assert "begins with an object of JSON and ends within it: download it again, or set data.format" in refusal(path)
+    path.write_bytes(pack(b'{"begins": like, JSON and is the text of a document}'))
+    assert read(path) == ['{"begins": like, JSON and is the text of a document}']
+
+
+def test_an_object_in_a_file_of_a_program_is_text(tmp_path: Path) -> None:
+    for name, text in (("a.ipynb", '{"cells": []}'), ("b.py", '{"a": x}'), ("c.js", '{"text')):
+        (tmp_path / name).write_text(text)
+    assert read(tmp_path) == ['{"cells": []}', '{"a": x}', '{"text']
+
+
+def tables(rows: list[Any], names: list[str]) -> dict[str, bytes]:
+    """A table in each form, by the name of a file."""
+    made: dict[str, bytes] = {}
+    table = pa.table([pa.array(rows, pa.string()) for _ in names], names=names)
+    for name, writer in (("a.arrow", pa.ipc.new_stream), ("b.arrow", pa.ipc.new_file)):
+        sink = pa.BufferOutputStream()
+        with writer(sink, table.schema) as file:
+            file.write_table(table)
+        made[name] = bytes(sink.getvalue())
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink)
+    return {**made, "c.parquet": bytes(sink.getvalue())}
+
+
+def test_two_columns_of_one_name_are_refused_where_they_are_read(tmp_path: Path) -> None:
+    for name, data in tables(DOCUMENTS, ["text", "text"]).items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        assert refusal(path) == f"{path} has 2 columns 'text': write it anew with one of them."
+    for name, data in tables(DOCUMENTS, ["n", "text", "n"]).items():
+        (tmp_path / name).write_bytes(data)
+        assert read(tmp_path / name) == DOCUMENTS
+
+
+@pytest.mark.parametrize("content", ["text", "chat", "prompt"])
+def test_a_null_is_refused_in_every_form(tmp_path: Path, content: str) -> None:
+    names = {"text": ["text"], "chat": ["messages", "tools"], "prompt": ["prompt", "completion"]}[content]
+    made = tables([None], names) | {
+        "d.jsonl": json.dumps(dict.fromkeys(names)).encode(),
+        "e.json": json.dumps([dict.fromkeys(names)]).encode(),
+    }
+    where = {"d.jsonl": "Line 1", "e.json": "Record 1"}
+    for name, data in made.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        assert refusal(path, content=content) == (
+            f"{where.get(name, 'Row 0')} of {path} has null in {names[0]!r}: give it a value, or leave the record out."
+        )
