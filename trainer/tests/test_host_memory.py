@@ -17,8 +17,8 @@ from gaudi3_scale.errors import ConfigError
 
 MIB = 2**20
 MEMINFO = "MemTotal:        {} kB\nMemFree:         1 kB\nMemAvailable:    {} kB\n"
-V2 = ("memory.max", "memory.current", "inactive_file")
-V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+V2 = ("memory.max", "memory.current", "inactive_file", "active_file")
+V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "total_active_file")
 
 
 def machine(root: Path, whole: int, available: int, groups: str = "") -> Path:
@@ -29,12 +29,14 @@ def machine(root: Path, whole: int, available: int, groups: str = "") -> Path:
     return root
 
 
-def group(folder: Path, names: tuple[str, str, str], limit: int | str, used: int, cache: int) -> None:
+def group(folder: Path, names: tuple[str, ...], limit: int | str, used: int, cache: int, active: int = 0) -> None:
     """Sizes in MiB, and "max" for no limit."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / names[0]).write_text(f"{limit * MIB if isinstance(limit, int) else limit}\n")
     (folder / names[1]).write_text(f"{used * MIB}\n")
-    (folder / "memory.stat").write_text(f"anon 5\n{names[2]} {cache * MIB}\nactive_file {MIB}\n")
+    (folder / "memory.stat").write_text(
+        f"anon 5\n{names[2]} {cache * MIB}\n{names[3]} {active * MIB}\nother_{names[3]} 7\n"
+    )
 
 
 def test_a_part_of_what_is_available_is_left_to_the_host(tmp_path: Path) -> None:
@@ -62,14 +64,35 @@ def test_the_simulated_device_leaves_the_host_the_same() -> None:
     ids=["version 2", "version 2 in a container", "version 1", "version 1 in a container"],
 )
 def test_a_container_has_what_its_groups_leave(
-    names: tuple[str, str, str], line: str, folder: str, outer: str, tmp_path: Path
+    names: tuple[str, ...], line: str, folder: str, outer: str, tmp_path: Path
 ) -> None:
     root = machine(tmp_path, 16000, 12000, line)
     group(root / folder, names, "max", 900, 0)
     group(root / outer, names, 1600, 1300, 400)
     assert host_memory.room(root) == (300 + 400 - 100) * MIB, "page cache goes where memory is wanted"
+    group(root / outer, names, 1600, 1300, 300, 100)
+    assert host_memory.room(root) == (300 + 400 - 100) * MIB, "also of files that were read twice"
     group(root / folder, names, 800, 700, 0)
     assert host_memory.room(root) == (100 - 50) * MIB
+    (root / folder / "memory.stat").unlink()
+    assert host_memory.room(root) == (100 - 50) * MIB, "a limit counts where nothing is said of the cache"
+
+
+def test_beyond_the_high_mark_of_a_group_nothing_is_taken(tmp_path: Path) -> None:
+    root = machine(tmp_path, 16000, 12000, "0::/job\n")
+    group(root / "sys/fs/cgroup/job", V2, "max", 900, 0, 100)
+    (root / "sys/fs/cgroup/job/memory.high").write_text(f"{1600 * MIB}\n")
+    assert host_memory.room(root) == (1600 - 800 - 100) * MIB
+    group(root / "sys/fs/cgroup/job", V2, 1000, 900, 1200)
+    assert host_memory.room(root) == (1000 - 62.5) * MIB, "and no more than the limit is left"
+
+
+def test_the_simulated_device_reads_the_same_files_of_a_group() -> None:
+    source = Path(__file__).resolve().parents[2] / "simulator" / "torch" / "csrc" / "host_memory.cpp"
+    text = source.read_text()
+    assert re.findall(r'"(memory\.\w+)"', text) == ["memory.max", "memory.high", "memory.current", *V1[:2]]
+    assert re.findall(r'prefix \+ "(\w+)"', text) == list(V2[2:])
+    assert [f"total_{name}" for name in V2[2:]] == list(V1[2:]) and '"total_"' in text
 
 
 class Card:

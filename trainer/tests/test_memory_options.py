@@ -200,6 +200,8 @@ def test_the_job_plans_by_its_budget() -> None:
         ConfigError, match=r"memory: budget_gib is 4, which nothing uses while activation_checkpointing"
     ):
         configuration.load(None, ("memory.budget_gib=4",))
+    with pytest.raises(ConfigError, match=r"memory.budget_gib is 0, but it should be greater than 0\.$"):
+        configuration.load(None, (*budget, "memory.budget_gib=0"))
 
 
 def test_the_plan_by_a_budget_knows_the_mask_of_documents() -> None:

@@ -47,14 +47,18 @@ struct Room {
   }
 };
 
-// What a control group leaves: its limit without what it uses, but page cache can go.
+// What a control group leaves of a limit: what it does not use, but pages of files can go.
 void narrow_to_group(
-    Room& room, const std::string& folder, const char* limit, const char* usage, const char* cache) {
+    Room& room, const std::string& folder, const char* limit, const char* usage, const std::string& prefix) {
   const auto most = number_in(folder + "/" + limit);
   const auto now = number_in(folder + "/" + usage);
-  if (most >= 0 && now >= 0) {
-    room.narrow(most, most - now + std::max<int64_t>(0, after(folder + "/memory.stat", cache)));
+  if (most < 0 || now < 0) {
+    return;
   }
+  const auto stat = folder + "/memory.stat";
+  const auto cache = std::max<int64_t>(0, after(stat, prefix + "inactive_file")) +
+      std::max<int64_t>(0, after(stat, prefix + "active_file"));
+  room.narrow(most, most - std::max<int64_t>(0, now - cache));
 }
 
 // The least that this process's groups leave, from its own up to the root that is seen from here.
@@ -75,9 +79,11 @@ void narrow_to_groups(Room& room) {
     const std::string root = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
       if (unified) {
-        narrow_to_group(room, root + path, "memory.max", "memory.current", "inactive_file");
+        for (const auto* limit : {"memory.max", "memory.high"}) {
+          narrow_to_group(room, root + path, limit, "memory.current", "");
+        }
       } else {
-        narrow_to_group(room, root + path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
+        narrow_to_group(room, root + path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_");
       }
       if (path.find('/') == std::string::npos) {
         break;

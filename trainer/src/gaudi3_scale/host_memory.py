@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 RESERVE = 16
@@ -28,31 +29,60 @@ def room(root: Path = Path("/")) -> int | None:
 
 
 def _groups(root: Path) -> Iterator[tuple[int, int]]:
-    """Limit and what is left of it, of each control group of this process that has a limit, up to the one seen last."""
+    """Each limit of each control group of this process, up to the one seen last, and what is left of it."""
     try:
         lines = (root / "proc" / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
         return
     for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
-        if not controllers:
-            folder, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            folder = root / "sys/fs/cgroup/memory"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-        else:
+        if controllers and "memory" not in controllers.split(","):
             continue
-        group = Path(path.lstrip("/"))
+        form = _OLD if controllers else _UNIFIED
+        folder, group = root / form.folder, Path(path.lstrip("/"))
         for each in (folder / group, *(folder / parent for parent in group.parents)):
-            if (found := _group(each, *names)) is not None:
-                yield found
+            yield from _left(each, form)
 
 
-def _group(folder: Path, limit: str, usage: str, cache: str) -> tuple[int, int] | None:
-    """Page cache counts as used, and goes when memory is wanted."""
+@dataclass(frozen=True)
+class _Form:
+    """Where a version of control groups says what."""
+
+    folder: str
+    limits: tuple[str, ...]
+    usage: str
+    cache: tuple[str, ...]
+    """Of memory.stat: pages of files, which count as used and go when memory is wanted."""
+
+
+_UNIFIED = _Form("sys/fs/cgroup", ("memory.max", "memory.high"), "memory.current", ("inactive_file", "active_file"))
+"""Beyond memory.high a process is not ended, but hardly gets on."""
+_OLD = _Form(
+    "sys/fs/cgroup/memory",
+    ("memory.limit_in_bytes",),
+    "memory.usage_in_bytes",
+    ("total_inactive_file", "total_active_file"),
+)
+
+
+def _left(folder: Path, form: _Form) -> Iterator[tuple[int, int]]:
+    used = _number(folder / form.usage)
+    for limit in form.limits if used is not None else ():
+        if (most := _number(folder / limit)) is not None:
+            yield most, max(0, most - max(0, (used or 0) - _cache(folder, form)))
+
+
+def _number(path: Path) -> int | None:
+    """None where there is no such group here, or no limit ("max")."""
     try:
-        most = int((folder / limit).read_text(encoding="utf-8"))
-        used = int((folder / usage).read_text(encoding="utf-8"))
-        lines = (folder / "memory.stat").read_text(encoding="utf-8").splitlines()
-        return most, max(0, most - used + sum(int(line.split()[1]) for line in lines if line.startswith(f"{cache} ")))
-    except (OSError, ValueError, IndexError):  # no such group here, or "max"
+        return int(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return None
+
+
+def _cache(folder: Path, form: _Form) -> int:
+    """Bytes; 0 where the group does not say, as then all that it uses has to be taken for what stays."""
+    try:
+        lines = (folder / "memory.stat").read_text(encoding="utf-8").splitlines()
+        return sum(int(value) for name, value in (line.split() for line in lines) if name in form.cache)
+    except (OSError, ValueError):
+        return 0

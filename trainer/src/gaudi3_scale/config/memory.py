@@ -27,13 +27,15 @@ class MemoryConfig(Section):
         description="full = recompute all blocks in backward; selective = all but their matrix products; "
         "budget = as few as fit budget_gib",
     )
-    budget_gib: float = Field(0, ge=0, description="GiB a process's step may use; 0 = all that its device has")
+    budget_gib: float | None = Field(
+        None, gt=0, description="GiB a process's step may use; null = all that its device has"
+    )
     margin: float = Field(0.05, ge=0, lt=1, description="share of the budget left for what is not predicted")
     selective: bool = Field(True, description="whether budget may keep matrix products, at a dispatch per operation")
 
     @model_validator(mode="after")
     def _means_something(self) -> MemoryConfig:
-        if self.budget_gib and self.activation_checkpointing != "budget":
+        if self.budget_gib is not None and self.activation_checkpointing != "budget":
             raise ValueError(
                 f"budget_gib is {self.budget_gib:g}, which nothing uses while activation_checkpointing is "
                 f"{self.activation_checkpointing}"

@@ -86,7 +86,10 @@ def _by_budget(model: nn.Module, loss: Loss, config: Config, device: Device | No
             "memory.activation_checkpointing is budget, which predicts a step of an unsharded model, and "
             "train.strategy is habana_fsdp: set the former to full or selective, or the latter to habana_ddp."
         )
-    budget = int(wanted.budget_gib * GIB) or (device.memory_limit() if device is not None else None)
+    if wanted.budget_gib is not None:
+        budget: int | None = int(min(wanted.budget_gib, 2**30) * GIB)
+    else:
+        budget = device.memory_limit() if device is not None else None
     if budget is None:
         where = f"device {device.type}" if device is not None else "the device"
         raise ConfigError(

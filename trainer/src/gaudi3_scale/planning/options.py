@@ -43,7 +43,7 @@ class Option:
         }
         if self.strategy == "DDP":
             train |= {"reshard_after_forward": True, "reduce_each_micro_batch": True}
-        memory = {"activation_checkpointing": self.recompute, "budget_gib": 0.0}
+        memory = {"activation_checkpointing": self.recompute, "budget_gib": None}
         return job.model_copy(
             update={
                 "train": job.train.model_copy(update=train),
