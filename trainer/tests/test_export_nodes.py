@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import shutil
 import socket
 from pathlib import Path
@@ -13,6 +15,7 @@ from safetensors.torch import load_file
 from gaudi3_scale.config import load
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.export import export
+from gaudi3_scale.next_command import LAUNCHER, next_command
 
 STEP = 5
 
@@ -46,12 +49,14 @@ def test_a_node_that_lacks_files_is_told_which_node_has_them(spread: Job, tmp_pa
 
 
 def test_all_nodes_export_together_and_the_target_alone_does(spread: Job, tmp_path: Path) -> None:
-    port, launchers = free_port(), []
+    launchers, met = [], ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--rdzv-id=export"]
     for node in (0, 1):
-        torchrun = ["--nnodes=2", "--nproc-per-node=1", "--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{port}"]
-        torchrun += ["--rdzv-id=export", "-m", "gaudi3_scale", "export", f"--to={tmp_path / f'model{node}'}"]
-        torchrun += [f"output_dir={spread.node(node)}", f"data.source={spread.text}"]
-        launchers.append(zygote().start("torchrun", torchrun, {}, tmp_path / f"log{node}"))
+        fit = ["gaudi3-train", "fit", f"output_dir={spread.node(node)}", f"data.source={spread.text}"]
+        printed = next_command(fit, 2, {LAUNCHER: json.dumps(met)}, tmp_path).partition(": ")[2]
+        words = printed.replace(" --to model ", f" --to {tmp_path / f'model{node}'} ")  # the tests are typed elsewhere
+        _, module, launcher, *rest = shlex.split(words)
+        assert (module, launcher) == ("-m", "gaudi3_scale.launch")
+        launchers.append(zygote().start("launch", rest, {}, tmp_path / f"log{node}"))
     outputs = [launcher.communicate(timeout=120)[0] for launcher in launchers]
     assert [launcher.returncode for launcher in launchers] == [0, 0], outputs
     written = [tmp_path / name for name in ("model0", "model1") if (tmp_path / name).exists()]

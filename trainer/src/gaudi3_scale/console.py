@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from gaudi3_scale.status import Progress
@@ -33,13 +30,6 @@ def roughly(seconds: float) -> str:
     minutes = round(seconds / 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if hours else f"{minutes} min"
-
-
-def next_command(arguments: Sequence[str]) -> str:
-    """The command that writes the model of a job which was trained with these arguments; empty for another program."""
-    if len(arguments) < 2 or Path(arguments[0]).name != "gaudi3-train" or arguments[1] != "fit":
-        return ""
-    return shlex.join(["gaudi3-train", "export", "--to", "model", *arguments[2:]])
 
 
 class Console:
@@ -97,8 +87,8 @@ class Console:
             self._bar.stop()
             self._bar = None
 
-    def summary(self, progress: Progress) -> None:
-        """The last lines: what was done, and the checkpoint with what to type next."""
+    def summary(self, progress: Progress, then: str = "") -> None:
+        """The last lines: what was done, and the checkpoint with what to type next, see `next_command`."""
         took = time.time() - progress.started_at
         resumed = f", resumed from step {progress.resumed_from_step}" if progress.resumed_from_step else ""
         held_out = f", held-out {progress.validation_loss:.3f}" if progress.validation_loss is not None else ""
@@ -116,5 +106,4 @@ class Console:
             f"{progress.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{progress.unit}"
         )
         if progress.checkpoint is not None:
-            then = next_command(sys.argv)
-            self.say(f"checkpoint {progress.checkpoint}{f'; next: {then}' if then else ''}")
+            self.say(f"checkpoint {progress.checkpoint}{f'; {then}' if then else ''}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +15,7 @@ from gaudi3_scale.auto_precision import words as precision_words
 from gaudi3_scale.batch.auto_batch import resolve as resolve_batch
 from gaudi3_scale.batch_schedule import BatchSchedule, check_stages, learning_rate_of, words
 from gaudi3_scale.checkpoint.identity import key_of
+from gaudi3_scale.checkpoint.manifest import DamagedCheckpointError
 from gaudi3_scale.checkpoint.session import CheckpointSession
 from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
@@ -30,6 +33,7 @@ from gaudi3_scale.finite import NotFiniteError
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.job_trainer import build_trainer, quiet
+from gaudi3_scale.next_command import next_command
 from gaudi3_scale.run import Run
 from gaudi3_scale.selfcheck import check_numbers_once
 from gaudi3_scale.status import FILE, Progress, StatusFile
@@ -192,7 +196,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     progress.cost = bill.status_of(run.watch.spent(), config.cost, progress.tokens)
     if team.writer:
         run.status.write("finished", progress)
-    run.console.summary(progress)
+    run.console.summary(progress, next_command(sys.argv, _nodes_of_checkpoint(run)))
 
 
 def _loader(run: Run, samples: Any) -> Any:
@@ -253,6 +257,17 @@ def _measure(run: Run, module: Any) -> None:
     run.watch.meter, why = meter_for(module.model, device, config.train.precision, length, run.world_size)
     if why is not None and run.device.type != "cpu":
         run.console.say(f"no MFU: {why}")
+
+
+def _nodes_of_checkpoint(run: Run) -> int:
+    """How many nodes are needed to read the last checkpoint: 1, where this one has all of it or the target does."""
+    step = run.progress.checkpoint_step
+    if step is None or run.config.checkpoint.target is not None:
+        return 1
+    with suppress(DamagedCheckpointError, TrainerError):  # said when it is read
+        manifest = run.checkpoints.store.read(step)
+        return run.team.topology.nodes if set(manifest.files) - set(manifest.here) else 1
+    return 1
 
 
 def _require_finite_losses(progress: Progress) -> None:

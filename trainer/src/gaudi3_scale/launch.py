@@ -18,6 +18,7 @@ node that hosts the rendezvous is the exception: the store is there, and nothing
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -34,6 +35,7 @@ from gaudi3_scale.internals import ON_SIGNAL, OWN_STORE, have_agent, have_backen
 from gaudi3_scale.interruption.notices import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
 from gaudi3_scale.membership import Membership
+from gaudi3_scale.next_command import LAUNCHER, meeting
 from gaudi3_scale.outcome import Outcome, why
 from gaudi3_scale.secret import SECRET_FILE, read_secret
 from gaudi3_scale.torch_import import refuse_known_bad, without_plugins
@@ -67,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # Only some versions can be told, and none when a worker failed or the nodes meet again: it is 30 s then.
         have_wait(seconds)
         os.environ[SHUTDOWN_TIMEOUT] = str(seconds)
+        os.environ[LAUNCHER] = json.dumps(meeting(args))
         rendezvous.install()
         agents = _install(args.replace, () if passes_signals else (signal.SIGUSR1,), membership)
     except TrainerError as error:
