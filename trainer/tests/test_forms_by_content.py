@@ -102,3 +102,12 @@ def test_a_null_is_refused_in_every_form(tmp_path: Path, content: str) -> None:
         assert refusal(path, content=content) == (
             f"{where.get(name, 'Row 0')} of {path} has null in {names[0]!r}: give it a value, or leave the record out."
         )
+
+
+def test_a_field_that_stands_twice_is_refused_as_a_column_is(tmp_path: Path) -> None:
+    for name, where in (("a.jsonl", "Line 2"), ("b.json", "Record 2"), ("part-0", "Line 2")):
+        path = tmp_path / name
+        path.write_text('{"text": "a"}\n{"text": "b", "text": "c"}\n')
+        assert refusal(path) == f"{where} of {path} has the field 'text' twice: mend or delete it."
+    path.write_text('[{"text": "a", "about": {"n": 1, "n": 2}}]')
+    assert refusal(path) == f"Record 1 of {path} has the field 'n' twice: mend or delete it."

@@ -15,7 +15,7 @@ from typing import Any
 
 from gaudi3_scale.data.compressed import SUFFIXES as COMPRESSED
 from gaudi3_scale.data.compressed import compression_of, open_bytes
-from gaudi3_scale.data.json_file import CutOffError, json_records
+from gaudi3_scale.data.json_file import CutOffError, NotJsonError, json_records
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.git_lfs import is_pointer
 
@@ -230,8 +230,6 @@ def _first_record(path: Path, compression: str | None) -> tuple[str, dict[str, A
     with open_bytes(path, compression) as file:
         try:
             _, record = next(json_records(file, path))
-        except CutOffError:
-            raise
-        except ConfigError:
+        except NotJsonError:
             return "text", {}
     return "json", record if isinstance(record, dict) else {}

@@ -18,8 +18,28 @@ NEAR_THE_END = 16
 BLANK = " \t\r\n"
 
 
+class TwiceError(ValueError):
+    """An object has a field twice, of which JSON's reader would take the last."""
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of these fields, as `object_pairs_hook` of `json`; TwiceError if one stands twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise TwiceError(next(name for name in names if names.count(name) > 1))
+    return found
+
+
 class CutOffError(ConfigError):
     """The file ends within a record."""
+
+
+class NotJsonError(ConfigError):
+    """A record is no JSON."""
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=unique)
 
 
 def json_records(file: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
@@ -87,7 +107,9 @@ class _Text:
         size = CHUNK_BYTES
         while True:
             try:
-                value, self.position = json.JSONDecoder().raw_decode(self._text, self.position)
+                value, self.position = DECODER.raw_decode(self._text, self.position)
+            except TwiceError as error:
+                raise self.wrong(f"has the field {str(error)!r} twice") from None
             except RecursionError:
                 raise self.wrong("is nested too deep") from None
             except ValueError as error:
@@ -96,7 +118,7 @@ class _Text:
                 if self._ended or whole or len(self._text) > LONGEST_RECORD:
                     cut = self._ended and not whole
                     raise self.wrong(
-                        "is cut off" if cut else "is not JSON", CutOffError if cut else ConfigError
+                        "is cut off" if cut else "is not JSON", CutOffError if cut else NotJsonError
                     ) from None
                 self._extend(size)
                 size *= 2
