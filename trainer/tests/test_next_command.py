@@ -19,7 +19,7 @@ from gaudi3_scale import launch
 from gaudi3_scale.checkpoint import CheckpointStore
 from gaudi3_scale.config import load
 from gaudi3_scale.fit import _nodes_of_checkpoint
-from gaudi3_scale.next_command import LAUNCHER, meeting, next_command
+from gaudi3_scale.next_command import LAUNCHER, command_line, meeting, next_command
 
 
 def test_the_arguments_of_the_training_are_those_of_the_export(tmp_path: Path) -> None:
@@ -50,6 +50,16 @@ def test_a_program_that_a_shell_does_not_find_is_named_by_its_path(tmp_path: Pat
 @pytest.mark.parametrize("arguments", [[], ["gaudi3-train"], ["gaudi3-train", "tune"], ["/home/me/train.py", "fit"]])
 def test_another_program_is_told_no_command(arguments: list[str]) -> None:
     assert next_command(arguments) == ""
+
+
+def test_a_command_on_several_processes_has_the_launcher(monkeypatch: Any) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(sys, "argv", ["gaudi3-train"])
+    assert command_line("fit", "--config", "a b/job.yml") == "gaudi3-train fit --config 'a b/job.yml'"
+    launched = f"{sys.executable} -m gaudi3_scale.launch --nproc-per-node=2 "
+    assert command_line("goodput", "x", processes=2) == f"{launched}--no-python gaudi3-train goodput x"
+    monkeypatch.setattr(sys, "argv", ["/lib/gaudi3_scale/__main__.py"])
+    assert command_line("fit", processes=2) == f"{launched}-m gaudi3_scale fit"
 
 
 PARTS = ["--nnodes=2", "--nproc-per-node=8"]
@@ -99,6 +109,9 @@ def test_the_launcher_tells_its_workers_how_its_nodes_meet(warm: Client, tmp_pat
 
 
 def test_the_printed_command_runs_as_it_is_printed(reference: tuple[Job, str], warm: Client, tmp_path: Path) -> None:
+    goodput = reference[1].partition(" s; ")[2].partition(" shows where the rest went\n")[0]
+    shown = warm.start("worker", shlex.split(goodput)[3:], {}, tmp_path / "shown")
+    assert "goodput" in shown.communicate(timeout=60)[0] and shown.returncode == 0
     python, *words = shlex.split(reference[1].splitlines()[-1].partition("; next: ")[2])
     assert Path(shutil.which(python) or "").samefile(sys.executable)
     assert words[:5] == ["-m", "gaudi3_scale", "export", "--to", "model"]

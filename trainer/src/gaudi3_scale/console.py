@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
+from gaudi3_scale.next_command import command_line
 from gaudi3_scale.status import Progress
 
 BAR_SECONDS = 0.5
@@ -87,14 +89,15 @@ class Console:
             self._bar.stop()
             self._bar = None
 
-    def summary(self, progress: Progress, then: str = "") -> None:
-        """The last lines: what was done, and the checkpoint with what to type next, see `next_command`."""
+    def summary(self, progress: Progress, then: str = "", folder: Path = Path()) -> None:
+        """The last lines: what was done in the folder, and the checkpoint with what to type next (`next_command`)."""
         took = time.time() - progress.started_at
         resumed = f", resumed from step {progress.resumed_from_step}" if progress.resumed_from_step else ""
         held_out = f", held-out {progress.validation_loss:.3f}" if progress.validation_loss is not None else ""
         if progress.goodput is not None:
             share, total = 100 * progress.goodput["ratio"], progress.goodput["total_seconds"]
-            self.say(f"goodput {share:.1f} % of {total:.0f} s; gaudi3-train goodput shows where the rest went")
+            where = command_line("goodput", str(folder))
+            self.say(f"goodput {share:.1f} % of {total:.0f} s; {where} shows where the rest went")
         if progress.cost is not None:
             tokens = progress.cost["per_million_tokens"]
             each = f", {tokens:,.4g} per million tokens" if tokens is not None else ""

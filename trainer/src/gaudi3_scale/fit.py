@@ -196,7 +196,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     progress.cost = bill.status_of(run.watch.spent(), config.cost, progress.tokens)
     if team.writer:
         run.status.write("finished", progress)
-    run.console.summary(progress, next_command(sys.argv, _nodes_of_checkpoint(run)))
+    run.console.summary(progress, next_command(sys.argv, _nodes_of_checkpoint(run)), folder)
 
 
 def _loader(run: Run, samples: Any) -> Any:

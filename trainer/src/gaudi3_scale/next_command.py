@@ -1,4 +1,4 @@
-"""What to type when a training is over, as a line that runs where it is pasted."""
+"""What to type next, as a line that runs where it is pasted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def next_command(
         environment: of the training; None = this process's.
         here: where it is going to be typed.
     """
-    program = _program(arguments)
+    program = _program(arguments[0]) if arguments[1:2] == ["fit"] else []
     if not program:
         return ""
     export = ["export", "--to", _free(here), *arguments[2:]]
@@ -50,16 +50,27 @@ def next_command(
     met = (os.environ if environment is None else environment).get(LAUNCHER)
     if met is None:
         return f"next, on every node under the launcher that fit had: {shlex.join([*program, *export])}"
-    launcher = [_python(), "-m", "gaudi3_scale.launch", f"--nnodes={nodes}", "--nproc-per-node=1", *json.loads(met)]
+    how = [f"--nnodes={nodes}", "--nproc-per-node=1", *json.loads(met)]
+    return f"next, on every node: {shlex.join([*_launched(program, how), *export])}"
+
+
+def command_line(*arguments: str, processes: int = 1) -> str:
+    """A command of the trainer, by the name that this process was started by, on so many processes of this node."""
+    program = _program(sys.argv[0]) or ["gaudi3-train"]
+    if processes > 1:
+        program = _launched(program, [f"--nproc-per-node={processes}"])
+    return shlex.join([*program, *arguments])
+
+
+def _launched(program: list[str], how: list[str]) -> list[str]:
+    """A program of several processes."""
     script = program[1:] if len(program) > 1 else ["--no-python", *program]
-    return f"next, on every node: {shlex.join([*launcher, *script, *export])}"
+    return [_python(), "-m", "gaudi3_scale.launch", *how, *script]
 
 
-def _program(arguments: Sequence[str]) -> list[str]:
-    """What runs this trainer from a shell; empty if the program is another one, or another command of it."""
-    if len(arguments) < 2 or arguments[1] != "fit":
-        return []
-    path = Path(arguments[0])
+def _program(called: str) -> list[str]:
+    """What runs this trainer from a shell; empty if the program is another one."""
+    path = Path(called)
     if path.name == "__main__.py" and path.parent.name == "gaudi3_scale":
         return [_python(), "-m", "gaudi3_scale"]
     if path.name != "gaudi3-train":

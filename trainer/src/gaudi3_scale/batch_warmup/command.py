@@ -10,6 +10,7 @@ import typer
 
 from gaudi3_scale.config import load
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.next_command import command_line
 
 
 def batch_warmup(
@@ -55,4 +56,4 @@ def batch_warmup(
     typer.echo(f"{after:,} optimizer steps instead of {before:,} ({100 * (1 - after / before):.0f} % fewer)")
     if find_spec("matplotlib") is not None:
         records.draw(record, folder / "batch-warmup.png")
-    typer.echo(f"gaudi3-train fit --config {folder / 'job.yml'}")
+    typer.echo(command_line("fit", "--config", str(folder / "job.yml"), processes=processes))
