@@ -17,8 +17,9 @@ from rich.console import Console
 from gaudi3_deploy import __version__, converge, estimate, lock, record, request, tree, unchanged
 from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.plan import Plan
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.terraform import Plan, Terraform
+from gaudi3_deploy.terraform import Terraform
 from gaudi3_deploy.wanted import given_names, wanted
 
 #: Variable of a root module for the price of a node, as one was quoted it.

@@ -7,7 +7,7 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from gaudi3_deploy.terraform import Plan
+from gaudi3_deploy.plan import Plan
 
 LINES_EVERY = 10.0
 

@@ -30,9 +30,10 @@ from gaudi3_deploy.app import (
 from gaudi3_deploy.commands.reach import prepared_site
 from gaudi3_deploy.console import Teller, tell_plan, tell_warnings
 from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.plan import Plan
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.state import INSTANCES, State
-from gaudi3_deploy.terraform import Plan, Terraform
+from gaudi3_deploy.terraform import Terraform
 
 
 @dataclass

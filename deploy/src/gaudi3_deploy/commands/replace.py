@@ -16,9 +16,10 @@ from gaudi3_deploy.commands.provision import bring_up
 from gaudi3_deploy.commands.reach import MINUTES, made
 from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.plan import Plan
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.replacement import Replacement
-from gaudi3_deploy.terraform import Plan, Terraform
+from gaudi3_deploy.terraform import Terraform
 from gaudi3_deploy.wanted import variable
 
 
