@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 from test_forms import DOCUMENTS, lines, pretty, read, refusal
+
+from gaudi3_scale.data.json_file import CutOffError, NotJsonError, json_records
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -48,12 +51,18 @@ def test_an_object_under_a_name_that_says_nothing_is_never_taken_for_text(tmp_pa
     pack: Callable[[bytes], bytes] = gzip.compress if name.endswith(".gz") else bytes
     path.write_bytes(pack(b'{"body": "a"}\n{"body": "b"}'))
     assert refusal(path) == (
-        f"{path} begins with an object of JSON that has no field 'text', only 'body': set data.field to the one with "
-        "the text, or data.format to text."
+        f"{path} begins with JSON, of which the first value is an object without the field 'text', only 'body': set "
+        "data.field to the field with the text of each object, or data.format to text."
     )
     assert read(path, field="body") == ["a", "b"]
     path.write_bytes(pack(late(DOCUMENTS)[:1000]))
-    assert "begins with an object of JSON and ends within it: download it again, or set data.format" in refusal(path)
+    assert "begins with JSON and ends within its first value: download it again, or set data.format" in refusal(path)
+    for values, what in ((b'["a", "b"]', "a string"), (b'[["a"], ["b"]]', "an array")):
+        path.write_bytes(pack(values))
+        assert f"{path} begins with JSON, of which the first value is {what}: set data.field to " in refusal(path)
+    for document in ('["quoted"] and more', "[[Link]] of a wiki", '["a" b]', "[1] Smith et al."):
+        path.write_bytes(pack(document.encode()))
+        assert read(path) == [document]
     path.write_bytes(pack(b'{"begins": like, JSON and is the text of a document}'))
     assert read(path) == ['{"begins": like, JSON and is the text of a document}']
 
@@ -62,6 +71,17 @@ def test_an_object_in_a_file_of_a_program_is_text(tmp_path: Path) -> None:
     for name, text in (("a.ipynb", '{"cells": []}'), ("b.py", '{"a": x}'), ("c.js", '{"text')):
         (tmp_path / name).write_text(text)
     assert read(tmp_path) == ['{"cells": []}', '{"a": x}', '{"text']
+
+
+def test_a_record_is_called_cut_off_wherever_it_is_cut(tmp_path: Path) -> None:
+    whole = json.dumps({"a": [1, -2.5e-3, True, False, None, 'x\u00e9"y'], "b": {"c": "\U0001f600"}, "text": "e"})
+    for end in range(1, len(whole)):
+        with pytest.raises(CutOffError):
+            list(json_records(io.BytesIO(whole[:end].encode()), tmp_path))
+    assert len(list(json_records(io.BytesIO(whole.encode()), tmp_path))) == 1
+    for text in ('{"a" b', "[[Link]]", '{"a": tr of', '{"a": 1.5 kg', '{"a": "\\u00 "}', "{'a", '{"a",'):
+        with pytest.raises(NotJsonError):
+            list(json_records(io.BytesIO(text.encode()), tmp_path))
 
 
 def tables(rows: list[Any], names: list[str]) -> dict[str, bytes]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from gaudi3_scale.data.compressed import SUFFIXES as COMPRESSED
 from gaudi3_scale.data.compressed import compression_of, open_bytes
+from gaudi3_scale.data.conversation import kind as kind_of
 from gaudi3_scale.data.json_file import CutOffError, NotJsonError, json_records
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.git_lfs import is_pointer
@@ -99,8 +100,8 @@ COMPANION = re.compile(
 )
 
 
-OBJECT = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')
-"""What an object of JSON begins with, or an array of objects."""
+JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\{\s*"|(\[)\s*(?:\{\s*"|\[|"))')
+"""What an object of JSON begins with, or an array of objects, arrays or strings."""
 UNTOLD = re.compile(r"(\.(v?\d+|data|dat|out|new|old|orig|bak))?", re.IGNORECASE)
 """A suffix that says nothing, or none. Behind another one, such as that of a program, an object may well be text."""
 LONGEST_LINE = 2**26
@@ -184,21 +185,26 @@ def _kind(path: Path, head: bytes, compression: str | None, names: Sequence[str]
         raise ConfigError(f"{path} is {what}, which is not read: {ADVICE}")
     if known is not None:
         return known
-    if not OBJECT.match(head):
+    begin = JSON.match(head)
+    if begin is None:
         return "text"
     try:
-        kind, record = _first_record(path, compression)
+        kind, first = _first_value(path, compression, lines=begin[1] is None)
     except CutOffError:
         if not UNTOLD.fullmatch(suffix):
             return "text"
         raise ConfigError(
-            f"{path} begins with an object of JSON and ends within it: download it again, or set data.format to text."
+            f"{path} begins with JSON and ends within its first value: download it again, or set data.format to text."
         ) from None
+    if kind == "text":
+        return kind
+    record = first if isinstance(first, dict) else {}
     field = next((name for name in names if name in record), None)
-    if field is None and record and UNTOLD.fullmatch(suffix):
+    if field is None and UNTOLD.fullmatch(suffix):
+        has = f"an object without the field {names[0]!r}, only {', '.join(map(repr, record))[:300]}"
         raise ConfigError(
-            f"{path} begins with an object of JSON that has no field {names[0]!r}, only "
-            f"{', '.join(map(repr, record))[:300]}: set data.field to the one with the text, or data.format to text."
+            f"{path} begins with JSON, of which the first value is {has if record else kind_of(first)}: set data.field "
+            "to the field with the text of each object, or data.format to text."
         )
     if field is not None and suffix in (".txt", ".text"):
         raise ConfigError(
@@ -216,20 +222,27 @@ def _expect(what: str, kind: str, known: str | None, path: Path) -> str:
     return kind
 
 
-def _first_record(path: Path, compression: str | None) -> tuple[str, dict[str, Any]]:
-    """Whether a file that begins like JSON is of lines or of one array, and its first object; empty where it is text.
+def _first_value(path: Path, compression: str | None, lines: bool) -> tuple[str, Any]:
+    """The kind of a file that begins like JSON, and its first value. With `lines` it may be of an object per line.
 
     Raises:
-        CutOffError: It ends within that object.
+        CutOffError: It ends within that value.
     """
-    with open_bytes(path, compression) as file:
-        line = file.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
-    with suppress(ValueError, RecursionError):
-        if isinstance(found := json.loads(line), dict):
-            return "jsonl", found
+    if lines:
+        with open_bytes(path, compression) as file:
+            line = file.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf")
+        with suppress(ValueError, RecursionError):
+            if isinstance(found := json.loads(line), dict):
+                return "jsonl", found
     with open_bytes(path, compression) as file:
         try:
-            _, record = next(json_records(file, path))
+            values = json_records(file, path)
+            _, first = next(values)
         except NotJsonError:
-            return "text", {}
-    return "json", record if isinstance(record, dict) else {}
+            return "text", None
+        try:
+            if not isinstance(first, dict):
+                next(values, None)  # [[ and [" begin texts, too
+        except ConfigError:
+            return "text", None
+    return "json", first

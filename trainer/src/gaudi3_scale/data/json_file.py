@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +17,10 @@ LONGEST_RECORD = 2**30
 NEAR_THE_END = 16
 """What is incomplete is found wrong within so many characters of the end of what was read."""
 BLANK = " \t\r\n"
+ENDED = re.compile(
+    r"\s*|[-+.\deE]{1,40}|\\?(u[\da-fA-F]{0,4})?|t(ru?)?|f(a(ls?)?)?|n(ul?)?|N(a)?|-?I(n(f(i(n(it?)?)?)?)?)?"
+)
+"""What is left, where what is wrong begins, of a value that the file ends within."""
 
 
 class TwiceError(ValueError):
@@ -113,13 +118,12 @@ class _Text:
             except RecursionError:
                 raise self.wrong("is nested too deep") from None
             except ValueError as error:
-                at = getattr(error, "pos", 0)
-                whole = at < len(self._text) - NEAR_THE_END and "Unterminated string" not in str(error)
+                at, open_string = getattr(error, "pos", 0), "Unterminated string" in str(error)
+                whole = at < len(self._text) - NEAR_THE_END and not open_string
+                if self._ended and (open_string or ENDED.fullmatch(self._text, at)):
+                    raise self.wrong("is cut off", CutOffError) from None
                 if self._ended or whole or len(self._text) > LONGEST_RECORD:
-                    cut = self._ended and not whole
-                    raise self.wrong(
-                        "is cut off" if cut else "is not JSON", CutOffError if cut else NotJsonError
-                    ) from None
+                    raise self.wrong("is not JSON", NotJsonError) from None
                 self._extend(size)
                 size *= 2
             else:
