@@ -11,7 +11,8 @@ import random
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -347,25 +348,31 @@ for source in sys.argv[1:]:
 """
 
 
-def test_what_the_job_s_user_may_not_enter_or_read_stops_the_job(tmp_path: Path) -> None:
-    for parent in [tmp_path, *tmp_path.parents][:3]:
-        parent.chmod(0o755)
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users may enter: every start of pytest closes that of tmp_path to them."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_what_the_job_s_user_may_not_enter_or_read_stops_the_job(open_folder: Path) -> None:
     for name in ("closed/in.txt", "half/open/a.txt", "half/shut/b.txt", "file/a.txt", "b.json"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("text")
+        (open_folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (open_folder / name).write_text("text")
     for name in ("file/a.txt", "b.json"):
-        (tmp_path / name).chmod(0)
+        (open_folder / name).chmod(0)
     for name in ("closed", "half/shut"):
-        (tmp_path / name).chmod(0)
-    sources = [str(tmp_path / each) for each in ("closed/in.txt", "closed", "half", "file", "half/open")]
-    sources += [f"{tmp_path}/closed/tokenizer.json", f"{tmp_path}/b.json"]
+        (open_folder / name).chmod(0)
+    sources = [str(open_folder / each) for each in ("closed/in.txt", "closed", "half", "file", "half/open")]
+    sources += [f"{open_folder}/closed/tokenizer.json", f"{open_folder}/b.json"]
     run = subprocess.run([sys.executable, "-c", CLOSED, *sources], capture_output=True, text=True, check=True)
     advice = "cannot be read (Permission denied): give this user the right to, or take it out of data.source."
     assert run.stdout.splitlines() == [
-        f"{tmp_path}/closed/in.txt {advice}",
-        f"{tmp_path}/closed {advice}",
-        f"{tmp_path}/half/shut {advice}",
-        f"{tmp_path}/file/a.txt {advice}",
+        f"{open_folder}/closed/in.txt {advice}",
+        f"{open_folder}/closed {advice}",
+        f"{open_folder}/half/shut {advice}",
+        f"{open_folder}/file/a.txt {advice}",
         "1",
         *(
             f"data.tokenizer '{each}' cannot be read (Permission denied): give this user the right to."
