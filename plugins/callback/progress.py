@@ -16,6 +16,9 @@ description:
     playbook. A phase is a playbook that another one imports, or else a play.
   - Shows a failure when it comes up, as the sentence of the module, and repeats all of them at the end of the run, with
     the hosts, the cause where a host does not answer, and the command to type next.
+  - Of several playbooks on one command line, each has lines, counts and times of its own. A run of which C(--tags),
+    C(--skip-tags) or C(--start-at-task) leaves nothing says so.
+  - A host that does not answer is no failure where the playbook ignores it. It is counted.
   - Shows every difference in full with C(--diff). With C(-v) the output is that of C(ansible.builtin.default), and the
     failures are repeated behind it.
   - Says how much time is left where it knows how long the phases took in earlier runs with the same playbook, tags and
@@ -88,9 +91,19 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._progress import comm
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress.failures import Failure, sentences
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress.run import Line, Run, phase_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress.screen import safe_diff, shown_lines
-from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import Login, cause
+from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import cause
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import outside_of_the_inventory, state_folder
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.login import login_of
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.results import (
+    chosen,
+    is_chosen,
+    is_rescued,
+    name_of,
+    part,
+    said_of,
+    with_cause,
+)
 
 DEBUG = ("debug", "ansible.builtin.debug", "ansible.legacy.debug")
 COLUMNS = 80
@@ -98,38 +111,11 @@ LOCAL = "localhost"
 FILE = "progress.json"
 
 
-def part(result: Any, name: str) -> Any:
-    """The task, the host or the answer of a result, which ansible-core 2.17 and 2.18 call by other names."""
-    return getattr(result, name) if hasattr(result, name) else getattr(result, f"_{name}")
-
-
 def columns(wanted: int) -> int:
     """The columns of a line: as wanted, else those of the terminal."""
     if wanted > 0:
         return wanted
     return shutil.get_terminal_size((COLUMNS, 24)).columns if sys.stdout.isatty() else COLUMNS
-
-
-def is_rescued(task: Any) -> bool:
-    """Whether a block goes on behind a failure of the task."""
-    child, parent = task, getattr(task, "_parent", None)
-    while parent is not None:
-        rescue = getattr(parent, "rescue", None)
-        behind = [*(rescue or []), *(getattr(parent, "always", None) or [])]
-        if rescue and all(each._uuid != child._uuid for each in behind):
-            return True
-        child, parent = parent, getattr(parent, "_parent", None)
-    return False
-
-
-def with_cause(lines: list[str], result: Any) -> list[str]:
-    """The lines, and below them the first cause of an exception, which ansible-core keeps apart from 2.19 on."""
-    event: Any = getattr(getattr(result, "exception", None), "event", None)
-    while getattr(event, "chain", None) is not None:
-        event = event.chain.event
-    known = " ".join(" ".join(lines).split())
-    more = [line.strip() for line in shown_lines(getattr(event, "msg", None) or "")]
-    return [*lines, *(line for line in more if line and " ".join(line.split()) not in known)]
 
 
 class CallbackModule(Default):
@@ -145,8 +131,13 @@ class CallbackModule(Default):
         self._playbook = ""
         self._manager: Any = None
         self._sources: list[str] = []
+        self._chosen: list[str] = []
         self._matched = False
         self._differs = ""
+        self._told: dict[tuple[str, ...], str] = {}
+        self._number = 0
+        self._counts: dict[str, int] = {}
+        self._changes = 0
 
     def _detailed(self) -> bool:
         chosen = self.get_option("details")
@@ -158,8 +149,10 @@ class CallbackModule(Default):
             self._display.display(line.text, color=colours.get(line.kind))
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
-        """The run begins."""
+        """The run of a playbook begins."""
         self._playbook = os.path.abspath(str(playbook._file_name))
+        self._run, self._matched, self._differs = None, False, ""
+        self._number += 1
         self._begin()
         if self._detailed():
             super().v2_playbook_on_start(playbook)
@@ -168,18 +161,16 @@ class CallbackModule(Default):
         """Where nothing has begun, as in a test of a part: a run of now."""
         if self._run is None:
             given: Mapping[str, Any] = context.CLIARGS
-            limit = given.get("subset") or "all"
-            tags = ",".join(sorted(given.get("tags") or ())), ",".join(sorted(given.get("skip_tags") or ()))
-            stem = os.path.splitext(os.path.basename(self._playbook))[0]
+            self._chosen = chosen(given)
             self._sources = [str(each) for each in given.get("inventory") or constants.DEFAULT_HOST_LIST or ()]
             self._run = Run(
                 time.monotonic(),
                 columns(int(self.get_option("width"))),
                 predicts=bool(given.get("check")),
-                what=f"{stem} tags={tags[0]} without={tags[1]} hosts={limit}",
+                what=" ".join([self._playbook, *self._chosen, f"hosts={given.get('subset') or 'all'}"]),
                 past=history.read(path) if (path := self._file()) else (),
                 names=bool(self.get_option("changes")),
-                partial=tags != ("all", ""),
+                partial=bool(self._chosen),
             )
         return self._run
 
@@ -213,7 +204,7 @@ class CallbackModule(Default):
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """A task begins."""
-        self._show_brief(self._begin().task(time.monotonic()))
+        self._show_brief(self._begin().task(time.monotonic(), is_chosen(task)))
         if self._detailed():
             super().v2_playbook_on_task_start(task, is_conditional)
 
@@ -222,7 +213,7 @@ class CallbackModule(Default):
         if self._detailed():
             super().v2_runner_item_on_ok(result)
         elif part(result, "task").action in DEBUG:
-            self._say(part(result, "result"))
+            self._say(result)
 
     def v2_runner_on_skipped(self, result: Any) -> None:
         """A task was skipped on a host."""
@@ -239,7 +230,7 @@ class CallbackModule(Default):
             return
         self._warn(result)
         if part(result, "task").action in DEBUG and not isinstance(answer.get("results"), list):
-            self._say(answer)
+            self._say(result)
 
     def _warn(self, result: Any) -> None:
         """The warnings of a module. Its text may be a node's; Ansible would write it as it is."""
@@ -255,17 +246,21 @@ class CallbackModule(Default):
         name = part(result, "host").get_name()
         # What is done on the controller is no change of the host that it is done for.
         host = LOCAL if changed and str(task.delegate_to or "") == LOCAL else name
-        self._begin().result(time.monotonic(), host, name_of(task), changed)
+        self._begin().result(time.monotonic(), host, name_of(task), changed, is_chosen(task))
 
-    def _say(self, answer: Mapping[str, Any]) -> None:
+    def _say(self, result: Any) -> None:
         """The message of a debug task, or the value of its variable."""
+        answer: Mapping[str, Any] = part(result, "result")
         if answer.get("skipped") or answer.get("censored"):
             return
         if isinstance(answer.get("msg"), (str, list, tuple)):
             lines = list(shown_lines(answer["msg"]))
         else:
             lines = [line for line in shown_lines(self._dump_results(answer)) if line.strip()]
-        self._show(self._begin().said(lines))
+        # The same of further hosts is shown once.
+        first = self._told.setdefault((part(result, "task")._uuid, *lines), part(result, "host").get_name())
+        if first == part(result, "host").get_name():
+            self._show(self._begin().said(lines))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """A task failed on a host."""
@@ -286,34 +281,22 @@ class CallbackModule(Default):
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """A host does not answer."""
         task, host, answer = (part(result, name) for name in ("task", "host", "result"))
-        why = cause(answer.get("msg") or "", self._login(host))
-        failure = Failure(host.get_name(), name_of(task), (f"{why.sentence}.",), why)
+        if task.ignore_unreachable:
+            self._begin().passed(time.monotonic(), host.get_name())
+            if self._detailed():
+                super().v2_runner_on_unreachable(result)
+            return
+        fields = getattr(result, "_task_fields", None) or {}
+        why = cause(said_of(answer), login_of(host, task, fields, self._manager, self._play))
+        place = printable(fields.get("delegate_to") or host.get_name(), 200)
+        other = place != host.get_name() and "{{" not in place
+        told = [f"The task is delegated to {place}, which does not answer."] if other else []
+        failure = Failure(host.get_name(), name_of(task), (*told, f"{why.sentence}."), why)
         lines = self._begin().failed(time.monotonic(), failure)
         if self._detailed():
             super().v2_runner_on_unreachable(result)
         else:
             self._show(lines)
-
-    def _login(self, host: Any) -> Login:
-        """How Ansible logs in to a host, as far as its variables say so without a template."""
-        found = self._manager.get_vars(host=host, include_hostvars=False) if self._manager is not None else {}
-
-        def plain(*names: str) -> str:
-            for name in names:
-                value = found.get(name)
-                if value not in (None, "") and "{{" not in str(value):
-                    return printable(value)
-            return ""
-
-        given: Mapping[str, Any] = context.CLIARGS
-        port = plain("ansible_port", "ansible_ssh_port")
-        return Login(
-            plain("ansible_host", "ansible_ssh_host") or host.get_name(),
-            plain("ansible_user", "ansible_ssh_user") or printable(given.get("remote_user") or ""),
-            int(port) if port.isdigit() else 0,
-            plain("ansible_ssh_private_key_file", "ansible_private_key_file")
-            or printable(given.get("private_key_file") or ""),
-        )
 
     def v2_on_file_diff(self, result: Any) -> None:
         """The differences of a task, in full and from whatever text."""
@@ -335,23 +318,37 @@ class CallbackModule(Default):
                     self._display.display(shown.rstrip("\n"))
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        """The run ends."""
+        """The run of a playbook ends, of which one command may name several."""
         now, run = time.monotonic(), self._begin()
-        counts = {str(host): stats.summarize(host) for host in sorted(stats.processed)}
-        failed = [host for host, each in counts.items() if each["failures"] or each["unreachable"]]
-        again = command.again(sys.argv)
-        really = command.again(sys.argv, really=True)
-        lines = run.end(now, failed, again, really)
-        if self._detailed():
-            super().v2_playbook_on_stats(stats)
-            lines = lines[next((n for n, line in enumerate(lines) if line.text.startswith("Stopped ")), len(lines)) :]
-        elif not self._matched:
+        # Ansible counts on from playbook to playbook.
+        before, self._counts = self._counts, {}
+        for host in sorted(stats.processed):
+            each = stats.summarize(host)
+            self._counts[str(host)] = each["failures"] + each["unreachable"]
+        failed = [host for host, count in self._counts.items() if count > before.get(host, 0)]
+        given: Mapping[str, Any] = context.CLIARGS
+        begin = command.program(sys.argv, getattr(sys, "orig_argv", sys.argv), shutil.which)
+        # What a prediction leads to is said once, behind the last playbook.
+        last = self._number >= len(given.get("args") or ())
+        really = command.again(sys.argv, really=True, begin=begin) if last else None
+        nothing = [
+            f"Nothing was done: {' '.join(self._chosen)} leaves no task but those that always run.",
+            "Next, to see the tags that there are:",
+            f"  {command.listing(sys.argv, begin, given.get('args') or ())}",
+        ]
+        lines = run.end(now, failed, command.again(sys.argv, begin=begin), really, self._changes, nothing)
+        self._changes += run.changes
+        if not self._matched:
             lines = run.said(
                 [f"Nothing was done: no host of the inventory ({' '.join(self._sources) or 'none'}) is meant."]
             )
+        if self._detailed():
+            super().v2_playbook_on_stats(stats)
+            ends = ("Stopped ", "Nothing was done")
+            lines = lines[next((n for n, line in enumerate(lines) if line.text.startswith(ends)), len(lines)) :]
         self._show(lines)
         kept = run.past
-        if not failed and kept is not None and self._matched and not context.CLIARGS.get("check"):
+        if not failed and kept is not None and self._matched and not given.get("check"):
             self._keep(kept)
 
     def _keep(self, run: history.Past) -> None:
@@ -385,10 +382,3 @@ def _with_details_alone(name: str) -> Any:
 
 for _name in DETAILS:
     setattr(CallbackModule, _name, _with_details_alone(_name))
-
-
-def name_of(task: Any) -> str:
-    """The name of a task without its role, as text that a terminal only shows."""
-    name = str(task.get_name()).strip()
-    _role, found, rest = name.partition(" : ")
-    return printable(rest if found else name)

@@ -66,10 +66,10 @@ class Letter:
     findings: tuple[Finding, ...] = ()
     cause: Optional[Cause] = None
 
-    def lines(self) -> list[str]:
-        """The lines below the node's name."""
+    def lines(self, of: str = "") -> list[str]:
+        """The lines below the node's name; ``of`` says which node, where several share them."""
         if self.cause is not None:
-            return [f"  {self.cause.sentence}.", f"  {self.cause.command}"]
+            return [f"  {of}{self.cause.sentence}.", *([f"  {self.cause.command}"] if self.cause.command else [])]
         own = [each for each in self.findings if not each.phase]
         lines = [f"  {each.section}: {each.sentence}" for each in own]
         phases = list(dict.fromkeys(each.phase for each in self.findings if each.phase))
@@ -134,11 +134,12 @@ def doctor_lines(answers: Mapping[str, object], logins: Mapping[str, Login], sou
     letters = {host: letter(answers[host], logins.get(host, Login(host))) for host in answers}
     same: dict[tuple[object, ...], list[str]] = {}
     for host, each in letters.items():
-        key = (each.cause.kind,) if each.cause is not None else (each.what, each.findings)
+        key = each.cause.group if each.cause is not None else (each.what, each.findings)
         same.setdefault(key, []).append(host)
     lines: list[str] = []
     for hosts in same.values():
-        lines += [f"{', '.join(hosts)}: {letters[hosts[0]].what}", *letters[hosts[0]].lines()]
+        of = f"{hosts[0]}: " if len(hosts) > 1 else ""
+        lines += [f"{', '.join(hosts)}: {letters[hosts[0]].what}", *letters[hosts[0]].lines(of)]
     return [*lines, *_next(list(letters.values()), sources)]
 
 
@@ -146,7 +147,7 @@ def _next(letters: Sequence[Letter], sources: Sequence[str]) -> list[str]:
     play = shlex.join(["ansible-playbook", *(word for source in sources for word in ("-i", source))])
     silent = next((each.cause for each in letters if each.cause is not None), None)
     if silent is not None:
-        return [f"Next ({silent.kind}):", f"  {silent.command}"]
+        return [f"Next ({silent.kind}):", f"  {silent.command or f'{play} gaudi3.scale.doctor'}"]
     own = any(not each.phase for node in letters for each in node.findings)
     cured = any(each.phase for node in letters for each in node.findings)
     if own:

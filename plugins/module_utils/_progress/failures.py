@@ -61,8 +61,8 @@ class Failure:
     @property
     def kind(self) -> tuple[str, ...]:
         """The same for hosts with the same failure; their own names and addresses aside."""
-        if self.cause is not None and self.cause.kind != "no answer":
-            return (self.phase, self.cause.kind)
+        if self.cause is not None:
+            return (self.phase, *(each.replace(self.host, "*") for each in self.cause.group))
         return (self.phase, self.task, *(line.replace(self.host, "*") for line in self.lines))
 
     def heading(self) -> str:
@@ -90,8 +90,10 @@ def last_lines(group: Sequence[Failure], columns: int) -> list[str]:
     where = f"  {failure.phase}: " if failure.phase else "  "
     lines = folded(failure.heading(), columns, where, " " * 4)
     lines += folded(f"on {', '.join(each.host for each in group)}", columns, " " * 4, " " * 4)
-    lines += _body(failure.lines, columns, " " * 4)
-    if failure.cause is not None:
+    # What is said of a host that does not answer names its address.
+    of = f"{failure.host}: " if failure.cause is not None and len(group) > 1 else ""
+    lines += _body([of + failure.lines[0], *failure.lines[1:]], columns, " " * 4)
+    if failure.cause is not None and failure.cause.command:
         lines.append(f"    {failure.cause.command}")
     return lines
 

@@ -60,10 +60,12 @@ class _Group:
     changed: dict[str, dict[str, None]] = field(default_factory=dict)
     failed: dict[str, None] = field(default_factory=dict)
     silent: dict[str, None] = field(default_factory=dict)
+    passed: dict[str, None] = field(default_factory=dict)
+    """Hosts that do not answer, where the playbook goes on with them."""
     last: float = 0.0
 
     def absorb(self, other: _Group) -> None:
-        for name in ("hosts", "failed", "silent"):
+        for name in ("hosts", "failed", "silent", "passed"):
             getattr(self, name).update(getattr(other, name))
         for task, hosts in other.changed.items():
             self.changed.setdefault(task, {}).update(hosts)
@@ -73,7 +75,11 @@ class _Group:
         """What became of the hosts."""
         changed = {host for hosts in self.changed.values() for host in hosts}
         does = "would change" if predicts else "changed"
-        counts = ((changed, does), (self.failed, "failed"), (self.silent, "unreachable"))
+        passed = set(self.passed) - set(self.failed) - set(self.silent)
+        counts = (
+            *((changed, does), (self.failed, "failed"), (self.silent, "unreachable")),
+            (passed, "unreachable (ignored)"),
+        )
         said = [f"{len(hosts)} {word}" for hosts, word in counts if hosts]
         if said:
             return ", ".join(said)
@@ -129,6 +135,7 @@ class Run:
         self._failures: list[Failure] = []
         self._changes: set[tuple[str, str, str]] = set()
         self._next: list[str] = []
+        self._done = False
 
     def play(self, now: float, phase: str, hosts: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[Line]:
         """A play begins, of a phase (``phase_of``) and on these hosts."""
@@ -158,10 +165,10 @@ class Run:
             found = self._current = _Phase("", self._begun)
         return found
 
-    def task(self, now: float) -> list[Line]:
-        """A task begins: a phase that takes long is announced by its first."""
+    def task(self, now: float, chosen: bool = True) -> list[Line]:
+        """A task begins: a phase that takes long is announced by its first. ``chosen`` is that of ``result``."""
         phase = self._open()
-        if phase.announced or not phase.name:
+        if phase.announced or not phase.name or (self._partial and not chosen):
             return []
         phase.announced = True
         before = usual(self._past, self._what, self._ended, phase.name)
@@ -182,11 +189,12 @@ class Run:
         near = found.most <= 1.5 * found.least + 10
         return f"about {most} left" if near or least == most else f"{least} to {most} left"
 
-    def result(self, now: float, host: str, task: str, changed: bool) -> None:
-        """A task ended well on a host, or was skipped."""
+    def result(self, now: float, host: str, task: str, changed: bool, chosen: bool = True) -> None:
+        """A task ended well on a host, or was skipped; ``chosen`` unless it runs whatever the user leaves out."""
         group = self._of(host)
         group.last = now
         self._open().asked |= self._checks is None
+        self._done |= self._checks is None and chosen
         if changed:
             group.changed.setdefault(task, {}).setdefault(host)
             self._changes.add((self._open().name, task, host))
@@ -195,6 +203,11 @@ class Run:
         group = self._open().group(self._group_of.get(host, CONTROLLER if host == "localhost" else host))
         group.hosts.setdefault(host)
         return group
+
+    def passed(self, now: float, host: str) -> None:
+        """A host does not answer, and the playbook goes on with it."""
+        self._of(host).passed.setdefault(host)
+        self.result(now, host, "", False)
 
     def failed(self, now: float, failure: Failure) -> list[Line]:
         """A task failed on a host, or the host does not answer. The same of further hosts is shown at the end."""
@@ -276,20 +289,36 @@ class Run:
                 break
         return lines
 
-    def end(self, now: float, failed: Sequence[str], again: Optional[str], really: Optional[str]) -> list[Line]:
-        """The run ends, with these hosts failed. ``again`` is its command, ``really`` that after a prediction."""
+    @property
+    def changes(self) -> int:
+        """What was changed so far, or would be."""
+        return len(self._changes)
+
+    def end(
+        self, now: float, failed: Sequence[str], again: Optional[str], really: Optional[str], earlier: int = 0,
+        nothing: Sequence[str] = (),
+    ) -> list[Line]:  # fmt: skip
+        """The run ends, with these hosts failed. ``again`` is its command, ``really`` that after a prediction.
+
+        ``earlier`` counts the changes of playbooks before it, to which that command belongs too. ``nothing`` is said
+        where no task was chosen.
+        """
         lines = self._end_phase(now)
         then = [Line(each, "said") for each in self._next]
         hosts = self._hosts - {"localhost"}
         took = clock(now - self._begun)
         if not failed:
-            changes = len(self._changes)
+            changes = self.changes
+            if self._partial and not self._done and not changes:
+                return [*lines, *then, *(Line(text, "said") for line in nothing for text in self._said(line))]
             counted = f"{changes} change{'s' if changes != 1 else ''}" if changes else "no change"
             of = (f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}, " if hosts else "") + counted
             if not self._predicts:
                 return [*lines, Line(f"Finished in {took}: {of}."), *then]
             lines += [*then, Line(f"Predicted in {took}: {of} to make.")]
-            return lines + ([Line("Next, to make them:"), Line(f"  {really}")] if really and changes else [])
+            return lines + (
+                [Line("Next, to make them:"), Line(f"  {really}")] if really and (changes or earlier) else []
+            )
         lines += [*then, Line(f"Stopped after {took}. What failed:", "failed")]
         for group in gathered(self._failures):
             lines += [Line(text, "failed") for text in last_lines(group, self.columns)]
@@ -309,5 +338,5 @@ class Run:
 
     @property
     def past(self) -> Optional[Past]:
-        """This run, as later ones estimate by it; None where nothing ended."""
-        return Past(self._what, tuple(self._ended)) if self._ended else None
+        """This run, as later ones estimate by it; None where nothing was done."""
+        return Past(self._what, tuple(self._ended)) if self._ended and (self._done or not self._partial) else None

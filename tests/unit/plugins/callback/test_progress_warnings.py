@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.callback.progress import CallbackModule, is_rescued, part, with_cause
+from ansible_collections.gaudi3.scale.plugins.callback.progress import CallbackModule
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.results import is_rescued, part, with_cause
 
 FOREIGN = "Beware \x1b[31m of it."
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
+from ansible.cli.playbook import PlaybookCLI
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress import command, history
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress.failures import Failure, gathered, sentences
@@ -71,6 +73,8 @@ def test_a_prediction_says_so_and_ends_with_the_run_itself() -> None:
     assert "8 would change" in lines[1]
     assert lines[-3:] == ["Predicted in 1:30: 9 hosts, 81 changes to make.", "Next, to make them:", "  really"]
     assert played(Run(0.0, 80, predicts=True))[-1] == "Predicted in 1:30: 9 hosts, no change to make."
+    # A playbook before it on the same command line would change something.
+    assert shown(Run(0.0, 80, predicts=True).end(1.0, [], "again", "really", earlier=1))[-1] == "  really"
 
 
 def test_a_phase_is_the_playbook_that_is_imported() -> None:
@@ -170,9 +174,12 @@ def test_a_host_that_does_not_answer_has_a_cause_and_a_command(kind: str) -> Non
 
 def test_an_unknown_cause_is_shown_as_ssh_says_it() -> None:
     found = cause(f"ssh: it is {ESCAPE} Tuesday.", Login("host"))
-    assert (found.kind, found.sentence) == ("no answer", r"ssh: it is \x1b[2J Tuesday")
+    assert (found.kind, found.sentence) == (
+        "no answer",
+        r"why is not known. What was said is: ssh: it is \x1b[2J Tuesday",
+    )
     assert cause("", Login("host")).sentence == "it gave no answer"
-    assert cause(MESSAGES["no route"], Login("a b")).command == "ping -c 3 'a b'"
+    assert cause("No route to host", Login("a b")).command == "ping -c 3 'a b'"
 
 
 def test_hosts_that_do_not_answer_are_told_apart_by_cause() -> None:
@@ -261,6 +268,37 @@ def test_a_run_of_some_phases_leaves_out_the_others() -> None:
     assert [line.split()[0] for line in shown(lines)] == ["fabric", "Finished"]
 
 
+def test_a_run_of_which_nothing_was_chosen_says_so() -> None:
+    nothing = ["Nothing was done: --tags nosuch leaves no task.", "Next:", "  ansible-playbook site.yml --list-tags"]
+    for chosen, changed, last in ((False, False, nothing[-1]), (True, False, "Finished"), (False, True, "Finished")):
+        run = Run(0.0, 80, partial=True, what="site")
+        run.play(0.0, "tuning", NODES, GROUPS)
+        assert run.task(0.0, chosen) == [] or chosen
+        run.result(1.0, NODES[0], "Look", changed, chosen)
+        ends = shown(run.end(2.0, [], "again", None, nothing=nothing))
+        assert ends[-1].startswith(last) and (nothing[0] in ends) is (last == nothing[-1])
+        assert (run.past is None) is not chosen
+    whole = Run(0.0, 80)
+    whole.play(0.0, "tuning", NODES, GROUPS)
+    assert shown(whole.end(2.0, [], "again", None, nothing=nothing))[-1].startswith("Finished")
+
+
+def test_a_host_that_need_not_answer_is_no_failure() -> None:
+    run = Run(0.0, 80)
+    run.play(0.0, "Look", NODES, GROUPS)
+    run.passed(1.0, NODES[0])
+    run.passed(2.0, NODES[0])
+    run.result(2.0, NODES[1], "Write", True)
+    lines = shown(run.end(3.0, [], "again", None))
+    assert lines[0] == "Look        gaudi (8) 1 changed, 1 unreachable (ignored) 0:02"
+    assert lines[-1] == "Finished in 0:03: 8 hosts, 1 change." and "FAILED" not in "".join(lines)
+    run = Run(0.0, 80)
+    run.play(0.0, "Look", NODES, GROUPS)
+    run.passed(1.0, NODES[0])
+    run.failed(1.0, Failure(NODES[0], "Demand", ("It is silent.",)))
+    assert "1 failed  " in shown(run.end(3.0, NODES[:1], "again", None))[0]
+
+
 def test_a_play_with_a_long_name_has_a_line_of_its_own() -> None:
     run = Run(0.0, 80)
     run.play(0.0, "Examine the Gaudi nodes", NODES, GROUPS)
@@ -299,6 +337,76 @@ def test_the_command_is_that_of_the_user_without_a_secret() -> None:
     assert command.again(["ansible-playbook", "site.yml", "-CD", "-vC"], really=True) == "ansible-playbook site.yml -v"
     for secret in ("passwords=x1", '{"gaudi_secrets": {"a": "x1"}}', "pw=x1", "db_creds=x1", "luks_passphrases=x1"):
         assert command.again(["ansible-playbook", "site.yml", "-e", secret]) is None
+
+
+def prediction(*options: str) -> str | None:
+    return command.again(["/v/ansible-playbook", *options, "site.yml"], really=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        # Ansible takes the beginning of an option for it, and short options in one argument.
+        (["--ch"], []), (["--che", "--dif"], []), (["--check", "--d"], []), (["--conn", "local"], ["--conn", "local"]),
+        (["-Ci", "mine"], ["-i", "mine"]), (["-vvCDimine"], ["-vvimine"]), (["-CDbKe", "a=C"], ["-bKe", "a=C"]),
+        (["-DC"], []), (["-lCD", "-tDC", "-fC"], ["-lCD", "-tDC", "-fC"]), (["--inv", "mine", "-C"], ["--inv", "mine"]),
+        (["--become", "-C", "--diff"], ["--become"]), (["-uDiCk"], ["-uDiCk"]), (["-CMx"], ["-Mx"]),
+        (["-C", "--", "--check"], ["--", "--check"]), (["--limit=--check"], ["--limit=--check"]),
+        (["-f", "-1"], ["-f", "-1"]),
+    ],
+)  # fmt: skip
+def test_a_prediction_is_followed_by_the_same_command_without_it(options: list[str], left: list[str]) -> None:
+    assert prediction(*options) == shlex.join(["ansible-playbook", *left, "site.yml"])
+
+
+def test_the_options_that_only_predict_are_those_of_ansible_by_every_beginning() -> None:
+    parser = PlaybookCLI(["ansible-playbook"])
+    parser.init_parser()
+    for option in ("--check", "--diff"):
+        for end in range(3, len(option) + 1):
+            meant = parser.parser._get_option_tuples(option[:end]) if option[:end] != option else [None]
+            assert (prediction(option[:end]) == "ansible-playbook site.yml") is (len(meant) == 1), option[:end]
+    flags = {
+        option[1]
+        for action in parser.parser._actions
+        for option in action.option_strings
+        if len(option) == 2 and action.nargs == 0
+    }
+    assert flags - {"h"} == set("vCDbkKJ")
+    valued = {
+        option[1]
+        for action in parser.parser._actions
+        for option in action.option_strings
+        if len(option) == 2 and action.nargs != 0
+    }
+    assert valued == set("iletucTMf")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "typed", "found", "begin"),
+    [
+        (["/v/bin/ansible-playbook", "a"], ["/v/python", "/v/bin/ansible-playbook", "a"], "/v/bin/ansible-playbook",
+         ["ansible-playbook"]),
+        (["ansible-playbook", "a"], ["python", "cheap.py", "a"], None, ["ansible-playbook"]),
+        # A program that the shell does not find by its name, or of which it finds another.
+        (["/v/bin/ansible-playbook"], ["/v/python", "/v/bin/ansible-playbook"], None, ["/v/bin/ansible-playbook"]),
+        (["/v/bin/ansible-playbook"], ["/v/python", "/v/bin/ansible-playbook"], "/usr/bin/ansible-playbook",
+         ["/v/bin/ansible-playbook"]),
+        (["/l/ansible/__main__.py", "playbook", "a"], ["python3", "-m", "ansible", "playbook", "a"], None,
+         ["python3", "-m", "ansible"]),
+        (["/l/ansible/cli/playbook.py", "a"], ["python", "-m", "ansible.cli.playbook", "a"], None,
+         ["python", "-m", "ansible.cli.playbook"]),
+        (["./play.py"], ["python", "./play.py"], None, ["python", "./play.py"]),
+    ],
+)  # fmt: skip
+def test_the_command_begins_as_it_was_typed(
+    arguments: list[str], typed: list[str], found: str | None, begin: list[str]
+) -> None:
+    assert command.program(arguments, typed, lambda _name: found) == begin
+    assert command.again(arguments, begin=begin) == shlex.join([*begin, *arguments[1:]])
+    listed = command.listing(arguments, begin, ["a", "b"])
+    entry = ["playbook"] if "playbook" in arguments else []
+    assert listed == shlex.join([*begin, *entry, "a", "b", "--list-tags"])
 
 
 FIRST = Past("site", (Phase("preflight", 20, False), Phase("drivers", 600, True), Phase("train", 1200, True)))
