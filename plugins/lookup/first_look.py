@@ -21,6 +21,8 @@ description:
   - The variables C(trainer_config), C(trainer_node_config) and C(trainer_jobs), where training is part of the run. The
     names, types and bounds of all keys are those of the trainer that is in this collection. They are not looked at
     where C(trainer_wheel) gives another trainer.
+  - A value that comes out of a vault or of a template, and one that is a secret by its name or its form, is not shown.
+    The sentence says its type.
   - What was found is kept, so that the playbooks that another one imports say nothing else.
 options:
   hosts:
@@ -54,6 +56,7 @@ _raw:
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from ansible import constants, context
@@ -63,18 +66,27 @@ from ansible.utils.display import Display
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
-from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given import Given, config_sentences, plain
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given import (
+    Given,
+    config_sentences,
+    has_template,
+    may_be_secret,
+    plain,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.inventory import Inventory, inventory_problem
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.job_config import kind_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.names import (
     OF_PLAYBOOKS,
     unread_variables,
     used_in,
 )
-from ansible_collections.gaudi3.scale.plugins.plugin_utils.origin import origin_of
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.origin import is_encrypted, origin_of
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import DEFAULTS, SPECIFICATIONS
 
 #: Tags with one of which a run has its jobs looked at.
-TRAINING = ("all", "train", "trainer", "preflight", "trainer_preflight", "trainer_install", "trainer_job")
+TRAINING = ("all", "tagged", "train", "trainer", "preflight", "trainer_preflight", "trainer_install", "trainer_job")
+#: Tags without which it has none.
+NO_TRAINING = ("all", "tagged", "train", "trainer", "trainer_job")
 #: What was found in this run, which is looked at once: of the run itself, and of its jobs.
 _FOUND: dict[str, str] = {}
 #: The list of names that something else reads.
@@ -95,47 +107,50 @@ class LookupModule(LookupBase):
         problem = _once("run", lambda: self._problem(groups, given, jobs))
         # Of several playbooks, a later one may be the first that trains.
         if jobs and not problem:
-            problem = _once("jobs", lambda: _lines(self._job_faults(given)))
+            problem = _once("jobs", lambda: _lines(self._job_faults(_own(given), given)))
         return [problem]
 
     def _problem(self, groups: list[str], variables: Mapping[str, Any], jobs: bool) -> str:
         problem = settings_problem(constants.config.get_config_value)
         if problem:
             return problem
-        hosts, hostvars = _hosts(variables), variables["hostvars"]
+        hosts = _hosts(variables)
         sources = [str(each) for each in variables.get("ansible_inventory_sources") or []]
         limit = str(context.CLIARGS.get("subset") or "")
-        unparsed = list(unread(hostvars, sources))
+        unparsed = list(unread(variables["hostvars"], sources))
         inventory = Inventory(variables.get("groups") or {}, sources, unparsed, limit, hosts)
         problem = inventory_problem(inventory, groups)
         if problem:
             return problem
-        found = self._job_faults(variables) if jobs else []
+        own = _own(variables)
+        found = self._job_faults(own, variables) if jobs else []
         if jobs:
             _FOUND["jobs"] = _lines(found)
-        return _lines([*self._names(hostvars, hosts), *found])
+        return _lines([*self._names(own), *found])
 
-    def _job_faults(self, variables: Mapping[str, Any]) -> list[str]:
-        hostvars, gaudi = variables["hostvars"], (variables.get("groups") or {}).get("gaudi", ())
-        nodes = [host for host in _hosts(variables) if host in gaudi]
-        return [said for host in nodes for said in self._jobs(hostvars.raw_get(host), hostvars, host)]
+    def _job_faults(self, own: Mapping[str, Variables], variables: Mapping[str, Any]) -> list[str]:
+        gaudi = set((variables.get("groups") or {}).get("gaudi", ()))
+        # Nodes share what a group gives them.
+        seen: dict[tuple[str, int], list[str]] = {}
+        return [said for host in own if host in gaudi for said in self._jobs(own[host], seen)]
 
-    def _names(self, hostvars: Any, hosts: list[str]) -> list[str]:
+    def _names(self, own: Mapping[str, Variables]) -> list[str]:
         """What is wrong with the names of the hosts' variables."""
         values: dict[str, Any] = {}
-        lists: dict[str, Any] = {}
-        for host in hosts:
-            own = hostvars.raw_get(host)
-            for name, value in own.items():
-                values.setdefault(name, value)
-            if ACCEPTED in own and repr(own[ACCEPTED]) not in lists:
-                lists[repr(own[ACCEPTED])] = plain(hostvars[host], ACCEPTED)
+        lists: dict[int, tuple[Any, Any]] = {}
+        for host in own.values():
+            for name in host.raw.keys() - values.keys():
+                values[name] = host.raw[name]
+            raw = host.raw.get(ACCEPTED)
+            if raw is not None and id(raw) not in lists:
+                lists[id(raw)] = raw, host.value(ACCEPTED)
         accepted: list[str] = []
-        for each in lists.values():
-            if each is not ... and not isinstance(each, list):
-                shown = printable(each, 100)
-                return [f"{ACCEPTED} is {shown}: give a list of names of variables, such as [prometheus_*]."]
-            accepted += [str(name) for name in ([] if each is ... else each)]
+        for raw, value in lists.values():
+            if value is not ... and not isinstance(value, list):
+                hidden = may_be_secret(ACCEPTED, raw, value, is_encrypted)
+                said = kind_of(value) if hidden else printable(value, 100)
+                return [f"{ACCEPTED} is {said}: give a list of names of variables, such as [prometheus_*]."]
+            accepted += [str(name) for name in ([] if value is ... else value)]
         known = {name for options in SPECIFICATIONS.values() for name in options} | set(DEFAULTS) | OF_PLAYBOOKS
         names = [name for name in values if isinstance(name, str)]
         found = unread_variables(names, known, SPECIFICATIONS, accepted)
@@ -146,17 +161,41 @@ class LookupModule(LookupBase):
                 Display().warning(each.sentence(origin_of(values[each.name])))
         return [each.sentence(origin_of(values[each.name])) for each in meant if each.refused]
 
-    def _jobs(self, raw: Mapping[str, Any], hostvars: Mapping[str, Any], host: str) -> list[str]:
+    def _jobs(self, own: Variables, seen: dict[tuple[str, int], list[str]]) -> list[str]:
         """What is wrong with the jobs of a node."""
+        raw, found = own.raw, list[str]()
         if raw.get("trainer_wheel") or raw.get("trainer_state") == "absent":
             return []
-        own: list[str] = []
         for name in ("trainer_config", "trainer_node_config", "trainer_jobs"):
             if name not in raw or (name != "trainer_jobs" and raw.get("trainer_command")):
                 continue
-            given = Given(name, raw[name], plain(hostvars[host], name), origin_of)
-            own += config_sentences(given, SPECIFICATIONS["trainer"]["trainer_jobs"]["options"])
-        return own
+            key = name, id(raw[name])
+            if key not in seen or has_template(raw[name]):
+                given = Given(name, raw[name], own.value(name), origin_of, is_encrypted)
+                seen[key] = config_sentences(given, SPECIFICATIONS["trainer"]["trainer_jobs"]["options"])
+            found += seen[key]
+        return found
+
+
+@dataclass(frozen=True)
+class Variables:
+    """The variables of a host."""
+
+    raw: Mapping[str, Any]
+    """As they were given."""
+    values: Mapping[str, Any]
+    """What they stand for."""
+
+    def value(self, name: str) -> Any:
+        """What a variable stands for, for ``Given``."""
+        return plain(self.values, name)
+
+
+def _own(variables: Mapping[str, Any]) -> dict[str, Variables]:
+    """The variables of each host of the run. To put them together is most of the work, and is done once."""
+    hostvars = variables["hostvars"]
+    found = {host: hostvars[host] for host in _hosts(variables)}
+    return {host: Variables(each._vars, each) for host, each in found.items()}
 
 
 def _once(name: str, look: Callable[[], str]) -> str:
@@ -179,7 +218,7 @@ def _hosts(variables: Mapping[str, Any]) -> list[str]:
 
 def _trains(variables: Mapping[str, Any]) -> bool:
     tags, skipped = variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
-    return bool(set(TRAINING) & set(tags)) and "train" not in skipped
+    return bool(set(TRAINING) & set(tags)) and not set(NO_TRAINING) & set(skipped)
 
 
 def unread(hostvars: Any, sources: list[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ Path = tuple[Union[str, int], ...]
 #: What the trainer takes for a boolean, beside true and false.
 _BOOLEANS = frozenset(("0", "1", "off", "on", "f", "t", "false", "true", "n", "y", "no", "yes"))
 #: The variable in a sentence, with the job of a list and its configuration behind it.
-_PLACE = re.compile(r"\{where\}((?:\[\d+\])?(?:\.(?:node_)?config)?)")
+_PLACE = re.compile(r"\{value\}|\{where\}((?:\[\d+\])?(?:\.(?:node_)?config)?)")
 _NUMBERS = {"int": "a whole number", "float": "a number"}
 _KINDS = {
     "bool": "true or false",
@@ -41,11 +41,17 @@ class Fault:
     path: Path
     """Where it stands in the configuration."""
     sentence: str
-    """A sentence in which ``{where}`` stands for the variable and its origin."""
+    """A sentence in which ``{where}`` stands for the variable and its origin, and ``{value}`` for the value."""
+    value: object = None
 
-    def said(self, where: str, origin: str = "") -> str:
-        """The sentence of a configuration that is called ``where``, and was given there (``origin``)."""
-        return _PLACE.sub(lambda found: f"{where}{found[1]}{f' ({origin})' if origin else ''}", self.sentence)
+    def said(self, where: str, origin: str = "", hidden: bool = False) -> str:
+        """The sentence of a configuration that is called ``where``, and was given there (``origin``).
+
+        Of a value that is ``hidden``, the type is said.
+        """
+        place = f" ({origin})" if origin else ""
+        value = kind_of(self.value) if hidden else shown(self.value)
+        return _PLACE.sub(lambda found: value if found[0] == "{value}" else f"{where}{found[1]}{place}", self.sentence)
 
 
 def config_faults(config: object) -> list[Fault]:
@@ -56,7 +62,7 @@ def config_faults(config: object) -> list[Fault]:
     if config is None or config is ...:
         return []
     if not isinstance(config, Mapping):
-        return [Fault((), f"{{where}} is {_shown(config)}: give a mapping of the trainer's keys to values.")]
+        return [Fault((), "{where} is {value}: give a mapping of the trainer's keys to values.", config)]
     found = list(_section(config, "", ()))
     return sorted(found, key=lambda fault: not fault.sentence.startswith("Unknown"))
 
@@ -71,7 +77,7 @@ def _section(values: Mapping[Any, Any], prefix: str, path: Path) -> Iterator[Fau
             if isinstance(value, Mapping):
                 yield from _section(value, f"{name}.", place)
             elif value is not ...:
-                yield Fault(place, f"In {{where}}, {_dotted(place)} is {_shown(value)}: give a mapping of its keys.")
+                yield Fault(place, f"In {{where}}, {_dotted(place)} is {{value}}: give a mapping of its keys.", value)
         elif field["type"] == "list" and any(each.startswith(f"{name}[].") for each in FIELDS):
             yield from _items(value, name, place)
         else:
@@ -83,7 +89,7 @@ def _items(values: object, name: str, path: Path) -> Iterator[Fault]:
     if values is ...:
         return
     if not isinstance(values, Sequence) or isinstance(values, str):
-        yield Fault(path, f"In {{where}}, {_dotted(path)} is {_shown(values)}: give a list of mappings.")
+        yield Fault(path, f"In {{where}}, {_dotted(path)} is {{value}}: give a list of mappings.", values)
         return
     own = f"{name}[]."
     needed = [each[len(own) :] for each, field in FIELDS.items() if each.startswith(own) and field.get("required")]
@@ -91,7 +97,7 @@ def _items(values: object, name: str, path: Path) -> Iterator[Fault]:
         place = (*path, number)
         if not isinstance(each, Mapping):
             if each is not ...:
-                yield Fault(place, f"In {{where}}, {_dotted(place)} is {_shown(each)}: give a mapping.")
+                yield Fault(place, f"In {{where}}, {_dotted(place)} is {{value}}: give a mapping.", each)
             continue
         yield from _section(each, own, place)
         for key in needed:
@@ -101,7 +107,7 @@ def _items(values: object, name: str, path: Path) -> Iterator[Fault]:
 
 def _value(value: object, field: Mapping[str, Any], path: Path) -> Iterator[Fault]:
     if not takes(value, field):
-        yield Fault(path, f"In {{where}}, {_dotted(path)} is {_shown(value)}: give {wanted(field)}.")
+        yield Fault(path, f"In {{where}}, {_dotted(path)} is {{value}}: give {wanted(field)}.", value)
 
 
 def takes(value: object, field: Mapping[str, Any]) -> bool:
@@ -230,17 +236,28 @@ def _dotted(path: Path) -> str:
     return text.removeprefix(".")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value for a sentence: a plain one itself, of any other its kind."""
     if value is None:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         return f"'{printable(value, 100)}'"
-    if isinstance(value, (int, float)):
-        return str(value)
-    kinds = {Mapping: "mapping", Sequence: "list"}
-    return "a " + next((kinds[kind] for kind in kinds if isinstance(value, kind)), type(value).__name__)
+    return str(value) if isinstance(value, (int, float)) else kind_of(value)
+
+
+def kind_of(value: object) -> str:
+    """What a value is, and nothing of what it holds."""
+    kinds: tuple[tuple[Union[type, tuple[type, ...]], str], ...] = (
+        (str, "a text"),
+        (bool, "a boolean"),
+        ((int, float), "a number"),
+        (Mapping, "a mapping"),
+        (Sequence, "a list"),
+    )
+    named = next((said for kind, said in kinds if isinstance(value, kind)), f"a {type(value).__name__}")
+    return "null" if value is None else named
 
 
 def jobs_faults(jobs: object, options: Mapping[str, Mapping[str, Any]]) -> list[Fault]:
@@ -248,13 +265,13 @@ def jobs_faults(jobs: object, options: Mapping[str, Mapping[str, Any]]) -> list[
     if jobs is None or jobs is ...:
         return []
     if not isinstance(jobs, Sequence) or isinstance(jobs, str):
-        return [Fault((), f"{{where}} is {_shown(jobs)}: give a list of jobs, each with its name.")]
+        return [Fault((), "{where} is {value}: give a list of jobs, each with its name.", jobs)]
     found: list[Fault] = []
     for number, job in enumerate(jobs):
         if isinstance(job, Mapping):
             found += _job(job, number, options)
         elif job is not ...:
-            found.append(Fault((number,), f"{{where}}[{number}] is {_shown(job)}: give a mapping with a name."))
+            found.append(Fault((number,), f"{{where}}[{number}] is {{value}}: give a mapping with a name.", job))
     return sorted(found, key=lambda fault: not fault.sentence.startswith("Unknown"))
 
 
@@ -268,7 +285,8 @@ def _job(job: Mapping[Any, Any], number: int, options: Mapping[str, Mapping[str,
             yield Fault(path, f"Unknown key {printable(key, 100)!r} in {inner}: {hint}")
         elif key in ("config", "node_config"):
             for fault in config_faults(value):
-                yield Fault((*path, *fault.path), fault.said(f"{{where}}[{number}].{key}"))
+                sentence = fault.sentence.replace("{where}", f"{{where}}[{number}].{key}", 1)
+                yield Fault((*path, *fault.path), sentence, fault.value)
         else:
             # Ansible makes a text of a number, and a list of a text.
             field = {"type": {"dict": "mapping", "str": "any"}.get(option["type"], option["type"]), "null": True}
@@ -278,7 +296,8 @@ def _job(job: Mapping[Any, Any], number: int, options: Mapping[str, Mapping[str,
                 field["type"] = "str"
             field.update({"choices": option["choices"]} if "choices" in option else {})
             if not takes(value, field):
-                yield Fault(path, f"In {inner}, {key} is {_shown(value)}: give {wanted({**field, 'null': False})}.")
+                said = wanted({**field, "null": False})
+                yield Fault(path, f"In {inner}, {key} is {{value}}: give {said}.", value)
     for key, option in options.items():
         if option.get("required") and key not in job:
             yield Fault((number,), f"{inner} has no {key}: give it.")

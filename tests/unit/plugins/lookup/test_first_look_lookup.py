@@ -10,11 +10,16 @@ import pytest
 from ansible import context
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
+from ansible.parsing.vault import VaultLib, VaultSecret, VaultSecretsContext
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
 from ansible_collections.gaudi3.scale.plugins.lookup import first_look
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given import Given, config_sentences
+from ansible_collections.gaudi3.scale.plugins.plugin_utils import origin
 
+SECRET = VaultSecret(b"one of a test")
+PLAIN = "Sesame-7"
 Look = Callable[..., str]
 
 
@@ -22,6 +27,7 @@ Look = Callable[..., str]
 def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
     """Looks at an inventory of a text, as the first play of a playbook does."""
     monkeypatch.setattr(first_look, "settings_problem", lambda _value: "")
+    monkeypatch.setattr(VaultSecretsContext, "_current", VaultSecretsContext([("default", SECRET)]))
 
     def given(text: str, hosts: str = "gaudi", roles: tuple[str, ...] = (), limit: str = "", **more: Any) -> str:
         first_look._FOUND.clear()
@@ -29,6 +35,7 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
         source = tmp_path / "hosts.yml"
         source.write_text(text)
         loader = DataLoader()
+        loader.set_vault_secrets([("default", SECRET)])
         inventory = InventoryManager(loader=loader, sources=[str(source), *more.pop("sources", ())])
         manager = VariableManager(loader=loader, inventory=inventory)
         hostvars = HostVars(inventory, manager, loader)
@@ -63,8 +70,11 @@ def test_jobs_are_looked_at_where_training_is_part_of_the_run(look: Look) -> Non
     said = look(wrong, roles=("trainer",))
     assert "Unknown key 'train.max_step' in trainer_config" in said and "Unknown key 'nmae' in trainer_jobs[0]" in said
     assert look(wrong, roles=("fabric",)) == ""
-    for more in ({"ansible_run_tags": ["drivers"]}, {"ansible_skip_tags": ["train"]}):
+    left_out = [{"ansible_skip_tags": [each]} for each in ("train", "trainer", "trainer_job", "tagged", "all")]
+    for more in ({"ansible_run_tags": ["drivers"]}, *left_out):
         assert look(wrong, roles=("trainer",), **more) == ""
+    for run in ({"ansible_run_tags": ["tagged"]}, {"ansible_run_tags": ["trainer"], "ansible_skip_tags": ["drivers"]}):
+        assert look(wrong, roles=("trainer",), **run) == said
     assert look(wrong.replace("trainer_jobs", "trainer_wheel: /w, trainer_jobs"), roles=("trainer",)) == ""
 
 
@@ -82,3 +92,97 @@ def test_a_source_that_nothing_read_is_named(look: Look, tmp_path: Path) -> None
     broken = tmp_path / "more.yml"
     broken.write_text("all: [\n")
     assert f"The inventory {broken} was not read" in look(NODES % "", sources=[str(broken)])
+
+
+def vault(value: str, indent: str = "") -> str:
+    """The value as ansible-vault writes it into a file."""
+    lines = VaultLib([("default", SECRET)]).encrypt(value, SECRET).decode().splitlines()
+    return "\n".join(["!vault |", *(f"{indent}  {line}" for line in lines)])
+
+
+#: Variables with a value of a wrong type that may be a secret, and what is said of it.
+HIDDEN = {
+    "a key": ("trainer_config:\n  train:\n    max_steps: " + vault(PLAIN, "    "), "max_steps is a text"),
+    "all of it": ("trainer_config: " + vault(PLAIN), "trainer_config (group_vars/gaudi.yml, line 1) is a text"),
+    "a list of jobs": ("trainer_jobs: " + vault(PLAIN), "trainer_jobs (group_vars/gaudi.yml, line 1) is a text"),
+    "a job": ("trainer_jobs:\n  - " + vault(PLAIN, "  "), "trainer_jobs[0]"),
+    "a section": ("trainer_config:\n  train: " + vault(PLAIN, "  "), "train is a text"),
+    "a list of it": ("trainer_config:\n  data:\n    mixture: " + vault(PLAIN, "    "), "mixture is a text"),
+    "an item": ("trainer_config:\n  data:\n    mixture:\n      - " + vault(PLAIN, "      "), "mixture[0] is a text"),
+    "through a template": (
+        "mine: " + vault(PLAIN) + "\ntrainer_config: {train: {max_steps: '{{ mine }}'}}", "max_steps is a text",
+    ),
+    "through two": (
+        "db_password: " + PLAIN + "\nmine: 'x{{ db_password }}'\ntrainer_config: {train: {max_steps: '{{ mine }}'}}",
+        "max_steps is a text",
+    ),
+    "a number": ("pin: 77071\ntrainer_config: {model: {name: '{{ pin }}'}}", "name is a number"),
+    "a mapping of a template": (
+        "mine: {max_steps: " + PLAIN + "}\ntrainer_config: {train: '{{ mine }}'}", "max_steps is a text",
+    ),
+    "a lookup": ("trainer_config: \"{{ '" + PLAIN + "' | upper | lower }}\"", "is a text"),
+    "by its name": ("trainer_config: {metrics: {key: 77071}}", "key is a number"),
+    "by its form": ("trainer_config: {train: {seed: hf_abcdefghijklmnopqrstuvwxyz}}", "seed is a text"),
+    "of a job's state": ("trainer_jobs: [{name: a, nodes: {a: " + PLAIN + "}}]", "nodes is a mapping"),
+    "accepted names": ("gaudi_accept_variables: " + vault(PLAIN), "gaudi_accept_variables is a text"),
+    "accepted names by a template": (
+        "mine: " + PLAIN + "\ngaudi_accept_variables: '{{ mine }}'", "gaudi_accept_variables is a text",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_a_value_that_may_be_a_secret_is_not_shown(
+    look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text, said = HIDDEN[kind]
+    path = tmp_path / "group_vars/gaudi.yml"
+    path.parent.mkdir()
+    path.write_text(text + "\n")
+    found = look(NODES % "", roles=("trainer",))
+    assert said in found and ": give " in found
+    for secret in (PLAIN.lower(), "77071", "abcdefghij"):
+        assert secret not in found.lower()
+
+
+def test_a_file_that_is_a_vault_is_not_shown_and_another_is(
+    look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "group_vars/gaudi.yml"
+    path.parent.mkdir()
+    text = f"trainer_config: {{train: {{max_steps: {PLAIN}, seed: false}}}}\n"
+    path.write_text(text)
+    shown = look(NODES % "", roles=("trainer",))
+    assert f"train.max_steps is '{PLAIN}': give" in shown and "line 1" in shown
+    path.write_bytes(VaultLib([("default", SECRET)]).encrypt(text, SECRET))
+    origin._is_vault.cache_clear()
+    hidden = look(NODES % "", roles=("trainer",))
+    assert "train.max_steps is a text: give" in hidden and PLAIN not in hidden
+
+
+def test_the_variables_of_a_host_are_put_together_once(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    evaluated: list[str] = []
+
+    def asks(own: HostVars, host: str) -> Any:
+        asked.append(host)
+        return original(own, host)
+
+    def evaluates(given: Given, options: Any) -> list[str]:
+        evaluated.append(given.name)
+        return config_sentences(given, options)
+
+    original = HostVars.raw_get
+    monkeypatch.setattr(HostVars, "raw_get", asks)
+    monkeypatch.setattr(first_look, "config_sentences", evaluates)
+    hosts = ", ".join(f"n-{number}: " for number in range(40))
+    text = "all: {children: {gaudi: {hosts: {%s}, vars: {trainer_config: {train: {max_steps: %s}}, mine: 5}}}}\n"
+    assert look(text % (hosts, "5"), roles=("trainer",)) == ""
+    assert sorted(asked) == sorted(f"n-{number}" for number in range(40)) and evaluated == ["trainer_config"]
+    # A template is another value on each host.
+    asked.clear()
+    evaluated.clear()
+    assert look(text % (hosts, "'{{ mine }}'"), roles=("trainer",)) == ""
+    assert len(asked) == 40 and len(evaluated) == 40
