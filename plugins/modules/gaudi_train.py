@@ -462,6 +462,13 @@ job:
           type: float
           sample: 1767225660.5
         error: {description: "Why the trainer failed, or null.", type: str, sample: null}
+pending:
+  description:
+    - Whether the job was found in another state than the one that was asked for. A task that only asks, with the
+      keywords C(check_mode=true) and C(changed_when=false), tells by it what there is to do.
+  returned: success, and failures after the job was looked at
+  type: bool
+  sample: false
 archived:
   description: Where the folder of the earlier specification was moved (in check mode, would be moved); null
     if it was not.

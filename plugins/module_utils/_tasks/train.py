@@ -125,7 +125,7 @@ class Work:
         """Files of the job by their paths."""
         self.owner = (0, 0)
         self.found: Optional[Observed] = None
-        self.told: dict[str, Any] = {"changed": False, "archived": None, "removed_archives": []}
+        self.told: dict[str, Any] = {"changed": False, "pending": False, "archived": None, "removed_archives": []}
 
     def result(self) -> dict[str, Any]:
         """What is returned, also where something failed."""
@@ -223,7 +223,7 @@ class Work:
 
     def _tell(self, found: Observed, decision: Decision) -> None:
         """What is about to change, in check mode as well."""
-        self.told["changed"] = decision.changed
+        self.told["changed"] = self.told["pending"] = decision.changed
         if decision.action in ("start", "remove"):
             self.told["diff"] = self.node.diff(self.name, self.texts)
         if decision.archive:

@@ -9,7 +9,7 @@ import pytest
 from ..playbooks.jinja import evaluate, load
 
 SEEN = {"done": [], "diff": []}
-FINISHED = {"changed": False, "job": {"state": "finished"}}
+FINISHED = {"changed": False, "pending": False, "job": {"state": "finished"}}
 
 
 def unchanged(role: str, name: str, **seen: Any) -> bool:
@@ -65,9 +65,11 @@ def test_hpu_exporter(preflight: Any, status: int | None, files: list[str] | Non
     [
         (FINISHED, {}, True),
         (None, {}, False),
-        ({**FINISHED, "changed": True}, {}, False),
-        ({"changed": False, "job": {"state": "stopped"}}, {}, False),
-        ({"changed": False, "job": {"state": "running"}}, {}, False),
+        ({**FINISHED, "pending": True}, {}, False),
+        ({**FINISHED, "pending": "no"}, {}, False),
+        ({"changed": False, "job": {"state": "finished"}}, {}, False),
+        ({**FINISHED, "job": {"state": "stopped"}}, {}, False),
+        ({**FINISHED, "job": {"state": "running"}}, {}, False),
         ({"skipped": True, "changed": False}, {}, False),
         # The account was made in this run, or the driver is another than PyTorch's.
         (FINISHED, {"_trainer_account": {"changed": True}}, False),
