@@ -178,6 +178,16 @@ _ROWS = (
         of_variables=True,
     ),
     _Row(
+        "no way over the jump host",
+        # Of a connection that is kept (ControlPersist), ssh does not show what its jump host said.
+        r"by UNKNOWN port",
+        r"(?!)",
+        "the connection to {place} ends at a jump host or behind it, and ssh does not say why",
+        "See with this command whether the jump host answers, takes the login and reaches the node",
+        _ssh("-v"),
+        behind=True,
+    ),
+    _Row(
         "connection cut",
         r"banner exchange|kex_exchange|Connection (?:closed|reset)",
         # The address that it names is another way to write the name of the host.

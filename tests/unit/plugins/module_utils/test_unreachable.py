@@ -49,7 +49,12 @@ REFUSED = TO + "ssh: connect to host {} port {}: Connection refused"
         ),
         (BEHIND, JUMP, "no way behind the jump host", "does not reach 10.0.0.5 (connect failed: No route", None),
         ("Host key verification failed." + CUT, JUMP, "unknown host key", "10.0.0.5 (or a jump host before", None),
-        ("kex_exchange_identification: read: Connection reset by peer" + CUT, JUMP, "connection cut", "before", None),
+        (
+            "kex_exchange_identification: Connection closed by remote host" + CUT, JUMP, "no way over the jump host",
+            "to 10.0.0.5 ends at a jump host or behind it, and ssh does not say why",
+            "ssh -v -o ProxyJump=admin@bastion -p 2222 -i /keys/one root@10.0.0.5",
+        ),
+        ("kex_exchange_identification: read: Connection reset by peer", PLAIN, "connection cut", "10.0.0.5 ends", None),
         ("Connection timed out during banner exchange", PLAIN, "connection cut", "10.0.0.5 ends", "ssh -v 10.0.0.5"),
         # Names of keys are those of ssh.
         (
@@ -120,7 +125,8 @@ def test_every_cause_of_the_table_can_be_told() -> None:
         "changed host key": "Host key for x has changed", "unknown host key": "Host key verification failed",
         "key that others can read": "UNPROTECTED PRIVATE KEY", "login refused": "x@y: Permission denied (",
         "no way behind the jump host": "open failed: x", "no such name": "Name or service not known",
-        "no ssh server": "Connection refused", "no route": "No route to host", "connection cut": "Connection closed",
+        "no ssh server": "Connection refused", "no route": "No route to host",
+        "no way over the jump host": "Connection closed by UNKNOWN port 65535", "connection cut": "Connection closed",
     }  # fmt: skip
     assert [row.kind for row in unreachable._ROWS] == list(seen)
     for kind, message in seen.items():
