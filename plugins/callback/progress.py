@@ -23,8 +23,9 @@ description:
     failures are repeated behind it.
   - Says how much time is left where it knows how long the phases took in earlier runs with the same playbook, tags and
     hosts. It keeps those times in C(~/.local/state/gaudi3-scale/NAME-HASH/progress.json) (or below
-    E(XDG_STATE_HOME)), after the folder of the inventory. The file holds names of phases and seconds. A prediction
-    (C(--check)) and a run that fails are not kept.
+    E(XDG_STATE_HOME)), after the folder of the inventory. The file holds paths of playbooks, the options that choose
+    among their tasks and hosts, names of phases, and seconds. A prediction (C(--check)), a run that fails and one that
+    does nothing are not kept.
   - What comes from a host is shown as text on which a terminal does not act.
 options:
   width:
@@ -256,7 +257,8 @@ class CallbackModule(Default):
         if isinstance(answer.get("msg"), (str, list, tuple)):
             lines = list(shown_lines(answer["msg"]))
         else:
-            lines = [line for line in shown_lines(self._dump_results(answer)) if line.strip()]
+            own = {name: value for name, value in answer.items() if name != "changed"}
+            lines = [line for line in shown_lines(self._dump_results(own)) if line.strip()]
         # The same of further hosts is shown once.
         first = self._told.setdefault((part(result, "task")._uuid, *lines), part(result, "host").get_name())
         if first == part(result, "host").get_name():
