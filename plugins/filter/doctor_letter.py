@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress.doctor import doctor_lines
-from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import Login
+from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import Login, leading
 
 DOCUMENTATION = r"""
 name: doctor_letter
@@ -28,8 +28,8 @@ options:
     required: true
   logins:
     description:
-      - The address, user, port and key with which Ansible logs in to each node, as a list by the node's name. What is
-        empty, ssh decides.
+      - The address, user, port, key and arguments of ssh with which Ansible logs in to each node, as a list by the
+        node's name. What is empty, ssh decides.
     type: dict
     default: {}
   sources:
@@ -62,8 +62,12 @@ _value:
 def login(host: str, given: object) -> Login:
     """How Ansible logs in to a host, by variables that may be of any type."""
     values = [str(each or "") for each in given] if isinstance(given, (list, tuple)) else []
-    address, user, port, key = [*values, "", "", "", ""][:4]
-    return Login(address or host, user, int(port) if port.isdigit() else 0, key)
+    address, user, port, key, options = [*values, "", "", "", "", ""][:5]
+    try:
+        leads = leading(options)
+    except ValueError:
+        return Login("")
+    return Login(address or host, user, int(port) if port.isdigit() else 0, key, leads)
 
 
 def doctor_letter(

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,12 +12,10 @@ from ansible.plugins.loader import connection_loader
 from ansible.template import Templar
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
-from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import Login
+from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import Login, leading
 
 #: Connections that start ssh.
 SSH = ("ssh", "smart", "ansible.builtin.ssh", "ansible.legacy.ssh")
-#: Options of ssh that keep a connection, and lead nowhere.
-_KEEPING = ("control", "serveralive")
 _NAMES = ("host", "remote_user", "port", "private_key_file", "ssh_args", "ssh_common_args", "ssh_extra_args")
 
 
@@ -62,16 +59,5 @@ def _login(host: Any, task: Any, fields: Mapping[str, Any], manager: Any, play: 
     )
     return Login(
         printable(host_name), printable(user or ""), int(port or 0), printable(key or ""),
-        tuple(_leading(" ".join(str(each) for each in options if each))),
+        leading(" ".join(str(each) for each in options if each)),
     )  # fmt: skip
-
-
-def _leading(text: str) -> list[str]:
-    """The arguments of ssh that say where it goes."""
-    words, found = shlex.split(text), []
-    while words:
-        word = words.pop(0)
-        value = [words.pop(0)] if word == "-o" and words else []
-        if word not in ("-C", "-q", "-T") and not (value or [word.removeprefix("-o")])[0].lower().startswith(_KEEPING):
-            found += [printable(each) for each in (word, *value)]
-    return found

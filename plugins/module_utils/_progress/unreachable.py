@@ -47,6 +47,21 @@ class Login:
         return shlex.join(self.arguments(*options))
 
 
+#: Options of ssh that keep a connection, and lead nowhere.
+_KEEPING = ("control", "serveralive")
+
+
+def leading(text: str) -> tuple[str, ...]:
+    """The arguments of ssh in a text that say where it goes; ValueError where a quotation has no end."""
+    words, found = shlex.split(text), []
+    while words:
+        word = words.pop(0)
+        value = [words.pop(0)] if word == "-o" and words else []
+        if word not in ("-C", "-q", "-T") and not (value or [word.removeprefix("-o")])[0].lower().startswith(_KEEPING):
+            found += [printable(each) for each in (word, *value)]
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class Cause:
     """Why a host does not answer: a word for it, a sentence, and what to type next, if anything."""

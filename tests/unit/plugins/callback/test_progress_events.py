@@ -124,6 +124,8 @@ def test_a_list_is_said_once_for_all_hosts_and_a_failure_has_it_once(callback: C
         failed = result(host, fail, msg=answer, failed=True)
         failed.exception = SimpleNamespace(event=SimpleNamespace(msg=str(answer), chain=None))
         callback.v2_runner_on_failed(failed)
+    callback.v2_runner_on_ok(result("g-1", say, answer=7, changed=False))
+    assert callback._display.lines.pop().strip() == "answer: 7"
     assert callback._display.lines == [
         *("one", "two", "one", "two", "g-1", "3", "m-1", "3"),
         *("FAILED  g-1: Fail", " " * 8 + "it", " " * 8 + "failed"),

@@ -93,6 +93,17 @@ def test_nodes_that_do_not_answer_are_told_apart_by_cause() -> None:
     assert lines[-2] == "Next (login refused):"
 
 
+def test_a_command_goes_by_the_jump_host_of_ansible() -> None:
+    bastion = {"unreachable": True, "msg": "ssh: connect to host bastion port 22: Connection refused"}
+    login = ["10.0.0.9", "", "", "", "-o ControlMaster=no -J 'admin@bastion'"]
+    lines = doctor_letter({"gaudi-01": bastion}, {"gaudi-01": login}, ["mine"])
+    assert lines[1].startswith("  bastion (where ssh goes for 10.0.0.9) is there, and nothing listens on its port 22.")
+    assert lines[-1] == "  ssh -v -J admin@bastion 10.0.0.9"
+    # A way that nobody can type leads to the examination itself.
+    lines = doctor_letter({"gaudi-01": bastion}, {"gaudi-01": [*login[:4], "-J 'open"]}, ["mine"])
+    assert lines[-1] == "  ansible-playbook -i mine gaudi3.scale.doctor"
+
+
 @pytest.mark.parametrize(
     "odd",
     [
