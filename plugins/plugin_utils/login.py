@@ -45,7 +45,9 @@ def _login(host: Any, task: Any, fields: Mapping[str, Any], manager: Any, play: 
         return value
 
     transport = of("ansible_connection") if values.get("ansible_connection") else fields.get("connection", "ssh")
-    if transport not in SSH or "{{" in str(place):
+    if transport not in SSH:
+        return Login("", ssh=False)
+    if "{{" in str(place):
         return Login("")
     connection_loader.get("ssh", class_only=True)
     options_of = constants.config.get_configuration_definitions(plugin_type="connection", name="ssh")

@@ -26,6 +26,8 @@ class Login:
     key: str = ""
     options: tuple[str, ...] = ()
     """Arguments of ssh that lead there, such as those that name a jump host."""
+    ssh: bool = True
+    """Whether it is ssh at all, and not another connection of Ansible, whose messages are others."""
 
     @property
     def jumps(self) -> bool:
@@ -230,7 +232,7 @@ def cause(message: object, login: Login) -> Cause:
             "",
         )
     row = next((each for each in _ROWS if re.search(each.signs, text, re.I)), None)
-    if row is None or _REACHED.search(text):
+    if row is None or not login.ssh or _REACHED.search(text):
         said = printable(" ".join(text.split())).rstrip(".")
         sentence = f"why is not known. What was said is: {said}" if said else "it gave no answer"
         return Cause(_UNKNOWN, sentence, login.command("-v"))

@@ -65,7 +65,8 @@ def login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Logi
         ("n-3", {"delegate_to": "elsewhere", "remote_user": "play"}, Login("elsewhere", "play")),
         ("n-1", {"delegate_to": "n-1"}, Login("10.0.0.1", "root", 2201, "/keys/one")),
         # Another way than ssh, or one that cannot be known.
-        ("n-3", {}, Login("")), ("n-5", {"connection": "community.docker.docker"}, Login("")), ("n-4", {}, Login("")),
+        ("n-3", {}, Login("", ssh=False)), ("n-4", {}, Login("")), ("n-5", {"connection": "ansible.builtin.ssh"},
+         Login("10.0.0.5", "old", 22)), ("n-5", {"connection": "community.docker.docker"}, Login("", ssh=False)),
         ("n-1", {"delegate_to": "{{ item }}"}, Login("")), ("n-1", {"delegate_to": "n-4"}, Login("")),
     ],
 )  # fmt: skip

@@ -80,6 +80,8 @@ REFUSED = TO + "ssh: connect to host {} port {}: Connection refused"
         ("Timeout (12s) waiting for privilege escalation prompt: ", PLAIN, "no answer", "why is not known", None),
         (TO + "Load key \"/k\": Permission denied\r\nBye.", PLAIN, "no answer", 'is: Load key "/k": Permission', None),
         ("debug1: connect to address 10.0.0.7 port 22: Connection refused\nodd", PLAIN, "no answer", "is: odd", None),
+        # Another connection than ssh, to the socket of an engine of containers.
+        ("dial unix /run/docker.sock: Connection refused", Login("", ssh=False), "no answer", "is: dial unix", ""),
         (TO, PLAIN, "no answer", "it gave no answer", None),
     ],
 )  # fmt: skip
