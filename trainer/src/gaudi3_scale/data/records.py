@@ -62,15 +62,15 @@ def present(config: DataConfig, names: Sequence[str], where: str, what: str, adv
 
 def text_of(record: Mapping[str, Any], where: str, config: DataConfig) -> str:
     """The text of a record that has the fields of `present`; for chat and prompts, JSON of them."""
+    if config.content == "prompt":
+        check_unread(record, MEDIA, where)
+        record = {name: record[name] for name in (PROMPT, COMPLETION)}
     names = list(record)
     for name in names[:1] if config.content == "chat" else names:
         if record[name] is None:
             raise ConfigError(f"{where} has null in {name!r}: give it a value, or leave the record out.")
     if config.content == "chat":
         return conversation(record, names[0], where).dumps()
-    if config.content == "prompt":
-        check_unread(record, MEDIA, where)
-        record = {name: record[name] for name in (PROMPT, COMPLETION)}
     for name, value in record.items():
         if not isinstance(value, str):
             raise ConfigError(f"{where} has {kind(value)} in {name!r}: it has to be a string.")
