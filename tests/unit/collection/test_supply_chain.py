@@ -72,10 +72,13 @@ WITHOUT = {
 
 
 def sources() -> list[Path]:
-    """Every text of the repository that may call pip; tests play with made-up packages."""
+    """Every text of the repository that may call pip.
+
+    Tests play with made-up packages, and a finding shows a library without the product, in a folder of its own.
+    """
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     left_out = re.compile(
-        r"(?:.*/)?tests/|benchmarks/.*\.json|changelogs/|requirements/.*\.txt|docs/proofs/|collections/"
+        r"(?:.*/)?tests/|benchmarks/.*\.json|changelogs/|requirements/.*\.txt|docs/proofs/|findings/|collections/"
     )
     names = [name for name in listed.split("\0") if name and not left_out.match(name)]
     return [ROOT / name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
