@@ -15,6 +15,8 @@ description:
   - Ansible's settings, as the lookup P(gaudi3.scale.settings_problem#lookup) does.
   - The inventory. Without a host of the groups that a playbook works on, Ansible does nothing and ends with 0. The same
     holds for a source of the inventory that no plugin can read, and for hosts that C(--limit) leaves out.
+  - The tags of C(--tags) and C(--skip-tags), where all playbooks of the run are the collection's. With one that nothing
+    has, Ansible leaves out what was meant, or does what should be left out.
   - The names of the variables. One that begins as the variables of this collection do and is like one of them is taken
     for misspelt. A name that is like none of them is warned of once. The variable C(gaudi_accept_variables) lists
     names, and patterns such as C(prometheus_*), that something else reads.
@@ -80,6 +82,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.names impo
     unread_variables,
     used_in,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.tags import tags_problem
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.origin import is_encrypted, origin_of
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import DEFAULTS, SPECIFICATIONS
 
@@ -91,6 +94,8 @@ NO_TRAINING = ("all", "tagged", "train", "trainer", "trainer_job")
 _FOUND: dict[str, str] = {}
 #: The list of names that something else reads.
 ACCEPTED = "gaudi_accept_variables"
+#: The collection's folder.
+_ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
 #: Faults that are shown; of more their number.
 _SHOWN = 8
 
@@ -111,7 +116,7 @@ class LookupModule(LookupBase):
         return [problem]
 
     def _problem(self, groups: list[str], variables: Mapping[str, Any], jobs: bool) -> str:
-        problem = settings_problem(constants.config.get_config_value)
+        problem = settings_problem(constants.config.get_config_value) or tags_problem(context.CLIARGS, _ROOT)
         if problem:
             return problem
         hosts = _hosts(variables)

@@ -31,7 +31,7 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
 
     def given(text: str, hosts: str = "gaudi", roles: tuple[str, ...] = (), limit: str = "", **more: Any) -> str:
         first_look._FOUND.clear()
-        monkeypatch.setattr(context, "CLIARGS", {"subset": limit})
+        monkeypatch.setattr(context, "CLIARGS", {"subset": limit, **more.pop("cli", {})})
         source = tmp_path / "hosts.yml"
         source.write_text(text)
         loader = DataLoader()
@@ -63,6 +63,11 @@ def test_what_is_right_is_passed(look: Look) -> None:
     own = "all: {children: {gaudi: {hosts: {localhost: {ansible_connection: local}}}}}\n"
     assert look(own, limit="localhost") == ""
     assert "synapseai_relase" in look(own.replace("local}", "local, synapseai_relase: x}"))
+
+
+def test_a_tag_that_nothing_has_is_refused(look: Look) -> None:
+    cli = {"tags": ["tunning"], "args": ["gaudi3.scale.site"]}
+    assert look(NODES % "", cli=cli) == ("--tags has tunning, which is no tag of this collection: did you mean tuning?")
 
 
 def test_jobs_are_looked_at_where_training_is_part_of_the_run(look: Look) -> None:
