@@ -129,6 +129,10 @@ def test_what_is_accepted_passes_and_check_lists_it_itself() -> None:
         ([{"name": "one"}], "hosts[0] lacks address: give it."),
         ([{}], "hosts[0] lacks name, address: give them."),
         ([HOSTS[0], {**HOSTS[1], "prot": 22}], "hosts[1] has the key 'prot', which is not known: did you mean 'port'?"),
+        (
+            [{'name="one"': None, 'address="10.0.0.1"': None}],
+            """hosts[0] has 'name="one"', as Terraform writes it: write it as YAML does, name: "one".""",
+        ),
         ([HOSTS[0], {**HOSTS[1], "port": "ssh"}], "hosts[1].port is 'ssh': give a number."),
         (
             [HOSTS[0], {**HOSTS[1], "port": 70000}],

@@ -87,3 +87,8 @@ def test_playbooks_beside_the_site_have_no_complaint_and_the_new_inventory_is_sa
     found = f"[defaults]\ncollections_path = {CHECKOUT / 'collections'}\n"
     assert (made / "ansible.cfg").read_text() == example.replace("[defaults]\n", found)
     assert os.access(made / "hosts.yml", os.R_OK)
+    # /proc takes no folder, not even of root.
+    closed = cluster.play("new_inventory.yml", folder="/proc/mine")
+    said = closed.messages()[-1]
+    assert closed.returncode != 0 and said.startswith("/proc/mine could not be written (")
+    assert said.endswith("): give a folder that does not exist yet, in one where you may write, with -e folder=NAME.")

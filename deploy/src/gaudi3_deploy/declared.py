@@ -134,7 +134,10 @@ def wrong(value: Any, kind: Type, where: str) -> Iterator[str]:
 
 def _wrong_keys(value: Mapping[str, Any], kind: Type, where: str) -> Iterator[str]:
     for key in value:
-        if key not in kind.keys:
+        name, _sign, rest = (part.strip() for part in str(key).partition("="))
+        if rest and name in kind.keys:
+            yield f"{where} has {shown(key)}, as Terraform writes it: write it as YAML does, {name}: {rest}"
+        elif key not in kind.keys:
             yield f"{where} has the key {shown(key)}, which is not known{meant(str(key), kind.keys)}"
     missing = [key for key in kind.keys if key not in kind.optional and value.get(key) is None]
     if missing and not set(value) - set(kind.keys):  # else the misspelt key is what is missing
