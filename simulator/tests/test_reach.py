@@ -179,6 +179,8 @@ def test_a_cluster_that_came_up_says_what_is_next(
     up: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, more: str
 ) -> None:
     monkeypatch.setattr(cli.cluster, "up", lambda *_arguments: replace(up, name=name))
+    # As `make demo CLUSTER=other` sets it, and the shell behind it does not have it.
+    monkeypatch.setenv("GAUDI3_SIMULATOR_CLUSTER", name)
     assert cli.main(["up", "--name", name]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         f"next: GAUDI3_SIMULATOR_CLUSTER={name} ansible-playbook site.yml",

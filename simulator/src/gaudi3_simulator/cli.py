@@ -12,7 +12,7 @@ from . import RequestError, SimulatorError, cluster, completion, nodes, reach, s
 from .clock import Teller
 from .home import Cluster, clusters, load_cluster
 from .node import board, faults, schedule
-from .parser import build_parser, default_cluster, split
+from .parser import build_parser, split
 from .podman import Podman, missing_packages
 from .terraform import read_machines
 from .words import meant
@@ -177,7 +177,7 @@ def main(argv: list[str] | None = None) -> int:
                 made = _up(arguments)
             names = ", ".join(f"{node.name} {node.address}" for node in made.all_nodes())
             print(f"simulated cluster {made.name} is up: {names}")
-            print(*reach.next_steps(made, default_cluster()), sep="\n")
+            print(*reach.next_steps(made), sep="\n")
         elif arguments.command == "down":
             names_down = [each.name for each in clusters()] if arguments.all else [arguments.name]
             for name in names_down:

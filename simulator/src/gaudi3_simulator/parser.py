@@ -9,13 +9,13 @@ from typing import NoReturn
 
 from . import __version__, systems
 from .completion import NAMES, SHELLS, names_of
-from .reach import SERVICES
+from .reach import DEFAULT_CLUSTER, SERVICES
 from .words import meant_choice
 
 
 def default_cluster() -> str:
     """The cluster that inventories/simulated shows, so that commands and playbooks are about the same nodes."""
-    return os.environ.get("GAUDI3_SIMULATOR_CLUSTER") or "demo"
+    return os.environ.get("GAUDI3_SIMULATOR_CLUSTER") or DEFAULT_CLUSTER
 
 
 class Parser(argparse.ArgumentParser):

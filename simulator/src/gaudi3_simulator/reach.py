@@ -30,6 +30,8 @@ class Service:
     note: str = ""
 
 
+#: The cluster that commands and inventories/simulated are about where nothing names another.
+DEFAULT_CLUSTER = "demo"
 #: The words of the notes are those of the roles' README files and of what site.yml shows at its end.
 SERVICES = {
     "prometheus": Service(
@@ -44,9 +46,9 @@ SERVICES = {
 }  # fmt: skip
 
 
-def next_steps(cluster: Cluster, default: str) -> list[str]:
-    """What to type after ``up``; ``default`` is the cluster that commands are about without --name."""
-    name = "" if cluster.name == default else f" --name {cluster.name}"
+def next_steps(cluster: Cluster) -> list[str]:
+    """What to type after ``up``, in a shell that has not the environment of this command, which may be make's."""
+    name = "" if cluster.name == DEFAULT_CLUSTER else f" --name {cluster.name}"
     return [
         f"next: GAUDI3_SIMULATOR_CLUSTER={cluster.name} ansible-playbook site.yml",
         f"      gaudi3-simulator ssh {cluster.nodes[0].name}{name}",
