@@ -20,6 +20,8 @@ description:
   - The names of the variables. One that begins as the variables of this collection do and is like one of them is taken
     for misspelt. A name that is like none of them is warned of once. The variable C(gaudi_accept_variables) lists
     names, and patterns such as C(prometheus_*), that something else reads.
+  - The switches and whole numbers of all roles. Ansible takes any word for false, and a play may ask a switch before a
+    role looks at the types of its variables.
   - The variables C(trainer_config), C(trainer_node_config) and C(trainer_jobs), where training is part of the run. The
     names, types and bounds of all keys are those of the trainer that is in this collection. They are not looked at
     where C(trainer_wheel) gives another trainer.
@@ -82,6 +84,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.names impo
     unread_variables,
     used_in,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.simple_types import simple_faults
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.tags import tags_problem
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.origin import is_encrypted, origin_of
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import DEFAULTS, SPECIFICATIONS
@@ -131,7 +134,9 @@ class LookupModule(LookupBase):
         found = self._job_faults(own, variables) if jobs else []
         if jobs:
             _FOUND["jobs"] = _lines(found)
-        return _lines([*self._names(own), *found])
+        options = {name: each for roles in SPECIFICATIONS.values() for name, each in roles.items()}
+        odd = [said for each in own.values() for said in simple_faults(each.raw, options, origin_of)]
+        return _lines([*self._names(own), *odd, *found])
 
     def _job_faults(self, own: Mapping[str, Variables], variables: Mapping[str, Any]) -> list[str]:
         gaudi = set((variables.get("groups") or {}).get("gaudi", ()))

@@ -65,6 +65,12 @@ def test_what_is_right_is_passed(look: Look) -> None:
     assert "synapseai_relase" in look(own.replace("local}", "local, synapseai_relase: x}"))
 
 
+def test_a_switch_that_is_none_is_refused_on_whichever_host(look: Look) -> None:
+    own = "all: {children: {gaudi: {hosts: {n-1: , n-2: {firewall_enabled: maybe}}}}}\n"
+    said = look(own)
+    assert said.startswith("firewall_enabled (") and said.endswith(") is maybe: give true or false.")
+
+
 def test_a_tag_that_nothing_has_is_refused(look: Look) -> None:
     cli = {"tags": ["tunning"], "args": ["gaudi3.scale.site"]}
     assert look(NODES % "", cli=cli) == ("--tags has tunning, which is no tag of this collection: did you mean tuning?")

@@ -1,0 +1,43 @@
+"""A switch or a number that is none is refused before a play asks it, as Ansible takes any word for false."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.simple_types import OF_PLAYBOOKS, simple_faults
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import SPECIFICATIONS
+
+ROOT = Path(__file__).resolve().parents[4]
+OPTIONS = {name: option for options in SPECIFICATIONS.values() for name, option in options.items()}
+
+
+def faults(**given: Any) -> list[str]:
+    return list(simple_faults(given, OPTIONS, lambda _value: "given with -e"))
+
+
+@pytest.mark.parametrize("name", [*(name for name, each in OPTIONS.items() if each["type"] == "bool"), *OF_PLAYBOOKS])
+def test_no_switch_takes_a_word_for_false(name: str) -> None:
+    assert faults(**{name: "maybe"}) == [f"{name} (given with -e) is maybe: give true or false."]
+
+
+@pytest.mark.parametrize("name", [name for name, each in OPTIONS.items() if each["type"] == "int"])
+def test_no_number_is_a_word(name: str) -> None:
+    assert faults(**{name: "ninety"}) == [f"{name} (given with -e) is ninety: give a whole number."]
+
+
+def test_the_switches_of_playbooks_are_those_that_they_ask() -> None:
+    asked = re.compile(r"\b((?:doctor|gaudi|health|provision)_\w+)(?: \| default\([^)]*\))? \| bool\b")
+    texts = [*(ROOT / "playbooks").rglob("*.yml"), *(ROOT / "roles").rglob("*.yml")]
+    found = {name for path in texts for name in asked.findall(path.read_text())}
+    assert found - set(OPTIONS) <= set(OF_PLAYBOOKS)
+
+
+def test_what_is_right_or_cannot_be_known_passes() -> None:
+    right = ("true", "No", "off", "1", True, 0, None, "", "{{ later }}", ["a"])
+    assert [faults(firewall_enabled=value, doctor_cards=value) for value in right] == [[]] * len(right)
+    assert [faults(prometheus_port=value) for value in ("9090", 9090, " 9090", "{{ later }}", "", None)] == [[]] * 6
+    assert faults(somebody_elses="maybe", trainer_job_name="maybe") == []
