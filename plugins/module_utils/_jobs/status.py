@@ -163,6 +163,6 @@ def progress_line(host: str, status: Optional[Status]) -> Optional[str]:
         parts.append(f"{status.tokens_per_second:,.0f} tokens/s")
     left = time_left(status)
     if left is not None:
-        parts.append(f"about {roughly(left)} left")
+        parts.append(f"{roughly(left)} left")  # with "about" the line of the demo is longer than 80 characters
     simulated = "simulated " if status.simulated else ""
     return "{0}: {1}{2}".format(host, ", ".join(parts), f" ({simulated}{status.device})" if status.device else "")

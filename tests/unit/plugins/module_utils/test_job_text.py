@@ -200,7 +200,7 @@ STATUS = {"step": 40, "max_steps": 200, "loss": 2.9132, "tokens_per_second": 511
         (
             # 160 steps are left, of 4,096 tokens each.
             {"tokens": 163840, "device": None},
-            "gaudi-1: step 40/200, loss 2.913, 5,120 tokens/s, about 2 min left",
+            "gaudi-1: step 40/200, loss 2.913, 5,120 tokens/s, 2 min left",
         ),
         ({"tokens": 163840, "step": 200, "device": None}, "gaudi-1: step 200/200, loss 2.913, 5,120 tokens/s"),
         ({"tokens": 163840, "tokens_per_second": 0, "device": None}, "gaudi-1: step 40/200, loss 2.913, 0 tokens/s"),
@@ -210,6 +210,13 @@ STATUS = {"step": 40, "max_steps": 200, "loss": 2.9132, "tokens_per_second": 511
 )
 def test_progress(change: dict[str, Any], line: str | None) -> None:
     assert progress_line("gaudi-1", Status.of({**STATUS, **change})) == line
+
+
+def test_a_line_of_the_demo_fits_a_terminal_however_long_the_job_takes() -> None:
+    longest = {"step": 100, "loss": 9.999, "tokens_per_second": 99999.0, "tokens": 2 * 10**8, "device": "hpu"}
+    line = progress_line("gaudi-1", Status.of({**STATUS, **longest, "hardware_name": None, "simulated": True}))
+    assert line == "gaudi-1: step 100/200, loss 9.999, 99,999 tokens/s, 33 min left (simulated hpu)"
+    assert len(line) <= 80
 
 
 def test_a_status_cannot_reach_the_operators_terminal() -> None:
