@@ -15,7 +15,7 @@ from .answers import JobAnswer
 
 _NAMES = {"plugin": "Intel's plugin", "torch": "PyTorch", "lightning": "Lightning", "python": "Python"}
 #: Behind what is no measurement on cards.
-_SPEED = ": this number says nothing about real Gaudi performance"
+_SPEED = ", which says nothing about a real Gaudi"
 _BILL = ": the hours are those of this machine, not of Gaudi"
 
 
