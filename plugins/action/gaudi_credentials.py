@@ -12,12 +12,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._given_secrets import Given
-from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import (
-    advice,
-    default_folder,
-    enclosing_source,
-    named_folder,
-)
+from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import misplaced, named_folder
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 
 
@@ -65,10 +60,7 @@ class ActionModule(ActionBase):
             if fault:
                 raise AnsibleActionFail(f"{fault}, or hand {', '.join(missing)} over in gaudi_secrets.")
         directory = os.path.expanduser(directory)
-        source = enclosing_source(directory, sources)
-        if source is not None:
-            raise AnsibleActionFail(
-                f"{directory} lies in the inventory {source}, where Ansible takes passwords for names of hosts: "
-                f"{advice(directory, default_folder(sources, os.environ))}."
-            )
+        fault = misplaced(directory, sources, os.environ)
+        if fault:
+            raise AnsibleActionFail(fault)
         return directory

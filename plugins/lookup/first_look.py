@@ -27,6 +27,7 @@ description:
     where C(trainer_wheel) gives another trainer.
   - A value that comes out of a vault or of a template, and one that is a secret by its name or its form, is not shown.
     The sentence says its type.
+  - The folder C(gaudi_secrets_dir), which must not lie in the inventory, where training is part of the run.
   - What was found is kept, so that the playbooks that another one imports say nothing else.
 options:
   hosts:
@@ -69,6 +70,7 @@ from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
+from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import misplaced
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given import (
     Given,
@@ -99,6 +101,10 @@ _FOUND: dict[str, str] = {}
 ACCEPTED = "gaudi_accept_variables"
 #: The collection's folder.
 _ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
+#: With one of these the folder of gaudi_secrets_dir may not be used.
+HANDED_OVER = (
+    "gaudi_secrets", "trainer_job_secret", "prometheus_secrets_dir", "alertmanager_secrets_dir", "grafana_secrets_dir",
+)  # fmt: skip
 #: Faults that are shown; of more their number.
 _SHOWN = 8
 
@@ -131,7 +137,7 @@ class LookupModule(LookupBase):
         if problem:
             return problem
         own = _own(variables)
-        found = self._job_faults(own, variables) if jobs else []
+        found = [*self._job_faults(own, variables), *_misplaced(own, sources)] if jobs else []
         if jobs:
             _FOUND["jobs"] = _lines(found)
         options = {name: each for roles in SPECIFICATIONS.values() for name, each in roles.items()}
@@ -206,6 +212,15 @@ def _own(variables: Mapping[str, Any]) -> dict[str, Variables]:
     hostvars = variables["hostvars"]
     found = {host: hostvars[host] for host in _hosts(variables)}
     return {host: Variables(each._vars, each) for host, each in found.items()}
+
+
+def _misplaced(own: Mapping[str, Variables], sources: list[str]) -> Iterator[str]:
+    """Why the folder of secrets may not be where it is, for hosts that nothing hands secrets over to."""
+    for host in own.values():
+        if "gaudi_secrets_dir" in host.raw and not any(name in host.raw for name in HANDED_OVER):
+            directory = host.value("gaudi_secrets_dir")
+            fault = misplaced(os.path.expanduser(directory), sources, os.environ) if isinstance(directory, str) else ""
+            yield from [fault] if directory and fault else []
 
 
 def _once(name: str, look: Callable[[], str]) -> str:

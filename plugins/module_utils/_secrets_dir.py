@@ -103,6 +103,17 @@ def named_folder(sources: Sequence[str], environment: Mapping[str, str]) -> tupl
     return folder, ""
 
 
+def misplaced(directory: str, sources: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Why secrets may not be kept in a folder, and what to do, in one sentence; empty where they may."""
+    source = enclosing_source(directory, sources)
+    if source is None:
+        return ""
+    return (
+        f"{directory} lies in the inventory {source}, where Ansible takes passwords for names of hosts: "
+        f"{advice(directory, default_folder(sources, environment))}."
+    )
+
+
 def holds_secrets(directory: str) -> bool:
     """Whether passwords or an authority are there."""
     return any(glob.glob(os.path.join(glob.escape(directory), name)) for name in ("*_password", "ca.crt"))

@@ -12,7 +12,7 @@ from typing import Optional
 
 from .._credentials import Folder
 from .._refusal import Refusal
-from .._secrets_dir import advice, default_folder, enclosing_source, named_folder
+from .._secrets_dir import misplaced, named_folder
 
 #: The cluster's, in the folder of secrets on the controller, and the variable that hands it over instead.
 NAME = "trainer_job_secret"
@@ -44,12 +44,9 @@ def kept(directory: str, sources: Sequence[str], environment: Mapping[str, str])
         directory, fault = named_folder(sources, environment)
         if fault:
             raise Refusal(f"{fault}, or hand one over as {NAME}.")
-    source = enclosing_source(directory, sources)
-    if source is not None:
-        raise Refusal(
-            f"{directory} lies in the inventory {source}, where Ansible takes passwords for names of hosts: "
-            f"{advice(directory, default_folder(sources, environment))}."
-        )
+    fault = misplaced(directory, sources, environment)
+    if fault:
+        raise Refusal(fault)
     folder = Folder(directory)
     with folder.opened():
         text = folder.read(NAME)

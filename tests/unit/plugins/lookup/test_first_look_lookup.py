@@ -71,6 +71,13 @@ def test_a_switch_that_is_none_is_refused_on_whichever_host(look: Look) -> None:
     assert said.startswith("firewall_enabled (") and said.endswith(") is maybe: give true or false.")
 
 
+def test_secrets_in_the_inventory_are_refused_where_they_would_be_made(look: Look, tmp_path: Path) -> None:
+    own = NODES % f"gaudi_secrets_dir: {tmp_path}/secrets"
+    assert look(own, roles=("trainer",)).startswith(f"{tmp_path}/secrets lies in the inventory {tmp_path}")
+    assert look(own) == look(NODES % f"gaudi_secrets_dir: {tmp_path}-secrets", roles=("trainer",)) == ""
+    assert look(NODES % f"gaudi_secrets: {{}}, gaudi_secrets_dir: {tmp_path}/s", roles=("trainer",)) == ""
+
+
 def test_a_tag_that_nothing_has_is_refused(look: Look) -> None:
     cli = {"tags": ["tunning"], "args": ["gaudi3.scale.site"]}
     assert look(NODES % "", cli=cli) == ("--tags has tunning, which is no tag of this collection: did you mean tuning?")
