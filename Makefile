@@ -17,7 +17,7 @@ export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare image test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
 	terraform-test terraform-registry proof-kill-matrix proof-families proof-corpora proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix proof-node-answers proof-node-jobs proof-molecule torch-matrix torch-suite \
-	proof-os-matrix os-matrix strictness contract system molecule-test molecule sanity artifact build sign audit bench clean help
+	proof-os-matrix os-matrix strictness screenshots contract system molecule-test molecule sanity artifact build sign audit bench clean help
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -285,6 +285,10 @@ contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/opt
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/wheel.txt
 	DS_BUILD_OPS=0 $(@D)/bin/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation -r $(filter requirements/%,$^)
 	@touch $@
+
+# Pictures of Prometheus' pages in docs/, from the cluster after `make demo`; four minutes. Needs chromium.
+screenshots: $(VENV)/.controller
+	$(BIN)/python tests/monitoring/screenshots.py
 
 # Hand the rules of simulator/strictness.yml to the simulated node and the simulated device.
 strictness: $(VENV)/.dev
