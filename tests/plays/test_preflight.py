@@ -185,11 +185,14 @@ def test_a_name_that_is_the_loopback_on_its_own_host(cluster: Cluster) -> None:
 
 
 def test_wrong_variables_of_several_roles_are_reported_together(cluster: Cluster) -> None:
-    """Also that of a role whose default takes it from a variable that all exporters share."""
+    """Also that of a role whose default takes it from a variable that all exporters share.
+
+    Templates, as the first look at a run refuses a switch and a number that are plainly none.
+    """
     cluster.gaudi(1, cards=1)
     cluster.all |= {
-        "fabric_mode": "l4", "pytorch_timeout": "soon", "trainer_runtime": "jail", "tuning_cstates": "off",
-        "gaudi_metrics_tls": "perhaps",
+        "fabric_mode": "l4", "pytorch_timeout": "{{ 'soon' }}", "trainer_runtime": "jail", "tuning_cstates": "off",
+        "gaudi_metrics_tls": "{{ 'perhaps' }}",
     }  # fmt: skip
     run = cluster.play("site.yml", "--check")
     assert run.returncode != 0 and run.changed() == set()
