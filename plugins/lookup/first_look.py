@@ -129,7 +129,7 @@ class LookupModule(LookupBase):
         if problem:
             return problem
         hosts = _hosts(variables)
-        sources = [str(each) for each in variables.get("ansible_inventory_sources") or []]
+        sources = _sources(variables)
         limit = str(context.CLIARGS.get("subset") or "")
         unparsed = list(unread(variables["hostvars"], sources))
         inventory = Inventory(variables.get("groups") or {}, sources, unparsed, limit, hosts)
@@ -137,18 +137,19 @@ class LookupModule(LookupBase):
         if problem:
             return problem
         own = _own(variables)
-        found = [*self._job_faults(own, variables), *_misplaced(own, sources)] if jobs else []
+        found = self._job_faults(own, variables) if jobs else []
         if jobs:
             _FOUND["jobs"] = _lines(found)
         options = {name: each for roles in SPECIFICATIONS.values() for name, each in roles.items()}
-        odd = [said for each in own.values() for said in simple_faults(each.raw, options, origin_of)]
+        odd = [said for each in own.values() for said in simple_faults(each.raw, options, origin_of, is_encrypted)]
         return _lines([*self._names(own), *odd, *found])
 
     def _job_faults(self, own: Mapping[str, Variables], variables: Mapping[str, Any]) -> list[str]:
         gaudi = set((variables.get("groups") or {}).get("gaudi", ()))
         # Nodes share what a group gives them.
         seen: dict[tuple[str, int], list[str]] = {}
-        return [said for host in own if host in gaudi for said in self._jobs(own[host], seen)]
+        found = [said for host in own if host in gaudi for said in self._jobs(own[host], seen)]
+        return [*found, *_misplaced(own, _sources(variables))]
 
     def _names(self, own: Mapping[str, Variables]) -> list[str]:
         """What is wrong with the names of the hosts' variables."""
@@ -205,6 +206,10 @@ class Variables:
     def value(self, name: str) -> Any:
         """What a variable stands for, for ``Given``."""
         return plain(self.values, name)
+
+
+def _sources(variables: Mapping[str, Any]) -> list[str]:
+    return [str(each) for each in variables.get("ansible_inventory_sources") or []]
 
 
 def _own(variables: Mapping[str, Any]) -> dict[str, Variables]:

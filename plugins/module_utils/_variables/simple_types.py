@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .._printable import printable
+from .given import may_be_secret
 
 #: What Ansible takes for a switch.
 SWITCHES = frozenset(("y", "yes", "on", "1", "true", "t", "1.0", "n", "no", "off", "0", "false", "f", "0.0"))
@@ -19,7 +20,10 @@ OF_PLAYBOOKS = (
 
 
 def simple_faults(
-    raw: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]], origin: Callable[[Any], str]
+    raw: Mapping[str, Any],
+    options: Mapping[str, Mapping[str, Any]],
+    origin: Callable[[Any], str],
+    encrypted: Callable[[Any], bool],
 ) -> Iterator[str]:
     """A sentence for each switch or whole number of ``options`` that was given as something else.
 
@@ -33,7 +37,8 @@ def simple_faults(
             continue
         where = origin(value)
         do = "give true or false" if kind == "bool" else "give a whole number"
-        yield f"{name}{f' ({where})' if where else ''} is {printable(value, 100)}: {do}."
+        said = "a text" if may_be_secret(name, value, value, encrypted) else printable(value, 100)
+        yield f"{name}{f' ({where})' if where else ''} is {said}: {do}."
 
 
 def _fits(text: str, kind: str) -> bool:

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[4]
 OPTIONS = {name: option for options in SPECIFICATIONS.values() for name, option in options.items()}
 
 
-def faults(**given: Any) -> list[str]:
-    return list(simple_faults(given, OPTIONS, lambda _value: "given with -e"))
+def faults(*encrypted: str, **given: Any) -> list[str]:
+    return list(simple_faults(given, OPTIONS, lambda _value: "given with -e", lambda value: value in encrypted))
 
 
 @pytest.mark.parametrize("name", [*(name for name, each in OPTIONS.items() if each["type"] == "bool"), *OF_PLAYBOOKS])
@@ -41,3 +41,9 @@ def test_what_is_right_or_cannot_be_known_passes() -> None:
     assert [faults(firewall_enabled=value, doctor_cards=value) for value in right] == [[]] * len(right)
     assert [faults(prometheus_port=value) for value in ("9090", 9090, " 9090", "{{ later }}", "", None)] == [[]] * 6
     assert faults(somebody_elses="maybe", trainer_job_name="maybe") == []
+
+
+def test_what_a_vault_holds_is_not_shown() -> None:
+    assert faults("hunter2", prometheus_port="hunter2") == [
+        "prometheus_port (given with -e) is a text: give a whole number."
+    ]
