@@ -9,15 +9,17 @@ import typer.main
 
 from gaudi3_scale import cli
 from gaudi3_scale.benchmark import cli as benchmark
+from gaudi3_scale.command_line import call
 from gaudi3_scale.errors import TrainerError
 
 FIELD = "a=["
 #: (words of the command line, words of what is said)
 TRAIN = (
     ("fitt", "No such command 'fitt'"),
-    ("fit --nope", "No such option: --nope"),
+    ("fit --nope", "No such option: --nope: see `program fit --help`."),
     ("fit --config none.yml", "The configuration none.yml cannot be read"),
-    ("fit --config bytes.yml", "The configuration bytes.yml is not valid YAML"),
+    ("fit --config bytes.yml", "The configuration bytes.yml is no UTF-8 at byte 0: save it as UTF-8."),
+    ("fit list.yml", "is not of the form KEY=VALUE: give a file as --config list.yml."),
     ("fit --config list.yml", "The configuration list.yml is a list, not a mapping"),
     ("fit train.max_step=5", "did you mean 'train.max_steps'?"),
     ("fit train.max_steps", "is not of the form KEY=VALUE"),
@@ -95,15 +97,14 @@ def test_a_bad_request_ends_with_2(
     before = sorted(tmp_path.rglob("*"))
     said = ""
     try:
-        program.app(line.split(), prog_name="program")  # type: ignore[attr-defined]
-        code: object = 0
+        code: object = call(program.app, "program", line.split())  # type: ignore[attr-defined]
     except TrainerError as error:
         code, said = error.exit_code, str(error)
     except SystemExit as end:
         code = end.code
     said += capsys.readouterr().err
     assert code == 2, said
-    assert sentence in said
+    assert sentence in said and len(said.splitlines()) == 1 and said.endswith((".", "?")), said
     assert sorted(tmp_path.rglob("*")) == before
 
 

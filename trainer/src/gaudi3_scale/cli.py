@@ -14,6 +14,7 @@ import typer
 
 from gaudi3_scale import __version__
 from gaudi3_scale.batch_warmup.command import batch_warmup
+from gaudi3_scale.command_line import call
 from gaudi3_scale.config import dump_default, load
 from gaudi3_scale.cost import commands
 from gaudi3_scale.errors import ConfigError, TrainerError
@@ -278,9 +279,8 @@ app.command("tune")(tune_command.tune)
 
 def main() -> NoReturn:
     """Run the command line; what a user can act on is said in one sentence."""
-    code = 0
     try:
-        app()
+        code = call(app, "gaudi3-train")
     except TrainerError as error:
         # However many processes find it: of each node only the first one speaks about what is the same for all.
         if not isinstance(error, ConfigError | Interrupted) or os.environ.get("LOCAL_RANK", "0") == "0":

@@ -15,6 +15,7 @@ import typer
 import yaml
 
 from gaudi3_scale import __version__, yaml_file
+from gaudi3_scale.command_line import call
 from gaudi3_scale.errors import ConfigError, TrainerError
 
 app = typer.Typer(
@@ -240,9 +241,8 @@ def _import_torch(device: str, mode: str) -> None:
 
 def main() -> NoReturn:
     """Run the command line; what a user can act on is said in one sentence."""
-    code = 0
     try:
-        app()
+        code = call(app, "gaudi3-benchmark")
     except TrainerError as error:
         with contextlib.suppress(OSError):
             print(f"gaudi3-benchmark: {error}", file=sys.stderr)

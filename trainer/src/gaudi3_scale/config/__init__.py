@@ -125,7 +125,9 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
     except yaml_file.TwiceError as error:
         raise ConfigError(f"In the configuration {path}, {error}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"The configuration {path} is no UTF-8 at byte {error.start}: save it as UTF-8.") from None
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
         raise ConfigError(
@@ -144,9 +146,9 @@ def _read(path: Path) -> dict[str, Any]:
 def _override(values: dict[str, Any], override: str, origins: Origins) -> None:
     key, separator, text = override.partition("=")
     if not separator or not key:
-        raise ConfigError(
-            f"The override {override!r} is not of the form KEY=VALUE: write for example train.max_steps=100."
-        )
+        is_file = Path(override).suffix in (".yml", ".yaml", ".json") or Path(override).is_file()
+        advice = f"give a file as --config {override}" if is_file else "write for example train.max_steps=100"
+        raise ConfigError(f"The override {override!r} is not of the form KEY=VALUE: {advice}.")
     *parents, last = key.split(".")
     for depth, parent in enumerate(parents, 1):
         if values.get(parent) is None:

@@ -23,16 +23,16 @@ ENDED = re.compile(
 """What is left, where what is wrong begins, of a value that the file ends within."""
 
 
-class TwiceError(ValueError):
+class RepeatedFieldError(ValueError):
     """An object has a field twice, of which JSON's reader would take the last."""
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of these fields, as `object_pairs_hook` of `json`; TwiceError if one stands twice."""
+    """An object of these fields, as `object_pairs_hook` of `json`; RepeatedFieldError if one stands twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
-        raise TwiceError(next(name for name in names if names.count(name) > 1))
+        raise RepeatedFieldError(next(name for name in names if names.count(name) > 1))
     return found
 
 
@@ -113,7 +113,7 @@ class _Text:
         while True:
             try:
                 value, self.position = DECODER.raw_decode(self._text, self.position)
-            except TwiceError as error:
+            except RepeatedFieldError as error:
                 raise self.wrong(f"has the field {str(error)!r} twice") from None
             except RecursionError:
                 raise self.wrong("is nested too deep") from None

@@ -14,7 +14,7 @@ from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data.compressed import open_bytes, skip
 from gaudi3_scale.data.conversation import kind
 from gaudi3_scale.data.forms import Form, form_of
-from gaudi3_scale.data.json_file import TwiceError, json_records, unique
+from gaudi3_scale.data.json_file import RepeatedFieldError, json_records, unique
 from gaudi3_scale.data.local_files import local_files
 from gaudi3_scale.data.piece import START as START
 from gaudi3_scale.data.piece import Cursor, Piece
@@ -147,7 +147,7 @@ class FileSource:
     def _value(self, raw: bytes, where: str) -> str:
         try:
             record = json.loads(raw, object_pairs_hook=unique)
-        except TwiceError as error:
+        except RepeatedFieldError as error:
             raise ConfigError(f"{where} has the field {str(error)!r} twice: mend or delete it.") from None
         except (ValueError, RecursionError):
             raise ConfigError(f"{where} is not JSON: mend or delete it.") from None
