@@ -283,18 +283,17 @@ class CallbackModule(Default):
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """A host does not answer."""
         task, host, answer = (part(result, name) for name in ("task", "host", "result"))
-        if task.ignore_unreachable:
-            self._begin().passed(time.monotonic(), host.get_name())
-            if self._detailed():
-                super().v2_runner_on_unreachable(result)
-            return
         fields = getattr(result, "_task_fields", None) or {}
         why = cause(said_of(answer), login_of(host, task, fields, self._manager, self._play))
         place = printable(fields.get("delegate_to") or host.get_name(), 200)
         other = place != host.get_name() and "{{" not in place
         told = [f"The task is delegated to {place}, which does not answer."] if other else []
         failure = Failure(host.get_name(), name_of(task), (*told, f"{why.sentence}."), why)
-        lines = self._begin().failed(time.monotonic(), failure)
+        if task.ignore_unreachable:
+            self._begin().passed(time.monotonic(), failure)
+            lines = []
+        else:
+            lines = self._begin().failed(time.monotonic(), failure)
         if self._detailed():
             super().v2_runner_on_unreachable(result)
         else:

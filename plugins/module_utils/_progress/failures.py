@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -64,6 +65,10 @@ class Failure:
         if self.cause is not None:
             return (self.phase, *(each.replace(self.host, "*") for each in self.cause.group))
         return (self.phase, self.task, *(line.replace(self.host, "*") for line in self.lines))
+
+    def is_about(self, host: str) -> bool:
+        """Whether it came up on a host, or names it."""
+        return host == self.host or bool(re.search(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", " ".join(self.lines)))
 
     def heading(self) -> str:
         """What it is, without the hosts."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
 from .failures import Failure, first_lines, gathered, last_lines
@@ -133,6 +133,7 @@ class Run:
         self._checks: Optional[_Phase] = None
         self._ended: list[Phase] = []
         self._failures: list[Failure] = []
+        self._passed: list[Failure] = []
         self._changes: set[tuple[str, str, str]] = set()
         self._next: list[str] = []
         self._done = False
@@ -204,17 +205,27 @@ class Run:
         group.hosts.setdefault(host)
         return group
 
-    def passed(self, now: float, host: str) -> None:
+    def passed(self, now: float, failure: Failure) -> None:
         """A host does not answer, and the playbook goes on with it."""
-        self._of(host).passed.setdefault(host)
-        self.result(now, host, "", False)
+        self._of(failure.host).passed.setdefault(failure.host)
+        self.result(now, failure.host, "", False)
+        self._passed.append(replace(failure, phase=self._open().name))
+
+    def _causes(self) -> list[Failure]:
+        """Why hosts do not answer that the playbook went on with, where it failed for their silence later on."""
+        blamed = {
+            each.phase
+            for each in self._failures
+            if any(one.phase == each.phase and each.is_about(one.host) for one in self._passed)
+        }
+        return [each for each in self._passed if each.phase in blamed]
 
     def failed(self, now: float, failure: Failure) -> list[Line]:
         """A task failed on a host, or the host does not answer. The same of further hosts is shown at the end."""
         group = self._of(failure.host)
         (group.failed if failure.cause is None else group.silent).setdefault(failure.host)
         group.last = now
-        whole = Failure(failure.host, failure.task, failure.lines, failure.cause, self._open().name)
+        whole = replace(failure, phase=self._open().name)
         known = any(each.kind == whole.kind for each in self._failures)
         self._failures.append(whole)
         return [] if known else [Line(text, "failed") for text in first_lines(whole, self.columns)]
@@ -320,7 +331,7 @@ class Run:
                 [Line("Next, to make them:"), Line(f"  {really}")] if really and (changes or earlier) else []
             )
         lines += [*then, Line(f"Stopped after {took}. What failed:", "failed")]
-        for group in gathered(self._failures):
+        for group in gathered([*self._causes(), *self._failures]):
             lines += [Line(text, "failed") for text in last_lines(group, self.columns)]
         told = "Next, when that is mended" + (":" if again else ", run the same command again.")
         return [*lines, Line(told), *([Line(f"  {again}")] if again else [])]

@@ -21,7 +21,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._progress.screen impo
     safe_diff,
     shown_lines,
 )
-from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import Login, cause
+from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import Cause, Login, cause
 
 PHASES = ("preflight", "tuning", "drivers", "fabric", "firewall", "pytorch", "monitoring", "train", "verify")
 NODES = [f"gaudi-{number:02d}" for number in range(1, 9)]
@@ -283,20 +283,36 @@ def test_a_run_of_which_nothing_was_chosen_says_so() -> None:
     assert shown(whole.end(2.0, [], "again", None, nothing=nothing))[-1].startswith("Finished")
 
 
+SILENT = Failure(NODES[0], "Ask", ("It is off.",), Cause("no route", "It is off", "ping it"))
+
+
 def test_a_host_that_need_not_answer_is_no_failure() -> None:
     run = Run(0.0, 80)
     run.play(0.0, "Look", NODES, GROUPS)
-    run.passed(1.0, NODES[0])
-    run.passed(2.0, NODES[0])
+    run.passed(1.0, SILENT)
+    run.passed(2.0, SILENT)
     run.result(2.0, NODES[1], "Write", True)
     lines = shown(run.end(3.0, [], "again", None))
     assert lines[0] == "Look        gaudi (8) 1 changed, 1 unreachable (ignored) 0:02"
     assert lines[-1] == "Finished in 0:03: 8 hosts, 1 change." and "FAILED" not in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_shown"),
+    [
+        (Failure(NODES[0], "Demand", ("It is silent.",)), True),
+        (Failure(NODES[1], "Demand", (f"1 of 8 hosts do not answer ({NODES[0]}).",)), True),
+        (Failure(NODES[1], "Demand", (f"x{NODES[0]} and {NODES[0]}1 are others.",)), False),
+    ],
+)
+def test_a_failure_over_a_silent_host_says_why_it_is_silent(failure: Failure, is_shown: bool) -> None:
     run = Run(0.0, 80)
     run.play(0.0, "Look", NODES, GROUPS)
-    run.passed(1.0, NODES[0])
-    run.failed(1.0, Failure(NODES[0], "Demand", ("It is silent.",)))
-    assert "1 failed  " in shown(run.end(3.0, NODES[:1], "again", None))[0]
+    run.passed(1.0, SILENT)
+    run.failed(1.0, failure)
+    lines = shown(run.end(3.0, [failure.host], "again", None))
+    assert "1 failed" in lines[0]
+    assert ("  Look: does not answer: no route" in lines) is ("    ping it" in lines) is is_shown
 
 
 def test_a_play_with_a_long_name_has_a_line_of_its_own() -> None:
