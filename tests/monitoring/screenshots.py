@@ -23,11 +23,14 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from PIL import Image
+
 from gaudi3_simulator.home import load_cluster
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 #: A port needs two minutes to be down for an alert; seconds.
 PATIENCE = 600
+COLOURS = 64
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 #: As Prometheus' own buttons do it: only what fires is shown, and opened with what it says.
 OPENED = """<script>$(function() {
@@ -125,6 +128,12 @@ def browser() -> str:
     sys.exit("Pictures are taken with Chromium, which is missing: apt-get install chromium")
 
 
+def shrink(file: Path) -> None:
+    """A page has few colours, and the picture is part of what users download."""
+    with Image.open(file) as taken:
+        taken.convert("RGB").quantize(COLOURS).save(file, optimize=True)
+
+
 def take(name: str, program: str, file: Path, picture: Picture) -> None:
     """Write one picture."""
     prometheus = Prometheus(name)
@@ -145,6 +154,7 @@ def take(name: str, program: str, file: Path, picture: Picture) -> None:
             subprocess.run(
                 [program, *given, f"--screenshot={file}", address + picture.page], check=True, capture_output=True
             )
+        shrink(file)
     finally:
         for each in put:
             subprocess.run([*fault, *each, "--clear"], check=False)

@@ -48,17 +48,36 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 
 class Slow:
-    """Batches that come late from the 25th on, unless they are asked for further ahead than at first."""
+    """Batches that come late from the 25th on, unless they are asked for further ahead than at first.
+
+    They take four times as long as the step before them, so that the share of the wait is the same on any machine.
+    """
 
     def __init__(self, batches: Any, cure: int) -> None:
         self._batches, self._cure = batches, cure
         self.loader: Any = None
+        self.step = 0.0
 
     def __iter__(self) -> Iterator[Any]:
         for number, batch in enumerate(self._batches):
             if number >= 25 and self.loader.ahead < self._cure:
-                time.sleep(0.15)
+                time.sleep(max(0.15, 4 * self.step))
             yield batch
+
+
+class Timed(Prefetched[Any]):
+    """Tells how long a step takes: from a batch until the next one is asked for."""
+
+    def __init__(self, late: Slow, ahead: int, prepare: Any) -> None:
+        super().__init__(late, ahead, prepare)
+        self._late = late
+        late.loader = self
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in super().__iter__():
+            begun = time.monotonic()
+            yield batch
+            self._late.step = time.monotonic() - begun
 
 
 @pytest.mark.parametrize("cure", [3, 100])
@@ -68,9 +87,7 @@ def test_a_job_whose_loader_is_slow_names_data_wait_and_reads_further_ahead(
     """What helps stays, and what does not is undone; the rest of an earlier process's file stays, too."""
 
     def slow(items: Any, ahead: int, prepare: Any = None) -> Prefetched[Any]:
-        late = Slow(items, cure)
-        late.loader = Prefetched(late, ahead, prepare)
-        return late.loader  # type: ignore[no-any-return]
+        return Timed(Slow(items, cure), ahead, prepare)
 
     monkeypatch.setattr("gaudi3_scale.callbacks.batch_callback.Prefetched", slow)
     (tmp_path / "anomalies.jsonl").write_text('{"event": "anomaly", "step": 400}\n{"event": "ano')

@@ -105,7 +105,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "memory.fused_rope": {"type": "bool"},
     "memory.loss_chunks": {"type": "int", "least": 0},
     "memory.activation_checkpointing": {"type": "str", "choices": ["none", "selective", "full", "budget"]},
-    "memory.budget_gib": {"type": "float", "least": 0},
+    "memory.budget_gib": {"type": "float", "above": 0, "null": True},
     "memory.margin": {"type": "float", "least": 0, "below": 1},
     "memory.selective": {"type": "bool"},
     "checkpoint": {"type": "section"},
