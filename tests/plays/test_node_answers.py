@@ -67,7 +67,7 @@ def train(site: Site) -> dict[str, Any]:
 #: The variables of each playbook, and how many blocks of hostile nodes play it in the proof.
 PLAYBOOKS: dict[str, tuple[Callable[[Site], dict[str, Any]], int]] = {
     "doctor": (doctor, 3), "health": (health, 3), "heal": (heal, 1), "preflight": (preflight, 4),
-    "firewall": (firewall, 3), "verify": (verify, 3), "train": (train, 3),
+    "firewall": (firewall, 4), "verify": (verify, 3), "train": (train, 3),
 }  # fmt: skip
 
 
