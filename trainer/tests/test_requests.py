@@ -9,7 +9,7 @@ import typer.main
 
 from gaudi3_scale import cli
 from gaudi3_scale.benchmark import cli as benchmark
-from gaudi3_scale.command_line import call
+from gaudi3_scale.calling import call
 from gaudi3_scale.errors import TrainerError
 
 FIELD = "a=["

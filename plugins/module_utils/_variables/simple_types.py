@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .._printable import printable
-from .given import may_be_secret
+from .given import is_template, may_be_secret
 
 #: What Ansible takes for a switch.
 SWITCHES = frozenset(("y", "yes", "on", "1", "true", "t", "1.0", "n", "no", "off", "0", "false", "f", "0.0"))
 #: Switches of playbooks, which no role's specification has.
-OF_PLAYBOOKS = (
+PLAYBOOK_SWITCHES = (
     "doctor_cards", "doctor_quick", "gaudi_metrics_tls", "gaudi_remove_data", "gaudi_remove_driver",
     "provision_allow_replace",
 )  # fmt: skip
@@ -30,10 +30,10 @@ def simple_faults(
     ``raw`` are the variables of a host as they were given: a template is left to Ansible, and so is an empty text.
     """
     for name, value in raw.items():
-        kind = "bool" if name in OF_PLAYBOOKS else options.get(name, {}).get("type")
+        kind = "bool" if name in PLAYBOOK_SWITCHES else options.get(name, {}).get("type")
         if kind not in ("bool", "int") or not isinstance(value, str) or not value.strip():
             continue
-        if "{{" in value or "{%" in value or _fits(value.strip(), kind):
+        if is_template(value) or _fits(value.strip(), kind):
             continue
         where = origin(value)
         do = "give true or false" if kind == "bool" else "give a whole number"

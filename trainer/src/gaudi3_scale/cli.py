@@ -14,7 +14,7 @@ import typer
 
 from gaudi3_scale import __version__
 from gaudi3_scale.batch_warmup.command import batch_warmup
-from gaudi3_scale.command_line import call
+from gaudi3_scale.calling import call
 from gaudi3_scale.config import dump_default, load
 from gaudi3_scale.cost import commands
 from gaudi3_scale.errors import ConfigError, TrainerError

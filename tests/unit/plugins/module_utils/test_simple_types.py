@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._variables.simple_types import OF_PLAYBOOKS, simple_faults
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.simple_types import (
+    PLAYBOOK_SWITCHES,
+    simple_faults,
+)
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import SPECIFICATIONS
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -19,7 +22,9 @@ def faults(*encrypted: str, **given: Any) -> list[str]:
     return list(simple_faults(given, OPTIONS, lambda _value: "given with -e", lambda value: value in encrypted))
 
 
-@pytest.mark.parametrize("name", [*(name for name, each in OPTIONS.items() if each["type"] == "bool"), *OF_PLAYBOOKS])
+@pytest.mark.parametrize(
+    "name", [*(name for name, each in OPTIONS.items() if each["type"] == "bool"), *PLAYBOOK_SWITCHES]
+)
 def test_no_switch_takes_a_word_for_false(name: str) -> None:
     assert faults(**{name: "maybe"}) == [f"{name} (given with -e) is maybe: give true or false."]
 
@@ -33,7 +38,7 @@ def test_the_switches_of_playbooks_are_those_that_they_ask() -> None:
     asked = re.compile(r"\b((?:doctor|gaudi|health|provision)_\w+)(?: \| default\([^)]*\))? \| bool\b")
     texts = [*(ROOT / "playbooks").rglob("*.yml"), *(ROOT / "roles").rglob("*.yml")]
     found = {name for path in texts for name in asked.findall(path.read_text())}
-    assert found - set(OPTIONS) <= set(OF_PLAYBOOKS)
+    assert found - set(OPTIONS) <= set(PLAYBOOK_SWITCHES)
 
 
 def test_what_is_right_or_cannot_be_known_passes() -> None:

@@ -15,7 +15,7 @@ import typer
 import yaml
 
 from gaudi3_scale import __version__, yaml_file
-from gaudi3_scale.command_line import call
+from gaudi3_scale.calling import call
 from gaudi3_scale.errors import ConfigError, TrainerError
 
 app = typer.Typer(
