@@ -337,7 +337,8 @@ class CallbackModule(Default):
             "Next, to see the tags that there are:",
             f"  {command.listing(sys.argv, begin, given.get('args') or ())}",
         ]
-        lines = run.end(now, failed, command.again(sys.argv, begin=begin), really, self._changes, nothing)
+        again = command.again(sys.argv, begin=begin)
+        lines = run.end(now, failed, again, really, self._changes, nothing, command.variables(sys.argv))
         self._changes += run.changes
         if not self._matched:
             lines = run.said(

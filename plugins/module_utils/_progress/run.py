@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Optional
@@ -307,12 +308,12 @@ class Run:
 
     def end(
         self, now: float, failed: Sequence[str], again: Optional[str], really: Optional[str], earlier: int = 0,
-        nothing: Sequence[str] = (),
+        nothing: Sequence[str] = (), given: Sequence[str] = (),
     ) -> list[Line]:  # fmt: skip
         """The run ends, with these hosts failed. ``again`` is its command, ``really`` that after a prediction.
 
         ``earlier`` counts the changes of playbooks before it, to which that command belongs too. ``nothing`` is said
-        where no task was chosen.
+        where no task was chosen. ``given`` names the variables of that command.
         """
         lines = self._end_phase(now)
         then = [Line(each, "said") for each in self._next]
@@ -333,7 +334,10 @@ class Run:
         lines += [*then, Line(f"Stopped after {took}. What failed:", "failed")]
         for group in gathered([*self._causes(), *self._failures]):
             lines += [Line(text, "failed") for text in last_lines(group, self.columns)]
-        told = "Next, when that is mended" + (":" if again else ", run the same command again.")
+        said = " ".join(text for each in self._failures for text in each.lines)
+        wrong = next((name for name in given if re.search(rf"\b{name}\b", said)), "")
+        when = f"Next, when {wrong} in it is put right" if wrong else "Next, when that is mended"
+        told = when + (":" if again else ", run the same command again.")
         return [*lines, Line(told), *([Line(f"  {again}")] if again else [])]
 
     def _end_phase(self, now: float) -> list[Line]:

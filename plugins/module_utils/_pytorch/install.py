@@ -18,7 +18,7 @@ from .._pip import Pin, index_environment
 from .._refusal import Refusal
 from . import pins as pytorch_pins
 from .env import GRAPH_PATH, ROOM, ROOM_BESIDE, Python, PytorchEnv, account_of, closed_sentence, keep
-from .release import Tarball, folder_of, tarball, too_old
+from .release import Tarball, folder_of, minor, tarball, too_old
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -117,10 +117,7 @@ class Installer:
         if found is None:
             version = re.search(r"python(\d+\.\d+)$", name)
             if not later or version is None:
-                raise Refusal(
-                    f"pytorch_python is {name}, which is not on this node: install it, with pytorch_packages for "
-                    "instance, or set pytorch_python to one that is."
-                )
+                raise self.absent()
             return Python(version.group(1))
         if not found.venv and not later:
             raise Refusal(
@@ -128,6 +125,26 @@ class Installer:
                 "distribution's package of it to pytorch_packages."
             )
         return found
+
+    def absent(self) -> Refusal:
+        """The Python that the environment is to be made with is not there."""
+        return Refusal(
+            f"pytorch_python is {self.params['executable']}, which is not on this node: install it, with "
+            "pytorch_packages for instance, or set pytorch_python to one that is."
+        )
+
+    def must_be_of(self, found: Python) -> None:
+        """Refusal where the environment that is there was made with another Python than the one named."""
+        name = self.params["executable"]
+        if not os.access(name, os.X_OK):
+            raise self.absent()
+        version = re.search(r"python(\d+\.\d+)$", os.path.realpath(name))
+        if version is not None and version.group(1) != minor(found.version):
+            raise Refusal(
+                f"{self.env.folder} was made with Python {minor(found.version)}, but pytorch_python is {name}, Python "
+                f"{version.group(1)}: set pytorch_python to a Python {minor(found.version)}, or remove "
+                f"{self.env.folder} to have it installed again with {name}."
+            )
 
     def look(self) -> State:
         """What the node has, and what is missing."""
@@ -155,6 +172,8 @@ class Installer:
         """Install what is missing."""
         env = self.env
         state = self.look()
+        if state.whole and state.found is not None:
+            self.must_be_of(state.found)
         if state.whole and self.sha256 and state.record["sha256"] != self.sha256:
             raise Refusal(
                 f"{env.folder} was installed of a tarball with SHA-256 {state.record['sha256']}, not {self.sha256} as "

@@ -145,6 +145,22 @@ def test_the_same_failure_of_many_hosts_is_shown_once_and_repeated_last() -> Non
     ]
 
 
+def test_a_command_with_a_wrong_value_is_not_shown_as_if_it_were_right() -> None:
+    run = Run(0.0, 80)
+    run.play(0.0, "train", NODES, GROUPS)
+    run.failed(1.0, Failure("gaudi-01", "Train", ("trainer_nodes is -1: give a number above 0.",)))
+    command = "ansible-playbook gaudi3.scale.site -e trainer_nodes=-1"
+    last = shown(run.end(2.0, ["gaudi-01"], command, None, given=["fabric_mtu", "trainer_nodes"]))
+    assert last[-2:] == ["Next, when trainer_nodes in it is put right:", f"  {command}"]
+    assert shown(run.end(2.0, ["gaudi-01"], command, None, given=["nodes"]))[-2] == "Next, when that is mended:"
+
+
+def test_the_variables_of_a_command() -> None:
+    given = ["ansible-playbook", "-e", "a=1 b=2", '--extra-vars={"c": 1}', "-ed=4", "-i", "e=5", "--extra-vars", "a: 1"]
+    assert command.variables(given) == ["a", "b", "c", "d"]
+    assert command.variables(["ansible-playbook", "-e", "@file.yml", "site.yml"]) == []
+
+
 MESSAGES = {
     "no route": "ssh: connect to host 10.0.0.5 port 22: No route to host",
     "no ssh server": "ssh: connect to host 10.0.0.5 port 22: Connection refused",

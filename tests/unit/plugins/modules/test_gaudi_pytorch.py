@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -100,6 +101,16 @@ def test_the_vendors_torch_and_nothing_but_the_list(node: Node, vendor: Vendor) 
     for check in (True, False):
         again = node.install(check=check, **offline)
         assert (again["changed"], again["done"], again["sha256"]) == (False, [], first["sha256"]), again
+
+    # Another Python than the environment's is not passed over in silence.
+    absent = node.install(executable="/not/there", **offline)
+    assert absent["msg"].startswith("pytorch_python is /not/there, which is not on this node: install it"), absent
+    other = shutil.copy("/bin/true", node.root.parent / "python3.8")
+    assert node.install(executable=str(other), **offline)["msg"] == (
+        f"{node.root}/torch-1.23.0-695 was made with Python {PYTHON}, but pytorch_python is {other}, Python 3.8: set "
+        f"pytorch_python to a Python {PYTHON}, or remove {node.root}/torch-1.23.0-695 to have it installed again with "
+        f"{other}."
+    )
 
     # What the list brought follows it, what the tarball brought does not.
     pins = [*vendor.offer_usual()[:3], vendor.offer("rich", "15.1.0")]
