@@ -63,7 +63,7 @@ class CudaBench(Bench):
     def __init__(self, folder: Path, steps: int, overrides: list[str]) -> None:
         import torch
 
-        from gaudi3_scale.device import resolve
+        from gaudi3_scale.hpu.device import resolve
 
         super().__init__(folder, steps, [*overrides, "device=cuda"])
         self.device = resolve("cuda", 0, 1)
@@ -80,10 +80,10 @@ class CudaBench(Bench):
         """The loop one would write by hand."""
         import torch
 
+        from gaudi3_scale.distributed.randomness import seed_all
         from gaudi3_scale.models.build import build
         from gaudi3_scale.models.objectives import sample_loss
-        from gaudi3_scale.optimizer import build_optimizer, learning_rate_scale
-        from gaudi3_scale.randomness import seed_all
+        from gaudi3_scale.models.optimizer import build_optimizer, learning_rate_scale
 
         train, device = self.config.train, self.device.torch_device()
         seed_all(train.seed)

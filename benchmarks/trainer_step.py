@@ -110,8 +110,8 @@ class Bench:
 
         from gaudi3_scale.config import load
         from gaudi3_scale.data import Samples, collect
-        from gaudi3_scale.device import Device
-        from gaudi3_scale.distributed import Team, Topology
+        from gaudi3_scale.distributed.team import Team, Topology
+        from gaudi3_scale.hpu.device import Device
 
         self.topology, self.device = Topology.from_environment(), Device("cpu", 0, "gloo")
         self.team = Team(self.topology, self.device, 60)
@@ -146,10 +146,10 @@ class Bench:
         """The loop one would write by hand."""
         import torch
 
+        from gaudi3_scale.distributed.randomness import seed_all
         from gaudi3_scale.models.build import build
         from gaudi3_scale.models.objectives import sample_loss
-        from gaudi3_scale.optimizer import build_optimizer, learning_rate_scale
-        from gaudi3_scale.randomness import seed_all
+        from gaudi3_scale.models.optimizer import build_optimizer, learning_rate_scale
 
         train = self.config.train
         seed_all(train.seed)
@@ -221,9 +221,9 @@ class Bench:
         import lightning.pytorch as pl
 
         from gaudi3_scale.console import Console
-        from gaudi3_scale.fit import train
         from gaudi3_scale.interruption import Notices
         from gaudi3_scale.interruption.leaving import Interruption
+        from gaudi3_scale.job.fit import train
         from gaudi3_scale.run import Run
         from gaudi3_scale.status import Progress, StatusFile
         from gaudi3_scale.throughput.ledger import Ledger, use

@@ -25,7 +25,7 @@ def build(root: Path, simulator: Path) -> None:
     """A booted node with the vendor's packages, the driver loaded and its ports up."""
     sys.path.insert(0, str(simulator))
     os.environ["GAUDI3_SIMULATOR_ROOT"] = str(root)
-    from gaudi3_simulator.node import cli, kmod_tools, launchers, manage_network_ifs, releases
+    from gaudi3_simulator.node import cli, kmod_tools, launchers, manage_network_ifs, modules, releases
     from gaudi3_simulator.vendor import catalogue
 
     def write(path: str, text: str | bytes, mode: int) -> None:
@@ -46,7 +46,7 @@ def build(root: Path, simulator: Path) -> None:
     (library / launchers.PACKAGE).symlink_to(simulator / "gaudi3_simulator" / "node")
     kernel_modules = f"/lib/modules/{os.uname().release}/updates/dkms"
     for name in releases.module_names(RELEASE):
-        write(f"{kernel_modules}/{name}.ko", releases.module_text(name, RELEASE), 0o644)
+        write(f"{kernel_modules}/{name}.ko", modules.module_text(name, RELEASE), 0o644)
     for arguments in (["init", "--node", "gaudi-1"], ["boot"]):
         if cli.main(arguments):
             raise SystemExit(f"gaudi3-simulator-node {arguments[0]} failed")

@@ -21,7 +21,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._apt import node as a
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt.openpgp import fingerprints
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt.packages import preferences
 from ansible_collections.gaudi3.scale.plugins.module_utils._apt.repository import Source
-from gaudi3_simulator.node import boot_loader, cli, kmod_tools, releases
+from gaudi3_simulator.node import boot_loader, cli, kmod_tools, modules, releases
 from gaudi3_simulator.vendor import catalogue
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -285,7 +285,7 @@ def _install(root: Path, cards: int, driver: bool, passthrough: bool, profile: s
         folder = root / f"lib/modules/{os.uname().release}/updates/dkms"
         folder.mkdir(parents=True)
         for name in releases.module_names(RELEASE):
-            (folder / f"{name}.ko").write_text(releases.module_text(name, RELEASE))
+            (folder / f"{name}.ko").write_text(modules.module_text(name, RELEASE))
         for path, text in releases.firmware_files(RELEASE).items():
             (root / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
             (root / path.lstrip("/")).write_text(text)

@@ -22,7 +22,7 @@ from gaudi3_scale import GaudiTrainer, host_memory
 from gaudi3_scale.batch import AdaptiveBatchFinder
 from gaudi3_scale.batch.scout import Scout
 from gaudi3_scale.config import load
-from gaudi3_scale.device import is_out_of_memory, resolve
+from gaudi3_scale.hpu.device import is_out_of_memory, resolve
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.objectives import training_loss
 

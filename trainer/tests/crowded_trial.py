@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from gaudi3_scale import host_memory
-from gaudi3_scale.batch import auto_batch
 from gaudi3_scale.cli import main
+from gaudi3_scale.job import auto_batch
 
 real = auto_batch._samples
 others: list[Any] = []

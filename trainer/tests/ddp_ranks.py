@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from gaudi3_scale.ddp.compression import Compression, Reduction
+from gaudi3_scale.integration.ddp.compression import Compression, Reduction
 
 SPIKE, SMALL, ORDERS = 100.0, 0.01, 512
 """One coordinate has a gradient of +-SPIKE on the two ranks, which cancels; the others one of SMALL on average."""

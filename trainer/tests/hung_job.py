@@ -28,7 +28,7 @@ def patient(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
 
 def install() -> None:
     """Stop, or be slow, where the environment says so."""
-    from gaudi3_scale.models.module import LanguageModule
+    from gaudi3_scale.step.module import LanguageModule
 
     original = LanguageModule.training_step
     stop, slow = int(os.environ["STOP_STEP"]), int(os.environ["SLOW_STEP"])

@@ -6,18 +6,18 @@ import json
 import os
 import sys
 
-import gaudi3_scale.fit
 import gaudi3_scale.integration.strategies
+import gaudi3_scale.job.fit
 from gaudi3_scale.config import load
-from gaudi3_scale.torch_import import import_torch_for
+from gaudi3_scale.hpu.torch_import import import_torch_for
 
 settings = load(None, sys.argv[1:])
 os.environ["PT_HPU_LAZY_MODE"] = "0"
 import_torch_for(settings)
 # The check of the device's numbers takes 25 MB before training, more than these small models do.
-for module in (gaudi3_scale.fit, gaudi3_scale.integration.strategies):
+for module in (gaudi3_scale.job.fit, gaudi3_scale.integration.strategies):
     module.check_numbers_once = lambda device: None  # type: ignore[attr-defined]
-gaudi3_scale.fit.fit(settings)
+gaudi3_scale.job.fit.fit(settings)
 import torch  # noqa: E402  after `import_torch_for`, as in a job
 
 stats = torch.hpu.memory_stats()  # type: ignore[attr-defined]

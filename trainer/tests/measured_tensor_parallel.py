@@ -8,7 +8,7 @@ import sys
 
 import gaudi3_scale.integration.strategies as strategies
 from gaudi3_scale.config import load
-from gaudi3_scale.torch_import import import_torch_for
+from gaudi3_scale.hpu.torch_import import import_torch_for
 
 size, settings = int(sys.argv[1]), load(None, sys.argv[2:])
 os.environ["PT_HPU_LAZY_MODE"] = "0"

@@ -66,7 +66,7 @@ def _wait_for(file: Path) -> None:
 
 
 def _at(step: int, file: Path) -> None:
-    from gaudi3_scale.models.module import LanguageModule
+    from gaudi3_scale.step.module import LanguageModule
 
     original = LanguageModule.training_step
 
@@ -79,7 +79,7 @@ def _at(step: int, file: Path) -> None:
 
 
 def _each(seconds: float) -> None:
-    from gaudi3_scale.models.module import LanguageModule
+    from gaudi3_scale.step.module import LanguageModule
 
     original = LanguageModule.training_step
 
@@ -105,7 +105,7 @@ def _data(pause: Pause) -> None:
 
 
 def _forward(pause: Pause) -> None:
-    from gaudi3_scale.models.module import LanguageModule
+    from gaudi3_scale.step.module import LanguageModule
 
     original = LanguageModule.training_step
 
@@ -119,7 +119,7 @@ def _forward(pause: Pause) -> None:
 
 
 def _backward(pause: Pause) -> None:
-    from gaudi3_scale.models.module import LanguageModule
+    from gaudi3_scale.step.module import LanguageModule
 
     original = LanguageModule.training_step
 
@@ -140,7 +140,7 @@ def _optimizer(pause: Pause) -> None:
 
 
 def _evaluation(pause: Pause) -> None:
-    from gaudi3_scale import validation
+    from gaudi3_scale.step import validation
 
     original = validation.sample_loss
 

@@ -22,7 +22,7 @@ def install() -> None:
     import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    from gaudi3_scale.models import module
+    from gaudi3_scale.step import module
 
     kind, steps = os.environ["POISON"], {int(step) for step in os.environ["POISON_STEPS"].split(",")}
     losses, done = module.losses, 0

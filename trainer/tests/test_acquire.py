@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gaudi3_scale import acquire as acquiring
-from gaudi3_scale.acquire import acquire
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.hpu import acquire as acquiring
+from gaudi3_scale.hpu.acquire import acquire
 
 RESETTING = "synStatus=26 [Generic failure] Device acquire failed."
 

@@ -16,10 +16,10 @@ from test_weights import folder_of
 from gaudi3_scale.checkpoint.fetch import read_all
 from gaudi3_scale.checkpoint.frozen import frozen_identity
 from gaudi3_scale.config import load
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.export import export
-from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.hpu.device import Device
+from gaudi3_scale.job.export import export
+from gaudi3_scale.step.module import LanguageModule
 
 pytest.importorskip("peft")
 LORA = ("model.lora.rank=4", "train.learning_rate=1e-2", "train.precision=bf16-mixed")

@@ -11,16 +11,15 @@ from test_export import job
 from test_planning import TINY
 from typer.testing import CliRunner
 
-from gaudi3_scale import auto_precision
 from gaudi3_scale.checkpoint.identity import key_of
 from gaudi3_scale.cli import app
-from gaudi3_scale.config import load
-from gaudi3_scale.device import BACKENDS, Device
+from gaudi3_scale.config import auto_precision, load
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.hpu.device import BACKENDS, Device
 from gaudi3_scale.planning.accelerators import ACCELERATORS
 from gaudi3_scale.planning.peak import predict_peak
 from gaudi3_scale.precision import build_precision
+from gaudi3_scale.step.module import LanguageModule
 
 EXPECTED = {"hpu": "bf16-mixed", "cuda": "bf16-mixed", "cpu": "32-true"}
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from conftest import Job, assert_same
 
-from gaudi3_scale.batch_schedule import BatchSchedule, check_stages, learning_rate_of, words
+from gaudi3_scale.batch.schedule import BatchSchedule, check_stages, learning_rate_of, words
 from gaudi3_scale.callbacks import GarbageCallback
 from gaudi3_scale.config import Config, dump_default, load
 from gaudi3_scale.errors import ConfigError

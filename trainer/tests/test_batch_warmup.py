@@ -78,7 +78,7 @@ of this model and text: a larger model on more text has other critical batches, 
 
 def in_process(file: Path, processes: int) -> None:
     """As a process of its own would train, in a second less."""
-    from gaudi3_scale.fit import fit
+    from gaudi3_scale.job.fit import fit
 
     fit(load(file))
     gc.unfreeze()
@@ -265,7 +265,7 @@ def killed(folder: Path) -> dict[str, Any]:
     shutil.rmtree(folder / "cut", ignore_errors=True)
     whole, cut = (Job(folder / name, folder) for name in ("whole", "cut"))
     whole.run(*flat)
-    from gaudi3_scale.batch_schedule import BatchSchedule
+    from gaudi3_scale.batch.schedule import BatchSchedule
 
     schedule = BatchSchedule.of(warm, 1)
     length = warm.model.sequence_length

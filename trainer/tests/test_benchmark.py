@@ -25,8 +25,8 @@ from gaudi3_scale.benchmark.report import as_html
 from gaudi3_scale.benchmark.result import Result, Row, Settings, tokens_per_second
 from gaudi3_scale.benchmark.show import NOT_GAUDI, as_text, row_words
 from gaudi3_scale.benchmark.workloads import DIFFUSION, build, unet_flops
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu.device import Device
 
 SIMULATOR = Path(__file__).resolve().parents[2] / ".cache" / "hpu"
 PROCESSOR = Device("cpu", 0, "gloo")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gaudi3_scale.callbacks import step_order
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.fit import fit
+from gaudi3_scale.job import step_order
+from gaudi3_scale.job.fit import fit
 
 SMALL = {"layers": 1, "hidden_size": 16, "intermediate_size": 32, "heads": 2, "kv_heads": 2, "sequence_length": 16}
 

@@ -25,10 +25,10 @@ from gaudi3_scale.checkpoint.manifest import STATE
 from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.reading import VerifiedReader
 from gaudi3_scale.checkpoint.restore import TrainingState
+from gaudi3_scale.checkpoint.resume import agree
 from gaudi3_scale.config import load
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.fit import fit
-from gaudi3_scale.resume import agree
+from gaudi3_scale.job.fit import fit
 from gaudi3_scale.status import StatusFile
 
 TENSORS = "__0_0.distcp"

@@ -26,7 +26,7 @@ from gaudi3_scale.checkpoint.peers import Peers
 from gaudi3_scale.checkpoint.shape import OF_A_JOB, checked
 from gaudi3_scale.checkpoint.state import pack, unpack
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.job_state import of_rank
+from gaudi3_scale.job.contents import of_rank
 
 Attack = Callable[[Path, Path], None]
 

@@ -16,11 +16,11 @@ from training import Training, saver
 from gaudi3_scale.checkpoint import CheckpointStore
 from gaudi3_scale.checkpoint.identity import key_of, remember, settle
 from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.resume import agree
 from gaudi3_scale.checkpoint.target import DirectoryTarget
 from gaudi3_scale.checkpoint.upload import Uploader
 from gaudi3_scale.config import load
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.resume import agree
 
 
 def folders(target: Path) -> list[str]:

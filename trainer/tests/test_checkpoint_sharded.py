@@ -17,9 +17,9 @@ from training import Training, saver
 
 from gaudi3_scale.checkpoint import CheckpointStore, peers, storage
 from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.resume import agree
 from gaudi3_scale.checkpoint.store import BUILDING
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.resume import agree
 
 STEPS = 3
 

@@ -13,7 +13,7 @@ import pytest
 
 from gaudi3_scale.checkpoint import Checkpoint, CheckpointStore, Entry, Manifest
 from gaudi3_scale.checkpoint.peers import Peers
-from gaudi3_scale.resume import agree
+from gaudi3_scale.checkpoint.resume import agree
 
 SIZES = [900, 800, 700, 600, 500, 400, 300, 200, 100, 50]
 

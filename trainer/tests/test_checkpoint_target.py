@@ -17,10 +17,10 @@ from training import Training, saver
 
 from gaudi3_scale.checkpoint import CheckpointStore
 from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.resume import agree
 from gaudi3_scale.checkpoint.target import DirectoryTarget, S3Target, Target, open_target
 from gaudi3_scale.checkpoint.upload import Uploader
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.resume import agree
 
 BUCKET = "checkpoints"
 

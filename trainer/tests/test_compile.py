@@ -15,8 +15,8 @@ from test_memory_hpu import DEVICE, on_hpu
 from torch import nn
 
 from gaudi3_scale.config import load
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu.device import Device
 
 STEPS = 3
 SETTINGS = [
@@ -63,7 +63,7 @@ def trained(rank: int, cases: list[list[str]]) -> list[tuple[list[float], list[i
     import torch._dynamo
 
     from gaudi3_scale import GaudiTrainer
-    from gaudi3_scale.models.module import LanguageModule
+    from gaudi3_scale.step.module import LanguageModule
 
     os.environ.update(RANK=f"{rank}", LOCAL_RANK=f"{rank}", WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", GROUP_RANK="0")
     os.environ.update(TORCHELASTIC_RUN_ID="x", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
@@ -143,7 +143,7 @@ def test_a_job_on_a_card_is_compiled_unless_it_is_told_otherwise() -> None:
     script = f"""
 from torch._dynamo.utils import counters
 from gaudi3_scale.config import load
-from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.step.module import LanguageModule
 found = {{}}
 for mode in ("eager", "auto"):
     torch.manual_seed(1)

@@ -88,7 +88,7 @@ def judge(made: Made, work: Path) -> bool:
 
 def refuse_fit(made: Made, folder: Path) -> None:
     """A job on a corpus that is refused ends before its first step."""
-    from gaudi3_scale.fit import fit
+    from gaudi3_scale.job.fit import fit
 
     settings = [*SMALL, f"data.source={made.source}", f"output_dir={folder}"]
     with pytest.raises(ConfigError) as error:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from gaudi3_scale.config.shapes import SHAPES
 from gaudi3_scale.cost import CostAnalyzer
 from gaudi3_scale.cost.checkpoint_interval import (
     daly_interval_seconds,
@@ -25,7 +26,6 @@ from gaudi3_scale.cost.platforms import PLATFORMS
 from gaudi3_scale.cost.values import Given
 from gaudi3_scale.cost.workload import MODELS, parameters, training_flops
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.shapes import SHAPES
 
 MINUTE, HOUR = 60.0, 3600.0
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cost" / "inputs.yml"

@@ -22,12 +22,12 @@ from forked import ForkedJob
 from zygote import Client
 
 from gaudi3_scale.config import load
-from gaudi3_scale.ddp.balance import UnevenBatches, shares, weight
-from gaudi3_scale.ddp.bucket_size import FILE
-from gaudi3_scale.ddp.compression import CompressionTrial
-from gaudi3_scale.ddp.int8 import BLOCK, quantise, restore
 from gaudi3_scale.distributed import OptimizedDDP
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.integration.ddp.balance import UnevenBatches, shares, weight
+from gaudi3_scale.integration.ddp.bucket_size import FILE
+from gaudi3_scale.integration.ddp.compression import CompressionTrial
+from gaudi3_scale.integration.ddp.int8 import BLOCK, quantise, restore
 
 
 @pytest.fixture(scope="module")
@@ -47,16 +47,16 @@ def mean(step: int) -> torch.Tensor:
 
 
 def test_the_name_is_there_and_importing_its_module_is_light() -> None:
-    code = "import sys, gaudi3_scale.distributed as d; assert 'torch' not in sys.modules; d.OptimizedDPP"
+    code = "import sys, gaudi3_scale.distributed.team as d; assert 'torch' not in sys.modules; d.OptimizedDPP"
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(SOURCE)}, capture_output=True, text=True)
-    assert "AttributeError: module 'gaudi3_scale.distributed' has no attribute 'OptimizedDPP'" in done.stderr
+    assert "AttributeError: module 'gaudi3_scale.distributed.team' has no attribute 'OptimizedDPP'" in done.stderr
     assert OptimizedDDP.strategy_name == "optimized_ddp"
 
 
 @pytest.mark.parametrize("module", ["balance", "bucket_size", "compression", "int8", "interconnect", "strategy"])
 def test_the_examples_of_the_documentation_hold(module: str) -> None:
     ran = doctest.testmod(
-        importlib.import_module(f"gaudi3_scale.ddp.{module}"), optionflags=doctest.IGNORE_EXCEPTION_DETAIL
+        importlib.import_module(f"gaudi3_scale.integration.ddp.{module}"), optionflags=doctest.IGNORE_EXCEPTION_DETAIL
     )
     assert ran.attempted and not ran.failed
 

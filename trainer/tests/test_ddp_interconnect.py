@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gaudi3_scale.ddp.interconnect import Interconnect, detect, slowest
+from gaudi3_scale.integration.ddp.interconnect import Interconnect, detect, slowest
 
 
 def card(sysfs: Path, speed: str = "200000", ports: int = 3) -> None:

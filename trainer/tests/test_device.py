@@ -14,9 +14,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from gaudi3_scale import device as devices
-from gaudi3_scale.device import Device, check_all_reduce, resolve
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.hpu import device as devices
+from gaudi3_scale.hpu.device import Device, check_all_reduce, resolve
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def card_on_the_bus(sysfs: Path, vendor: str = "0x1da3", device: str = "0x1060")
 @pytest.fixture
 def sysfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in the place of /sys."""
-    monkeypatch.setattr("gaudi3_scale.pci.SYSFS", tmp_path / "sys")
+    monkeypatch.setattr("gaudi3_scale.hpu.pci.SYSFS", tmp_path / "sys")
     return tmp_path / "sys"
 
 

@@ -14,9 +14,9 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from gaudi3_scale.config import DataConfig, load
 from gaudi3_scale.data import Samples, collect
-from gaudi3_scale.data.job import check
 from gaudi3_scale.data.masking import IGNORED
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.job.data import check
 from gaudi3_scale.models.objectives import sample_loss
 
 END, BEGIN = 256, 257

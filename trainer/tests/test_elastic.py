@@ -15,8 +15,8 @@ from killing import SETTINGS
 from zygote import Client, Started
 
 from gaudi3_scale.config import Config, load
-from gaudi3_scale.elastic import batch, same_batch
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.job.elastic import batch, same_batch
 
 QUICK = "--rdzv-conf=last_call_timeout=1,is_host="
 STEPS = 40

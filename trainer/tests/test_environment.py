@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from conftest import SOURCE
 
-from gaudi3_scale import environment as environments
-from gaudi3_scale.device import Device
-from gaudi3_scale.environment import FLAGS, INVENTED, check_environment, check_runtime, lazy_mode, on_gaudi, table
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu import environment as environments
+from gaudi3_scale.hpu.device import Device
+from gaudi3_scale.hpu.environment import FLAGS, INVENTED, check_environment, check_runtime, lazy_mode, on_gaudi, table
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "hpu-environment.md"
 

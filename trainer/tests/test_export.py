@@ -14,8 +14,8 @@ from safetensors.torch import load_file
 
 from gaudi3_scale.config import Config, load
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.fit import fit
-from gaudi3_scale.models.export import export
+from gaudi3_scale.job.export import export
+from gaudi3_scale.job.fit import fit
 
 STEPS = 12
 

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from gaudi3_scale.config import load
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.export import export
+from gaudi3_scale.job.export import export
 from gaudi3_scale.next_command import LAUNCHER, next_command
 
 STEP = 5

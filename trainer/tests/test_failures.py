@@ -9,14 +9,14 @@ import torch
 import torch.distributed as dist
 
 from gaudi3_scale.config import Config, load
-from gaudi3_scale.device import tells_out_of_memory
-from gaudi3_scale.distributed import Topology
+from gaudi3_scale.distributed.team import Topology
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.failures import explain, is_lost_contact
-from gaudi3_scale.fit import fit
+from gaudi3_scale.hpu.device import tells_out_of_memory
 from gaudi3_scale.interruption import Notices
 from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.interruption.notice import Notice
+from gaudi3_scale.job.failures import explain, is_lost_contact
+from gaudi3_scale.job.fit import fit
 from gaudi3_scale.status import Progress
 
 

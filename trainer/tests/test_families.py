@@ -13,7 +13,7 @@ from test_export import job, losses, set_back
 
 from gaudi3_scale.checkpoint.fetch import read_all
 from gaudi3_scale.config import load
-from gaudi3_scale.models.export import export
+from gaudi3_scale.job.export import export
 from gaudi3_scale.models.materialise import build_deferred, materialise
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

@@ -25,7 +25,7 @@ from transformers import (
     MixtralForCausalLM,
 )
 
-from gaudi3_scale import device as devices
+from gaudi3_scale.hpu import device as devices
 from gaudi3_scale.memory.checkpointing import checkpoint_all
 from gaudi3_scale.throughput.flops import ModelFlops, UncountableError, _attention, count, recomputed_share
 from gaudi3_scale.throughput.meter import Meter, meter_for
@@ -202,7 +202,7 @@ def test_the_simulated_card_calls_itself_a_gaudi_3_and_has_no_peak_all_the_same(
         pytest.skip(f"{simulated} is not there: build the simulated hpu device with `make trainer-test`")
     program = """
 import torch
-from gaudi3_scale.device import hardware_name
+from gaudi3_scale.hpu.device import hardware_name
 from gaudi3_scale.throughput.peaks import peak_flops
 card = torch.zeros(1, device="hpu").device
 print(torch.hpu.get_device_name(), peak_flops(torch.hpu.get_device_name(), "bfloat16"), hardware_name(card))

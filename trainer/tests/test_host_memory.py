@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from gaudi3_scale import device as devices
 from gaudi3_scale import host_memory
 from gaudi3_scale.batch import room
 from gaudi3_scale.batch.search import Found
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu import device as devices
 
 MIB = 2**20
 MEMINFO = "MemTotal:        {} kB\nMemFree:         1 kB\nMemAvailable:    {} kB\n"

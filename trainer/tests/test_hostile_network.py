@@ -21,12 +21,12 @@ from torch.distributed import TCPStore
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 from zygote import Client
 
-from gaudi3_scale import exchange
 from gaudi3_scale.checkpoint.manifest import Entry, Job, Manifest
 from gaudi3_scale.checkpoint.saver import SaveFailedError
+from gaudi3_scale.distributed import exchange
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.interruption.notices import Notice
-from gaudi3_scale.rendezvous import read_state
+from gaudi3_scale.launch.rendezvous_state import read_state
 
 
 class Attack:

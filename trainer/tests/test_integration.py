@@ -30,8 +30,8 @@ from lightning.pytorch.strategies import (
 from torch import nn
 
 from gaudi3_scale import GaudiAccelerator, GaudiOptimizer, GaudiTrainer
-from gaudi3_scale.device import Device, is_out_of_memory
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu.device import Device, is_out_of_memory
 from gaudi3_scale.integration.strategies import GaudiStrategy, HabanaFSDPStrategy
 
 HERE = Path(__file__).resolve().parent
@@ -183,7 +183,7 @@ import sys; sys.path.insert(0, {str(HERE)!r})
 import torch, torch.distributed as dist
 from small_llama import Operations
 from gaudi3_scale import GaudiOptimizer
-from gaudi3_scale.device import resolve
+from gaudi3_scale.hpu.device import resolve
 device = resolve("hpu", 0, 1)
 dist.init_process_group(device.backend, store=dist.HashStore(), rank=0, world_size=1)
 from torch.distributed.device_mesh import init_device_mesh

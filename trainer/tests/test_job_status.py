@@ -20,10 +20,10 @@ from gaudi3_scale.cost.chargeback import charge
 from gaudi3_scale.doctor.card_sections import _result, _trainer
 from gaudi3_scale.doctor.job_status import FILE, MAX_BYTES, JobStatus, StatusError, parse, read
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.outcome import Outcome
+from gaudi3_scale.job.verify_resume import _Run
+from gaudi3_scale.launch.outcome import Outcome
 from gaudi3_scale.status import Progress, StatusFile, read_status
 from gaudi3_scale.tuning.fit_runner import FitRunner
-from gaudi3_scale.verify_resume import _Run
 
 PACKAGE = SOURCE / "gaudi3_scale"
 TREES = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}

@@ -56,7 +56,7 @@ def harmful(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     [
         ["-m", "gaudi3_scale", "plan"],
         ["-c", "import gaudi3_scale.integration"],
-        ["-c", "from gaudi3_scale.torch_import import import_torch; import_torch('cpu', '')"],
+        ["-c", "from gaudi3_scale.hpu.torch_import import import_torch; import_torch('cpu', '')"],
         ["-m", "gaudi3_scale.launch", "--nnodes=1", "--nproc-per-node=1", "script.py"],
     ],
 )

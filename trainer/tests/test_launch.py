@@ -20,9 +20,9 @@ from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 from torch.distributed.launcher import api
 from zygote import Client, Started
 
-from gaudi3_scale import launch
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.outcome import Outcome
+from gaudi3_scale.launch import torchrun as launching
+from gaudi3_scale.launch.outcome import Outcome
 
 
 def test_torchrun_is_as_the_launcher_takes_it_to_be() -> None:
@@ -45,7 +45,7 @@ def test_the_signals_are_torchruns_and_sigusr1() -> None:
     default = torchrun.get_args_parser().get_default("signals_to_handle")
     if default is None:
         pytest.skip("this torch has no option for signals")
-    assert f"{default},SIGUSR1" == launch.SIGNALS
+    assert f"{default},SIGUSR1" == launching.SIGNALS
 
 
 OPTIONS = torchrun.get_args_parser().format_help()
@@ -113,19 +113,19 @@ def test_a_worker_that_takes_longer_than_it_was_given_is_killed(warm: Client, tm
 def test_a_time_that_is_no_number_is_refused_in_a_sentence(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", given)
     with pytest.raises(ConfigError) as refused:
-        launch._seconds(None)
+        launching._seconds(None)
     sentence = f"TORCH_ELASTIC_SHUTDOWN_TIMEOUT is {given!r}: give a whole number of seconds, or unset it."
     assert str(refused.value) == sentence
-    assert launch._seconds(45) == 45
+    assert launching._seconds(45) == 45
 
 
 def test_what_follows_the_script_is_the_scripts() -> None:
     ours = ["--replace", "--status=/a/status.json", "--say-ending", "--nnodes=1:2", "--no-python"]
     theirs = ["/srv/train.py", "--status=mine", "--replace", "--nnodes=9", "--", "x"]
-    args, _ = launch._parse(torchrun, [*ours, *theirs])
+    args, _ = launching._parse(torchrun, [*ours, *theirs])
     assert (args.replace, args.status, args.say_ending, args.nnodes) == (True, Path("/a/status.json"), True, "1:2")
     assert [args.training_script, *args.training_script_args] == theirs
-    plain, _ = launch._parse(torchrun, theirs)
+    plain, _ = launching._parse(torchrun, theirs)
     assert (plain.replace, plain.status, plain.say_ending) == (False, None, False)
 
 

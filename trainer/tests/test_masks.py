@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gaudi3_scale.config import load
-from gaudi3_scale.fit import fit
+from gaudi3_scale.job.fit import fit
 from gaudi3_scale.models.blocks import compile_blocks
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.objectives import example, training_loss

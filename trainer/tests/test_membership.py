@@ -22,7 +22,7 @@ from zygote import Client
 
 from gaudi3_scale import membership, secret
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.meeting import MeetingStore, Seal
+from gaudi3_scale.meeting_store import MeetingStore, Seal
 from gaudi3_scale.membership import ANSWER, KNOCKS, PREFIX, Doorkeeper, Membership, SealedBackend
 
 OURS, THEIRS = b"o" * 32, b"t" * 32
@@ -119,7 +119,7 @@ def test_nodes_that_meet_tell_each_other_nothing_that_a_stranger_can_say(
     assert MeetingStore(store, seal=ours.seal_of(1, dict(reversed(met.items())))).get("MASTER_ADDR") == b"10.0.0.1"
     here.multi_set(["x", "y"], ["1", b"2"])
     assert here.multi_get(["x", "y"]) == [b"1", b"2"]
-    monkeypatch.setattr("gaudi3_scale.meeting.MEETING_SECONDS", 0.1)
+    monkeypatch.setattr("gaudi3_scale.meeting_store.MEETING_SECONDS", 0.1)
     sealed = store.get("MASTER_ADDR")
     others = [ours.seal_of(2, met), ours.seal_of(1, {**met, dynamic_rendezvous._NodeDesc("c", 3, 0): 2}), Seal(THEIRS)]
     for other in others:
@@ -200,7 +200,7 @@ def test_two_nodes_meet_and_a_stranger_is_no_node_of_theirs(warm: Client, tmp_pa
     port, script = free_port(), tmp_path / "worker.py"
     script.write_text(
         "import os, sys, torch.distributed as dist\n"
-        "from gaudi3_scale.distributed import Team, Topology\nfrom gaudi3_scale.device import Device\n"
+        "from gaudi3_scale.distributed.team import Team, Topology\nfrom gaudi3_scale.hpu.device import Device\n"
         "team = Team(Topology.from_environment(), Device('cpu', 0, 'gloo'), 60)\n"
         f"open({str(tmp_path)!r} + '/' + sys.argv[1] + '-' + os.environ['RANK'], 'w').write(os.environ['WORLD_SIZE'])\n"
         "team.close()\n"

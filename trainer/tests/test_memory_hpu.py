@@ -26,7 +26,7 @@ COMMON = """
 import json, sys, torch
 from functools import partial
 from small_llama import Operations, loss, samples, small_llama, spec
-from gaudi3_scale.device import resolve
+from gaudi3_scale.hpu.device import resolve
 from gaudi3_scale.memory import AdvancedMemoryManager, MemoryOptimizer, plan_recompute, predict_step
 from gaudi3_scale.memory.checkpointing import checkpoint_all
 from gaudi3_scale.precision import GaudiMixedPrecision

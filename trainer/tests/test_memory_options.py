@@ -12,9 +12,9 @@ from small_llama import Operations, gradients, loss, samples, small_llama, spec
 from torch import Tensor, nn
 
 from gaudi3_scale import config as configuration
-from gaudi3_scale import kernels
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu import kernels
+from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.memory import AdvancedMemoryManager, MemoryOptimizer, MicroBatches, apply, predict_step
 from gaudi3_scale.memory.checkpointing import levels_of
 from gaudi3_scale.models.build import build

@@ -13,7 +13,7 @@ import torch
 from ranks import run
 from small_llama import loss, samples, small_llama
 
-from gaudi3_scale.elastic import check_replicas
+from gaudi3_scale.distributed.replicas import check_replicas
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.integration.mesh import mesh_sizes
 from gaudi3_scale.internals import TorchDispatchMode

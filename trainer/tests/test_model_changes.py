@@ -9,9 +9,9 @@ import pytest
 from test_models import refused
 
 from gaudi3_scale.config import load
+from gaudi3_scale.config.shapes import SHAPES
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.build import architecture, build
-from gaudi3_scale.models.shapes import SHAPES
 
 #: Of no kind that any key of a model has all of.
 ODD = (None, -1, 0, 1.5, True, "abc", [1], {"a": 1})

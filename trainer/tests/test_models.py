@@ -14,19 +14,19 @@ import torch
 from conftest import assert_same
 
 from gaudi3_scale.config import Config, ModelConfig, TrainConfig, load
-from gaudi3_scale.data.job import check
+from gaudi3_scale.config.shapes import SHAPES
 from gaudi3_scale.data.tokenizer import ByteTokenizer, train_tokenizer
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu.device import Device
+from gaudi3_scale.job.data import check
 from gaudi3_scale.models import weights
 from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.materialise import materialise
-from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.models.objectives import example, losses, sample_loss
-from gaudi3_scale.models.shapes import SHAPES
+from gaudi3_scale.models.optimizer import build_optimizer, learning_rate_scale
 from gaudi3_scale.models.weights import weight_files
-from gaudi3_scale.optimizer import build_optimizer, learning_rate_scale
+from gaudi3_scale.step.module import LanguageModule
 
 
 def made(seed: int = 0, **settings: Any) -> Any:

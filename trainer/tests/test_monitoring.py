@@ -17,11 +17,11 @@ import yaml
 from prometheus_client import generate_latest
 from torch import nn
 
-from gaudi3_scale import fit as fitting
 from gaudi3_scale.callbacks import GaudiCheckpoint, MonitoringCallback
 from gaudi3_scale.callbacks import monitoring_callback as callbacks
 from gaudi3_scale.config import Config
 from gaudi3_scale.data.prefetch import Prefetched
+from gaudi3_scale.job import fit as fitting
 from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.monitoring import KINDS, Anomaly, PerformanceMonitor, StepReading
 from gaudi3_scale.monitoring.actions import Actions, Knob, sentence

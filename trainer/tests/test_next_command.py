@@ -15,10 +15,10 @@ from conftest import Job, free_port
 from torch.distributed import run as torchrun
 from zygote import Client
 
-from gaudi3_scale import launch
 from gaudi3_scale.checkpoint import CheckpointStore
 from gaudi3_scale.config import load
-from gaudi3_scale.fit import _nodes_of_checkpoint
+from gaudi3_scale.job.fit import _nodes_of_checkpoint
+from gaudi3_scale.launch import torchrun as launching
 from gaudi3_scale.next_command import LAUNCHER, command_line, meeting, next_command
 
 
@@ -80,7 +80,7 @@ PARTS = ["--nnodes=2", "--nproc-per-node=8"]
     ],
 )  # fmt: skip
 def test_nodes_meet_for_the_export_as_they_did_and_not_as_a_job(given: list[str], kept: list[str]) -> None:
-    args, _ = launch._parse(torchrun, [*PARTS, *given, "--no-python", "gaudi3-train", "fit"])
+    args, _ = launching._parse(torchrun, [*PARTS, *given, "--no-python", "gaudi3-train", "fit"])
     environment = {LAUNCHER: json.dumps(meeting(args))}
     command = next_command(["gaudi3-train", "fit", "a=b"], 2, environment, Path("/nowhere"))
     where, _, words = command.partition(": ")
@@ -89,7 +89,7 @@ def test_nodes_meet_for_the_export_as_they_did_and_not_as_a_job(given: list[str]
         *("-m", "gaudi3_scale.launch", "--nnodes=2", "--nproc-per-node=1", *kept, "--no-python"),
         *("gaudi3-train", "export", "--to", "model", "a=b"),
     ]
-    launch._parse(torchrun, shlex.split(words)[3:])  # it takes them
+    launching._parse(torchrun, shlex.split(words)[3:])  # it takes them
     assert next_command(["gaudi3-train", "fit"], 2, {}, Path("/nowhere")) == (
         "next, on every node under the launcher that fit had: gaudi3-train export --to model"
     )

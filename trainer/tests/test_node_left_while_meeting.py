@@ -14,7 +14,8 @@ from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 from torch.distributed.elastic.rendezvous.api import RendezvousInfo, RendezvousStoreInfo
 from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend
 
-from gaudi3_scale import internals, meeting
+from gaudi3_scale import internals
+from gaudi3_scale import meeting_store as meeting
 
 
 class Meetings:

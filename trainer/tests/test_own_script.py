@@ -18,7 +18,7 @@ import torch
 from conftest import SOURCE, free_port, kill, wait_for, workers
 from zygote import Client, Started
 
-from gaudi3_scale import GaudiAccelerator, job
+from gaudi3_scale import GaudiAccelerator, own_script
 from gaudi3_scale.callbacks import StatusCallback
 from gaudi3_scale.checkpoint import GaudiCheckpoint, Saver
 from gaudi3_scale.errors import ConfigError, TrainerError
@@ -129,7 +129,7 @@ def test_other_accelerators_are_left_to_lightning() -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the job that this process is."""
-    monkeypatch.setenv(job.DIRECTORY, str(tmp_path / "job"))
+    monkeypatch.setenv(own_script.DIRECTORY, str(tmp_path / "job"))
     (tmp_path / "job").mkdir()
     return tmp_path / "job"
 
@@ -198,9 +198,9 @@ def test_an_end_that_nobody_knows_is_no_number(folder: Path) -> None:
 
 
 def test_the_job_says_whom_to_listen_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(job.INTERRUPTION, '{"sources": ["aws"], "poll": 1}')
+    monkeypatch.setenv(own_script.INTERRUPTION, '{"sources": ["aws"], "poll": 1}')
     assert (InterruptionCallback()._config.sources, InterruptionCallback(poll=2)._config.poll) == (["aws"], 2)
-    monkeypatch.setenv(job.INTERRUPTION, "[1]")
+    monkeypatch.setenv(own_script.INTERRUPTION, "[1]")
     with pytest.raises(ConfigError, match=r"^GAUDI3_INTERRUPTION is '\[1\]': give the section `interruption`"):
         InterruptionCallback()
 
@@ -263,7 +263,7 @@ class Example:
         arguments = [f"--status={self.folder / 'status.json'}", "--say-ending", "--rdzv-backend=c10d"]
         arguments += [f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--rdzv-id=own", "--nproc-per-node=2"]
         arguments += ["--max-restarts=1", "--monitor-interval=0.1", "--no-python", str(script)]
-        environment = {job.DIRECTORY: str(self.folder)}
+        environment = {own_script.DIRECTORY: str(self.folder)}
         words = ["--steps=150", "--save-every=10", f"--text={self._text}"]
         return self._client.start("launch", [*arguments, *words], environment, self.folder / f"log-{self._starts}")
 

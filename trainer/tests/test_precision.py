@@ -13,8 +13,8 @@ import torch
 from small_llama import Operations, gradients, loss, samples, small_llama
 from torch import Tensor, nn
 
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.memory.checkpointing import checkpoint_all
 from gaudi3_scale.precision import GaudiMixedPrecision, build_precision
 
@@ -178,7 +178,7 @@ def test_hpu_kernels_are_called_as_habana_has_them(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, kernels.__name__, kernels)
     from transformers.models.llama import modeling_llama
 
-    from gaudi3_scale import kernels as ours
+    from gaudi3_scale.hpu import kernels as ours
     from gaudi3_scale.memory import attention
 
     # operations run on the CPU; the table is asked for what an HPU would get

@@ -19,16 +19,17 @@ from tokenizers.processors import TemplateProcessing
 
 from gaudi3_scale.config import DataConfig, load
 from gaudi3_scale.console import Console
-from gaudi3_scale.data import Corpus, Samples, collect, job
-from gaudi3_scale.data.job import prepare
+from gaudi3_scale.data import Corpus, Samples, collect
 from gaudi3_scale.data.prepare import collect_all
 from gaudi3_scale.data.progress import PreparationProgress
 from gaudi3_scale.data.shards import width
 from gaudi3_scale.data.sources import START, open_source
 from gaudi3_scale.data.tokenizer import ByteTokenizer, load_tokenizer, train_tokenizer
-from gaudi3_scale.device import Device
-from gaudi3_scale.distributed import Team, Topology
+from gaudi3_scale.distributed.team import Team, Topology
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.hpu.device import Device
+from gaudi3_scale.job import data as job_data
+from gaudi3_scale.job.data import prepare
 
 
 @pytest.fixture(scope="module")
@@ -146,10 +147,10 @@ def test_a_job_asks_while_it_prepares_whether_to_give_up(
 ) -> None:
     config = load(None, [f"data.source={text}", f"output_dir={tmp_path}"])
     team, console = Team(Topology(), Device("cpu", 0, "gloo"), 5), Console(speaks=False, bar=False)
-    monkeypatch.setattr(job, "FIRST_SECONDS", 0.01)
-    monkeypatch.setattr(job, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(job_data, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(job_data, "POLL_SECONDS", 0.01)
     released = threading.Event()
-    monkeypatch.setattr(job, "collect_all", lambda *a: (released.wait(30), collect_all(*a))[1])
+    monkeypatch.setattr(job_data, "collect_all", lambda *a: (released.wait(30), collect_all(*a))[1])
     asked: list[int] = []
 
     def give_up() -> None:
@@ -167,7 +168,7 @@ def test_a_job_asks_while_it_prepares_whether_to_give_up(
 
     assert prepare(config, team, console, release).size == text.stat().st_size + 1
     assert len(asked) >= 10
-    monkeypatch.setattr(job, "collect_all", collect_all)
+    monkeypatch.setattr(job_data, "collect_all", collect_all)
     with pytest.raises(ConfigError, match=r"^data.source is ./nowhere., which does not exist on this node: "):
         prepare(load(None, ["data.source=/nowhere", f"output_dir={tmp_path}"]), team, console, lambda: None)
 

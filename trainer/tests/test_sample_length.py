@@ -9,7 +9,7 @@ import pytest
 
 from gaudi3_scale.benchmark.workloads import default_size
 from gaudi3_scale.config import Config, load
-from gaudi3_scale.models.shapes import SHAPES
+from gaudi3_scale.config.shapes import SHAPES
 from gaudi3_scale.planning.text import sentences
 
 PUBLISHED = [name for name in SHAPES if not name.endswith("-tiny")]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from gaudi3_scale import pci, selfcheck
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.hpu import pci, selfcheck
+from gaudi3_scale.hpu.device import Device
 
 
 def machine(root: Path, types: dict[str, str | None], bus: bool = True, vendor: str = "0x1da3") -> Path:

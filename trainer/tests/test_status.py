@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from gaudi3_scale.config import CostConfig, MetricsConfig
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.fit import _serve_metrics
+from gaudi3_scale.job.fit import _serve_metrics
 from gaudi3_scale.metrics import CostMetrics, TrainingMetrics
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.goodput import PARTS, Goodput

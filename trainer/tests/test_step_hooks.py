@@ -8,7 +8,7 @@ import torch
 from lightning.pytorch.demos.boring_classes import BoringModel
 
 from gaudi3_scale.integration.strategies import GaudiSingleStrategy
-from gaudi3_scale.job_trainer import STEP_HOOKS, leave_out_empty_hooks
+from gaudi3_scale.job.trainer import STEP_HOOKS, leave_out_empty_hooks
 
 
 class Counting(pl.Callback):
@@ -54,7 +54,7 @@ def test_a_module_moves_its_batches_unless_they_are_plain(plain: bool, asked: in
 
 
 def test_a_name_of_text_can_still_not_replace_a_weight() -> None:
-    from gaudi3_scale.models.module import LanguageModule
+    from gaudi3_scale.step.module import LanguageModule
 
     module = LanguageModule.__new__(LanguageModule)
     pl.LightningModule.__init__(module)

@@ -13,7 +13,7 @@ from lightning.pytorch.profilers import SimpleProfiler
 from torch.utils.data import DataLoader
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from gaudi3_scale import device as devices
+from gaudi3_scale.hpu import device as devices
 from gaudi3_scale.throughput import meter as meters
 from gaudi3_scale.throughput.callback import ThroughputCallback, input_tokens
 from gaudi3_scale.throughput.flops import count

@@ -10,12 +10,12 @@ from conftest import Job
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from gaudi3_scale.config import load
-from gaudi3_scale.data.job import check
 from gaudi3_scale.data.prepare import collect
 from gaudi3_scale.data.shards import Shard, read_index, width
 from gaudi3_scale.data.tokenizer import FileTokenizer
 from gaudi3_scale.data.writer import ShardWriter
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.job.data import check
 
 FAR = 70000
 

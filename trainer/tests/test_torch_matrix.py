@@ -165,7 +165,13 @@ def test_the_package_on_a_python(case: str, tmp_path: Path) -> None:
     if python is None:
         PROOF.cannot_run(case, f"no python{version} on this machine; its grammar is checked by the tests")
     shutil.copytree(SOURCE, tmp_path / "src")
-    light = "gaudi3_scale", "gaudi3_scale.internals", "gaudi3_scale.files", "gaudi3_scale.pci", "gaudi3_scale.job"
+    light = (
+        "gaudi3_scale",
+        "gaudi3_scale.internals",
+        "gaudi3_scale.files",
+        "gaudi3_scale.hpu.pci",
+        "gaudi3_scale.own_script",
+    )
     program = f"import sys, importlib; sys.path.insert(0, 'src'); [importlib.import_module(n) for n in {light}]"
     command(python, tmp_path, "-W", "error", "-m", "compileall", "-q", "src")
     command(python, tmp_path, "-W", "error", "-c", program)

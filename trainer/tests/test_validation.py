@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import torch
 
-from gaudi3_scale import validation
 from gaudi3_scale.callbacks.warm_up_callback import WarmUpCallback
 from gaudi3_scale.config import load
 from gaudi3_scale.data import Samples, collect
-from gaudi3_scale.device import Device
+from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.models.build import build
-from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.step import validation
+from gaudi3_scale.step.module import LanguageModule
 
 CPU = Device("cpu", 0, "gloo")
 SMALL = ("model.hidden_size=16", "model.layers=1", "model.intermediate_size=32", "model.sequence_length=16")

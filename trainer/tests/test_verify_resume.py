@@ -12,7 +12,7 @@ from conftest import SMALL, SOURCE
 from training import Training, saver
 
 from gaudi3_scale.config import Config, load
-from gaudi3_scale.verify_resume import _compare, _Run
+from gaudi3_scale.job.verify_resume import _compare, _Run
 
 
 def gaudi3_train(*arguments: str) -> subprocess.CompletedProcess[str]:

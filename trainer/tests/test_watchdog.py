@@ -11,7 +11,7 @@ import time
 import pytest
 from conftest import SOURCE
 
-from gaudi3_scale.watchdog import Watchdog
+from gaudi3_scale.distributed.watchdog import Watchdog
 
 
 def watchdog(start: float = 300.0, bound: float = 120.0, enabled: bool = True) -> Watchdog:

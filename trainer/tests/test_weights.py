@@ -15,12 +15,12 @@ from safetensors.torch import load_file, save_file
 from test_export import job, losses
 
 from gaudi3_scale.config import ModelConfig, load
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.materialise import build_deferred, materialise
-from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.step.module import LanguageModule
 
 TIED = {"tie_word_embeddings": True}
 

@@ -71,6 +71,6 @@ if __name__ == "__main__":
     if len(sys.argv) == 2:
         print(json.dumps(facts()))
     else:
-        from gaudi3_scale import launch
+        from gaudi3_scale.launch import torchrun
 
-        launch.main(sys.argv[2:])
+        torchrun.main(sys.argv[2:])

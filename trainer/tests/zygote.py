@@ -264,7 +264,7 @@ def launch(arguments: Sequence[str], environment: dict[str, str]) -> NoReturn:
         old_launchers.install(environment["OLD_TORCH"])
     if "FAILS" in environment:
         fail(environment["FAILS"])
-    from gaudi3_scale import launch as launcher
+    from gaudi3_scale.launch import torchrun as launcher
 
     launcher.main(arguments)
 
@@ -300,7 +300,7 @@ def main() -> None:
     import torch.distributed.run
     from transformers.models.llama import modeling_llama  # noqa: F401
 
-    import gaudi3_scale.fit  # noqa: F401
+    import gaudi3_scale.job.fit  # noqa: F401
 
     torch.set_num_threads(1)
     running: dict[int, Forked] = {}

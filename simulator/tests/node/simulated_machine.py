@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gaudi3_simulator.node import releases
+from gaudi3_simulator.node import modules, releases
 
 RELEASE = "1.23.0-695"
 START = 1_700_000_000.0
@@ -144,7 +144,7 @@ class Machine:
         for old in folder.glob("*.ko") if folder.is_dir() else ():
             old.unlink()
         for name in releases.module_names(release):
-            self.write(f"/lib/modules/{os.uname().release}/updates/dkms/{name}.ko", releases.module_text(name, release))
+            self.write(f"/lib/modules/{os.uname().release}/updates/dkms/{name}.ko", modules.module_text(name, release))
         if firmware:
             for path, text in releases.firmware_files(release).items():
                 self.write(path, text)

@@ -8,20 +8,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gaudi3_scale.lazy import lazily
+from gaudi3_scale.version import VERSION
 
 if TYPE_CHECKING:
     from gaudi3_scale.integration.accelerator import GaudiAccelerator
     from gaudi3_scale.integration.trainer import GaudiTrainer
-    from gaudi3_scale.optimizer import GaudiOptimizer
+    from gaudi3_scale.models.optimizer import GaudiOptimizer
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["GaudiAccelerator", "GaudiOptimizer", "GaudiTrainer", "__version__"]
 
 __getattr__ = lazily(
     __name__,
     {
         "GaudiAccelerator": "integration.accelerator",
-        "GaudiOptimizer": "optimizer",
+        "GaudiOptimizer": "models.optimizer",
         "GaudiTrainer": "integration.trainer",
     },
 )

@@ -12,7 +12,6 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from gaudi3_scale import __version__
 from gaudi3_scale.batch_warmup.command import batch_warmup
 from gaudi3_scale.calling import call
 from gaudi3_scale.config import dump_default, load
@@ -21,6 +20,7 @@ from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.planning import plan_command as planning
 from gaudi3_scale.tuning import tune_command
+from gaudi3_scale.version import VERSION
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,7 +31,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"gaudi3-train {__version__}")
+        typer.echo(f"gaudi3-train {VERSION}")
         raise typer.Exit
 
 
@@ -44,7 +44,7 @@ def root(
 ) -> None:
     """Options that need no command."""
     if context.invoked_subcommand != "doctor":  # which reports what it finds
-        from gaudi3_scale.torch_import import refuse_known_bad
+        from gaudi3_scale.hpu.torch_import import refuse_known_bad
 
         refuse_known_bad()
 
@@ -62,7 +62,7 @@ def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
     Exit codes: 0 finished, 75 interrupted (started again, it goes on), 2 bad configuration, 1 any other failure.
     """
     settings = load(config, overrides or ())
-    from gaudi3_scale.environment import check_environment, check_runtime, lazy_mode, on_gaudi
+    from gaudi3_scale.hpu.environment import check_environment, check_runtime, lazy_mode, on_gaudi
 
     os.environ["PT_HPU_LAZY_MODE"] = lazy_mode(settings.train.mode, os.environ)  # read when torch is imported
     if os.environ.get("RANK", "0") == "0":
@@ -71,10 +71,10 @@ def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
             typer.echo(f"environment: {finding.words}", err=True)
     notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
     notices.start()  # before the imports, which take seconds
-    from gaudi3_scale.torch_import import import_torch_for
+    from gaudi3_scale.hpu.torch_import import import_torch_for
 
     import_torch_for(settings)  # only once the configuration is known to be good
-    from gaudi3_scale.fit import fit as run
+    from gaudi3_scale.job.fit import fit as run
 
     run(settings, notices)
 
@@ -131,7 +131,7 @@ def export(
     Where the checkpoint is spread over nodes, run it on all of them under the launcher: the first one writes.
     """
     settings = load(config, overrides or ())
-    from gaudi3_scale.models.export import export as write
+    from gaudi3_scale.job.export import export as write
 
     written = write(settings, to, step, merge, "bfloat16" if bfloat16 else "float32")
     if written is None:  # the first process says it
@@ -157,7 +157,7 @@ def verify_resume(
     sizes = [int(size) if size.isdigit() else 0 for size in world_sizes.split(",")]
     if min(sizes) < 1:
         raise ConfigError(f"--world-sizes is {world_sizes!r}: give numbers of processes from 1 on, as 2,1.")
-    from gaudi3_scale.verify_resume import verify
+    from gaudi3_scale.job.verify_resume import verify
 
     if not verify(settings, steps, sizes, typer.echo):
         raise typer.Exit(1)
@@ -194,7 +194,7 @@ def environment(
 
     Where there is a Gaudi, it also tells what the runtime lacks. Exit codes: 0 nothing is wrong, 1 something is.
     """
-    from gaudi3_scale.environment import check_environment, check_runtime, on_gaudi, table
+    from gaudi3_scale.hpu.environment import check_environment, check_runtime, on_gaudi, table
 
     typer.echo(table(), nl=False)
     findings = [*check_environment(os.environ), *(check_runtime(os.environ) if on_gaudi() else [])]
@@ -294,7 +294,7 @@ def main() -> NoReturn:
             traceback.print_exc()
         code = 1
     # At once: the destructors of a process group may wait for a peer that is gone, or abort.
-    from gaudi3_scale.acquire import give_up
+    from gaudi3_scale.hpu.acquire import give_up
 
     give_up()
     for stream in (sys.stdout, sys.stderr):

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.meeting import MeetingStore
+from gaudi3_scale.meeting_store import MeetingStore
 
 if TYPE_CHECKING:
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode

@@ -25,7 +25,7 @@ from typing import Any
 
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.internals import is_this_machine
-from gaudi3_scale.meeting import Seal
+from gaudi3_scale.meeting_store import Seal
 from gaudi3_scale.secret import proof
 
 PREFIX = "gaudi3.rendezvous."

@@ -22,7 +22,6 @@ from prometheus_client import (
 from prometheus_client.exposition import make_wsgi_app
 from prometheus_client.metrics_core import Metric
 
-from gaudi3_scale import __version__
 from gaudi3_scale.config import CostConfig, MetricsConfig
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.monitoring.anomaly import KINDS
@@ -30,6 +29,7 @@ from gaudi3_scale.serving import BoundedServer
 from gaudi3_scale.status import Progress
 from gaudi3_scale.throughput.goodput import PARTS, Goodput
 from gaudi3_scale.throughput.meter import Reading
+from gaudi3_scale.version import VERSION
 
 STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -134,7 +134,7 @@ class TrainingMetrics:
         counter = partial(Counter, registry=registry)
         histogram = partial(Histogram, registry=registry)
         self.info = Info("gaudi_training", "The training job.", registry=registry)
-        self.info.info({"version": __version__, "device": progress.device, "hardware": progress.device_label})
+        self.info.info({"version": VERSION, "device": progress.device, "hardware": progress.device_label})
         self.world_size = gauge("gaudi_training_world_size", "Processes that train together, on all nodes.")
         self.world_size.set(progress.world_size)
         self.step = gauge("gaudi_training_step", "Optimizer steps done.")

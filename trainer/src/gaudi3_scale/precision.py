@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.overrides import TorchFunctionMode
 
-from gaudi3_scale.auto_precision import precision_of
-from gaudi3_scale.device import Device
+from gaudi3_scale.config.auto_precision import precision_of
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.finite import gradient_norm
-from gaudi3_scale.kernels import autocast_overruled
+from gaudi3_scale.hpu.device import Device
+from gaudi3_scale.hpu.kernels import autocast_overruled
 
 PRECISIONS = ("32-true", "bf16-mixed", "bf16-true")
 

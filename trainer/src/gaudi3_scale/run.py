@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gaudi3_scale.console import Console
-from gaudi3_scale.device import Device
-from gaudi3_scale.distributed import Team, lower_timeout
+from gaudi3_scale.distributed.team import Team, lower_timeout
+from gaudi3_scale.distributed.watchdog import Watchdog
 from gaudi3_scale.files import Outage
+from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.status import MetricsFile, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger
-from gaudi3_scale.watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from gaudi3_scale.batch_schedule import BatchSchedule
+    from gaudi3_scale.batch.schedule import BatchSchedule
     from gaudi3_scale.checkpoint.session import CheckpointSession
     from gaudi3_scale.config import Config
+    from gaudi3_scale.cost.running import Watch
     from gaudi3_scale.metrics import TrainingMetrics
     from gaudi3_scale.throughput.goodput import Goodput
     from gaudi3_scale.throughput.meter import Reading
-    from gaudi3_scale.throughput.watch import Watch
 
 
 @dataclass

@@ -11,6 +11,7 @@ import sys
 import time
 
 from . import faults, node, paths, releases, store
+from .hl_smi_usage import UsageError
 from .strictness import is_on
 
 TYPE_CHECKING = False
@@ -83,10 +84,6 @@ usage: hl-smi [OPTION]... | hl-smi topo [-c] [-N] | hl-smi dmon -i BUS_ID
   -v, --version              version
   -h, --help                 this text
 """
-
-
-class UsageError(Exception):
-    """An option that hl-smi does not have, or a value that it does not take."""
 
 
 def main(arguments: Sequence[str], release: str) -> int:

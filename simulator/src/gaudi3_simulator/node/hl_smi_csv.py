@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from . import board, conditions, node, paths, readings, releases, strictness
+from .hl_smi_usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,8 +98,6 @@ FIELDS: dict[str, tuple[str, bool, Getter]] = {
 
 def view(fields: str, form: str) -> Callable[[node.Node, list[node.Card], Release], str]:
     """A view of the named fields in the named format, both checked."""
-    from .hl_smi import UsageError
-
     names = [name.strip() for name in fields.split(",")]
     names = [ALIASES.get(name, name) for name in names]
     for name in names:
@@ -125,8 +124,6 @@ def view(fields: str, form: str) -> Callable[[node.Node, list[node.Card], Releas
 
 def read_format(form: str) -> tuple[bool, bool]:
     """Whether the format asks for a header, and for units."""
-    from .hl_smi import UsageError
-
     words = [word.strip() for word in form.split(",")]
     if words[0] != "csv" or any(word not in ("noheader", "nounits") for word in words[1:]):
         raise UsageError(f"unknown format '{form}': give csv[,noheader][,nounits]")
@@ -134,8 +131,6 @@ def read_format(form: str) -> tuple[bool, bool]:
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> Exception:
-    from .hl_smi import UsageError
-
     return UsageError(f"unknown field '{name}' in -Q: the fields are {', '.join(known)}")
 
 

@@ -7,6 +7,7 @@ log says MB where the csv says MiB, for the same number.
 from __future__ import annotations
 
 from . import board, conditions, hl_smi_csv, node, readings, releases
+from .hl_smi_usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ _HOTTEST_C = 200
 
 def view(display: str | None) -> Callable[[node.Node, list[node.Card], Release], str]:
     """The log, whole or limited to the sections named by ``-d``."""
-    from .hl_smi import UsageError
-
     names = list(SECTIONS)
     if display is not None:
         names = [name.strip().upper() for name in display.split(",")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import board, faults, node, paths
+from .hl_smi_usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ _SECONDS_PER_FLAP = 6
 
 def view(name: str, ports: str | None) -> Callable[[node.Node, list[node.Card], Release], str]:
     """A view of the named ports; links and counters of the internal ports where none is named, as the tool does."""
-    from .hl_smi import UsageError
-
     if name not in VIEWS:
         raise UsageError(f"unknown network view '{name}': the views are {', '.join(VIEWS)}")
     numbers: list[int] = []

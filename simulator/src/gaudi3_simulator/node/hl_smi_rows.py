@@ -6,6 +6,7 @@ The vendor's page names the fields and both causes; the lines' form is that of `
 from __future__ import annotations
 
 from . import conditions, node
+from .hl_smi_usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ FIELDS = ("uuid", "replaced_rows.address", "replaced_rows.cause")
 
 def view(fields: str, header: bool) -> Callable[[node.Node, list[node.Card], Release], str]:
     """The named fields of every replaced row."""
-    from .hl_smi import UsageError
-
     names = [name.strip() for name in fields.split(",")]
     for name in names:
         if name not in FIELDS:

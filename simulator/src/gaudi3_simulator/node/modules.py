@@ -38,3 +38,19 @@ def depends(module: str, release: str) -> list[str]:
     """What ``modinfo`` shows as dependencies; habanalabs_ib does not name the kernel's modules that it needs."""
     with_compat = releases.release_info(release).has_compat
     return [name for name in releases.module_names(release) if module in holders(name, with_compat)]
+
+
+def module_text(name: str, release: str) -> str:
+    """Text of ``/lib/modules/<kernel>/updates/dkms/<name>.ko``."""
+    info = releases.release_info(release)
+    names = releases.module_names(release)
+    if name not in names:
+        raise ValueError(f"{name} is not a module of release {release}: it has {', '.join(names)}")
+    nic = name in ("habanalabs_cn", "habanalabs_en", "habanalabs_ib")
+    return (
+        "gaudi3-simulator kernel module (text, no machine code)\n"
+        f"name: {name}\n"
+        f"version: {info.nic_driver if nic else info.driver}\n"
+        f"depends: {','.join(depends(name, release))}\n"
+        f"description: Stands in for {name} of release {info.release}-{info.build} on a simulated node\n"
+    )

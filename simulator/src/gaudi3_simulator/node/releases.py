@@ -126,23 +126,6 @@ def module_names(release: str) -> tuple[str, ...]:
     return (COMPAT, *MODULES) if release_info(release).has_compat else MODULES
 
 
-def module_text(name: str, release: str) -> str:
-    """Text of ``/lib/modules/<kernel>/updates/dkms/<name>.ko``."""
-    info = release_info(release)
-    if name not in module_names(release):
-        raise ValueError(f"{name} is not a module of release {release}: it has {', '.join(module_names(release))}")
-    from . import modules
-
-    nic = name in ("habanalabs_cn", "habanalabs_en", "habanalabs_ib")
-    return (
-        "gaudi3-simulator kernel module (text, no machine code)\n"
-        f"name: {name}\n"
-        f"version: {info.nic_driver if nic else info.driver}\n"
-        f"depends: {','.join(modules.depends(name, release))}\n"
-        f"description: Stands in for {name} of release {info.release}-{info.build} on a simulated node\n"
-    )
-
-
 def preboot(release: str, generation: str) -> str:
     """Preboot firmware that the release has for a generation of cards."""
     info = release_info(release)

@@ -7,7 +7,7 @@ be installed; outside packages (dkms, kernel headers, compilers) are left out, s
 
 from __future__ import annotations
 
-from ..node import launchers, releases
+from ..node import launchers, modules, releases
 from . import hlml
 from .deb import File, Package
 
@@ -121,7 +121,7 @@ def _dkms(release: str) -> tuple[dict[str, File], dict[str, str]]:
     """Files and scripts of the driver package: texts that the simulated kernel reads as modules."""
     source = f"/usr/src/habanalabs-{release}"
     names = releases.module_names(release)
-    files = {f"{source}/{name}.ko": File(releases.module_text(name, release)) for name in names}
+    files = {f"{source}/{name}.ko": File(modules.module_text(name, release)) for name in names}
     files[MODULES_LOAD] = File(modules_load(release))
     target = '/lib/modules/"$(uname -r)"/updates/dkms'
     copies = "".join(f'cp -p {source}/{name}.ko "$folder"/{name}.ko\n' for name in names)

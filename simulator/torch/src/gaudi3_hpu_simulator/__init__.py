@@ -11,6 +11,6 @@ __all__ = ["set_memory_limit"]
 
 def set_memory_limit(limit: int) -> None:
     """Set the memory of this process's card in bytes. Allocations beyond it fail as on a Gaudi."""
-    from gaudi3_hpu_simulator.load import extension
+    from gaudi3_hpu_simulator.extension import extension
 
     extension().set_limit(limit)

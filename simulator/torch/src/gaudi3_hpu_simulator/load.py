@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gaudi3_hpu_simulator.strictness import states
+from gaudi3_hpu_simulator.extension import extension
 
 REAL_DISTRIBUTION = "habana-torch-plugin"
 OWN_DISTRIBUTION = "gaudi3-hpu-simulator"
@@ -39,40 +39,6 @@ def refuse_beside_real() -> None:
         # Path.is_dir raises where the folder is closed to this user, who then has no other one there.
         if os.path.isdir(folder) and folder.resolve().parent != own:  # noqa: PTH112
             raise RealPluginFound(f"{folder} is another habana_frameworks, so hpu is not simulated here: {remedy}.")
-
-
-@cache
-def extension() -> Any:
-    """The C++ part, loaded and told which cards there are."""
-    import torch  # noqa: F401  # its libraries have to be there first
-
-    from gaudi3_hpu_simulator import cards, operations
-
-    core: Any = importlib.import_module("gaudi3_hpu_simulator._C")
-    rules = states()
-    core.set_rules(rules)
-    operations.choose(core)
-    found = cards.find()
-    machine = core.Machine()
-    machine.cards = [core.Card(**vars(card)) for card in found.cards]
-    machine.absent, machine.folder, machine.reset_seconds = found.absent, found.folder, found.reset_seconds
-    machine.one_holder = rules["card-has-one-holder"]
-    machine.modules_choose = rules["module-chooses-card"]
-    machine.operational_only = rules["card-must-be-operational"]
-    machine.resets = rules["card-resets-after-unclean-death"]
-    core.load(
-        machine,
-        found.memory,
-        heeds_host=rules["host-memory-bounds-card"],
-        one_index=rules["index-is-zero"],
-        kernel_path=rules["operations-need-kernel-path"] and _asks_for_kernels(cards.on_node()),
-    )
-    return core
-
-
-def _asks_for_kernels(on_node: bool) -> bool:
-    """Whether GC_KERNEL_PATH matters here: on a node, and wherever the variable is set."""
-    return on_node or "GC_KERNEL_PATH" in os.environ
 
 
 @cache

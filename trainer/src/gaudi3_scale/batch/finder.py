@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from gaudi3_scale.batch.search import BatchTrial, Found
-    from gaudi3_scale.device import Device
+    from gaudi3_scale.hpu.device import Device
 
 MOST = 2**16
 SECONDS = 600
@@ -96,10 +96,10 @@ class AdaptiveBatchFinder:
         return self.found.batch
 
     def _find(self) -> Found:
-        from gaudi3_scale import device as devices
         from gaudi3_scale.batch import cache, room
         from gaudi3_scale.batch.search import Found
-        from gaudi3_scale.distributed import Topology
+        from gaudi3_scale.distributed.team import Topology
+        from gaudi3_scale.hpu import device as devices
 
         topology = Topology.from_environment()
         device = devices.resolve(self.accelerator, topology.local_rank, topology.local_world_size)
@@ -162,9 +162,9 @@ class AdaptiveBatchFinder:
     def _build(self, callbacks: list[pl.Callback]) -> tuple[pl.Trainer, pl.LightningModule]:
         from gaudi3_scale.batch.rehearsal import STEPS
         from gaudi3_scale.batch.scout import Scout
-        from gaudi3_scale.distributed import Topology
+        from gaudi3_scale.distributed.team import Topology
+        from gaudi3_scale.integration.quiet import quiet
         from gaudi3_scale.integration.trainer import GaudiTrainer
-        from gaudi3_scale.job_trainer import quiet
 
         quiet()
         topology = Topology.from_environment()
@@ -218,8 +218,8 @@ def _gather(topology: Any, device: Device) -> Callable[[Any], Sequence[Any]]:
         return lambda value: [value]
     import torch.distributed as dist
 
-    from gaudi3_scale.distributed import Team
-    from gaudi3_scale.exchange import all_gather
+    from gaudi3_scale.distributed.exchange import all_gather
+    from gaudi3_scale.distributed.team import Team
     from gaudi3_scale.secret import proven_group
 
     if not dist.is_initialized():

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from gaudi3_scale.batch.memory_agreement import MemoryAgreement, Told
+from gaudi3_scale.batch.rehearsal_callback import RehearsalCallback
 from gaudi3_scale.batch.search import BatchTrial
-from gaudi3_scale.callbacks.rehearsal_callback import RehearsalCallback
-from gaudi3_scale.device import Device, is_out_of_memory
-from gaudi3_scale.randomness import capture, restore
+from gaudi3_scale.distributed.randomness import capture, restore
+from gaudi3_scale.hpu.device import Device, is_out_of_memory
 
 STEPS = 2
 """The first one makes the optimizer's state, so that the second one is like all others."""

@@ -10,7 +10,7 @@ from gaudi3_scale.errors import ConfigError
 
 if TYPE_CHECKING:
     from gaudi3_scale.batch.search import Found
-    from gaudi3_scale.device import Device
+    from gaudi3_scale.hpu.device import Device
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def of(device: Device, sharing: int) -> Room:
     What other processes hold of a card counts as taken. The bytes of a simulated card are the host's.
     """
     from gaudi3_scale import host_memory
-    from gaudi3_scale.device import identity
+    from gaudi3_scale.hpu.device import identity
 
     free = device.free_memory() or 0
     host = host_memory.room() if identity(device.torch_device())["simulated"] else None

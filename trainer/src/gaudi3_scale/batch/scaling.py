@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gaudi3_scale.batch_schedule import RULES
+from gaudi3_scale.batch.schedule import RULES
 from gaudi3_scale.errors import ConfigError
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gaudi3_scale.distributed.exchange import record
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.exchange import record
 from gaudi3_scale.planning.peak import largest
 
 TRIALS = 2

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gaudi3_scale.batch_schedule import BatchSchedule
+from gaudi3_scale.batch.schedule import BatchSchedule
 from gaudi3_scale.batch_warmup.jobs import FOREVER, Train, in_processes, link_checkpoint, run_job, settings_of
 from gaudi3_scale.batch_warmup.points import Branch, CriticalPoint
 from gaudi3_scale.config import Config

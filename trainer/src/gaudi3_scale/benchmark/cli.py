@@ -14,9 +14,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 import yaml
 
-from gaudi3_scale import __version__, yaml_file
+from gaudi3_scale import yaml_file
 from gaudi3_scale.calling import call
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.version import VERSION
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -54,7 +55,7 @@ ResultFile = Annotated[Path, typer.Argument(metavar="RESULT", help="A file that 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"gaudi3-benchmark {__version__}")
+        typer.echo(f"gaudi3-benchmark {VERSION}")
         raise typer.Exit
 
 
@@ -106,8 +107,8 @@ def run(
     _import_torch(device, chosen)
     import torch
 
-    from gaudi3_scale import device as devices
     from gaudi3_scale.benchmark.environment import describe
+    from gaudi3_scale.hpu import device as devices
     from gaudi3_scale.models.build import quiet_bars
 
     wanted = runner.Request(
@@ -230,8 +231,8 @@ def _changes(pairs: list[str]) -> dict[str, Any]:
 
 def _import_torch(device: str, mode: str) -> None:
     """With the device plugins, unless it is for processors."""
-    from gaudi3_scale.environment import lazy_mode
-    from gaudi3_scale.torch_import import import_torch
+    from gaudi3_scale.hpu.environment import lazy_mode
+    from gaudi3_scale.hpu.torch_import import import_torch
 
     if device not in ("auto", "hpu", "cuda", "cpu"):
         raise ConfigError(f"--device is {device!r}: give auto, hpu, cuda or cpu.")
@@ -253,7 +254,7 @@ def main() -> NoReturn:
         with contextlib.suppress(OSError):
             traceback.print_exc()
         code = 1
-    from gaudi3_scale.acquire import give_up
+    from gaudi3_scale.hpu.acquire import give_up
 
     give_up()
     for stream in (sys.stdout, sys.stderr):

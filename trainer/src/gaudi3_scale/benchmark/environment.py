@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_scale.benchmark.result import Environment
-from gaudi3_scale.device import Device, driver_version, identity
+from gaudi3_scale.hpu.device import Device, driver_version, identity
 from gaudi3_scale.throughput.peaks import matmul_dtype, peak_flops
 
 
@@ -16,7 +16,7 @@ def describe(device: Device, precisions: Iterable[str]) -> Environment:
     """Of this process on this device."""
     import torch
 
-    from gaudi3_scale.environment import FLAGS, PREFIXES
+    from gaudi3_scale.hpu.environment import FLAGS, PREFIXES
 
     said = identity(device.torch_device())
     tf32 = device.type == "cuda" and torch.get_float32_matmul_precision() != "highest"

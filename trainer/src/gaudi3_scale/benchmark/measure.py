@@ -12,8 +12,8 @@ import torch
 
 from gaudi3_scale.benchmark.result import Round, Row, Settings
 from gaudi3_scale.benchmark.workloads import Workload, build
-from gaudi3_scale.device import Device, is_out_of_memory
-from gaudi3_scale.optimizer import build_optimizer
+from gaudi3_scale.hpu.device import Device, is_out_of_memory
+from gaudi3_scale.models.optimizer import build_optimizer
 from gaudi3_scale.precision import GaudiMixedPrecision, build_precision
 
 

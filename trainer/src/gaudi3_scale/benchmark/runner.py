@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gaudi3_scale import __version__
 from gaudi3_scale.benchmark import result as results
 from gaudi3_scale.benchmark.result import Case, Environment, Result, Row, Running, Settings, remaining
 from gaudi3_scale.benchmark.show import row_words
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu.device import Device
+from gaudi3_scale.version import VERSION
 
 ATTEMPTS = 2
 """How often a row is begun that ends the process, such as by the kernel's lack of memory."""
@@ -69,7 +69,7 @@ def refuse_many_processes() -> None:
 def begin(cases: Sequence[Case], settings: Settings, environment: Environment) -> Result:
     """A result in which nothing is measured yet."""
     return Result(
-        program=f"gaudi3-benchmark {__version__}",
+        program=f"gaudi3-benchmark {VERSION}",
         began=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         settings=settings,
         environment=environment,

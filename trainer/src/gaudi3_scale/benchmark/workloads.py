@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from gaudi3_scale.benchmark.result import Case
+from gaudi3_scale.config.shapes import LENGTHS, SHAPES
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.extras import how_to_install
-from gaudi3_scale.models.shapes import LENGTHS, SHAPES
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
     from gaudi3_scale.config import Config
-    from gaudi3_scale.device import Device
+    from gaudi3_scale.hpu.device import Device
 
 LATENT = 8
 """Pixels along one side of an image for each latent pixel (Rombach et al., arXiv:2112.10752: the factor of the KL-f8
@@ -105,7 +105,7 @@ def build(case: Case, mode: str, device: Device) -> Workload:
     """The model on the device, in training mode, and a batch of random data there."""
     import torch
 
-    from gaudi3_scale.randomness import seed_all
+    from gaudi3_scale.distributed.randomness import seed_all
 
     seed_all(0)
     config = _config(case, mode)
@@ -113,8 +113,8 @@ def build(case: Case, mode: str, device: Device) -> Workload:
     if case.shape in DIFFUSION:
         return _diffusion(case, config, device, place)
     from gaudi3_scale.models.build import is_masked
-    from gaudi3_scale.models.module import LanguageModule
     from gaudi3_scale.models.objectives import training_loss
+    from gaudi3_scale.step.module import LanguageModule
     from gaudi3_scale.throughput.flops import count
 
     module = LanguageModule(config, device)

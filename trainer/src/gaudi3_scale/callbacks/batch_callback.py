@@ -9,10 +9,10 @@ from typing import Any
 import lightning.pytorch as pl
 from torch import Tensor
 
-from gaudi3_scale.batch_schedule import RULES
+from gaudi3_scale.batch.schedule import RULES
 from gaudi3_scale.data.prefetch import Prefetched
 from gaudi3_scale.data.samples import RankBatches, Samples
-from gaudi3_scale.ddp.balance import UnevenBatches
+from gaudi3_scale.integration.ddp.balance import UnevenBatches
 from gaudi3_scale.run import Run
 
 

@@ -8,9 +8,9 @@ import lightning.pytorch as pl
 
 from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback
 from gaudi3_scale.data.samples import Samples
-from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.run import Run
-from gaudi3_scale.validation import validate
+from gaudi3_scale.step.module import LanguageModule
+from gaudi3_scale.step.validation import validate
 
 
 class EvaluationCallback(pl.Callback):

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import lightning.pytorch as pl
 
-from gaudi3_scale import job as jobs
+from gaudi3_scale import own_script as jobs
 from gaudi3_scale.callbacks.base import CheckpointListener
 from gaudi3_scale.callbacks.status_callback import Contributor, join
 from gaudi3_scale.checkpoint.fit_state import Contents, FitState
@@ -23,11 +23,11 @@ from gaudi3_scale.checkpoint.pace import Pace
 from gaudi3_scale.checkpoint.saver import Saver
 from gaudi3_scale.checkpoint.session import CheckpointSession
 from gaudi3_scale.config.checkpoint import CheckpointConfig
+from gaudi3_scale.distributed.watchdog import Watchdog
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.finite import NotFiniteError
 from gaudi3_scale.integration.trainer import step_of
 from gaudi3_scale.throughput.ledger import CHECKPOINT, accounted, current
-from gaudi3_scale.watchdog import Watchdog
 
 TIMEOUT = 300.0
 """Seconds to wait for another rank where no files are involved."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import lightning.pytorch as pl
 
-from gaudi3_scale import job
+from gaudi3_scale import own_script
 from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
 from gaudi3_scale.callbacks.status_callback import Contributor, join, status_of
 from gaudi3_scale.config.interruption import InterruptionConfig
@@ -44,7 +44,7 @@ class InterruptionCallback(Contributor, pl.Callback):
         owner = getattr(save, "__self__", save)
         self._checkpoint = owner if isinstance(owner, GaudiCheckpoint) else None
         self._save = save if save is not None else lambda trainer: trainer.save_checkpoint(_file(trainer))
-        self._config = InterruptionConfig(**{**job.interruption(), **settings})
+        self._config = InterruptionConfig(**{**own_script.interruption(), **settings})
         self._given: Interruption | None = None
         self._notices: Notices | None = None
         self._interruption: Interruption | None = None

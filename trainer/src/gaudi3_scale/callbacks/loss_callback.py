@@ -7,9 +7,9 @@ from typing import Any
 
 import lightning.pytorch as pl
 
-from gaudi3_scale.callbacks.finite_check import FiniteCheck
-from gaudi3_scale.models.module import LanguageModule
 from gaudi3_scale.run import Run
+from gaudi3_scale.step.finite_check import FiniteCheck
+from gaudi3_scale.step.module import LanguageModule
 
 
 class LossCallback(pl.Callback):

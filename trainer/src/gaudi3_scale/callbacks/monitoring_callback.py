@@ -18,14 +18,14 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 
-from gaudi3_scale import device as devices
-from gaudi3_scale import job
+from gaudi3_scale import own_script
 from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
 from gaudi3_scale.callbacks.status_callback import Contributor, join
 from gaudi3_scale.callbacks.throughput_callback import ThroughputCallback
 from gaudi3_scale.config.monitoring import MonitoringConfig
-from gaudi3_scale.exchange import all_gather
+from gaudi3_scale.distributed.exchange import all_gather
 from gaudi3_scale.files import Outage
+from gaudi3_scale.hpu import device as devices
 from gaudi3_scale.monitoring.actions import Actions, Knob, sentence
 from gaudi3_scale.monitoring.anomaly import Anomaly
 from gaudi3_scale.monitoring.clock import ForwardClock
@@ -61,7 +61,7 @@ class MonitoringCallback(Contributor, pl.Callback):
         `settings` are those of the section `monitoring` of `gaudi3-train config`; the action prefetch is of jobs only.
         """
         self._every = every
-        self._directory = Path(directory) if directory is not None else job.directory()
+        self._directory = Path(directory) if directory is not None else own_script.directory()
         self._compilations = compilations
         self._config = MonitoringConfig(**settings)
         self.anomalies: list[Anomaly] = []

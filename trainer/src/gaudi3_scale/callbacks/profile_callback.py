@@ -11,9 +11,9 @@ from typing import Any
 import lightning.pytorch as pl
 
 from gaudi3_scale.config import Config
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.files import write_atomically
+from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.internals import DUMP_MEMORY, RECORD_MEMORY
 from gaudi3_scale.profiler import GaudiProfiler
 from gaudi3_scale.status import Progress

@@ -17,11 +17,11 @@ import lightning.pytorch as pl
 import torch
 
 import gaudi3_scale.integration  # noqa: F401  (a script with any of the callbacks has `accelerator="hpu"`)
-from gaudi3_scale import job
+from gaudi3_scale import own_script
 from gaudi3_scale.callbacks.base import CheckpointListener
 from gaudi3_scale.checkpoint.saver import Saver
-from gaudi3_scale.device import identity
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.hpu.device import identity
 from gaudi3_scale.interruption.notices import EXIT_CODE
 from gaudi3_scale.interruption.patience import LEAVING_FILE
 from gaudi3_scale.run import Run
@@ -144,7 +144,7 @@ class StatusCallback(CheckpointListener, pl.Callback):
         progress.runs_on(**identity(device))
         self._trainer = trainer
         if trainer.local_rank == 0:
-            folder = self._directory or job.directory() or Path(trainer.default_root_dir)
+            folder = self._directory or own_script.directory() or Path(trainer.default_root_dir)
             folder.mkdir(parents=True, exist_ok=True)
             self._file = StatusFile(folder / FILE)
 
@@ -181,7 +181,7 @@ class StatusCallback(CheckpointListener, pl.Callback):
 
 def join(trainer: pl.Trainer) -> None:
     """Have the status of a job written; for callbacks of this package, when their fit is set up."""
-    if job.directory() is not None and status_of(trainer) is None:
+    if own_script.directory() is not None and status_of(trainer) is None:
         trainer.callbacks.append(StatusCallback())  # the last one, as what the others did at a step is to be in it
 
 

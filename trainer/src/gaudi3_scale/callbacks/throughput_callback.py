@@ -17,13 +17,13 @@ import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
-from gaudi3_scale import job
+from gaudi3_scale import own_script
 from gaudi3_scale.callbacks.status_callback import Contributor, join
+from gaudi3_scale.cost.running import Watch
 from gaudi3_scale.run import Run
 from gaudi3_scale.throughput.goodput import Goodput
 from gaudi3_scale.throughput.ledger import CHECKPOINT, COMPUTE, DATA, EVALUATION, OTHER, Ledger, current, use
 from gaudi3_scale.throughput.meter import Meter, Reading, meter_for
-from gaudi3_scale.throughput.watch import Watch
 
 
 def input_tokens(batch: Any) -> Tensor:
@@ -60,7 +60,7 @@ class ThroughputCallback(Contributor, pl.Callback):
         itself, has an MFU. Waiting for data is counted from the end of this callback's batch to the start of the next.
         """
         self._every = every
-        self._directory = Path(directory) if directory is not None else job.directory()
+        self._directory = Path(directory) if directory is not None else own_script.directory()
         self._read: dict[str, Any] = {}
         self._tokens = tokens
         self._run: Run | None = None

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 import lightning.pytorch as pl
 
 from gaudi3_scale.config import Config
-from gaudi3_scale.device import Device
+from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.interruption.notices import Interrupted
 from gaudi3_scale.status import Progress
 from gaudi3_scale.tracking.queue import TrackerQueue
 from gaudi3_scale.tracking.trackers import KINDS, NAMES, Ending, check, load
 
 if TYPE_CHECKING:
-    from gaudi3_scale.models.module import LanguageModule
+    from gaudi3_scale.step.module import LanguageModule
 
 HURRIED_SECONDS = 2.0
 """That all trackers together have when the job has to leave or failed."""

@@ -8,10 +8,10 @@ from typing import Any
 import lightning.pytorch as pl
 import torch
 
-from gaudi3_scale.models.module import LanguageModule
+from gaudi3_scale.distributed.randomness import restore, seed_all
 from gaudi3_scale.models.objectives import example
-from gaudi3_scale.randomness import restore, seed_all
 from gaudi3_scale.run import Run
+from gaudi3_scale.step.module import LanguageModule
 
 
 class WarmUpCallback(pl.Callback):

@@ -22,7 +22,6 @@ from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
-    from gaudi3_scale.callbacks.gaudi_checkpoint import GaudiCheckpoint
     from gaudi3_scale.checkpoint.saver import Saver
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "GaudiCheckpoint": "callbacks.gaudi_checkpoint",
         "Saver": "checkpoint.saver",
     },
 )

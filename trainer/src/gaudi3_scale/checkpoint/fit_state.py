@@ -12,11 +12,11 @@ from gaudi3_scale.checkpoint.manifest import STATE, DamagedCheckpointError
 from gaudi3_scale.checkpoint.restore import capture
 from gaudi3_scale.checkpoint.saver import Snapshot
 from gaudi3_scale.checkpoint.shape import OF_A_FIT, restoring
-from gaudi3_scale.device import Device
+from gaudi3_scale.distributed.randomness import capture as capture_random
+from gaudi3_scale.distributed.randomness import restore as restore_random
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.finite import FiniteLosses
-from gaudi3_scale.randomness import capture as capture_random
-from gaudi3_scale.randomness import restore as restore_random
+from gaudi3_scale.hpu.device import Device
 
 if TYPE_CHECKING:
     from collections.abc import Callable

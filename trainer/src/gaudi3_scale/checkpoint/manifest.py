@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from gaudi3_scale.distributed.exchange import record
 from gaudi3_scale.errors import TrainerError
-from gaudi3_scale.exchange import record
 
 FORMAT = 3
 MANIFEST = "manifest.json"

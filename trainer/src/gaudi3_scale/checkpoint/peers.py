@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from gaudi3_scale.checkpoint.manifest import Entry
 from gaudi3_scale.checkpoint.storage import HashingFile
-from gaudi3_scale.exchange import all_gather
+from gaudi3_scale.distributed.exchange import all_gather
 from gaudi3_scale.secret import proven_group
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from typing import Any
 from torch.distributed.checkpoint import metadata, planner, storage
 from torch.distributed.checkpoint.api import CheckpointException
 
-from gaudi3_scale import exchange
 from gaudi3_scale.checkpoint.manifest import DamagedCheckpointError
+from gaudi3_scale.distributed import exchange
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.internals import PLAN_EXCHANGE, STORAGE_INFO, STORAGE_PREFIX, have_plan_exchange
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.checkpoint.identity import remember, settle
 from gaudi3_scale.checkpoint.peers import Peers
+from gaudi3_scale.checkpoint.resume import agree
 from gaudi3_scale.checkpoint.signing import Signer
 from gaudi3_scale.checkpoint.store import Checkpoint, CheckpointStore
 from gaudi3_scale.checkpoint.target import open_target
-from gaudi3_scale.resume import agree
 
 if TYPE_CHECKING:
     from gaudi3_scale.checkpoint.manifest import Job
@@ -49,8 +49,8 @@ class CheckpointSession:
     def find(self, key: str, metrics: Path | None = None, resume: bool = True) -> Checkpoint | None:
         """The checkpoint that all ranks resume from, here; None = start anew. Collective.
 
-        `key` tells whose checkpoints in the target are this job's (see `job.py`); a node without the checkpoint gets
-        `metrics` too. Without `resume` the job is settled and nothing is looked for.
+        `key` tells whose checkpoints in the target are this job's (see `identity.py`); a node without the checkpoint
+        gets `metrics` too. Without `resume` the job is settled and nothing is looked for.
         """
         patient, adopt = self.peers.patient, self.settings.adopt
         self.job, begun = settle(patient, self._folder, self.store, key, self.target, adopt)

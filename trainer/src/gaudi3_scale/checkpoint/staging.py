@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from gaudi3_scale.hpu.kernels import locks_memory
 from gaudi3_scale.internals import like
-from gaudi3_scale.kernels import locks_memory
 
 PLAIN = 64 * 1024
 

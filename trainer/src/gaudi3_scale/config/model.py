@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from gaudi3_scale.config.changes import checked
 from gaudi3_scale.config.section import Section
+from gaudi3_scale.config.shapes import SHAPES, own_length
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.changes import checked
-from gaudi3_scale.models.shapes import SHAPES, own_length
 
 SIZES = ("hidden_size", "layers", "heads", "kv_heads", "intermediate_size", "vocab_size")
 

@@ -16,7 +16,7 @@ MODELS = {
     "llama-3.1-8b": 8_030_261_248,
     "llama-3.1-70b": 70_553_706_496,
 }
-"""Parameters of models by name: the sizes in their config.json, see `models/shapes.py`."""
+"""Parameters of models by name: the sizes in their config.json, see `config/shapes.py`."""
 
 
 def count(text: str | float, what: str) -> float:

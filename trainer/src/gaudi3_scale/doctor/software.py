@@ -26,7 +26,7 @@ DISTRIBUTIONS = (
     "pytorch-lightning", "transformers", "optimum-habana", "deepspeed", "gaudi3-scale", "gaudi3-hpu-simulator", "numpy",
     "safetensors", "pydantic",
 )  # fmt: skip
-IMPORTS = ("torch", "habana_frameworks.torch", "lightning", "transformers", "gaudi3_scale.fit")
+IMPORTS = ("torch", "habana_frameworks.torch", "lightning", "transformers", "gaudi3_scale.job.fit")
 
 # Run by the interpreter that is to have torch. Versions first: they cost nothing and an import may end the process.
 _ASK_PYTHON = """

@@ -3,9 +3,9 @@
 Importing this package, which all names of `gaudi3_scale` for a Trainer do, registers them with Lightning.
 """
 
+from gaudi3_scale.hpu.torch_import import refuse_known_bad
 from gaudi3_scale.integration.twins import register
-from gaudi3_scale.torch_import import refuse_known_bad
 
 refuse_known_bad()  # before Lightning is imported
 register()
-import gaudi3_scale.ddp.strategy  # noqa: E402, F401 (offers optimized_ddp, once the rest is registered)
+import gaudi3_scale.integration.ddp.strategy  # noqa: E402, F401 (offers optimized_ddp, once the rest is registered)

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import torch
 from lightning.pytorch.accelerators import Accelerator
 
-from gaudi3_scale.device import available, first_available, index_of, missing
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu.device import available, first_available, index_of, missing
 
 BEFORE_FIRST_USE: list[Callable[[], None]] = []
 """Called whenever an accelerator is made; `twins` serves another Lightning by it, if that has been imported."""

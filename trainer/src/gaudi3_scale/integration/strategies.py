@@ -17,18 +17,18 @@ import torch
 import torch.distributed as dist
 from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy, SingleDeviceStrategy
 
-from gaudi3_scale.device import Device, check_all_reduce, take
-from gaudi3_scale.distributed import fresh_store
-from gaudi3_scale.elastic import check_replicas
+from gaudi3_scale.distributed.exchange import broadcast
+from gaudi3_scale.distributed.replicas import check_replicas
+from gaudi3_scale.distributed.team import fresh_store
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.exchange import broadcast
+from gaudi3_scale.hpu.device import Device, check_all_reduce, take
+from gaudi3_scale.hpu.selfcheck import check_numbers_once
 from gaudi3_scale.integration.mesh import mesh_sizes, replicated_mesh
 from gaudi3_scale.integration.sharding import shard, sharded_parts
 from gaudi3_scale.integration.tensor_parallel import split_matrices
 from gaudi3_scale.internals import group_of, name_backend, set_sizes, without_signals
 from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision, lightnings, refusal
 from gaudi3_scale.secret import prove
-from gaudi3_scale.selfcheck import check_numbers_once
 
 T = TypeVar("T")
 TIMEOUT = timedelta(minutes=30)

@@ -11,8 +11,8 @@ import lightning.pytorch as pl
 from lightning.pytorch.plugins.precision import Precision
 from lightning.pytorch.strategies import Strategy
 
-from gaudi3_scale.device import available, first_available
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hpu.device import available, first_available
 from gaudi3_scale.integration.accelerator import CLASSES, GaudiAccelerator
 from gaudi3_scale.integration.twins import check_module
 from gaudi3_scale.precision import PRECISIONS, refusal

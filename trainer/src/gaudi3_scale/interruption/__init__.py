@@ -20,7 +20,6 @@ from gaudi3_scale.interruption.notices import EXIT_CODE, Interrupted, Notices
 from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
-    from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback
     from gaudi3_scale.interruption.agreement import Agreement
 
 __all__ = ["EXIT_CODE", "Agreement", "Interrupted", "InterruptionCallback", "Notice", "Notices"]
@@ -29,6 +28,5 @@ __getattr__ = lazily(
     __name__,
     {
         "Agreement": "interruption.agreement",
-        "InterruptionCallback": "callbacks.interruption_callback",
     },
 )

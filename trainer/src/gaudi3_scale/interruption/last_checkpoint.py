@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gaudi3_scale.exchange import done_by_all
+from gaudi3_scale.distributed.exchange import done_by_all
 from gaudi3_scale.interruption.notice import Notice
 
 CAUTION = 1.5

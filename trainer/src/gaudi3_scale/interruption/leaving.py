@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gaudi3_scale.exchange import all_gather
+from gaudi3_scale.distributed.exchange import all_gather
 from gaudi3_scale.interruption.agreement import Agreement
 from gaudi3_scale.interruption.last_checkpoint import LastCheckpoint, save_last
 from gaudi3_scale.interruption.notice import BUDGET, Notice
 from gaudi3_scale.interruption.notices import Interrupted, Notices
 
 if TYPE_CHECKING:
-    from gaudi3_scale.distributed import Team
+    from gaudi3_scale.distributed.team import Team
     from gaudi3_scale.status import Progress, StatusFile
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from gaudi3_scale.exchange import record
+from gaudi3_scale.distributed.exchange import record
 
 BUDGET = "budget"
 """The source of the notice on which a job leaves whose budget is spent."""

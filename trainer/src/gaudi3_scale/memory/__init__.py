@@ -5,10 +5,10 @@ budget, `MemoryOptimizer` and `AdvancedMemoryManager` are options for a module o
 does with its configuration.
 """
 
+from gaudi3_scale.memory.advisor import MemoryOptimizer, MicroBatches
 from gaudi3_scale.memory.apply import apply
 from gaudi3_scale.memory.buckets import SequenceBuckets, best_buckets
 from gaudi3_scale.memory.manager import AdvancedMemoryManager
-from gaudi3_scale.memory.optimizer import MemoryOptimizer, MicroBatches
 from gaudi3_scale.memory.recompute import RecomputePlan, plan_recompute
 from gaudi3_scale.memory.sentinel import ShapeSentinel
 from gaudi3_scale.memory.tracker import StepMemory, predict_step

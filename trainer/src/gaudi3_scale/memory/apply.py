@@ -12,9 +12,9 @@ import torch.distributed as dist
 from torch import nn
 
 from gaudi3_scale.config import Config
-from gaudi3_scale.device import Device
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.kernels import lacks_grouped_products
+from gaudi3_scale.hpu.device import Device
+from gaudi3_scale.hpu.kernels import lacks_grouped_products
 from gaudi3_scale.memory.attention import use_attention
 from gaudi3_scale.memory.checkpointing import checkpoint_all
 from gaudi3_scale.memory.recompute import GIB, plan_recompute

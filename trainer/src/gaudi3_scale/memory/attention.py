@@ -8,7 +8,7 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.kernels import Kernel, fused_attention
+from gaudi3_scale.hpu.kernels import Kernel, fused_attention
 
 Attention = Literal["auto", "sdpa", "eager", "flash"]
 ATTENTIONS: tuple[Attention, ...] = ("auto", "sdpa", "eager", "flash")

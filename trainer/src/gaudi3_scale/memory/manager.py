@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.kernels import pinned_memory
+from gaudi3_scale.hpu.kernels import pinned_memory
 from gaudi3_scale.memory.buckets import Padding, SequenceBuckets
 from gaudi3_scale.memory.checkpointing import checkpoint_all
 from gaudi3_scale.memory.sentinel import ShapeSentinel

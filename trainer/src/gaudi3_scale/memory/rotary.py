@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gaudi3_scale.kernels import fused_rotary
+from gaudi3_scale.hpu.kernels import fused_rotary
 
 FUNCTION = "apply_rotary_pos_emb"
 """What transformers' decoder models call it, each in a module of their own."""

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from gaudi3_scale.config import Config, ModelConfig
+from gaudi3_scale.config.changes import checked
+from gaudi3_scale.config.shapes import SHAPES
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.changes import checked
 from gaudi3_scale.models.folder import refuse_adapters, weight_paths
-from gaudi3_scale.models.shapes import SHAPES
 
 
 def architecture(config: ModelConfig) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from gaudi3_scale import device as devices
+from gaudi3_scale.hpu import device as devices
 
 if TYPE_CHECKING:
     import torch

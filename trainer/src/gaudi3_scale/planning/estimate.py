@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gaudi3_scale.auto_precision import precision_of
 from gaudi3_scale.config import Config
+from gaudi3_scale.config.auto_precision import precision_of
 from gaudi3_scale.cost.inputs import Inputs
 from gaudi3_scale.cost.model import estimate, time
 from gaudi3_scale.cost.values import CHEAP, EXPENSIVE, Range

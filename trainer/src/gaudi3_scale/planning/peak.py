@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.config import Config
-from gaudi3_scale.elastic import check_replicas
+from gaudi3_scale.distributed.replicas import check_replicas
 from gaudi3_scale.errors import ConfigError, TrainerError
 
 if TYPE_CHECKING:

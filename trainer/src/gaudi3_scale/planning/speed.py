@@ -8,8 +8,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from gaudi3_scale.auto_precision import precision_of
 from gaudi3_scale.config import Config
+from gaudi3_scale.config.auto_precision import precision_of
 from gaudi3_scale.cost.inputs import Inputs, Offer
 from gaudi3_scale.cost.platforms import PLATFORMS
 from gaudi3_scale.cost.values import Given

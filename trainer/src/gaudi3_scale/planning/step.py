@@ -23,14 +23,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gaudi3_scale.auto_precision import with_precision
 from gaudi3_scale.config import Config
+from gaudi3_scale.config.auto_precision import with_precision
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.finite import gradient_norm
+from gaudi3_scale.hpu.kernels import Kernel
 from gaudi3_scale.integration.mesh import mesh_sizes, replicated_mesh
 from gaudi3_scale.integration.sharding import shard, sharded_parts
 from gaudi3_scale.integration.tensor_parallel import split_matrices
-from gaudi3_scale.kernels import Kernel
 from gaudi3_scale.memory.apply import apply_recomputation
 from gaudi3_scale.memory.attention import use_attention
 from gaudi3_scale.memory.tracker import fake_mode, fake_twin
@@ -38,7 +38,7 @@ from gaudi3_scale.models.again import around_recomputation
 from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build, frozen_dtype
 from gaudi3_scale.models.objectives import batch_shape, training_loss
-from gaudi3_scale.optimizer import GaudiOptimizer, build_optimizer
+from gaudi3_scale.models.optimizer import GaudiOptimizer, build_optimizer
 from gaudi3_scale.planning.account import COLLECTIVES, MemoryAccount, Section
 from gaudi3_scale.planning.experts import use_even_experts
 from gaudi3_scale.planning.lowered import HpuAutocast

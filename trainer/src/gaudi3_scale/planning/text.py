@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from gaudi3_scale.auto_precision import AUTO
 from gaudi3_scale.config import Config, Section
+from gaudi3_scale.config.auto_precision import AUTO
 from gaudi3_scale.cost.model import given_of
 from gaudi3_scale.cost.values import Range
 from gaudi3_scale.planning.accelerators import accelerator

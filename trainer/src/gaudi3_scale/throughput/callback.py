@@ -1,5 +1,5 @@
 """The public address of ThroughputCallback."""
 
-from gaudi3_scale.callbacks.throughput_callback import ThroughputCallback, input_tokens
+from gaudi3_scale.lazy import lazily
 
-__all__ = ["ThroughputCallback", "input_tokens"]
+__getattr__ = lazily(__name__)

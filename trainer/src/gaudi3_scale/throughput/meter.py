@@ -100,7 +100,7 @@ def meter_for(
     """
     import torch
 
-    from gaudi3_scale.device import hardware_name
+    from gaudi3_scale.hpu.device import hardware_name
     from gaudi3_scale.throughput.flops import UncountableError, count, recomputed_share
 
     name = hardware_name(device)

@@ -19,16 +19,16 @@ from typing import IO, Any
 
 import yaml
 
-from gaudi3_scale import __version__
 from gaudi3_scale.config import Config
-from gaudi3_scale.device import tells_out_of_memory
 from gaudi3_scale.files import write_atomically
+from gaudi3_scale.hpu.device import tells_out_of_memory
 from gaudi3_scale.internals import OWN_STORE
 from gaudi3_scale.interruption.patience import LEAVING_FILE
 from gaudi3_scale.status import FILE, JobStatus, StatusFile
 from gaudi3_scale.tuning.space import patched
 from gaudi3_scale.tuning.study_options import Objective, Options
 from gaudi3_scale.tuning.trial import Outcome, Report, Trial
+from gaudi3_scale.version import VERSION
 
 MARK = "GAUDI3_TUNING_TRIAL"
 """Variable in the environment of a trial's processes."""
@@ -258,7 +258,7 @@ def environment(status: JobStatus) -> dict[str, Any]:
         "machine": platform.machine(),
         "cores": cores,
         "load": os.getloadavg()[0],
-        "gaudi3_scale": __version__,
+        "gaudi3_scale": VERSION,
         **found,
     }
 

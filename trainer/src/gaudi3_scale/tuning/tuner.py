@@ -213,6 +213,6 @@ def _verdict(found: Ratio | None) -> str:
 def _device(config: Config) -> str:
     if config.device != "auto":
         return config.device
-    from gaudi3_scale.device import first_available
+    from gaudi3_scale.hpu.device import first_available
 
     return first_available()

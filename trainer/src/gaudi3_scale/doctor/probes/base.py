@@ -138,7 +138,7 @@ def load(settings: dict[str, Any], first: str = "core") -> Card:
 def acquired(init: Callable[[], None]) -> dict[str, Any]:
     """Call `init`, which takes a card into use, until it succeeds: how often it was refused, and why.
 
-    A card resets after its last holder died. The trainer's `gaudi3_scale.acquire` waits in the same way, but that
+    A card resets after its last holder died. The trainer's `gaudi3_scale.hpu.acquire` waits in the same way, but that
     package need not be in the Python that has torch.
     """
     begun = time.monotonic()

@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 
-from gaudi3_hpu_simulator.load import extension
+from gaudi3_hpu_simulator.extension import extension
 from habana_frameworks.torch.hpu import metrics, random
 from habana_frameworks.torch.hpu._utils import (
     HABANA_VISIBLE_MODULES_VAR,
     HLS_MODULE_ID_VAR,
+    NAME,
     _get_available_modules_from_environ,
     _get_device_index,
     one_card,
@@ -146,8 +147,6 @@ __all__ = [
     "wrap_in_hpu_graph",
     "wrap_in_hpu_graph_func",
 ]
-
-NAME = "GAUDI3"
 
 
 def _index(device: Any = None) -> int:

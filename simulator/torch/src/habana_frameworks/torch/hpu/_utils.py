@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 
-from gaudi3_hpu_simulator.load import extension
+from gaudi3_hpu_simulator.extension import extension
 
 HABANA_VISIBLE_MODULES_VAR = "HABANA_VISIBLE_MODULES"
 HLS_MODULE_ID_VAR = "HLS_MODULE_ID"
+NAME = "GAUDI3"
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from gaudi3_hpu_simulator.passing import allow_graphs
+from habana_frameworks.torch.hpu import streams
 from habana_frameworks.torch.hpu.training_graphs import ModuleCacher, TensorPacker, make_graphed_callables
 
 __all__ = [
@@ -22,12 +23,6 @@ __all__ = [
 ]  # fmt: skip
 
 _current: HPUGraph | None = None
-
-
-def _hpu() -> Any:
-    from habana_frameworks.torch import hpu
-
-    return hpu
 
 
 class HPUGraph:
@@ -48,7 +43,7 @@ class HPUGraph:
         from gaudi3_hpu_simulator.recording import Recording
 
         _current, self._capturing = self, True
-        self._stream = _hpu().current_stream()
+        self._stream = streams.current_stream()
         self._recording = Recording()
         self._recording.__enter__()
 
@@ -59,7 +54,7 @@ class HPUGraph:
             return
         self._recording.__exit__(None, None, None)
         _current, self._capturing = None, False
-        if _hpu().current_stream() != self._stream:
+        if streams.current_stream() != self._stream:
             raise RuntimeError("GRAPH:: Capture must end on the same stream it began on.")
 
     def replay(self, asynchronous: bool = False) -> None:
@@ -106,10 +101,10 @@ class graph:
     def __init__(self, hpu_graph: HPUGraph, stream: Any = None, dry_run: bool = False) -> None:
         if stream is None:
             if graph.default_capture_stream is None:
-                graph.default_capture_stream = _hpu().Stream()
+                graph.default_capture_stream = streams.Stream()
             stream = graph.default_capture_stream
         self.capture_stream = stream
-        self.stream_ctx = _hpu().stream(stream)
+        self.stream_ctx = streams.stream(stream)
         self.hpu_graph = hpu_graph
         self.dry_run = dry_run
 

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from gaudi3_hpu_simulator.errors import refusing
-from gaudi3_hpu_simulator.load import extension
+from gaudi3_hpu_simulator.extension import extension
 from habana_frameworks.torch.hpu._utils import valid
 
 

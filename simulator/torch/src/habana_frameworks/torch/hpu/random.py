@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from gaudi3_hpu_simulator.load import extension
+from gaudi3_hpu_simulator.extension import extension
 from habana_frameworks.torch.hpu._utils import one_card
 
 __all__ = [

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from gaudi3_hpu_simulator.errors import refusing
-from habana_frameworks.torch.hpu._utils import _get_device_index
+from gaudi3_hpu_simulator.extension import extension
+from habana_frameworks.torch.hpu._utils import NAME, _get_device_index, valid
 from habana_frameworks.torch.internal import bridge_config
 
 __all__ = [
@@ -131,11 +132,10 @@ def sdp_kernel(enable_recompute: bool = True) -> Iterator[dict[str, Any]]:
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Whether one device reaches another: a process has one, and asking about one alone is an error."""
-    from habana_frameworks.torch import hpu
-
+    count = extension().visible_cards()
     indices = [_get_device_index(each, optional=True) for each in (device, peer_device)]
     for index in indices:
-        assert 0 <= index < hpu.device_count(), f"hpu:{index} does not exist."
+        assert 0 <= index < count, f"hpu:{index} does not exist."
     assert indices[0] != indices[1], f"Both devices are hpu:{indices[0]}."
     return True
 
@@ -147,6 +147,5 @@ def get_gencode_flags() -> str:
 
 def get_arch_list() -> list[str]:
     """The generation, by its name."""
-    from habana_frameworks.torch import hpu
-
-    return [hpu.get_device_name()]
+    valid()
+    return [NAME]

@@ -13,8 +13,7 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-import habana_frameworks.torch  # noqa: F401
-from gaudi3_hpu_simulator.load import extension
+from gaudi3_hpu_simulator.extension import extension
 from habana_frameworks.torch.hpu import HABANA_VISIBLE_MODULES_VAR, HLS_MODULE_ID_VAR
 
 __all__ = ["initialize_distributed_hpu"]
