@@ -94,13 +94,35 @@ def test_there_is_one_trainer_and_one_set_of_callbacks() -> None:
         if isinstance(node, ast.ClassDef)
     }
     callbacks = {name for name, its in bases.items() if "pl.Callback" in its}
-    assert {name for name in callbacks if ".callbacks." not in name} == set()
+    # What tries a batch is beside the batch.
+    tried = "gaudi3_scale.batch.rehearsal_callback.RehearsalCallback"
+    assert {name for name in callbacks if ".callbacks." not in name} == {tried}
     assert [name for name, its in bases.items() if "pl.Trainer" in its] == [
         "gaudi3_scale.integration.trainer.GaudiTrainer"
     ]
     made = [name for name, tree in TREES.items() for node in ast.walk(tree) if isinstance(node, ast.Call)
             and ast.unparse(node.func) in ("pl.Trainer", "Trainer")]  # fmt: skip
     assert made == []
+
+
+def changed_from_outside(tree: ast.AST) -> list[str]:
+    """Assignments to the `config` of something else than the object itself."""
+    targets = [
+        target
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for target in (target.elts if isinstance(target, ast.Tuple) else [target])
+    ]
+    found = [ast.unparse(target) for target in targets if isinstance(target, ast.Attribute) and target.attr == "config"]
+    return [name for name in found if name != "self.config"]
+
+
+def test_what_was_asked_for_stays_as_it_is() -> None:
+    """What is trained with is in the run's plan, which is replaced as a whole."""
+    assert {name: found for name, tree in TREES.items() if (found := changed_from_outside(tree))} == {}
+    assert changed_from_outside(ast.parse("job, run.config = run.config, scout")) == ["run.config"]
+    assert changed_from_outside(ast.parse("run.config = other\nself.config = one")) == ["run.config"]
 
 
 PROGRAMS = re.compile(r"\bgaudi3_scale\.(doctor|benchmark)\b")

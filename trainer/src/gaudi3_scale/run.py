@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gaudi3_scale.console import Console
@@ -17,11 +19,66 @@ from gaudi3_scale.throughput.ledger import Ledger
 if TYPE_CHECKING:
     from gaudi3_scale.batch.schedule import BatchSchedule
     from gaudi3_scale.checkpoint.session import CheckpointSession
+    from gaudi3_scale.checkpoint.store import Checkpoint
     from gaudi3_scale.config import Config
+    from gaudi3_scale.config.section import Section
     from gaudi3_scale.cost.running import Watch
     from gaudi3_scale.metrics import TrainingMetrics
     from gaudi3_scale.throughput.goodput import Goodput
     from gaudi3_scale.throughput.meter import Reading
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """What a process trains with: what was asked for, and what was found. Stages of the batch replace it as a whole.
+
+    `job/plan.py` makes it.
+    """
+
+    asked: Config
+    micro_batch: int
+    """Samples per forward pass."""
+    accumulation: int
+    """Forward passes of this process per step."""
+    learning_rate: float
+    """The peak of the schedule."""
+    shares: tuple[int, ...] | None = None
+    """Micro-batches of each rank per step; None where all take as many."""
+    checkpoint: Checkpoint | None = None
+    """To go on from."""
+    configured: Mapping[str, int] = field(default_factory=dict)
+    """The batch before processes came or went, for the manifests of checkpoints."""
+
+    @classmethod
+    def of(cls, config: Config, checkpoint: Checkpoint | None = None) -> JobPlan:
+        """As it was asked for."""
+        train, shares = config.train, config.ddp.balance
+        return cls(
+            config,
+            train.micro_batch_size,
+            train.accumulation_steps,
+            train.learning_rate,
+            tuple(shares) if isinstance(shares, list) else None,
+            checkpoint,
+        )
+
+    @property
+    def replicas(self) -> int:
+        """Copies of a model that is split over processes."""
+        return self.asked.train.replicas
+
+    @cached_property
+    def config(self) -> Config:
+        """What was asked for, with the numbers of this plan."""
+        numbers = {
+            "micro_batch_size": self.micro_batch,
+            "accumulation_steps": self.accumulation,
+            "learning_rate": self.learning_rate,
+        }
+        changed: dict[str, Section] = {"train": self.asked.train.model_copy(update=numbers)}
+        if self.shares is None and isinstance(self.asked.ddp.balance, list):
+            changed["ddp"] = self.asked.ddp.model_copy(update={"balance": "none"})
+        return self.asked.model_copy(update=changed)
 
 
 @dataclass
@@ -29,7 +86,7 @@ class Run:
     """One process's view of its job."""
 
     config: Config
-    """What is trained with: accumulation follows the batch, if that grows or the number of processes has changed."""
+    """What was asked for; it stays as it is. What is trained with is in the plan."""
     device: Device
     team: Team
     progress: Progress
@@ -41,6 +98,8 @@ class Run:
     watchdog: Watchdog = field(default_factory=Watchdog.off)
     precision_named: bool = True
     """Was train.precision given by name, and not resolved from auto?"""
+    plan: JobPlan = field(init=False)
+    """Made once the checkpoint to go on from is known."""
     batches: BatchSchedule = field(init=False)
     """Samples of every step; set once it is known where the job is."""
     lines: MetricsFile = field(init=False)
@@ -74,7 +133,7 @@ class Run:
 
     def is_logged(self, batch_idx: int) -> bool:
         """Has this batch completed a step whose loss was read?"""
-        ends = (batch_idx + 1) % self.config.train.accumulation_steps == 0
+        ends = (batch_idx + 1) % self.plan.accumulation == 0
         return ends and self.progress.logged_step == self.progress.step
 
     def _started(self) -> None:

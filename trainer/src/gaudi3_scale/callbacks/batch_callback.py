@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import lightning.pytorch as pl
@@ -18,12 +19,11 @@ from gaudi3_scale.run import Run
 
 def enter_stage(run: Run) -> int:
     """Have the next step take the batch that is due at the samples consumed; its samples."""
-    train, size = run.config.train, run.batches.per_step(run.progress.samples)
+    plan, size = run.plan, run.batches.per_step(run.progress.samples)
     run.progress.samples_per_step = size
-    counts = run.config.ddp.balance
-    steps = counts[run.rank] if isinstance(counts, list) else size // (train.micro_batch_size * run.world_size)
-    if steps != train.accumulation_steps:
-        run.config = run.config.model_copy(update={"train": train.model_copy(update={"accumulation_steps": steps})})
+    steps = plan.shares[run.rank] if plan.shares is not None else size // (plan.micro_batch * run.world_size)
+    if steps != plan.accumulation:
+        run.plan = replace(plan, accumulation=steps)
     return size
 
 
@@ -38,12 +38,12 @@ class BatchCallback(pl.Callback):
         """A stage begins, or a resumed job is in the middle of it."""
         run, before = self._run, self._size
         self._size = enter_stage(run)
-        trainer.accumulate_grad_batches = run.config.train.accumulation_steps
+        trainer.accumulate_grad_batches = run.plan.accumulation
         if run.config.train.batch_warmup and self._size != before:
             growth = RULES[run.config.train.batch_learning_rate](self._size / run.batches.stages[0][1])
             run.console.say(
                 f"step {run.progress.step + 1}, {run.progress.tokens:,} tokens: {self._size:,} samples per step, "
-                f"{run.config.train.accumulation_steps} micro-batch(es) accumulated, learning rate times {growth:.4g}"
+                f"{run.plan.accumulation} micro-batch(es) accumulated, learning rate times {growth:.4g}"
             )
 
 
@@ -68,10 +68,10 @@ class StageBatches:
 
     def __iter__(self) -> Iterator[Tensor]:
         run, at = self._run, self._run.progress.samples
-        size, steps, counts = run.config.train.micro_batch_size, run.batches.left(at), run.config.ddp.balance
+        size, steps, shares = run.plan.micro_batch, run.batches.left(at), run.plan.shares
         batches: Any
-        if isinstance(counts, list):  # which batch_warmup does not go with
-            batches = UnevenBatches(self._samples, at, size, run.rank, counts)
+        if shares is not None:  # which batch_warmup does not go with
+            batches = UnevenBatches(self._samples, at, size, run.rank, shares)
         else:
             batches = RankBatches(self._samples, at, size, run.rank, run.world_size)
         if steps is not None:

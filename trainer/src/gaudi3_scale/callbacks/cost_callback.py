@@ -137,7 +137,7 @@ class CostCallback(Contributor, pl.Callback):
 
     def _job_batch(self, run: Run, batch_idx: int) -> None:
         self.spent = spent = run.watch.spent()
-        if (batch_idx + 1) % run.config.train.accumulation_steps or spent is None:
+        if (batch_idx + 1) % run.plan.accumulation or spent is None:
             return
         run.progress.cost = bill.status(spent, self._config, run.progress.tokens)
         if self._budget is not None:

@@ -31,7 +31,7 @@ class EvaluationCallback(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Evaluate, if the optimizer made a step and it is one to evaluate."""
-        if (batch_idx + 1) % self._run.config.train.accumulation_steps == 0:
+        if (batch_idx + 1) % self._run.plan.accumulation == 0:
             self._evaluate(trainer, pl_module)
 
     def _evaluate(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
@@ -47,7 +47,7 @@ class EvaluationCallback(pl.Callback):
 
         with run.watchdog.anew():
             progress.validation_loss = validate(
-                module.model, self._samples, run.config, run.device, run.team, before_batch
+                module.model, self._samples, run.plan.config, run.device, run.team, before_batch
             )
             run.watchdog.seen()
         if run.team.writer:

@@ -26,7 +26,7 @@ class LossCallback(pl.Callback):
         """Count the step, if the optimizer made one."""
         run = self._run
         run.watchdog.beat()
-        if (batch_idx + 1) % run.config.train.accumulation_steps:
+        if (batch_idx + 1) % run.plan.accumulation:
             return
         step = run.progress.advance()
         assert isinstance(pl_module, LanguageModule)

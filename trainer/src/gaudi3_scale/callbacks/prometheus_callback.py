@@ -33,7 +33,7 @@ class PrometheusCallback(CheckpointListener, Reporter):
     ) -> None:
         """Time the step, if the optimizer made one; checkpoints and evaluations are no part of it."""
         run = self.run
-        if (batch_idx + 1) % run.config.train.accumulation_steps:
+        if (batch_idx + 1) % run.plan.accumulation:
             return
         now, stalled = time.perf_counter(), self._stalls()
         self._metrics.stepped(run.progress.step, now - self._step_began - (stalled - self._stalled) / 1e9)

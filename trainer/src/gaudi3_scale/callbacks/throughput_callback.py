@@ -184,7 +184,7 @@ class ThroughputCallback(Contributor, pl.Callback):
             self._watch.ledger.append(self._step, force=True)
 
     def _job_batch(self, run: Run, batch_idx: int) -> None:
-        if (batch_idx + 1) % run.config.train.accumulation_steps:
+        if (batch_idx + 1) % run.plan.accumulation:
             return
         progress, watch = run.progress, run.watch
         self._step = progress.step

@@ -42,7 +42,7 @@ class WarmUpCallback(pl.Callback):
         It does so once, by the order in which gradients came. From three processes on, the arrangement decides in
         which order a ring sums, so a resumed run would differ from an uninterrupted one in its first step.
         """
-        config, device = self._run.config, self._run.device
+        config, device = self._run.plan.config, self._run.device
         samples = example(config.model, config.train.micro_batch_size, device.torch_device())
         for _ in range(2):
             loss = trainer.strategy.training_step(samples, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, astuple
+from dataclasses import asdict, astuple, replace
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.batch import cache, room
@@ -11,15 +11,14 @@ from gaudi3_scale.batch.scaling import Step, keep_samples, scaled_rate
 from gaudi3_scale.batch.search import SHRINK, Found, probe, search
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.planning.peak import MOST_SAMPLES, largest
+from gaudi3_scale.run import JobPlan, Run
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
     from torch import Tensor
 
     from gaudi3_scale.batch.search import BatchTrial
-    from gaudi3_scale.checkpoint.store import Checkpoint
     from gaudi3_scale.config import Config
-    from gaudi3_scale.run import Run
 
 TRAIN = (
     *("precision", "mode", "compile_backend", "strategy", "replicas", "reshard_after_forward"),
@@ -30,19 +29,18 @@ GRAIN = 64
 """Memory that others have taken counts in parts of the whole this small."""
 
 
-def resolve(run: Run, checkpoint: Checkpoint | None) -> None:
-    """Replace `auto` in the run's configuration by what was found, or what the checkpoint was made with. Collective."""
-    train = run.config.train
+def resolve(run: Run, plan: JobPlan) -> JobPlan:
+    """Replace `auto` by what was found, or what the checkpoint was made with. Collective."""
+    train = plan.asked.train
     if not train.finds_batch:
-        return
-    if checkpoint is not None:
-        _as_before(run, checkpoint.manifest.about)
-        return
+        return plan
+    if plan.checkpoint is not None:
+        return _as_before(run, plan, plan.checkpoint.manifest.about)
     found = _find(run)
     step = _step(run.config, found.batch, run.world_size)
     reference = train.reference_batch_size or step.samples
     rate = scaled_rate(train.learning_rate, step.samples, reference, train.batch_scaling)
-    _take(run, step, learning_rate=rate)
+    run.progress.samples_per_step = step.samples
     run.progress.batch = {
         "micro_batch_size": step.micro_batch,
         "accumulation_steps": step.accumulation,
@@ -61,6 +59,7 @@ def resolve(run: Run, checkpoint: Checkpoint | None) -> None:
             f"learning rate {rate:.4g} instead of {train.learning_rate:.4g}: {train.batch_scaling} in the samples per "
             f"step, {step.samples} instead of {reference}"
         )
+    return replace(plan, micro_batch=step.micro_batch, accumulation=step.accumulation, learning_rate=rate)
 
 
 def _sentence(config: Config, found: Found, step: Step) -> str:
@@ -86,9 +85,9 @@ def _step(config: Config, micro: int, world_size: int) -> Step:
     return Step(micro, passes, micro * passes * world_size)
 
 
-def _as_before(run: Run, about: Any) -> None:
+def _as_before(run: Run, plan: JobPlan, about: Any) -> JobPlan:
     """A job goes on with the batch that it began with, whatever fits now."""
-    train = run.config.train
+    train = plan.asked.train
     before = about.get("batch")
     if before is None:
         each = int(about["samples_per_step"]) // int(about["world_size"]) // train.accumulation_steps
@@ -96,8 +95,7 @@ def _as_before(run: Run, about: Any) -> None:
     micro, passes = int(before["micro_batch_size"]), int(before["accumulation_steps"])
     rate = about.get("hyperparameters", {}).get("learning_rate", train.learning_rate)
     scaled = rate if train.batch_scaling != "none" else train.learning_rate
-    step = Step(micro, passes, micro * passes * run.world_size)
-    _take(run, step, learning_rate=scaled)
+    run.progress.samples_per_step = micro * passes * run.world_size
     how = "as in the checkpoint that the job goes on from"
     run.progress.batch = {
         "micro_batch_size": micro,
@@ -107,16 +105,7 @@ def _as_before(run: Run, about: Any) -> None:
         "how": how,
     }
     run.console.say(f"micro-batch of {micro} (train.micro_batch_size=auto, {how})")
-
-
-def _take(run: Run, step: Step, learning_rate: float) -> None:
-    updated = {
-        "micro_batch_size": step.micro_batch,
-        "accumulation_steps": step.accumulation,
-        "learning_rate": learning_rate,
-    }
-    run.config = run.config.model_copy(update={"train": run.config.train.model_copy(update=updated)})
-    run.progress.samples_per_step = step.samples
+    return replace(plan, micro_batch=micro, accumulation=passes, learning_rate=scaled)
 
 
 def _find(run: Run) -> Found:
@@ -216,11 +205,7 @@ def _trial(run: Run, config: Config, batch: int) -> BatchTrial:
 
     def build(callbacks: list[pl.Callback]) -> tuple[pl.Trainer, pl.LightningModule]:
         quiet()
-        job, run.config = run.config, scout
-        try:
-            return build_trainer(run, callbacks), LanguageModule(scout, run.device, weights=False)
-        finally:
-            run.config = job
+        return build_trainer(run, JobPlan.of(scout), callbacks), LanguageModule(scout, run.device, weights=False)
 
     run.console.say(f"trying a micro-batch of {batch}")
     return rehearse(build, lambda size: _samples(config, size), batch, run.device, run.team.gather)

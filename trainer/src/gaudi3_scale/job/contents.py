@@ -54,9 +54,9 @@ PRECISION = "precision"
 """Key of the manifest."""
 
 
-def describe(run: Run, corpus: Corpus | Mixture, batch: dict[str, int]) -> dict[str, Any]:
-    """What a checkpoint's manifest says of the run; `batch` is what was configured before processes came or went."""
-    config = run.config
+def describe(run: Run, corpus: Corpus | Mixture) -> dict[str, Any]:
+    """What a checkpoint's manifest says of the run."""
+    config = run.plan.config
     stages = [stage.model_dump() for stage in config.train.batch_warmup]
     return ({STAGES: stages} if stages else {}) | {
         "model": config.model.model_dump(),
@@ -65,7 +65,7 @@ def describe(run: Run, corpus: Corpus | Mixture, batch: dict[str, int]) -> dict[
         "seed": config.train.seed,
         "world_size": run.world_size,
         "samples_per_step": run.progress.samples_per_step,
-        "batch": batch,
+        "batch": dict(run.plan.configured),
         "hyperparameters": {name: getattr(config.train, name) for name in HYPERPARAMETERS},
         "device": run.device.type,
         PRECISION: config.train.precision,

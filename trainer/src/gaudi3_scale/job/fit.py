@@ -31,11 +31,9 @@ from gaudi3_scale.hpu.selfcheck import check_numbers_once
 from gaudi3_scale.integration.quiet import quiet
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.leaving import Interruption
-from gaudi3_scale.job.auto_batch import resolve as resolve_batch
 from gaudi3_scale.job.data import open_samples
-from gaudi3_scale.job.elastic import batch, keep_batch
 from gaudi3_scale.job.failures import explain, is_lost_contact, leave_hung
-from gaudi3_scale.job.optimized_ddp import share_out
+from gaudi3_scale.job.plan import plan_job
 from gaudi3_scale.job.shared_data import prepare_same
 from gaudi3_scale.job.trainer import build_trainer
 from gaudi3_scale.next_command import next_command
@@ -134,16 +132,12 @@ def train(run: Run, *more: pl.Callback) -> None:
     if checkpoint is not None and _is_finished(run, checkpoint.step):
         say(f"already finished at step {checkpoint.step}: nothing to do")
         return
-    resolve_batch(run, checkpoint)
-    configured = batch(run.config)
-    if checkpoint is not None:
-        keep_batch(run, checkpoint)
-    share_out(run)
-    config, device = run.config, run.device
+    run.plan = plan_job(run, checkpoint)
+    config, device = run.plan.config, run.device
 
     corpus = prepare_same(run)
     samples = open_samples(config, corpus)
-    about = describe(run, corpus, configured)
+    about = describe(run, corpus)
     state = go_on(run, checkpoint, about) if checkpoint is not None else None
     if team.writer:
         run.lines.truncate(progress.step)
@@ -176,7 +170,7 @@ def train(run: Run, *more: pl.Callback) -> None:
         check_order(callbacks)
         quiet()
         with run.watchdog.watch():
-            build_trainer(run, [*callbacks, *more]).fit(module, train_dataloaders=_loader(run, samples))
+            build_trainer(run, run.plan, [*callbacks, *more]).fit(module, train_dataloaders=_loader(run, samples))
     elif checkpoint is not None and state is not None:
         module.materialise(device.torch_device())
         load(checkpoint, run.checkpoints.peers.patient, module.model, [], state)

@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.integration.ddp.balance import check
 
 if TYPE_CHECKING:
-    from gaudi3_scale.run import Run
+    from gaudi3_scale.run import JobPlan, Run
 
 
-def optimized_ddp(run: Run, **group: Any) -> Any:
+def optimized_ddp(run: Run, plan: JobPlan, **group: Any) -> Any:
     """As it is configured; `group` is what a job gives every strategy of copies."""
     from gaudi3_scale.integration.ddp.strategy import OptimizedDDP
 
-    config = run.config
+    config = plan.config
     return OptimizedDDP(
         **config.ddp.model_dump(),
         **group,
         folder=config.output_dir,
         say=run.console.say,
-        rows=config.train.micro_batch_size * config.model.sequence_length,
+        rows=plan.micro_batch * config.model.sequence_length,
     )
 
 
-def share_out(run: Run) -> None:
-    """Check the shares of a step, where they are configured. ConfigError if they do not fit.
+def share_out(run: Run, plan: JobPlan) -> JobPlan:
+    """Check the shares of a step, where there are any. ConfigError if they do not fit.
 
     A job that goes on with another number of processes than there are shares shares evenly, and says so.
     """
-    config = run.config
-    counts = config.ddp.balance
-    if isinstance(counts, str):
-        return
-    if len(counts) != run.world_size:
+    shares = plan.shares
+    if shares is None:
+        return plan
+    if len(shares) != run.world_size:
         run.console.say(
-            f"ddp.balance has {len(counts)} shares and there are {run.world_size} process(es): each takes as many "
+            f"ddp.balance has {len(shares)} shares and there are {run.world_size} process(es): each takes as many "
             "micro-batches as the others"
         )
-        ddp = config.ddp.model_copy(update={"balance": "none"})
-        run.config = config.model_copy(update={"ddp": ddp})
-        return
-    check(counts, run.world_size, config.train.accumulation_steps)
+        return replace(plan, shares=None)
+    check(shares, run.world_size, plan.accumulation)
+    return plan

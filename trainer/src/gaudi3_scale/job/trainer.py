@@ -15,7 +15,7 @@ from gaudi3_scale.integration.accelerator import GaudiAccelerator
 from gaudi3_scale.integration.trainer import GaudiTrainer
 from gaudi3_scale.job.optimized_ddp import optimized_ddp
 from gaudi3_scale.precision import build_precision
-from gaudi3_scale.run import Run
+from gaudi3_scale.run import JobPlan, Run
 
 
 class SilentProfiler(PassThroughProfiler):
@@ -49,11 +49,11 @@ def leave_out_empty_hooks(callbacks: list[pl.Callback]) -> None:
                 setattr(callback, hook, None)
 
 
-def build_trainer(run: Run, callbacks: list[pl.Callback]) -> pl.Trainer:
+def build_trainer(run: Run, plan: JobPlan, callbacks: list[pl.Callback]) -> pl.Trainer:
     """A trainer that makes the steps that are left and nothing besides: what else happens is in the callbacks."""
-    settings, topology = run.config.train, run.team.topology
+    settings, topology = plan.config.train, run.team.topology
     leave_out_empty_hooks(callbacks)
-    strategy = _strategy(run)
+    strategy = _strategy(run, plan)
     strategy.plain_batches = True
     return GaudiTrainer(
         accelerator=GaudiAccelerator(run.device.type),
@@ -69,7 +69,7 @@ def build_trainer(run: Run, callbacks: list[pl.Callback]) -> pl.Trainer:
         callbacks=callbacks,
         max_epochs=-1,
         max_steps=settings.max_steps - run.progress.step,
-        accumulate_grad_batches=settings.accumulation_steps,
+        accumulate_grad_batches=plan.accumulation,
         gradient_clip_val=settings.gradient_clip or None,
         default_root_dir=run.config.output_dir,
         logger=False,
@@ -82,7 +82,7 @@ def build_trainer(run: Run, callbacks: list[pl.Callback]) -> pl.Trainer:
     )
 
 
-def _strategy(run: Run) -> Any:
+def _strategy(run: Run, plan: JobPlan) -> Any:
     if run.world_size == 1:
         return strategies.GaudiSingleStrategy()
     group: dict[str, Any] = {
@@ -90,14 +90,14 @@ def _strategy(run: Run) -> Any:
         "timeout": timedelta(seconds=run.config.train.collective_timeout),
     }
     if run.config.train.strategy == "habana_fsdp":
-        settings = run.config.train
+        settings = plan.asked.train
         return strategies.HabanaFSDPStrategy(
             **group,
-            replicas=settings.replicas,
+            replicas=plan.replicas,
             reshard_after_forward=settings.reshard_after_forward,
             reduce_each_micro_batch=settings.reduce_each_micro_batch,
         )
     group |= {"broadcast_buffers": False, "gradient_as_bucket_view": True}  # buffers are constants
     if run.config.train.strategy == "optimized_ddp":
-        return optimized_ddp(run, **group)
+        return optimized_ddp(run, plan, **group)
     return strategies.HabanaDDPStrategy(**group)
