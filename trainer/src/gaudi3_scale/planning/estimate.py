@@ -268,7 +268,7 @@ def _second_process() -> Iterator[Start]:
     if len(os.sched_getaffinity(0)) < 2:
         yield partial
         return
-    importlib.import_module("gaudi3_scale.planning.step")  # once, not in both
+    importlib.import_module("gaudi3_scale.planning.fake_step")  # once, not in both
     with multiprocessing.get_context("fork").Pool(1) as pool:
         yield lambda function, *arguments: pool.apply_async(function, arguments).get
 

@@ -198,8 +198,8 @@ def peak_of(found: Sequence[Section], micro_batch: int) -> MemoryPeak:
 
 @functools.lru_cache(maxsize=4096)
 def _sections(config: str, micro_batch: int, world_size: int, device: str, tensor_parallel: int) -> tuple[Section, ...]:
+    from gaudi3_scale.planning.fake_step import extrapolate, sections
     from gaudi3_scale.planning.layers import FEW, WHOLE, equal_blocks, with_blocks
-    from gaudi3_scale.planning.step import extrapolate, sections
 
     job = Config.model_validate_json(config)
     blocks = equal_blocks(job)
