@@ -224,10 +224,10 @@ def test_every_reader_of_a_state_says_what_it_needs_or_asks_for_what_is_always_t
         (path.name, call)
         for path in SOURCE.rglob("*.py")
         for call in re.findall(r"\.state\((.*?)\)", path.read_text())
-        if path.parts[-2] in ("gaudi3_scale", "checkpoint", "models", "batch_warmup")
+        if path.parts[-2] in ("gaudi3_scale", "checkpoint", "job", "batch_warmup")
     }
     assert found == {
-        ("job_state.py", "OF_A_JOB"),
+        ("contents.py", "OF_A_JOB"),
         ("measurement.py", "OF_A_JOB"),
         ("fit_state.py", "OF_A_FIT"),
         ("export.py", ""),

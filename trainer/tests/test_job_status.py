@@ -154,9 +154,9 @@ READERS: dict[str, tuple[Callable[[Path], str], str]] = {
     "batch_warmup/jobs.py": (from_batch_warmup, "has 'step'"),
     "cost/chargeback.py": (from_chargeback, "has 'step'"),
     "doctor/card_sections.py": (from_doctor, "has 'step'"),
-    "outcome.py": (from_outcome, "process 0 of this node ended with exit status 1"),
+    "launch/outcome.py": (from_outcome, "process 0 of this node ended with exit status 1"),
     "tuning/fit_runner.py": (from_tuning, "exit code 1: it said nothing"),
-    "verify_resume.py": (from_verify_resume, "has 'step'"),
+    "job/verify_resume.py": (from_verify_resume, "has 'step'"),
 }
 
 
@@ -210,6 +210,6 @@ def test_each_reader_of_the_status_is_one_of_these() -> None:
         "doctor/card_sections.py": 1,  # what the workers of torchrun say
         "status.py": 1,  # lines of metrics.jsonl, as the next two
         "tuning/fit_runner.py": 1,
-        "verify_resume.py": 1,
+        "job/verify_resume.py": 1,
     }
     assert {module for module, tree in TREES.items() if reads_status(tree)} == {*READERS, "status.py"}

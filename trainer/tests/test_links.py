@@ -108,11 +108,11 @@ KNOWN = {
     "benchmark/measure.py": "a file of the kernel's",
     "checkpoint/storage.py": "opened as a new file only",
     "data/tokenizer.py": "in a folder of the preparation, which is made under a name of its own",
-    "launch.py": "in the launcher's own temporary folder",
+    "launch/torchrun.py": "in the launcher's own temporary folder",
     "job/export.py": "in a folder that was made for the export",
     "profiler.py": "over a file that was made new, under a name that nobody can tell",
     "tuning/fit_runner.py": "the log of a trial in its folder",
-    "verify_resume.py": "in the command's own temporary folder",
+    "job/verify_resume.py": "in the command's own temporary folder",
 }
 """Files that write without `gaudi3_scale.files`, and why no stranger's link is in the way."""
 

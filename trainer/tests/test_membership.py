@@ -262,4 +262,4 @@ def test_every_process_group_of_the_package_is_proven() -> None:
             if re.search(r"\b(init_process_group|new_group)\(", text):
                 assert re.search(r"\bprove\(", text), f"{path.name}: {function.name} makes a group that is not proven"
                 asked.append(path.name)
-    assert {"distributed.py", "strategies.py", "export.py", "secret.py"} <= set(asked)
+    assert {"team.py", "strategies.py", "export.py", "secret.py"} <= set(asked)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.hpu import pci, selfcheck
+from gaudi3_scale.hpu import iommu, pci, selfcheck
 from gaudi3_scale.hpu.device import Device
 
 
@@ -38,7 +38,7 @@ def test_a_card_behind_a_translating_iommu_is_refused(
     types[addresses[which]] = kind
     monkeypatch.setattr(pci, "SYSFS", machine(tmp_path, types, bus))
     with pytest.raises(ConfigError) as refused:
-        selfcheck.check_iommu()
+        iommu.check_iommu()
     at = addresses[which] if bus else f"accel{which}"
     assert str(refused.value) == (
         f"1 Gaudi card(s), the first at {at}, are in an IOMMU domain of type {kind!r}, in which they may compute wrong "
@@ -46,18 +46,18 @@ def test_a_card_behind_a_translating_iommu_is_refused(
         "or set GAUDI3_ACCEPT_TRANSLATED_IOMMU=1 to train all the same."
     )
     monkeypatch.setenv("GAUDI3_ACCEPT_TRANSLATED_IOMMU", "1")
-    selfcheck.check_iommu()
+    iommu.check_iommu()
 
 
 @pytest.mark.parametrize("kind", ["identity", None])
 def test_passthrough_and_no_group_are_well(kind: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pci, "SYSFS", machine(tmp_path, {"0000:19:00.0": kind, "0000:1a:00.0": kind}))
-    selfcheck.check_iommu()
+    iommu.check_iommu()
 
 
 def test_other_devices_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pci, "SYSFS", machine(tmp_path, {"0000:19:00.0": "DMA-FQ"}, vendor="0x8086"))
-    selfcheck.check_iommu()
+    iommu.check_iommu()
 
 
 class Card(SimpleNamespace):

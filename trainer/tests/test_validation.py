@@ -14,6 +14,7 @@ from gaudi3_scale.config import load
 from gaudi3_scale.data import Samples, collect
 from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.models.build import build
+from gaudi3_scale.run import JobPlan
 from gaudi3_scale.step import validation
 from gaudi3_scale.step.module import LanguageModule
 
@@ -67,6 +68,6 @@ def test_only_gradient_buckets_are_settled_before_the_first_step(config: Any, st
         return module.training_step(samples, index)
 
     trainer: Any = SimpleNamespace(strategy=SimpleNamespace(training_step=training_step))
-    run: Any = SimpleNamespace(config=config, device=CPU, world_size=2, rank=0)
+    run: Any = SimpleNamespace(config=config, plan=JobPlan.of(config), device=CPU, world_size=2, rank=0)
     WarmUpCallback(run, None).on_train_start(trainer, module)
     assert len(calls) == passes

@@ -101,7 +101,7 @@ def ended(body: str) -> tuple[int, float, str]:
     """Exit code, seconds and error output of a process that is watched with a bound of two seconds."""
     program = """
         import ctypes, os, sys, time
-        from gaudi3_scale import watchdog
+        from gaudi3_scale.distributed import watchdog
         watchdog.BACKSTOP = 1.0
         def end(seconds):
             print(f"nothing for {seconds:g} s", file=sys.stderr, flush=True)

@@ -285,7 +285,7 @@ def test_a_job_that_starts_again_at_once_gets_its_card(folder: Path, hold: Hold,
     hold(**more).kill()
     assert FAILED in last(run(USE, **more)), "the reset begins when the card is asked for"
     job = f"import sys; sys.path.insert(0, {str(ROOT / 'trainer/src')!r}); "
-    job += "from gaudi3_scale import device; card = device.resolve('hpu', 0, 1); card.random_state(); " + USE
+    job += "from gaudi3_scale.hpu import device; card = device.resolve('hpu', 0, 1); card.random_state(); " + USE
     assert run(job, **more).stdout == "used\n"
 
 
