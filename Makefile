@@ -132,7 +132,7 @@ coverage-raise: $(VENV)/.dev
 	$(BIN)/python tests/suite/floors.py raise
 
 # Proofs: what takes too long for `make test`, which runs a sample of each. A proof that was interrupted goes on where it
-# was; once whole, it writes its table into docs/proofs/.
+# was; once whole, it writes its table into proofs/.
 # Every signal, to every process, in every phase of a job; about ten minutes.
 proof-kill-matrix: $(VENV)/.dev
 	cd trainer && GAUDI3_PROOF=kill-matrix pytest -v -m "proof or not proof" tests/test_kill_matrix.py tests/test_hung_cards.py

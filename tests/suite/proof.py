@@ -119,11 +119,11 @@ class Proof:
         pytest.skip(reason)
 
     def write_table(self, title: str, text: str, columns: Sequence[str]) -> None:
-        """Write `docs/proofs/NAME.md`, once every case has held or cannot be run: a row for each, in their order."""
+        """Write `proofs/NAME.md`, once every case has held or cannot be run: a row for each, in their order."""
         rows = self.held()
         if not self.is_running or set(rows) != set(self.cases):
             return
-        page = ROOT / "docs" / "proofs" / f"{self.name}.md"
+        page = ROOT / "proofs" / f"{self.name}.md"
         today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"
         left = sum(NOT_RUN in row for row in rows.values())
         said = (
@@ -178,7 +178,7 @@ def commit() -> str:
         ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     dirty = subprocess.run(
-        ["git", "status", "--porcelain", "--untracked-files=no", "--", ":!docs/proofs"],
+        ["git", "status", "--porcelain", "--untracked-files=no", "--", ":!proofs"],
         cwd=ROOT,
         capture_output=True,
         text=True,

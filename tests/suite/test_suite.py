@@ -141,7 +141,7 @@ def test_what_an_installation_leaves_among_the_sources_changes_no_proof(
 
 
 def test_the_table_is_written_when_every_case_held(short: proof.Proof, tmp_path: Path) -> None:
-    page = tmp_path / "docs" / "proofs" / "short.md"
+    page = tmp_path / "proofs" / "short.md"
     for case in short.cases:
         short.write_table("Short", "What it shows.", ["seconds"])
         assert not page.exists()
@@ -161,7 +161,7 @@ def test_a_case_that_cannot_be_run_is_in_the_table_with_its_reason_and_is_tried_
         short.cannot_run("b2", "no card here")
     short.skip_if_held("b2")
     short.write_table("Short", "What it shows.", ["seconds"])
-    text = (tmp_path / "docs" / "proofs" / "short.md").read_text()
+    text = (tmp_path / "proofs" / "short.md").read_text()
     assert "3 of 4 cases held, 1 not run." in text and "all 4" not in text
     assert text.endswith("| b1 | 3 |\n| b2 | not run: no card here |\n")
 

@@ -139,7 +139,7 @@ its preflight refuses the node in one sentence and leaves every file on every ho
 second run is what the refusal asks for, on the same nodes.
 
 It proves which way the roles take. It proves nothing about packages, kernels or cards of a real system: see
-[the simulator](https://github.com/gaudi3/scale/tree/main/simulator/README.md#operating-systems).
+[the simulator](../simulator/README.md#operating-systems).
 """
 
 #: What programs write for themselves: logs, caches, locks, the state of the simulated hardware, Ansible's own folder.

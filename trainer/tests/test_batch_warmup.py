@@ -195,7 +195,7 @@ def measured(config: Config, plan: Plan, folder: Path) -> dict[str, Any]:
         assert [p for p in known if p.stat().st_mtime_ns != known[p]] == [lost]
         assert not list((folder / "measured" / "branches").rglob("checkpoints")), "what is measured is not kept twice"
         return {}
-    records.draw(record, ROOT / "docs" / "proofs" / "batch-warmup.png")
+    records.draw(record, ROOT / "proofs" / "batch-warmup.png")
     stages = ", ".join(f"{s['samples_per_step']} from {s['from_tokens']:,}" for s in record["batch_warmup"])
     return {
         "steps, first batch": f"{config.train.max_steps:,}",

@@ -20,7 +20,7 @@ def predicted(*settings: str, device: str = "cuda") -> int:
 
 
 def test_what_an_h100_gave() -> None:
-    """Its allocator's highest number of bytes, torch 2.11: docs/proofs/memory.md has all of the cases."""
+    """Its allocator's highest number of bytes, torch 2.11: proofs/memory.md has all of the cases."""
     measured = {"CUDA: Llama fp32": 6_611_151_360, "CUDA: Llama bf16": 4_388_668_928}
     for case, seen in measured.items():
         assert predicted(*CUDA[case]) == pytest.approx(seen, rel=0.05), case

@@ -78,7 +78,7 @@ def sources() -> list[Path]:
     """
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     left_out = re.compile(
-        r"(?:.*/)?tests/|benchmarks/.*\.json|changelogs/|requirements/.*\.txt|docs/proofs/|findings/|collections/"
+        r"(?:.*/)?tests/|benchmarks/.*\.json|changelogs/|requirements/.*\.txt|proofs/|findings/|collections/"
     )
     names = [name for name in listed.split("\0") if name and not left_out.match(name)]
     return [ROOT / name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
