@@ -59,6 +59,15 @@ $(TOOLS)/usr/bin/promtool:
 	cd $(TOOLS) && { apt-get -qq download prometheus || { apt-get -qq update && apt-get -qq download prometheus; }; }
 	cd $(TOOLS) && dpkg -x prometheus_*.deb .
 
+# Tools that cannot share the tests' environment, each in one of its own: checkov, pip-audit (audit), MLflow's tracking server (the
+# trainer itself needs mlflow-skinny alone), the linter of documentation (docs, whose Sphinx needs another docutils), and what
+# speaks Terraform's plugin protocol in the place of a cloud's provider (standin, which needs another protobuf).
+.cache/%/ready: requirements/%.txt
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m $(INSTALL) -r $<
+	@touch $@
+
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
 prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready hpu image
 
@@ -307,27 +316,6 @@ terraform-registry:
 terraform-test: $(VENV)/.dev .cache/checkov/ready .cache/standin/ready
 	pytest -q tests/terraform
 
-# In an environment of its own: it pins libraries that the tests have otherwise.
-.cache/checkov/ready: requirements/checkov.txt
-	rm -rf .cache/checkov
-	$(PYTHON) -m venv .cache/checkov
-	.cache/checkov/bin/python -m $(INSTALL) -r requirements/checkov.txt
-	@touch $@
-
-# What speaks Terraform's plugin protocol in the place of a cloud's provider: its protobuf does not go with the tests'.
-.cache/standin/ready: requirements/standin.txt
-	rm -rf .cache/standin
-	$(PYTHON) -m venv .cache/standin
-	.cache/standin/bin/python -m $(INSTALL) -r requirements/standin.txt
-	@touch $@
-
-# The linter of documentation, whose Sphinx does not go with the tests' docutils.
-.cache/docs/ready: requirements/docs.txt
-	rm -rf .cache/docs
-	$(PYTHON) -m venv .cache/docs
-	.cache/docs/bin/python -m $(INSTALL) -r requirements/docs.txt
-	@touch $@
-
 # Pinned packages that an advisory is known for. It asks a service over the network, so that no test does. Advisories that do
 # not concern this project are in requirements/advisories; torch is asked for as torch-cuda.txt names it, as the service knows
 # no local versions.
@@ -336,19 +324,6 @@ audit: .cache/audit/ready
 		.cache/audit/bin/pip-audit --disable-pip --require-hashes --strict -r $$list \
 			$$(sed -n 's/^\([A-Z][A-Za-z0-9-]*\).*/--ignore-vuln \1/p' requirements/advisories) || failed=1; \
 	done; test -z "$$failed"
-
-.cache/audit/ready: requirements/audit.txt
-	rm -rf .cache/audit
-	$(PYTHON) -m venv .cache/audit
-	.cache/audit/bin/python -m $(INSTALL) -r requirements/audit.txt
-	@touch $@
-
-# MLflow's tracking server, for the trainer's tests; the trainer itself needs mlflow-skinny alone.
-.cache/mlflow/ready: requirements/mlflow.txt
-	rm -rf .cache/mlflow
-	$(PYTHON) -m venv .cache/mlflow
-	.cache/mlflow/bin/python -m $(INSTALL) -r requirements/mlflow.txt
-	@touch $@
 
 # Simulated nodes and the whole site.
 system: $(VENV)/.dev
