@@ -15,9 +15,9 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status prepare image test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test coverage coverage-raise \
-	terraform-test terraform-registry proof-kill-matrix proof-families proof-corpora proof-batch-warmup proof-provisioning proof-quickstart proof-mutants proof-hsdp proof-anomalies proof-health-noise proof-healing proof-healing-race proof-memory proof-batch proof-compression proof-tuner proof-strictness proof-operators proof-core-matrix proof-node-answers proof-node-jobs proof-molecule torch-matrix torch-suite \
-	proof-os-matrix os-matrix strictness screenshots contract system molecule-test molecule sanity artifact build sign audit bench clean help
+.PHONY: demo up down status prepare image test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test \
+	coverage coverage-raise terraform-test terraform-registry torch-matrix torch-wheels torch-suite os-matrix strictness \
+	screenshots contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -140,79 +140,18 @@ coverage: $(VENV)/.dev
 coverage-raise: $(VENV)/.dev
 	$(BIN)/python tests/suite/floors.py raise
 
-# Proofs: what takes too long for `make test`, which runs a sample of each. A proof that was interrupted goes on where it
-# was; once whole, it writes its table into proofs/.
-# Every signal, to every process, in every phase of a job; about ten minutes.
-proof-kill-matrix: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=kill-matrix pytest -v -m "proof or not proof" tests/test_kill_matrix.py tests/test_hung_cards.py
+# What takes too long for `make test`, which runs a sample of it: tests/suite/proofs.toml says of each proof what it shows, runs and
+# needs, and how long it takes.
+proof-%: $(VENV)/.dev FORCE
+	@$(BIN)/python tests/suite/proofs.py run $* --make "$(MAKE)"
 
-# A tiny model of every family, trained, saved, resumed, exported and read in parts; two minutes.
-proof-families: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=families pytest -v -m "proof or not proof" tests/test_families.py
+# A pattern cannot be phony itself.
+FORCE:
 
-# Five hundred corpora in every form, compression and state of damage, each read for what it is or refused; three minutes.
-proof-corpora: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=corpora pytest -v -m "proof or not proof" tests/test_corpora.py
+torch-matrix os-matrix: %: proof-%
 
-# A job whose copies are each split over processes (HSDP), resumed exactly and on half as many; a minute.
-proof-hsdp: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=hsdp pytest -v -m proof tests/test_fit_sharded.py
-
-# Critical batches of a tiny model, measured, and what a batch-size warm-up gains over three seeds; ten minutes.
-proof-batch-warmup: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=batch-warmup pytest -v -m "proof or not proof" tests/test_batch_warmup.py
-
-# Seeded traces with anomalies of every kind, and healthy ones; a minute.
-proof-anomalies: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=anomalies pytest -v -m "proof or not proof" tests/test_anomalies.py
-
-# A thousand boots of nodes whose sensors, counters and tools misbehave: no verdict against a sound one; five minutes.
-proof-health-noise: $(VENV)/.dev
-	GAUDI3_PROOF=health-noise pytest -v -m "proof or not proof" tests/unit/plugins/module_utils/test_health_noise.py
-
-# Fifty faults during a real training on simulated nodes: the right node is taken out and not a loss differs; half an hour.
-proof-healing: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=healing pytest -v -m "proof or not proof" -k "not race" tests/test_healing.py
-
-# A training under a fault a minute against an undisturbed one; ten minutes.
-proof-healing-race: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=healing-race pytest -v -m proof -k race tests/test_healing.py
-
-# Predicted memory against the allocator of the simulated device, over models, precisions and strategies; five minutes.
-proof-memory: $(VENV)/.dev hpu
-	cd trainer && GAUDI3_PROOF=memory pytest -v -m "proof or not proof" tests/test_memory_proof.py
-
-# The batch that is found, against the largest that fits and other finders; fifteen minutes.
-proof-batch: $(VENV)/.dev hpu
-	cd trainer && GAUDI3_PROOF=batch pytest -v -m "proof or not proof" tests/test_batch_proof.py tests/test_batch_job.py
-
-# Jobs with compressed gradients and without, over several seeds; two minutes.
-proof-compression: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=compression pytest -v -m "proof or not proof" tests/test_compression.py
-
-# The search of a job's settings: a known optimum, kills, and the demo's model on this machine; ten minutes.
-proof-tuner: $(VENV)/.dev
-	cd trainer && GAUDI3_PROOF=tuner pytest -v -m "proof or not proof" tests/test_tuner_proof.py
-
-# gaudi3-deploy up, run, replace and down, killed at many instants and run again.
-proof-provisioning: $(VENV)/.dev
-	GAUDI3_PROOF=provisioning pytest -v -m "proof or not proof" tests/terraform/test_deploy_kills.py
-
-# The documented quick starts, from the command to a finished job on simulated nodes behind a jump host.
-proof-quickstart: $(VENV)/.dev .cache/standin/ready
-	GAUDI3_PROOF=quickstart pytest -v -m "proof or not proof" tests/terraform/test_quickstart.py tests/system/test_quickstart.py
-
-# One line changed at a time, each of which a test must notice.
-proof-mutants: $(VENV)/.dev
-	GAUDI3_PROOF=mutants pytest -v -m "proof or not proof" tests/suite/test_mutants.py
-
-# The collection on every ansible-core that it accepts, each installed into an environment of its own; twelve minutes.
-CORES := 2.17 2.18 2.20 2.21
+# An ansible-core, by the first Python that can have it; what the tests need besides is taken from the tests' own environment.
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
-proof-core-matrix: $(VENV)/.dev $(CORES:%=.cache/core-matrix/%/.ready)
-	GAUDI3_PROOF=core-matrix pytest -v -m "proof or not proof" tests/suite/test_core_matrix.py
-
-# By the first Python that can have it; what the tests need besides is taken from the tests' own environment.
 .cache/core-matrix/%/.ready: | $(VENV)/.dev
 	rm -rf $(@D)
 	mkdir -p $(@D)
@@ -227,27 +166,11 @@ proof-core-matrix: $(VENV)/.dev $(CORES:%=.cache/core-matrix/%/.ready)
 	done
 	touch $@
 
-# Two thousand changed answers of hostile nodes beside good ones, on the oldest, the tests' own and the newest ansible-core: an hour and a half.
-proof-node-answers: $(VENV)/.dev .cache/core-matrix/2.17/.ready .cache/core-matrix/2.21/.ready
-	for python in .cache/core-matrix/2.17/bin/python .cache/core-matrix/2.21/bin/python $(BIN)/python; do \
-		export GAUDI3_PROOF=node-answers PATH="$(CURDIR)/$$(dirname $$python):$$PATH"; \
-		$$python -m pytest -v -m "proof or not proof" tests/plays/test_node_answers.py || exit 1; \
-	done
-
-# One rule of simulator/strictness.yml turned round at a time, each of which a test must notice.
-proof-strictness: $(VENV)/.dev hpu
-	GAUDI3_PROOF=strictness pytest -v -m "proof or not proof" tests/suite/test_strictness.py
-
-# Every operator of torch's own database on the simulated device, of which the tests draw 24; three minutes.
-proof-operators: $(VENV)/.dev hpu
-	cd simulator/torch && GAUDI3_PROOF=operators pytest -v -m "proof or not proof" tests/test_operator_database.py
-
-# The trainer on the supported versions of torch, Lightning and Python. The launcher runs over the torchrun of each torch
-# that Intel's releases ship, from wheels of which only the Python files are used; those for arm64 are the smallest. The tests
-# of launcher, interruption, checkpoint and resume run on the oldest and the newest torch.
+# Each torch that Intel's releases ship, and the oldest Lightning: wheels of which only the Python files are used. Those for arm64 are
+# the smallest.
 TORCH_WHEELS := .cache/torch-wheels
 OLDEST_TORCH := 2.9.1
-torch-matrix: $(VENV)/.dev .cache/torch-matrix/$(OLDEST_TORCH)/.ready
+torch-wheels: $(VENV)/.dev
 	mkdir -p $(TORCH_WHEELS)
 	for version in $(OLDEST_TORCH) 2.10.0 2.11.0; do \
 		ls $(TORCH_WHEELS)/torch-$$version-*.whl >/dev/null 2>&1 || { \
@@ -258,7 +181,6 @@ torch-matrix: $(VENV)/.dev .cache/torch-matrix/$(OLDEST_TORCH)/.ready
 	$(BIN)/python requirements/pick.py requirements/versions.pins lightning==2.6.0 > $(TORCH_WHEELS)/lightning.txt
 	ls $(TORCH_WHEELS)/lightning-2.6.0-*.whl >/dev/null 2>&1 || \
 		pip download --quiet --require-hashes --no-deps --only-binary=:all: --dest=$(TORCH_WHEELS) -r $(TORCH_WHEELS)/lightning.txt
-	cd trainer && GAUDI3_PROOF=torch-matrix pytest -v -m "proof or not proof" tests/test_torch_matrix.py
 
 # The trainer's whole suite with the oldest and the newest torch of Intel's releases, and with the newest Python: hours in all, and
 # gigabytes of downloads for each. What was interrupted goes on. `make torch-matrix` puts the results into its table.
@@ -269,14 +191,6 @@ torch-suite: $(foreach name,$(TORCH_SUITES),.cache/torch-matrix/$(name)/.ready)
 .cache/torch-matrix/%/.ready: requirements/trainer.txt | $(VENV)/.dev
 	$(BIN)/python trainer/tests/suite_by_file.py prepare $*
 	touch $@
-
-# site.yml on every operating system, place and card that nodes are simulated with: as root, one cluster after another.
-# Builds the node images that are missing.
-proof-os-matrix: $(VENV)/.dev
-	gaudi3-simulator prepare
-	GAUDI3_PROOF=os-matrix pytest -v -s -m "proof or not proof" tests/system/test_os_matrix.py
-
-os-matrix: proof-os-matrix
 
 # Programs of other people on the simulated device and node, and docs/contract.md. Repositories are read from the folder
 # CONTRACT_SOURCES, laid out as OWNER/NAME. ROWS= runs some rows alone. A row that held with the same sources is not run again.
@@ -329,16 +243,6 @@ audit: .cache/audit/ready
 system: $(VENV)/.dev
 	gaudi3-simulator prepare
 	pytest tests/system --ignore tests/system/test_molecule.py --ignore tests/system/test_sanity.py --ignore tests/system/test_artifact.py
-
-# A job that loses processes and nodes, on booted nodes: a user's script, the inventory's, with a spare node, healed. Ten minutes.
-proof-node-jobs: $(VENV)/.dev
-	gaudi3-simulator prepare
-	GAUDI3_PROOF=node-jobs pytest -v -m "proof or not proof" tests/system/test_own_script.py tests/system/test_site_converged.py tests/system/test_healed_job.py tests/system/test_spare.py
-
-# Every molecule scenario, as a test; ten minutes.
-proof-molecule: $(VENV)/.dev
-	gaudi3-simulator prepare
-	GAUDI3_PROOF=molecule pytest -v -m "proof or not proof" tests/system/test_molecule.py
 
 # Some molecule scenarios, others with each commit: one from nothing, one end to end, and four of roles.
 molecule-test: $(VENV)/.dev

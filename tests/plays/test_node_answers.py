@@ -108,10 +108,6 @@ BLOCKS = {
 PROOF = Proof(
     "node-answers",
     {core: [case for case in BLOCKS if case.startswith(f"{core}-")] for core in CORES},
-    sources=[
-        "playbooks", "roles", "plugins", "tests/plays/answers.py", "tests/plays/hostile.py",
-        "tests/plays/test_node_answers.py",
-    ],
     sample=[f"{OWN}-{playbook}-1" for playbook in SAMPLED if OWN in CORES],
 )  # fmt: skip
 TEXT = f"""

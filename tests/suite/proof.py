@@ -1,9 +1,9 @@
 """Proofs: series of cases that take too long for every run of the tests.
 
-`make proof-NAME` runs all cases and writes a table into the documentation. A case that held is on record, so that an
-interrupted proof goes on where it was; the record is void once the sources change. A case that cannot be run on a
-machine stands in the table as not run, with the reason, and is tried again by the next proof. `make test` runs a sample
-of the cases, drawn by the proof's seed.
+`proofs.toml` lists them. `make proof-NAME` runs all cases and writes a table into `proofs/`. A case that held is on
+record, so that an interrupted proof goes on where it was; the record is void once the sources change. A case that
+cannot be run on a machine stands in the table as not run, with the reason, and is tried again by the next proof. `make
+test` runs a sample of the cases, drawn by the proof's seed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from typing import Any, NoReturn, TypeVar
 
 import pytest
 
+from . import proofs
+
 _Test = TypeVar("_Test")
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261122
@@ -30,7 +32,7 @@ NOT_RUN = "not run"
 
 
 class Proof:
-    """The cases of proof ``name`` by stratum; the result depends on ``sources``.
+    """The cases of proof ``name`` by stratum; the list has the sources that the result depends on.
 
     The sample has one of each stratum, or is ``sample`` where most cases are too dear for one to be drawn.
     """
@@ -39,19 +41,17 @@ class Proof:
         self,
         name: str,
         strata: Mapping[str, Sequence[str]],
-        sources: Sequence[str],
         seed: int = SEED,
         sample: Collection[str] = (),
-        target: str | None = None,
+        sources: Sequence[str] = (),
     ) -> None:
-        """``target`` of the Makefile runs it; `proof-NAME` unless another is given."""
+        """``sources`` are those of a proof that is not in the list."""
         self.name = name
-        self.target = target or f"proof-{name}"
         self.cases = [case for cases in strata.values() for case in cases]
         self.seed = seed
         draw = random.Random(f"{name}-{seed}")
         self.sample = set(sample) or {draw.choice(list(cases)) for cases in strata.values()}
-        self.sources = sources
+        self.sources = sources or proofs.read()[name].sources
         self.record = ROOT / ".cache" / "proofs" / f"{name}.json"
 
     @property
@@ -123,7 +123,7 @@ class Proof:
         rows = self.held()
         if not self.is_running or set(rows) != set(self.cases):
             return
-        page = ROOT / "proofs" / f"{self.name}.md"
+        page = ROOT / proofs.PAGES / f"{self.name}.md"
         today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"
         left = sum(NOT_RUN in row for row in rows.values())
         said = (
@@ -132,7 +132,7 @@ class Proof:
         lines = [
             f"# {title}",
             "",
-            f"Written by `make {self.target}` on {today}, commit {commit()}, seed {self.seed},",
+            f"Written by `make proof-{self.name}` on {today}, commit {commit()}, seed {self.seed},",
             f"with Python {platform.python_version()} on {os.cpu_count()} CPU cores: {said}.",
             "",
             text.strip(),
@@ -178,7 +178,7 @@ def commit() -> str:
         ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     dirty = subprocess.run(
-        ["git", "status", "--porcelain", "--untracked-files=no", "--", ":!proofs"],
+        ["git", "status", "--porcelain", "--untracked-files=no", "--", f":!{proofs.PAGES}"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -28,7 +28,6 @@ PROOF = Proof(
         "site": [f"ansible-core-{each}-site" for each in VERSIONS],
         "plays": [f"ansible-core-{each}-plays" for each in VERSIONS],
     },
-    sources=["meta", "plugins", "roles", "playbooks", "tests/plays", "tests/suite/test_core_matrix.py"],
     sample=[f"ansible-core-{OWN}-site"],
 )
 TEXT = f"""

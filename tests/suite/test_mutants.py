@@ -20,7 +20,6 @@ PROOF = Proof(
         "plugins": [name for name, mutant in MUTANTS.items() if mutant["file"].startswith("plugins/")],
         "plays": [name for name, mutant in MUTANTS.items() if not mutant["file"].startswith("plugins/")],
     },
-    sources=["plugins", "roles", "playbooks", "tests/unit/plugins", "tests/plays", "tests/suite/mutants.toml"],
 )
 TEXT = """
 Each case changes one line of a copy of the checkout and runs the tests of its file. The change is noticed when a test

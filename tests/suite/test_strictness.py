@@ -21,7 +21,6 @@ PROOF = Proof(
         for where in ("device", "node")
         if (names := [name for name, rule in RULES.items() if rule.where == where])
     },
-    sources=["simulator/strictness.yml", "simulator/src", "simulator/tests", "simulator/torch"],
 )
 TEXT = """
 Each case turns one rule of `simulator/strictness.yml` off and runs the test that the row names, which has to fail.

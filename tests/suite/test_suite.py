@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.suite import floors, proof, run
+from tests.suite import floors, proof, proofs, run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,20 +32,16 @@ def test_every_part_is_a_target_of_the_makefile() -> None:
 
 def test_every_proof_is_run_by_a_target_of_the_makefile() -> None:
     """What is marked `proof` is left out of `make test`: without a target of its own nobody ever runs it."""
-    run_by_targets = set()
-    for line in (ROOT / "Makefile").read_text().splitlines():
-        if re.search(r"pytest .*-m (proof|\"proof or not proof\") ", line):
-            folder = re.search(r"cd (\S+) &&", line)
-            top = ROOT / (folder[1] if folder else ".")
-            run_by_targets |= {(top / word).resolve() for word in line.split() if word.endswith(".py")}
+    listed = proofs.read().values()
+    run_by_targets = {ROOT / each.folder / test for each in listed for test in each.tests}
     marked = re.compile(
         r"^@pytest\.mark\.proof|\b[A-Z]+\.(parameters|sampled)\(|marks=pytest\.mark\.proof|^pytestmark = .*proof", re.M
     )
     folders = ["tests", "trainer/tests", "simulator/tests", "simulator/torch/tests", "deploy/tests"]
     files = {path for folder in folders for path in (ROOT / folder).rglob("test_*.py")}
-    proofs = {path for path in files if marked.search(path.read_text())}
-    assert len(proofs) >= 8
-    assert sorted(proofs - run_by_targets) == []
+    found = {path for path in files if marked.search(path.read_text())}
+    assert len(found) >= 8
+    assert sorted(found - run_by_targets) == []
 
 
 def test_a_failed_part_is_shown_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,16 +99,16 @@ def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> proof.Proof:
     monkeypatch.setattr(proof, "ROOT", tmp_path)
     monkeypatch.setenv("GAUDI3_PROOF", "short")
     (tmp_path / "source").write_text("one")
-    return proof.Proof("short", {"a": ["a1", "a2"], "b": ["b1", "b2"]}, ["source"])
+    return proof.Proof("short", {"a": ["a1", "a2"], "b": ["b1", "b2"]}, sources=["source"])
 
 
 def test_the_sample_has_a_case_of_each_stratum(short: proof.Proof) -> None:
     assert sorted(case[0] for case in short.sample) == ["a", "b"]
-    again = proof.Proof("short", {"a": ["a1", "a2"], "b": ["b1", "b2"]}, ["source"])
+    again = proof.Proof("short", {"a": ["a1", "a2"], "b": ["b1", "b2"]}, sources=["source"])
     assert again.sample == short.sample
     marked = {each.id for each in short.parameters(dict.fromkeys(short.cases)) if each.marks}
     assert marked == set(short.cases) - short.sample
-    chosen = proof.Proof("short", {"a": ["a1", "a2"], "b": ["b1", "b2"]}, ["source"], sample=["b2"])
+    chosen = proof.Proof("short", {"a": ["a1", "a2"], "b": ["b1", "b2"]}, sources=["source"], sample=["b2"])
     assert chosen.sample == {"b2"}
 
 
@@ -132,7 +128,7 @@ def test_what_an_installation_leaves_among_the_sources_changes_no_proof(
     monkeypatch.setattr(proof, "ROOT", tmp_path)
     (tmp_path / "src/product.egg-info").mkdir(parents=True)
     (tmp_path / "src/code.py").write_text("one")
-    made = proof.Proof("made", {"all": ["a"]}, ["src"])
+    made = proof.Proof("made", {"all": ["a"]}, sources=["src"])
     before = made.key()
     (tmp_path / "src/product.egg-info/PKG-INFO").write_text("Version: 1")
     assert made.key() == before

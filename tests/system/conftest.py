@@ -49,7 +49,6 @@ _JOBS = ["a user's script", "the inventory's job", "a job with a spare node", "a
 JOBS = Proof(
     "node-jobs",
     {"jobs": _JOBS},
-    ["simulator/src", "simulator/torch", "plugins", "roles", "playbooks", "trainer/src", "examples", "tests/system"],
     sample=in_turn(_JOBS, 1),
 )
 """Jobs on booted nodes that lose a process or a node and go on: minutes each, so that every commit has one of them."""

@@ -30,7 +30,6 @@ IN_TURN = 4
 PROOF = Proof(
     "molecule",
     {"roles": ROLES},
-    ["simulator/src", "plugins", "roles", "playbooks", "extensions", "tests/system/test_molecule.py"],
     sample=in_turn(ROLES, IN_TURN),
 )
 TEXT = """

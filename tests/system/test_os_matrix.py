@@ -126,10 +126,6 @@ SAMPLE = "ubuntu-22.04"
 PROOF = Proof(
     "os-matrix",
     {"systems": list(CASES)},
-    [
-        "simulator/src", "simulator/torch", "plugins", "roles", "playbooks", "site.yml", "inventories/simulated",
-        "requirements", "trainer/src", "tests/system/test_os_matrix.py",
-    ],
     sample=[SAMPLE],
 )  # fmt: skip
 TEXT = """

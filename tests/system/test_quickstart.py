@@ -37,7 +37,6 @@ HEADINGS = {"hosts": "On machines that you have", "ibm": "On IBM Cloud", "aws": 
 PROOF = Proof(
     "quickstart",
     {"targets": list(HEADINGS)},
-    ["docs/terraform.md", "terraform", "deploy/src", "tests/system/test_quickstart.py"],
     sample=["none"],
 )
 TEXT = """

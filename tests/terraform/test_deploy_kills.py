@@ -120,7 +120,6 @@ CASES = {
 PROOF = Proof(
     "provisioning",
     {"cases": list(CASES)},
-    ["terraform", "deploy/src", "tests/terraform/support", "simulator/src/gaudi3_simulator/cloud"],
     sample=["none"],
 )
 TEXT = """

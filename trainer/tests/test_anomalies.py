@@ -27,12 +27,6 @@ PROOF = Proof(
         **{kind: [case for case in FAULTS if case.startswith(kind)] for kind in MAGNITUDES},
         "healthy": list(HEALTHY),
     },
-    [
-        "trainer/src/gaudi3_scale/monitoring",
-        "trainer/src/gaudi3_scale/config/monitoring.py",
-        "trainer/tests/anomaly_traces.py",
-        "trainer/tests/test_anomalies.py",
-    ],
 )
 COLUMNS = ["traces", "found", "wrong reports", "median delay in steps"]
 TEXT = """

@@ -41,11 +41,6 @@ LENGTH = 64
 PROOF = Proof(
     "batch",
     {"one process": list(ALONE), "jobs of two": list(JOBS)},
-    [
-        *("trainer/src/gaudi3_scale/batch", "trainer/src/gaudi3_scale/memory", "trainer/src/gaudi3_scale/planning"),
-        *("trainer/tests/test_batch_proof.py", "trainer/tests/batch_finders.py", "trainer/tests/measured.py"),
-        "simulator/torch/csrc",
-    ],
     sample=("BERT fp32",),
 )
 TEXT = """

@@ -59,7 +59,6 @@ SEEDS = (1, 2, 3)
 PROOF = Proof(
     "batch-warmup",
     {"measurement": ["measured"], "arms": [f"seed {seed}" for seed in SEEDS], "kill": ["killed"]},
-    ["trainer/src/gaudi3_scale", "trainer/tests/test_batch_warmup.py"],
     sample=["measured"],
 )
 FOLDER = ROOT / ".cache" / "proofs" / "batch-warmup"

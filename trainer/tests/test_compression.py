@@ -20,10 +20,6 @@ CASES = {f"{name}, seed {seed}": (name, seed) for name in COMPRESSIONS for seed 
 PROOF = Proof(
     "compression",
     {name: [case for case in CASES if case.startswith(name)] for name in COMPRESSIONS},
-    [
-        *(f"trainer/src/gaudi3_scale/{name}" for name in ("ddp", "models", "optimizer.py", "fit.py")),
-        "trainer/tests/test_compression.py",
-    ],
     sample=["int8, seed 1"],
 )
 TEXT = f"""

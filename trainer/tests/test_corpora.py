@@ -39,7 +39,6 @@ PROOF = Proof(
         **{f"foreign {number}": list(FOREIGN)[number::4] for number in range(4)},
         "rights": RIGHTS,
     },
-    ["trainer/src/gaudi3_scale/data", "trainer/tests/corpora.py", "trainer/tests/test_corpora.py"],
 )
 COLUMN_NAMES = ["corpora", "read", "refused"]
 TEXT = """

@@ -25,7 +25,6 @@ STEPS = 2
 PROOF = Proof(
     "families",
     {"dense and older": [*DENSE, *OLDER], "experts": list(EXPERT), "masked": list(MASKED)},
-    ["trainer/src/gaudi3_scale", "trainer/tests/families.py", "trainer/tests/test_families.py"],
 )
 TEXT = """
 Each case builds the smallest model of a family from a `config.json`, as `model.name` of a folder does, trains it for

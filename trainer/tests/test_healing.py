@@ -33,7 +33,6 @@ STRATA["one"] += [case.name for case in CASES.values() if case.kind == "process"
 PROOF = Proof(
     "healing",
     STRATA,
-    ["trainer/src", "trainer/tests/healed_job.py", "trainer/tests/test_healing.py", "plugins/module_utils/_health"],
 )
 COLUMNS = ("taken out", "first step", "verdict after, s", "new step on a spare after, s", "repair and tests, s", "ends")
 TEXT = """
@@ -132,7 +131,7 @@ def test_a_job_goes_on_and_only_the_faulty_node_is_taken_out(
         )
 
 
-RACE = Proof("healing-race", {"race": ["race"]}, PROOF.sources)
+RACE = Proof("healing-race", {"race": ["race"]})
 RACE_STEPS, RACE_PACE, RACE_MINUTES = 800, 0.1, 2
 RACE_EFFECTS = ("none", "process", "killed")
 """What each fault does besides, in turn: nothing, kills the job's process, or all of the job on its node."""

@@ -16,8 +16,6 @@ from zygote import Client
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.suite.proof import Proof  # the same for every proof of the repository
 
-SOURCES = ["trainer/src", "trainer/tests"]
-
 
 def strata(cases: list[Case]) -> dict[str, list[str]]:
     """The names of the cases of each phase."""
@@ -25,7 +23,7 @@ def strata(cases: list[Case]) -> dict[str, list[str]]:
 
 
 # The sample is of plain jobs: of each other kind, one that nothing happens to would have to run, too.
-PROOF = Proof("kill-matrix", strata(CASES), SOURCES, sample=Proof("kill-matrix", strata(PLAIN), SOURCES).sample)
+PROOF = Proof("kill-matrix", strata(CASES), sample=Proof("kill-matrix", strata(PLAIN)).sample)
 
 
 @pytest.fixture(scope="session")

@@ -93,14 +93,6 @@ PROOF = Proof(
         "split matrices": list(SPLIT),
         "CUDA": list(CUDA),
     },
-    [
-        "trainer/src/gaudi3_scale",
-        "trainer/tests/test_memory_proof.py",
-        "trainer/tests/measured.py",
-        "trainer/tests/measured_tensor_parallel.py",
-        "simulator/torch/csrc",
-        "simulator/torch/src",
-    ],
     sample=("Llama bf16, FSDP x2",),
 )
 TEXT = """

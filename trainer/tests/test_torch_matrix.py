@@ -54,16 +54,6 @@ PROOF = Proof(
         "python": [f"python-{version}" for version in PYTHONS],
         "suite": [f"suite-{name}" for name in suite_by_file.ENVIRONMENTS],
     },
-    sources=[
-        "trainer/src/gaudi3_scale",
-        "trainer/pyproject.toml",
-        "requirements/torch.txt",
-        "requirements/trainer.txt",
-        *(f"trainer/tests/{name}" for name in (*TESTS, "old_launchers.py", "wheels.py", "definitions.py")),
-        "trainer/tests/suite_by_file.py",
-        "trainer/tests/test_torch_matrix.py",
-    ],
-    target="torch-matrix",
 )
 TEXT = f"""
 *facts*: the launcher runs over the Python files of torchrun in the wheels of the Python package index, with the

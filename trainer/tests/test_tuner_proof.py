@@ -27,7 +27,6 @@ from tests.suite.proof import Proof  # the same for every proof of the repositor
 PROOF = Proof(
     "tuner",
     {"made up": ["known optimum"], "killed": ["kill -9"], "real": ["the demo's model"]},
-    ["trainer/src/gaudi3_scale/tuning", "trainer/tests/tuner_search.py", "trainer/tests/test_tuner_proof.py"],
     sample=["known optimum"],
 )
 TEXT = """

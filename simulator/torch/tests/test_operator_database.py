@@ -23,12 +23,6 @@ WAYS = ("run", "fake")
 PROOF = Proof(
     "operators",
     {way: [f"{way} {first}-{first + STEP}" for first in range(0, OPERATORS, STEP)] for way in WAYS},
-    sources=[
-        "simulator/torch/csrc",
-        "simulator/torch/src",
-        "simulator/torch/tests/operator_sweep.py",
-        "simulator/torch/tests/test_operator_database.py",
-    ],
 )
 TEXT = """
 Each operator of torch's own database (`op_db`) on the simulated device, with two of its samples: run with backward and

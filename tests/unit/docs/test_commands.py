@@ -18,6 +18,7 @@ from gaudi3_scale.config import load
 from gaudi3_simulator import cli as simulator
 from gaudi3_simulator.node import cli as node
 from gaudi3_simulator.node import faults
+from tests.suite import proofs
 
 from .documents import ROOT, commands, documented, pieces
 
@@ -90,6 +91,8 @@ def test_documented_commands_are_understood(program: str, tmp_path: Path, monkey
 def test_documented_targets_of_make_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     targets = {name for line in re.findall(r"^([a-z][a-z -]*):", makefile, re.MULTILINE) for name in line.split()}
+    assert "\nproof-%:" in makefile
+    targets |= {f"proof-{name}" for name in proofs.read()}
     shown, named = documented("make")
     asked = [(where, word) for where, given in shown for word in given if re.fullmatch(r"[a-z-]+", word)]
     assert len(asked) > 5

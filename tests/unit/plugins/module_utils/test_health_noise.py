@@ -19,29 +19,9 @@ from tests.suite.proof import Proof
 
 BOOTS, READINGS = 5, 6
 CASES = {f"{board}-{number:02}": (board, number) for board in BOARDS for number in range(100)}
-ENGINE = [
-    "boards",
-    "checks",
-    "checks_cards",
-    "checks_node",
-    "checks_ports",
-    "checks_tools",
-    "collect",
-    "engine",
-    "events",
-    "kernel",
-    "readings",
-    "sanity",
-]
 PROOF = Proof(
     "health-noise",
     {board: [case for case, (each, _number) in CASES.items() if each == board] for board in BOARDS},
-    [
-        *(f"plugins/module_utils/_health/{name}.py" for name in ENGINE),
-        "plugins/module_utils/_hl_smi",
-        "tests/unit/plugins/health_noise.py",
-        "tests/unit/plugins/module_utils/test_health_noise.py",
-    ],
 )
 COLUMNS = ("boots", "readings", "reads spoilt", "check errors", "verdicts against a node", "faults found")
 TEXT = """
