@@ -16,7 +16,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare image test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test \
-	coverage coverage-raise terraform-test terraform-registry torch-matrix torch-wheels torch-suite os-matrix strictness \
+	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
 	screenshots contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 
 help:
@@ -149,6 +149,10 @@ proof-%: $(VENV)/.dev FORCE
 FORCE:
 
 torch-matrix os-matrix: %: proof-%
+
+# Which proof pages are older than what they prove: these proofs are run again before a release.
+proofs: $(VENV)/.controller
+	@$(BIN)/python tests/suite/proofs.py ages
 
 # An ansible-core, by the first Python that can have it; what the tests need besides is taken from the tests' own environment.
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14

@@ -1,4 +1,10 @@
-"""Run one of the proofs that `proofs.toml` lists, as `make proof-NAME` does."""
+"""Run one of the proofs that `proofs.toml` lists, or find the pages that are older than what they prove.
+
+    python tests/suite/proofs.py run kill-matrix     what `make proof-kill-matrix` does
+    python tests/suite/proofs.py ages                what `make proofs` shows
+
+A page is old once a commit has changed one of the sources that the list has for its proof.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_suffix(".toml")
 PAGES = "proofs"
 """The folder of the pages, below the top of the repository."""
+_COMMIT = re.compile(r"\bcommit ([0-9a-f]{7,40})( with changes)?,")
 
 
 @dataclass(frozen=True)
@@ -105,15 +112,69 @@ def run(entry: Entry, make: str, environment: Mapping[str, str]) -> int:
     return 0
 
 
+def commit_of(page: str) -> tuple[str, bool]:
+    """The commit that the text of a page names, and whether files differed from it; no commit where it names none."""
+    found = _COMMIT.search(page)
+    return (found[1], bool(found[2])) if found else ("", False)
+
+
+def no_history(root: Path) -> str:
+    """Why commits of the past cannot be looked for here; empty where they can."""
+    if not (root / ".git").exists():
+        return "this is no git checkout"
+    if _git(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true":
+        return "this checkout is shallow: it has no commits of the past"
+    return ""
+
+
+def is_in_history(root: Path, commit: str) -> bool:
+    """Whether what is checked out comes from a commit."""
+    return _git(root, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
+
+
+def why_old(root: Path, entry: Entry) -> str:
+    """Why the proof has to be run again; empty where its page is as new as its sources."""
+    page = root / PAGES / f"{entry.name}.md"
+    if not page.is_file():
+        return "no page yet"
+    commit, with_changes = commit_of(page.read_text(encoding="utf-8"))
+    if not commit or not is_in_history(root, commit):
+        return f"commit {commit} is not in the history" if commit else "its page names no commit"
+    if with_changes:
+        return f"made with changes to {commit}"
+    since = _git(root, "log", "--format=%h", f"{commit}..HEAD", "--", *entry.sources).stdout.split()
+    return f"sources changed by {len(since)} commit{'s'[: len(since) > 1]} since {commit}" if since else ""
+
+
+def ages(root: Path, entries: Mapping[str, Entry]) -> list[str]:
+    """Lines about all pages: the proofs to run again, with the reason and how long each takes, then the others."""
+    reasons = {name: why_old(root, entry) for name, entry in entries.items() if entry.page}
+    old = {name: reason for name, reason in reasons.items() if reason}
+    lines = ["Proofs to run again, each by `make proof-NAME`:"] if old else []
+    lines += [f"  {name:14} {reason:46}  {entries[name].takes}" for name, reason in old.items()]
+    current = [name for name in reasons if name not in old]
+    return [*lines, f"Up to date: {', '.join(current) or 'none'}"]
+
+
+def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
+
+
 def main(arguments: Sequence[str]) -> int | str:
     """The program's exit code, or what is wrong."""
-    parser = argparse.ArgumentParser(description="Run a proof of the list.")
+    parser = argparse.ArgumentParser(description="Run a proof of the list, or say which pages are old.")
     commands = parser.add_subparsers(dest="command", required=True)
     runs = commands.add_parser("run", help="make what a proof needs, and run it")
     runs.add_argument("name", help="name of the proof")
     runs.add_argument("--make", default="make", help="the make program that makes what it needs")
+    commands.add_parser("ages", help="list the pages that are older than what they prove")
     options = parser.parse_args(arguments)
     entries = read()
+    if options.command == "ages":
+        if reason := no_history(ROOT):
+            return f"The age of the pages is unknown: {reason}."
+        print("\n".join(ages(ROOT, entries)))
+        return 0
     if options.name not in entries:
         return f"There is no proof {options.name}. There are: {', '.join(entries)}."
     return run(entries[options.name], options.make, os.environ)

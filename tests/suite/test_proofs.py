@@ -1,4 +1,4 @@
-"""The list of proofs: what it names exists, and a proof is run as it says."""
+"""The list of proofs: what it names exists, a proof is run as it says, and pages older than their sources are named."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.suite import proofs
 from tests.suite.proofs import ROOT, Entry
 
 LISTED = proofs.read()
+COMMITTED = sorted((ROOT / proofs.PAGES).glob("*.md"))
 #: Without what a make above handed down, under which these tests may run.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
 
@@ -129,3 +130,115 @@ def test_a_call_is_shown_as_it_can_be_typed() -> None:
     (call,) = entry(pythons=["old/python"], select="not race").commands()
     assert call.shown().startswith('GAUDI3_PROOF=some PATH="$PWD/old:$PATH" old/python -m pytest -v ')
     assert shlex.split(call.shown())[-3:] == ["-k", "not race", "test_a.py"]
+
+
+def git(root: Path, *arguments: str) -> str:
+    who = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(["git", "-C", str(root), *who, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def commit(root: Path, **files: str) -> str:
+    """Write files whose names are given with _ for /, and commit them."""
+    for name, text in files.items():
+        path = root / name.replace("_", "/")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "one step")
+    return git(root, "rev-parse", "--short=10", "HEAD")
+
+
+def write_page(root: Path, name: str, commit: str) -> None:
+    (root / proofs.PAGES).mkdir(exist_ok=True)
+    (root / proofs.PAGES / f"{name}.md").write_text(
+        f"# Some\n\nWritten by `make proof-{name}` on 2026-11-27, commit {commit}, seed 1,\nwith Python.\n"
+    )
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A repository of two sources."""
+    root = tmp_path / "made"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    commit(root, a_code="one", b_code="one")
+    return root
+
+
+def test_a_page_is_old_once_its_sources_have_changed(made: Path) -> None:
+    first = git(made, "rev-parse", "--short=10", "HEAD")
+    of_a, of_b = entry(sources=["a"]), entry(sources=["a", "b"])
+    write_page(made, "some", first)
+    commit(made)
+    assert (proofs.why_old(made, of_a), proofs.why_old(made, of_b)) == ("", "")
+    commit(made, b_code="two")
+    assert proofs.why_old(made, of_a) == ""
+    assert proofs.why_old(made, of_b) == f"sources changed by 1 commit since {first}"
+    commit(made, a_code="three")
+    assert proofs.why_old(made, of_a) == f"sources changed by 1 commit since {first}"
+    assert proofs.why_old(made, of_b) == f"sources changed by 2 commits since {first}"
+    write_page(made, "some", git(made, "rev-parse", "--short=10", "HEAD"))
+    assert (proofs.why_old(made, of_a), proofs.why_old(made, of_b)) == ("", "")
+
+
+def test_a_page_that_cannot_be_trusted_is_old(made: Path) -> None:
+    first = git(made, "rev-parse", "--short=10", "HEAD")
+    assert proofs.why_old(made, entry()) == "no page yet"
+    write_page(made, "some", "unknown")
+    assert proofs.why_old(made, entry()) == "its page names no commit"
+    write_page(made, "some", f"{first} with changes")
+    assert proofs.why_old(made, entry()) == f"made with changes to {first}"
+    git(made, "checkout", "--quiet", "-b", "other")
+    lost = commit(made, a_code="other")
+    git(made, "checkout", "--quiet", "-")
+    write_page(made, "some", lost)
+    assert proofs.why_old(made, entry()) == f"commit {lost} is not in the history"
+
+
+def test_old_pages_are_listed_with_how_long_they_take_and_the_others_after_them(made: Path) -> None:
+    first = git(made, "rev-parse", "--short=10", "HEAD")
+    for name in ("new", "old"):
+        write_page(made, name, first)
+    commit(made, b_code="two")
+    given = {
+        "new": Entry("new", "Cases.", "a minute", ["t"], ["a"]),
+        "old": Entry("old", "Cases.", "an hour", ["t"], ["b"]),
+        "none": Entry("none", "Cases.", "a minute", ["t"], ["b"], page=False),
+    }
+    head, old, last = proofs.ages(made, given)
+    assert head == "Proofs to run again, each by `make proof-NAME`:"
+    assert old.split() == ["old", *f"sources changed by 1 commit since {first}".split(), "an", "hour"]
+    assert last == "Up to date: new"
+    assert proofs.ages(made, {"new": given["new"]}) == [last]
+
+
+def test_a_checkout_without_a_history_says_so(made: Path, tmp_path: Path) -> None:
+    commit(made, a_code="two")
+    assert proofs.no_history(made) == ""
+    subprocess.run(
+        ["git", "clone", "--quiet", "--depth=1", made.as_uri(), str(tmp_path / "shallow")],
+        check=True,
+        capture_output=True,
+    )
+    assert proofs.no_history(tmp_path / "shallow") == "this checkout is shallow: it has no commits of the past"
+    assert proofs.no_history(tmp_path) == "this is no git checkout"
+
+
+@pytest.mark.parametrize("page", COMMITTED, ids=lambda page: page.stem)
+def test_a_page_is_of_a_listed_proof_and_names_a_commit_of_the_history(page: Path) -> None:
+    assert LISTED[page.stem].page
+    named, _with_changes = proofs.commit_of(page.read_text(encoding="utf-8"))
+    assert named, "the page names no commit"
+    if reason := proofs.no_history(ROOT):
+        pytest.skip(reason)
+    assert proofs.is_in_history(ROOT, named), f"commit {named} is not in the history: run the proof again"
+
+
+def test_make_lists_the_pages() -> None:
+    if reason := proofs.no_history(ROOT):
+        pytest.skip(reason)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests/suite/proofs.py"), "ages"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1].startswith("Up to date: ")
