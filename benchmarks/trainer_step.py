@@ -148,8 +148,9 @@ class Bench:
 
         from gaudi3_scale.distributed.randomness import seed_all
         from gaudi3_scale.models.build import build
+        from gaudi3_scale.models.learning_rate import learning_rate_scale
         from gaudi3_scale.models.objectives import sample_loss
-        from gaudi3_scale.models.optimizer import build_optimizer, learning_rate_scale
+        from gaudi3_scale.models.optimizer import build_optimizer
 
         train = self.config.train
         seed_all(train.seed)

@@ -23,7 +23,7 @@ from gaudi3_scale.config import load
 from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.interruption import Notice, Notices
-from gaudi3_scale.interruption.metadata import Aws, Azure, Gcp, watch
+from gaudi3_scale.interruption.cloud_notice import Aws, Azure, Gcp, watch
 
 IN_TWO_MINUTES = {"action": "terminate", "time": "2030-01-01T00:02:00Z"}
 
@@ -235,7 +235,7 @@ def test_aws_recommendation_counts_if_it_is_wanted() -> None:
 def test_a_service_that_fails_or_is_slow_is_no_notice_is_said_once_and_asked_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gaudi3_scale.interruption.metadata.TIMEOUT", 0.3)
+    monkeypatch.setattr("gaudi3_scale.interruption.cloud_notice.TIMEOUT", 0.3)
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # never asked through a proxy
     with servers.serving(servers.Aws()) as service:
         service.failures = 2

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.models.optimizer import learning_rate_scale
+from gaudi3_scale.models.learning_rate import learning_rate_scale
 
 if TYPE_CHECKING:
     from gaudi3_scale.config import Config, TrainConfig

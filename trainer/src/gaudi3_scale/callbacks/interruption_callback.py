@@ -19,10 +19,11 @@ from gaudi3_scale.callbacks.status_callback import Contributor, join, status_of
 from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.integration.trainer import step_of
 from gaudi3_scale.internals import without_signals
+from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.last_checkpoint import LastCheckpoint
 from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.interruption.notice import Notice
-from gaudi3_scale.interruption.notices import EXIT_CODE, Notices
+from gaudi3_scale.interruption.notices import Notices
 from gaudi3_scale.secret import proven_group
 
 FILE = "interrupted.ckpt"

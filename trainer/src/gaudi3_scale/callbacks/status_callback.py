@@ -22,7 +22,7 @@ from gaudi3_scale.callbacks.base import CheckpointListener
 from gaudi3_scale.checkpoint.saver import Saver
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.hpu.device import identity
-from gaudi3_scale.interruption.notices import EXIT_CODE
+from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.patience import LEAVING_FILE
 from gaudi3_scale.run import Run
 from gaudi3_scale.status import FILE, Progress, State, StatusFile

@@ -3,7 +3,8 @@
     notices.py     what was heard, the second signal, and the deadline that ends the process whatever it does
     patience.py    how long the launcher waits for a process that it told to end
     signals.py     SIGTERM and SIGUSR1, heard even while the process waits for others
-    metadata.py    what AWS, Google Cloud and Azure say of the node
+    cloud_notice.py  what AWS, Google Cloud and Azure say of the node
+    exit_code.py   how a job that left in order ends
     agreement.py   all ranks stop at the same step, though only one was told
     last_checkpoint.py  the last checkpoint, if there is time for it
     leaving.py     all of it together, for a job and for callbacks/interruption_callback.py
@@ -15,8 +16,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.notice import Notice
-from gaudi3_scale.interruption.notices import EXIT_CODE, Interrupted, Notices
+from gaudi3_scale.interruption.notices import Interrupted, Notices
 from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:

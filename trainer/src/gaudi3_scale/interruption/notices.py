@@ -14,12 +14,11 @@ from typing import NoReturn
 
 from gaudi3_scale.config.interruption import InterruptionConfig
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.notice import Notice
 from gaudi3_scale.interruption.patience import LEAVING_FILE, patience
 from gaudi3_scale.interruption.signals import Signals
 
-EXIT_CODE = 75
-"""EX_TEMPFAIL of sysexits.h: nothing is wrong, and the same command goes on from the newest checkpoint."""
 SECOND = 1.0
 """Seconds within which signals count as one: a launcher passes on what the whole process group already got."""
 MARGIN = 3.0
@@ -62,7 +61,7 @@ class Notices:
         main = threading.current_thread() is threading.main_thread()
         self._signals.start("signal" in self._config.sources and main)
         if self._leader:
-            from gaudi3_scale.interruption.metadata import watch
+            from gaudi3_scale.interruption.cloud_notice import watch
 
             watch(self._config, self.tell, self._say)
 

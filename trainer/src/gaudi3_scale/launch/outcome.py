@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.files import Outage, overwrite, write_atomically
-from gaudi3_scale.interruption.notices import EXIT_CODE
+from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.status import SCHEMA, StatusFile, invocation
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from typing import Any, NoReturn
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.hpu.torch_import import refuse_known_bad, without_plugins
 from gaudi3_scale.internals import ON_SIGNAL, OWN_STORE, have_agent, have_backend, have_wait, watched_agent
-from gaudi3_scale.interruption.notices import EXIT_CODE
+from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
 from gaudi3_scale.launch import rendezvous_state
 from gaudi3_scale.launch.outcome import Outcome, why

@@ -1,9 +1,8 @@
-"""The optimizer that a device does best, and its schedule."""
+"""The optimizer that a device does best."""
 
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -71,24 +70,3 @@ def build_optimizer(model: nn.Module, config: TrainConfig) -> torch.optim.Optimi
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
     return GaudiOptimizer.FusedAdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.epsilon)
-
-
-def learning_rate_scale(step: float, config: TrainConfig, steps: float | None = None) -> float:
-    """Share of the peak learning rate at a step of `steps` (max_steps without it): a linear rise, then the schedule.
-
-    cosine and linear fall to `final_learning_rate` of the peak at the end; wsd (warm-up, stable, decay: Hu et al.,
-    "MiniCPM", 2024) falls linearly in the last `decay_fraction` of the steps only; constant never does.
-    """
-    if step < config.warmup_steps:
-        return (step + 1) / config.warmup_steps
-    began: float = config.warmup_steps
-    total = config.max_steps if steps is None else steps
-    if config.schedule == "constant":
-        return 1.0
-    if config.schedule == "wsd":
-        began = max(began, total - round(config.decay_fraction * total))
-    progress = min(1.0, max(0, step - began) / max(1, total - began))
-    fall = 1 - config.final_learning_rate
-    if config.schedule == "cosine":
-        return config.final_learning_rate + fall / 2 * (1 + math.cos(math.pi * progress))
-    return 1 - fall * progress

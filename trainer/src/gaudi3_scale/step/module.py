@@ -17,9 +17,10 @@ from gaudi3_scale.finite import FiniteSteps, gradient_norm
 from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.models.blocks import compile_blocks
 from gaudi3_scale.models.build import build, frozen_dtype
+from gaudi3_scale.models.learning_rate import learning_rate_scale
 from gaudi3_scale.models.materialise import build_deferred, materialise
 from gaudi3_scale.models.objectives import losses, training_loss
-from gaudi3_scale.models.optimizer import build_optimizer, learning_rate_scale
+from gaudi3_scale.models.optimizer import build_optimizer
 
 
 class LanguageModule(pl.LightningModule):
