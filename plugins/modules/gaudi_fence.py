@@ -124,7 +124,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import ensure_file
-from ansible_collections.gaudi3.scale.plugins.module_utils._health import history
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import fence, history
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLACES, JobNode
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.resumed import may_be_resumed
@@ -164,9 +164,9 @@ class Fence:
         self._module = module
         self._asked = module.params
         self._node = JobNode.of(module)
-        self._path = os.path.join(self._asked["folder"], history.FENCE)
-        self._in_memory = os.path.join(self._asked["runtime"], history.RUNTIME_FENCE)
-        self._before = history.fence(self._asked["folder"], self._asked["runtime"])
+        self._path = os.path.join(self._asked["folder"], fence.FENCE)
+        self._in_memory = os.path.join(self._asked["runtime"], fence.RUNTIME_FENCE)
+        self._before = fence.read(self._asked["folder"], self._asked["runtime"])
         self._unwritten: "list[str]" = []
         self._unfenced = False
 
@@ -299,15 +299,15 @@ def main() -> None:
             "step": {"type": "str", "default": ""},
             "resume": {"type": "dict", "default": {}},
             "by": {"type": "str", "choices": ["person", "healing"], "default": "person"},
-            "folder": {"type": "path", "default": history.FOLDER},
-            "runtime": {"type": "path", "default": history.RUNTIME},
+            "folder": {"type": "path", "default": fence.FOLDER},
+            "runtime": {"type": "path", "default": fence.RUNTIME},
             **PLACES,
         },
         supports_check_mode=True,
     )
     try:
-        fence = Fence(module)
-        result = fence.take_out() if module.params["state"] == "out" else fence.give_back()
+        here = Fence(module)
+        result = here.take_out() if module.params["state"] == "out" else here.give_back()
     except (JobError, OSError) as error:
         module.fail_json(msg=f"The node was not taken out of service or given back: {str(error).rstrip('.')}.")
     if result["unwritten"]:

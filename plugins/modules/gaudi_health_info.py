@@ -193,7 +193,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, pci
-from ansible_collections.gaudi3.scale.plugins.module_utils._health import history
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import fence, history
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.checks import QUICK, STANDARD
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.collect import Sources
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.examine import Examination, Patience, examine
@@ -292,7 +292,7 @@ def main() -> None:
             hccl_demo_timeout={"type": "int", "default": 300},
             ports_script={"type": "path"},
             history={"type": "int", "default": 20},
-            folder={"type": "path", "default": history.FOLDER},
+            folder={"type": "path", "default": fence.FOLDER},
         ),
         supports_check_mode=True,
     )
@@ -308,7 +308,7 @@ def main() -> None:
         idle=done.reading.processes == (),
         versions=versions_of(done.reading),
         figures=figures,
-        fence=history.fence(module.params["folder"]),
+        fence=fence.read(module.params["folder"]),
         history=history.entries(module.params["folder"], max(0, module.params["history"])),
         cpu_seconds=round(time.process_time() - started, 3),
         **result,

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import needs as job_needs
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.launch_command import NodeShare
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import NodeShare, unit_text
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.unit import unit_text
 from gaudi3_simulator import nodes, prepared
 from gaudi3_simulator.home import Cluster as Simulated
 from gaudi3_simulator.home import Node

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
+from .config_file import merged
 from .files import JobError
+from .launch_command import NodeShare
 from .node import JobNode
 from .spec import JobSpec
-from .text import NodeShare, merged
 
 #: The trainer's default for metrics.port.
 METRICS_PORT = 9410

@@ -21,10 +21,10 @@ from .._printable import printable
 from .container import ENVIRONMENT
 from .decision import Situation, archive_name
 from .files import PARTS, RECORD, Control, JobError, read_regular
+from .log import EPILOGUE_LINES, last_words
 from .spec import CONFIG, CONTROL, NAME, JobSpec, boot_unit_name, unit_name
 from .state import Observed, fresh, state_of
 from .status import Status
-from .text import EPILOGUE_LINES, last_words
 
 #: Name of the lock among root's folders about jobs; no job's, as it begins with a dot.
 LOCK = ".lock"

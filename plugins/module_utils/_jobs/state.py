@@ -12,7 +12,7 @@ from .._host.systemd import UnitState
 from .decision import Situation
 from .spec import ABSENT, FAILED, FINISHED, INTERRUPTED, RUNNING, SPARE, STOPPED, unit_name
 from .status import Status
-from .text import INTERRUPTED_EXIT
+from .unit import INTERRUPTED_EXIT
 
 
 def fresh(record: Mapping[str, Any], status: Optional[Status], unit: UnitState) -> bool:

@@ -10,19 +10,21 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Optional
 
-from .._health import admission, history
+from .._health import admission, fence
 from .._health.checks import DEPTHS
 from .._health.examine import Patience
 from .._hl_smi.command import HlSmi, environment, run_with_timeout
 from .._jobs import archives as job_archives
 from .._jobs import container as job_container
 from .._jobs import neighbours as job_neighbours
+from .._jobs.config_file import config_text
 from .._jobs.decision import Decision, decide
 from .._jobs.files import SECRET, JobError
+from .._jobs.launch_command import NodeShare
 from .._jobs.node import PLACES, JobNode, check_script, check_venv, owner_of
 from .._jobs.spec import JobSpec, check_name
 from .._jobs.state import Observed
-from .._jobs.text import NodeShare, boot_unit_text, config_text, unit_text
+from .._jobs.unit import boot_unit_text, unit_text
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -200,9 +202,9 @@ class Work:
 
     def _check_start(self) -> None:
         """Refuse a start on a node that is out of service or lacks what the job needs."""
-        fence = history.fence()
-        if fence is not None:
-            raise JobError(history.refusal(fence))
+        found = fence.read()
+        if found is not None:
+            raise JobError(fence.refusal(found))
         ask_for_the_passport(self.module)
         if self.spec is not None and not self.module.check_mode:
             self.owner = owner_of(self.spec.user)

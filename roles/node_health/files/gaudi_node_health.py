@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine._files import make_folder, write_file
-from engine._health import history
+from engine._health import fence, history
 from engine._health.collect import Sources
 from engine._health.examine import Patience, examine
 from engine._hl_smi.command import HlSmi, run_with_timeout
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--timeout", type=int, default=30, help="seconds for one call of a tool")
     parser.add_argument("--cards", type=int, help="how many cards the node has")
     parser.add_argument("--metrics", help="folder of node_exporter's textfile collector")
-    parser.add_argument("--folder", default=history.FOLDER)
+    parser.add_argument("--folder", default=fence.FOLDER)
     asked = parser.parse_args()
     env = dict(os.environ, LC_ALL="C", ENABLE_CONSOLE="true")
     run = Patience(lambda command: run_with_timeout(command, env, asked.timeout))
@@ -82,7 +82,7 @@ def page(report: dict[str, Any], now: float, folder: str) -> str:
         ],
         "gaudi_health_check_errors": [("", len(report["errors"]))],
         "gaudi_health_drains": [("", int(report["drains"]))],
-        "gaudi_health_out_of_service": [("", int(history.fence(folder) is not None))],
+        "gaudi_health_out_of_service": [("", int(fence.read(folder) is not None))],
     }
     lines = []
     for name, values in series.items():

@@ -314,7 +314,7 @@ def test_jobs_of_the_role_have_the_kernels_that_operations_need(
     for folder in ("simulator/src", "collections"):
         monkeypatch.syspath_prepend(str(ROOT / folder))
     catalogue = pytest.importorskip("gaudi3_simulator.vendor.catalogue")
-    job_text = importlib.import_module("ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text")
+    job_unit = importlib.import_module("ansible_collections.gaudi3.scale.plugins.module_utils._jobs.unit")
     runtime = importlib.import_module("ansible_collections.gaudi3.scale.plugins.module_utils._jobs.runtime_environment")
     brought = {path: file for package in catalogue.packages("1.23.0-695") for path, file in package.files.items()}
     profiles = []
@@ -329,6 +329,6 @@ def test_jobs_of_the_role_have_the_kernels_that_operations_need(
     monkeypatch.delenv("GC_KERNEL_PATH")
     assert "Graph compile failed" in run(USE).stderr, "as a unit without the profile"
     assert run(USE, GC_KERNEL_PATH=str(node / Path(kernels).name)).stdout == "used\n"
-    spec = job_text.JobSpec(name="demo", config={}, nodes=("gaudi-1",), head_address="10.0.0.1")
-    unit = job_text.unit_text(spec, job_text.NodeShare("/var/lib/gaudi3-scale/jobs/demo"))
+    spec = job_unit.JobSpec(name="demo", config={}, nodes=("gaudi-1",), head_address="10.0.0.1")
+    unit = job_unit.unit_text(spec, job_unit.NodeShare("/var/lib/gaudi3-scale/jobs/demo"))
     assert f"EnvironmentFile=-{runtime.PATH}" in unit.splitlines()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._health import controller, history
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import controller, fence, history
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.healing import (
     IN_SERVICE,
     REPAIRING,
@@ -132,8 +132,8 @@ def test_the_history_keeps_the_newest_lines_and_survives_torn_ones(tmp_path: Any
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7"])
 def test_a_fence_that_cannot_be_read_is_a_fence(text: str, tmp_path: Any) -> None:
-    assert history.fence(str(tmp_path)) is None
+    assert fence.read(str(tmp_path)) is None
     (tmp_path / "fence.json").write_text(text)
-    found = history.fence(str(tmp_path))
+    found = fence.read(str(tmp_path))
     assert found is not None
-    assert "its fence cannot be read" in history.refusal(found)
+    assert "its fence cannot be read" in fence.refusal(found)

@@ -26,8 +26,9 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.container impor
     user_numbers,
     variables_of,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.launch_command import NodeShare
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import NodeShare, unit_text
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.unit import unit_text
 
 IMAGE = "vault.habana.ai/gaudi-docker/1.23.0/ubuntu24.04/habanalabs/pytorch-installer-2.9.0:1.23.0-695"
 JOBS = "/var/lib/gaudi3-scale/jobs"

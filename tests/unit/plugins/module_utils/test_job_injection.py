@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.config_file import config_text
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.launch_command import NodeShare
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import NodeShare, config_text, unit_text
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.unit import unit_text
 
 SPEC = JobSpec(name="demo", config={}, nodes=("gaudi-1",), head_address="10.0.0.1")
 SHARE = NodeShare("/var/lib/gaudi3-scale/jobs/demo", address="10.0.0.1")

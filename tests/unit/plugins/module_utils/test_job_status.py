@@ -13,11 +13,12 @@ import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.systemd import UnitState
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import Control
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.launch_command import NodeShare
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import JobNode
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.state import state_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.status import FIELDS, Status, progress_line
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import NodeShare, unit_text
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.unit import unit_text
 
 ROOT = Path(__file__).parents[4]
 #: JSON texts of values that no field should have, some of which Python reads as numbers.
@@ -90,7 +91,8 @@ def test_one_place_reads_what_a_jobs_user_writes() -> None:
     assert readers == {
         "plugins/module_utils/_jobs/status.py",  # reads it
         "plugins/module_utils/_jobs/files.py",  # reads job.json through record.py
-        "plugins/module_utils/_jobs/text.py",  # names it to the launcher, and to grep, which runs as the job's user
+        "plugins/module_utils/_jobs/launch_command.py",  # names it to the launcher
+        "plugins/module_utils/_jobs/unit.py",  # names it to grep, which runs as the user of the job
     }
     for page in [*ROOT.glob("playbooks/**/*.*"), *ROOT.glob("roles/**/*.*")]:
         if page.suffix in (".yml", ".j2"):

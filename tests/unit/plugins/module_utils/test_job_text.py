@@ -8,16 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.config_file import config_text
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.launch_command import NodeShare, launch_argv
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.log import last_words
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.status import Status, progress_line
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.text import (
-    NodeShare,
-    config_text,
-    last_words,
-    launch_argv,
-    unit_text,
-    yaml_text,
-)
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.unit import unit_text
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.yaml_text import yaml_text
 
 FOLDER = "/var/lib/gaudi3-scale/jobs/demo"
 SPEC = JobSpec(

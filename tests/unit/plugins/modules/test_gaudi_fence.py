@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._health import history
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import fence, history
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_fence
 
 SYSTEMCTL = """#!/bin/sh
@@ -84,12 +84,12 @@ def test_a_node_goes_out_and_comes_back_as_a_spare_of_the_jobs_that_still_run(no
         out = node.fence("out", reason="accel1: broken", step="reset", by="healing", diff=True)
         assert (out["changed"], out["jobs"]) == (True, ["demo", "over"])
         assert '"step": "reset"' in out["diff"]["after"]
-        fence = str(node.health / "fence.json")
+        path = str(node.health / "fence.json")
         stops = ["stop gaudi-train-demo.service", "stop gaudi-train-over.service"]
-        assert node.calls == [fence, stops[0], fence, stops[1]], "the fence is there before a job is stopped"
+        assert node.calls == [path, stops[0], path, stops[1]], "the fence is there before a job is stopped"
         assert node.fence("out", reason="accel1: broken", step="reset")["changed"] is False
         assert node.fence("out", reason="accel1: broken", step="reload")["changed"] is True
-        found = history.fence(str(node.health))
+        found = fence.read(str(node.health))
         assert found is not None
         assert (found["by"], found["jobs"], found["step"]) == ("healing", ["demo", "over"], "reload")
         assert node.fence("in_service", check=True)["jobs"] == ["demo"]
@@ -161,7 +161,7 @@ def test_a_job_that_does_not_stop_keeps_no_other_from_being_stopped(node: Node) 
         "'systemctl stop gaudi-train-first.service' failed (busy): look into its log with 'journalctl -u "
         "gaudi-train-first.service', and run again. So did gaudi-train-second.service."
     )
-    assert "stop gaudi-train-third.service" in node.calls and history.fence(str(node.health))
+    assert "stop gaudi-train-third.service" in node.calls and fence.read(str(node.health))
 
 
 def test_a_systemd_that_does_not_answer_is_said(node: Node) -> None:
@@ -194,13 +194,13 @@ def test_a_node_whose_disk_takes_no_fence_is_fenced_in_memory_and_its_jobs_stop(
     assert node.calls[-1] == "stop gaudi-train-demo.service"
     assert [each.rpartition(": ")[2] for each in out["unwritten"]] == [os.strerror(number)] * 2
     memory = node.health.parent / "run"
-    found = history.fence(str(node.health), str(memory))
+    found = fence.read(str(node.health), str(memory))
     assert found is not None
     assert (found["by"], found["step"], found["jobs"]) == ("healing", "reset", ["demo"])
     assert node.fence("out", reason="accel1: broken", step="reset", by="healing")["changed"] is False
     monkeypatch.undo()
     assert node.fence("in_service", by="healing")["changed"] is True
-    assert history.fence(str(node.health), str(memory)) is None
+    assert fence.read(str(node.health), str(memory)) is None
 
 
 def test_where_no_fence_can_be_written_at_all_the_jobs_stop_and_the_module_fails(

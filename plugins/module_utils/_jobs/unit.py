@@ -1,22 +1,15 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""The texts of a training job: its systemd unit, its configuration file, and its progress in one line."""
+"""The systemd units of a training job: the one that runs it on a node, and the one that starts it after a boot."""
 
 from __future__ import annotations
 
-import json
-import math
 import os
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Optional
 
-from .._health.history import FENCE_PATH, RUNTIME_FENCE_PATH
+from .._health.fence import FENCE_PATH, RUNTIME_FENCE_PATH
 from .container import Container, Share, group_numbers, unit_lines, user_numbers
-from .files import SECRET
+from .launch_command import NodeShare, launch_argv
 from .spec import (
-    CONFIG,
     INVOCATION,
     RUNTIME_ENVIRONMENT,
     UNPRINTABLE,
@@ -42,71 +35,6 @@ SANDBOX = (
 INTERRUPTED_EXIT = 75
 #: Seconds of stop_timeout which the launcher keeps for itself.
 LAUNCHER_SECONDS = 5
-#: More than torchrun prints about itself after a worker of its has failed.
-EPILOGUE_LINES = 100
-#: Keys that need no quotes; YAML 1.1 takes some words for truth values.
-PLAIN = re.compile(r"(?!(?:y|yes|n|no|on|off|true|false|null)$)[A-Za-z_][A-Za-z0-9_-]*", re.IGNORECASE)
-#: What YAML does not take literally between quotes, takes for an end of line or (U+FEFF) for no character.
-YAML_ESCAPED = re.compile(r"[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-
-
-@dataclass(frozen=True)
-class NodeShare:
-    """What of a job differs from node to node."""
-
-    directory: str
-    #: This node's own address on the cluster's network; None lets torchrun ask the resolver.
-    address: Optional[str] = None
-    #: Whether this node hosts the rendezvous; None lets torchrun find out from the head's address.
-    is_head: Optional[bool] = None
-    #: Merged over the job's configuration, on this node only.
-    config: Optional[Mapping[str, Any]] = None
-    #: The interface on which the nodes meet; None lets gloo and HCCL ask the resolver, which may name the loopback one.
-    interface: Optional[str] = None
-    #: Groups that open the cards' device files.
-    groups: tuple[str, ...] = ()
-    #: Module ids of the cards for the job's processes, in their order; empty for any.
-    modules: tuple[int, ...] = ()
-    #: For a job in a container: variables of the environment files, the node's folders of device files, and the files
-    #: of its fabric.
-    file_variables: Mapping[str, str] = field(default_factory=dict)
-    devices: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-
-
-def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
-    """The command which runs the node's share of the job."""
-    head = f"[{spec.head_address}]" if ":" in spec.head_address else spec.head_address
-    argv = [
-        spec.venv + "/bin/python",
-        "-m",
-        "gaudi3_scale.launch",
-        "--status=" + share.directory + "/status.json",
-        *(["--say-ending"] if spec.command else []),
-        f"--secret-file={control_folder(share.directory)}/{SECRET}",
-        *(["--replace"] if spec.replaces else []),
-        f"--nnodes={spec.nnodes}",
-        f"--nproc-per-node={spec.processes_per_node}",
-        "--rdzv-backend=c10d",
-        f"--rdzv-endpoint={head}:{spec.rdzv_port}",
-        f"--rdzv-id={spec.rdzv_id}",
-    ]
-    if share.is_head is not None:
-        # torchrun compares the endpoint with what the node's own name resolves to, which fails on the many
-        # systems that resolve it to a loopback address.
-        argv.append("--rdzv-conf=is_host={0}".format("true" if share.is_head else "false"))
-    if share.address is not None:
-        argv.append(f"--local-addr={share.address}")
-    return [*argv, f"--max-restarts={spec.max_restarts}", "--no-python", *_program(spec, share)]
-
-
-def _program(spec: JobSpec, share: NodeShare) -> list[str]:
-    """What each process runs: the user's script, or the trainer with the job's configuration."""
-    if spec.script is None:
-        config = control_folder(share.directory) + "/" + CONFIG
-        return [spec.venv + "/bin/gaudi3-train", "fit", "--config", config]
-    python = [spec.venv + "/bin/python"] if spec.script.endswith(".py") else []
-    return [*python, spec.script, *spec.command[1:]]
 
 
 def _quote(text: str) -> str:
@@ -284,74 +212,3 @@ def container_of(spec: JobSpec) -> Container:
 
 def _path(path: str) -> str:
     return path.replace("%", "%%")
-
-
-def config_text(spec: JobSpec, share: NodeShare) -> str:
-    """The trainer's configuration on one node."""
-    config = merged(merged(spec.config, share.config or {}), {"output_dir": share.directory})
-    return HEADER + yaml_text(config)
-
-
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two trees of options; the second wins, lists are replaced whole."""
-    result = dict(base)
-    for key, value in over.items():
-        old = result.get(key)
-        result[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return result
-
-
-def yaml_text(value: Any, indent: int = 0) -> str:
-    """Plain data as block-style YAML with sorted keys; a node need not have a YAML library."""
-    pad = "  " * indent
-    if isinstance(value, Mapping) and value:
-        parts = []
-        for key in sorted(value, key=str):
-            item = value[key]
-            nested = isinstance(item, (Mapping, list, tuple)) and len(item) > 0
-            gap = "\n" + yaml_text(item, indent + 1) if nested else " " + _scalar(item) + "\n"
-            parts.append(f"{pad}{key if PLAIN.fullmatch(str(key)) else _text(str(key))}:{gap}")
-        return "".join(parts)
-    if isinstance(value, (list, tuple)) and value:
-        parts = []
-        for item in value:
-            nested = isinstance(item, (Mapping, list, tuple)) and len(item) > 0
-            text = "\n" + yaml_text(item, indent + 1) if nested else " " + _scalar(item) + "\n"
-            parts.append(f"{pad}-{text}")
-        return "".join(parts)
-    return pad + _scalar(value) + "\n"
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return {"inf": ".inf", "-inf": "-.inf"}.get(repr(value), ".nan")
-        text = repr(value)
-        # YAML 1.1 reads 1e-05 as a word and 1.0e-05 as a number.
-        return text.replace("e", ".0e", 1) if "e" in text and "." not in text else text
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _text(value: str) -> str:
-    """A text between double quotes, with the escapes of YAML, which are JSON's up to U+FFFF."""
-
-    def escape(match: re.Match[str]) -> str:
-        code = ord(match.group())
-        if 0xD800 <= code <= 0xDFFF:
-            raise ValueError(
-                f"The configuration holds a text which is not Unicode ({value!r}): correct the file that it comes from."
-            )
-        return f"\\u{code:04x}"
-
-    return YAML_ESCAPED.sub(escape, json.dumps(value, ensure_ascii=False))
-
-
-def last_words(lines: list[str], count: int) -> list[str]:
-    """The last lines of a job's log, without the long trace which torchrun prints about its own end."""
-    heads = [number for number, line in enumerate(lines) if "failed (exitcode:" in line]
-    rules = [number for number, line in enumerate(lines) if line.startswith("=====")]
-    if heads and rules and rules[-1] > heads[-1]:
-        lines = lines[: heads[-1] + 1] + lines[rules[-1] + 1 :]
-    return lines[-count:]
