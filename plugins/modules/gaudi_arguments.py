@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_arguments
-short_description: Check the variables of several roles in one task
+short_description: "Internal to the collection: check the variables of several roles in one task"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

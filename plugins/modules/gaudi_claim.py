@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_claim
-short_description: Replace no file of a service that somebody else wrote
+short_description: "Internal to the collection: replace no file of a service that somebody else wrote"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

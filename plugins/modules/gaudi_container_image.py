@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_container_image
-short_description: Have the container image of a training job on a node
+short_description: "Internal to the collection: have the container image of a training job on a node"
 version_added: 0.1.0
 author: gaudi3.scale contributors (@gaudi3)
 description:

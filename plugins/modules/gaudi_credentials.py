@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_credentials
-short_description: Make and keep the passwords and certificates of a cluster's services
+short_description: "Internal to the collection: make and keep the passwords and certificates of a cluster's services"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

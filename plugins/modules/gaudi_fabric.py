@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_fabric
-short_description: Write the fabric configuration of a Gaudi host
+short_description: "Internal to the collection: write the fabric configuration of a Gaudi host"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_fabric_facts
-short_description: Tell which fabric connects this host's Gaudi cards to other hosts
+short_description: "Internal to the collection: tell which fabric connects this host's Gaudi cards to other hosts"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_healing
-short_description: Decide what is done about faulty Gaudi nodes
+short_description: "Internal to the collection: decide what is done about faulty Gaudi nodes"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_node_look
-short_description: Ask in one task what several modules would do on a node
+short_description: "Internal to the collection: ask in one task what several modules would do on a node"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

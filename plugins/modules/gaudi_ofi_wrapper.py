@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_ofi_wrapper
-short_description: Build the wrapper between Gaudi's collectives and libfabric
+short_description: "Internal to the collection: build the wrapper between Gaudi's collectives and libfabric"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

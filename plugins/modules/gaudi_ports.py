@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_ports
-short_description: Bring the external ports of Gaudi cards up
+short_description: "Internal to the collection: bring the external ports of Gaudi cards up"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_reset
-short_description: Reset Gaudi cards
+short_description: "Internal to the collection: reset Gaudi cards"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

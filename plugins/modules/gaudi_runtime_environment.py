@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_runtime_environment
-short_description: Give units the environment of the vendor's profile files
+short_description: "Internal to the collection: give units the environment of the vendor's profile files"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_service
-short_description: Run a service with the files that lie on disk
+short_description: "Internal to the collection: run a service with the files that lie on disk"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gaudi_train_node_info
-short_description: Tell what a node offers a training job
+short_description: "Internal to the collection: tell what a node offers a training job"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kernel_command_line
-short_description: Report or add arguments of the kernel's command line
+short_description: "Internal to the collection: report or add arguments of the kernel's command line"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kernel_settings
-short_description: Set sysctl values and sysfs attributes, now and at boot
+short_description: "Internal to the collection: set sysctl values and sysfs attributes, now and at boot"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

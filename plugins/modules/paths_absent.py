@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: paths_absent
-short_description: Remove files and folders
+short_description: "Internal to the collection: remove files and folders"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

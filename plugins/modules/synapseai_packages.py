@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: synapseai_packages
-short_description: Bring the SynapseAI packages of an apt node to one release, and hold them there
+short_description: "Internal to the collection: hold the SynapseAI packages of an apt node at one release"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: synapseai_rpm_key
-short_description: Keep the checked key of the vendor's rpm packages in a file
+short_description: "Internal to the collection: keep the checked key of the vendor's rpm packages in a file"
 version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: trainer_install
-short_description: Install the trainer on a node
+short_description: "Internal to the collection: install the trainer on a node"
 version_added: 0.1.0
 author: gaudi3.scale contributors (@gaudi3)
 description:

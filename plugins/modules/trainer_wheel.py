@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: trainer_wheel
-short_description: Build the trainer's wheel on the controller
+short_description: "Internal to the collection: build the trainer's wheel on the controller"
 version_added: 0.1.0
 author: gaudi3.scale contributors (@gaudi3)
 description:
