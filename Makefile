@@ -15,7 +15,7 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status prepare image test lint tree hpu unit plays simulator-test device-test deploy-test trainer-test \
+.PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
 	screenshots contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 
@@ -41,6 +41,14 @@ $(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml deploy
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m $(INSTALL) -r requirements/controller.txt
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator -e deploy
+	@touch $@
+
+# What the tests of one file of plugins/ need, in about a minute: no torch, no compiler. What else pytest requires is in controller.txt.
+dev-plugins: $(VENV)/.plugins
+
+$(VENV)/.plugins: $(VENV)/.controller requirements/dev.txt
+	$(BIN)/python requirements/pick.py requirements/dev.txt pytest iniconfig ruff > $(VENV)/plugins.txt
+	$(BIN)/python -m $(INSTALL) --no-deps -r $(VENV)/plugins.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/torch.txt requirements/trainer.txt requirements/extras.txt tests/suite/coveragerc
@@ -78,10 +86,6 @@ image: $(VENV)/.controller
 test:
 	$(MAKE) --jobs=3 prepare
 	$(BIN)/python tests/suite/run.py --make "$(MAKE)"
-
-# Writes what each file is for into CONTRIBUTING.md.
-tree: $(VENV)/.dev
-	$(BIN)/python tests/suite/tree.py
 
 lint: $(VENV)/.dev .cache/docs/ready
 	ruff check .

@@ -1,0 +1,74 @@
+"""`make dev-plugins` installs what the tests of plugins import, and no more."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+#: Distributions of this project, and folders of tests; they lie on pytest's path.
+OURS = {"ansible_collections", "gaudi3_scale", "gaudi3_simulator", "tests"}
+#: Folders whose files are imported by their bare names.
+HELPERS = ("tests/unit/plugins", "simulator/tests/node")
+#: What needs more than the light environment, and why.
+MORE = {"test_spot_price.py": {"boto3", "botocore"}}  # whose stand-in for AWS checks what is asked
+
+
+def name_of(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def pins(name: str) -> set[str]:
+    """The distributions of a list in requirements/."""
+    text = (ROOT / "requirements" / name).read_text()
+    return {name_of(found) for found in re.findall(r"^([A-Za-z0-9][\w.-]*)==", text, re.MULTILINE)}
+
+
+def picked() -> set[str]:
+    """What the recipe takes out of dev.txt."""
+    match = re.search(
+        r"pick\.py requirements/dev\.txt ([\w -]+) > \$\(VENV\)/plugins\.txt", (ROOT / "Makefile").read_text()
+    )
+    assert match, "the Makefile has no such recipe"
+    return set(match[1].split())
+
+
+INSTALLED = pins("controller.txt") | picked() | {"pip"}
+KNOWN = metadata.packages_distributions()
+
+
+def imported(path: Path) -> set[str]:
+    """Distributions of other people that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.split(".")[0])
+    beside = {each.stem for folder in HELPERS for each in (ROOT / folder).rglob("*.py")}
+    others = found - OURS - beside - set(sys.stdlib_module_names)
+    return {name_of(KNOWN.get(each, [each])[0]) for each in others}
+
+
+def test_the_light_environment_is_enough_for_the_tests_of_plugins() -> None:
+    files = sorted((ROOT / "tests/unit/plugins").rglob("*.py"))
+    assert len(files) > 100
+    lacking = {path.name: imported(path) - INSTALLED for path in files}
+    assert {name: found for name, found in lacking.items() if found} == MORE
+
+
+def test_what_pytest_requires_is_there_too() -> None:
+    """The recipe installs pytest without asking what it requires."""
+    required = {
+        name_of(re.split(r"[^\w.-]", line)[0])
+        for line in metadata.requires("pytest") or []
+        if "extra ==" not in line and "python_version" not in line and "sys_platform" not in line
+    }
+    assert required and required <= INSTALLED
+
+
+def test_the_light_environment_is_light() -> None:
+    assert not INSTALLED & {"torch", "lightning", "mypy", "ansible-lint", "datasets"}
