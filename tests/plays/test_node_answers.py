@@ -97,7 +97,7 @@ def prepared(cluster: Cluster, playbook: str, hostile: int = HOSTILE) -> Site:
 
 
 #: Playbooks of which `make test` plays a block, another one with each commit: those that cost the least. What reads the
-#: answers gets thousands of them in tests/unit/plugins/module_utils/test_changed_answers.py.
+#: answers gets thousands of them in tests/unit/plugins/test_changed_answers.py.
 SAMPLED = in_turn(("preflight", "health", "firewall"), 1)
 BLOCKS = {
     f"{core}-{playbook}-{block}": (playbook, block)

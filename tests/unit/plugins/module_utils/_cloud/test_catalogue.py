@@ -18,7 +18,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.catalogue impo
 from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.instance_data import CATALOGUE
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 TYPES = read_types(CATALOGUE)
 
 

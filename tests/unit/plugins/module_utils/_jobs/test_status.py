@@ -20,7 +20,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.state import st
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.status import FIELDS, Status, progress_line
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.unit import unit_text
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[5]
 #: JSON texts of values that no field should have, some of which Python reads as numbers.
 ODD = [
     "true", "null", "{}", "[]", '""', '"x"', '"\\u001b[2J"', '"\\ud800"', "-1", "1e400", "-1e400", "NaN", "Infinity",

@@ -14,7 +14,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.simple_typ
 )
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import SPECIFICATIONS
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 OPTIONS = {name: option for options in SPECIFICATIONS.values() for name, option in options.items()}
 
 

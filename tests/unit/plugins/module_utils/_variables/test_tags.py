@@ -11,7 +11,7 @@ import yaml
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.tags import TAGS, tags_problem
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 SITE = str(ROOT / "playbooks/site.yml")
 
 

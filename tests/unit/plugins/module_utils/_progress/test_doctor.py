@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.gaudi3.scale.plugins.filter.doctor_letter import doctor_letter
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress import doctor
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 SUMMARY = "8 Gaudi cards, driver not loaded, Ubuntu 24.04, kernel 6.8; 3 odd (machine, modules, cards); 2 fine"
 SITE = "  ansible-playbook -i mine gaudi3.scale.site --check --diff"
 

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import Found, Job, bound, run, search
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 Fault = tuple[str, ...]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host import listeners
 
-from ..sockets import Sockets
+from ...sockets import Sockets
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[2]))
 
 from health_machine import Nodes, nodes
 

@@ -17,7 +17,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._release import suppo
 from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import python_admitted
 from gaudi3_simulator.vendor import pytorch as shelf
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 FILES = ROOT / "roles/pytorch/files/requirements.txt"
 
 

@@ -19,7 +19,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._release.support_matr
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._release.versions import Release, version_of
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 #: Versions of the wheel habana-pyhlml on the Python package index, 2026-11-22: its build is that of the release.
 PUBLISHED = """
     1.24.2.481 1.24.1.482 1.24.0.1007 1.23.0.695 1.22.2.32 1.22.1.6 1.22.0.740 1.21.5.6 1.21.4.3 1.21.3.57 1.21.2.76

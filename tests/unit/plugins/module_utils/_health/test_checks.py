@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[2]))
 
 import health_page
 from health_cases import CARD, CASES, FAMILIES, KNOWN, NODE, Case

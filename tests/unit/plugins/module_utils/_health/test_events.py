@@ -20,7 +20,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health.events import
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.kernel import Record, of_kmsg, of_text, read_kmsg
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 BUS = "0000:19:00.0"
 
 

@@ -16,7 +16,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refus
 from ansible_collections.gaudi3.scale.plugins.module_utils._trainer import doctor
 from gaudi3_scale.doctor import CONSENTS
 
-SOURCES = Path(__file__).resolve().parents[4] / doctor.SOURCES
+SOURCES = Path(__file__).resolve().parents[5] / doctor.SOURCES
 # Imported by what a node's interpreter runs at once; the probes run with the Python that has torch.
 BASE = [path for path in SOURCES.rglob("*.py") if path.parent.name != "probes"]
 

@@ -15,7 +15,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state impo
     read_json,
 )
 
-from ..clusters import endpoint, intent, nodes, outputs, resource, state
+from ...clusters import endpoint, intent, nodes, outputs, resource, state
 
 NAMES = ["big-01", "big-02", "big-monitor"]
 MACHINES = (nodes("big-01", "big-02"), resource("aws_instance", "monitor", {"index_key": 0, "attributes": {}}))

@@ -20,7 +20,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import Jo
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import JobNode
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 SECRET = "root:$6$salt$hash"
 #: The user of the jobs: another than root where the tests run as root, as they do in a container.
 OWNER = (65534, 65534) if os.geteuid() == 0 else (os.getuid(), os.getgid())

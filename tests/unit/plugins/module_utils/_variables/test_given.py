@@ -23,7 +23,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.names impo
     used_in,
 )
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
 
 
