@@ -66,7 +66,10 @@ def interpreter(version: str) -> Path | None:
 
 
 def prepare(name: str) -> None:
-    """Make the environment: torch as the package index has it, without a hash, and all else as the tests have it."""
+    """Make the environment: torch as the package index has it, without a hash, and all else as the tests have it.
+
+    The torch that the simulated device is built for is that of the tests.
+    """
     version, torch = ENVIRONMENTS[name]
     folder, tree = FOLDER / name, FOLDER / name / "tree"
     base = interpreter(version)
@@ -77,7 +80,13 @@ def prepare(name: str) -> None:
     if not python.exists():
         _do([str(base), "-m", "venv", str(folder / "venv")])
     pip = [str(python), "-m", "pip", "install", "--quiet"]
-    _do([*pip, f"torch=={torch}"])
+    if torch.startswith(DEVICE_TORCH):
+        from gaudi3_simulator.image import torch_arguments
+
+        # With the wheel for CUDA torch refuses a second kind of device beside it, and nodes have no such wheel.
+        _do([*pip, "--require-hashes", *torch_arguments()])
+    else:
+        _do([*pip, f"torch=={torch}"])
     for each in PINNED:
         _do([*pip, "--require-hashes", "--no-deps", "-r", str(ROOT / "requirements" / f"{each}.txt")])
     if not tree.exists():

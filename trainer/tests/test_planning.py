@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from gaudi3_scale.cost.inputs import Inputs
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.planning import layers, predict_peak
 from gaudi3_scale.planning.accelerators import accelerator
-from gaudi3_scale.planning.estimate import Planner
+from gaudi3_scale.planning.estimate import Planner, _second_process
 from gaudi3_scale.planning.options import Need, Option
 from gaudi3_scale.planning.peak import _sections, largest
 from gaudi3_scale.planning.speed import with_mfu, with_result
@@ -209,3 +210,19 @@ def test_throughput_is_stated_and_never_that_of_a_simulator(tmp_path: Path) -> N
     path.write_text(json.dumps(result))
     with pytest.raises(ConfigError, match="was measured on the simulated hpu"):
         with_result(Inputs(), path, job)
+
+
+def _only_in(pid: int, wanted: str) -> int:
+    """As torch built for CUDA after a backward pass: refused in a fork."""
+    if os.getpid() != pid:
+        raise RuntimeError(wanted)
+    return pid
+
+
+def test_what_torch_refuses_in_a_fork_is_done_by_the_process_itself() -> None:
+    sentence = "Unable to handle autograd's threading in combination with fork-based multiprocessing."
+    with _second_process() as start:
+        assert start(_only_in, os.getpid(), sentence)() == os.getpid()
+        if len(os.sched_getaffinity(0)) > 1:
+            with pytest.raises(RuntimeError, match=r"^another\.$"):
+                start(_only_in, os.getpid(), "another.")()

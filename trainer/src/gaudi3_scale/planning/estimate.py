@@ -31,6 +31,8 @@ MARGIN = 0.1
 on a card."""
 
 
+AFTER_A_FORK = "fork-based multiprocessing"
+"""In the sentence with which torch refuses a backward pass in a fork of a process that has made one."""
 DEFERRED_ABOVE = 2 * 10**9
 """Parameters above which a whole model in each of a node's processes, in float32, may be too much for its host."""
 
@@ -262,15 +264,29 @@ class Planner:
 def _second_process() -> Iterator[Start]:
     """Starts functions in one other process where there is a second core, else runs them when they are asked for.
 
-    It is one process for all, made before the first backward pass: torch's autograd does not survive a fork after it
-    where there are devices.
+    It is one process for all, made before the first backward pass of the command. In a process that has made one
+    before, torch built for CUDA refuses any in a fork: what it refuses is done here.
     """
     if len(os.sched_getaffinity(0)) < 2:
         yield partial
         return
     importlib.import_module("gaudi3_scale.planning.fake_step")  # once, not in both
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        yield lambda function, *arguments: pool.apply_async(function, arguments).get
+
+        def start(function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+            pending = pool.apply_async(function, arguments)
+
+            def result() -> Any:
+                try:
+                    return pending.get()
+                except RuntimeError as error:
+                    if AFTER_A_FORK not in str(error):
+                        raise
+                    return function(*arguments)
+
+            return result
+
+        yield start
 
 
 def recommend(rows: Sequence[Row]) -> Row | None:
