@@ -67,7 +67,7 @@ def text() -> str:
     lines = [
         "# Faults and checks",
         "",
-        "Written by `python tests/unit/plugins/health_page.py` from the cases of `module_utils/_health/test_checks.py`.",
+        "Written by `python tests/unit/plugins/health_page.py` by the cases of `module_utils/_health/test_checks.py`.",
         "Each fault is put on a simulated node with HL-325L (Gaudi 3) and on one with HL-225 (Gaudi 2). Three",
         "readings follow, ten seconds apart. A row stands for both boards: the check names this component, kind and",
         "action, and no other card is blamed. Leaving the check out loses the verdict.",
