@@ -26,7 +26,7 @@ FOLDER = ROOT / ".cache" / "torch-matrix"
 ENVIRONMENTS = {"2.9.1": ("3.11", "2.9.1"), "2.11.0": ("3.11", "2.11.0"), "python-3.13": ("3.13", "2.13.0")}
 """Python and torch: the oldest and the newest torch of a release, and the newest Python with the tests' own torch."""
 DEVICE_TORCH = "2.13."
-"""The simulated device is built for this one; with another, its tests are skipped."""
+"""The simulated device is built for this one; with another, or one for CUDA, its tests are skipped."""
 PINNED = ("trainer", "controller", "dev", "extras")
 SHARED = ("checkov", "docs", "mlflow", "standin", "tools")
 """Of .cache: what has nothing to do with the versions."""
@@ -68,7 +68,7 @@ def interpreter(version: str) -> Path | None:
 def prepare(name: str) -> None:
     """Make the environment: torch as the package index has it, without a hash, and all else as the tests have it.
 
-    The torch that the simulated device is built for is that of the tests.
+    A torch that is built for CUDA takes no second kind of device beside it, so that there is no simulated one then.
     """
     version, torch = ENVIRONMENTS[name]
     folder, tree = FOLDER / name, FOLDER / name / "tree"
@@ -80,13 +80,7 @@ def prepare(name: str) -> None:
     if not python.exists():
         _do([str(base), "-m", "venv", str(folder / "venv")])
     pip = [str(python), "-m", "pip", "install", "--quiet"]
-    if torch.startswith(DEVICE_TORCH):
-        from gaudi3_simulator.image import torch_arguments
-
-        # With the wheel for CUDA torch refuses a second kind of device beside it, and nodes have no such wheel.
-        _do([*pip, "--require-hashes", *torch_arguments()])
-    else:
-        _do([*pip, f"torch=={torch}"])
+    _do([*pip, f"torch=={torch}"])
     for each in PINNED:
         _do([*pip, "--require-hashes", "--no-deps", "-r", str(ROOT / "requirements" / f"{each}.txt")])
     if not tree.exists():
@@ -101,8 +95,10 @@ def prepare(name: str) -> None:
         (tree / link).symlink_to(target)
     plain = [*pip, "--no-build-isolation", "--no-deps"]
     _do([*plain, "-e", str(tree / "simulator"), "-e", str(tree / "deploy"), "-e", str(tree / "trainer")], python)
-    if torch.startswith(DEVICE_TORCH):
-        shutil.rmtree(tree / ".cache" / "hpu", ignore_errors=True)
+    shutil.rmtree(tree / ".cache" / "hpu", ignore_errors=True)
+    built_for = [str(python), "-c", "import torch; print(torch.version.cuda or 'cpu')"]
+    alone = subprocess.run(built_for, capture_output=True, text=True, check=True).stdout.strip() == "cpu"
+    if torch.startswith(DEVICE_TORCH) and alone:
         _do([*plain, "--target", str(tree / ".cache" / "hpu"), str(tree / "simulator" / "torch")], python)
 
 
