@@ -104,7 +104,7 @@ def test_armor_comes_back_as_it_was(size: int) -> None:
 
 def test_the_checksum_of_an_armor_is_gpgs() -> None:
     # Example of a published armor: "mDME..." of a key made for the tests of the repository ends with =w6lh.
-    from .test_synapseai_repository import KEY
+    from .test_repository import KEY
 
     assert openpgp.armor(openpgp.dearmor(KEY)).split() == KEY.split()
 
