@@ -15,7 +15,7 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
+.PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test doctor-test \
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
 	screenshots contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 
@@ -51,7 +51,8 @@ $(VENV)/.plugins: $(VENV)/.controller requirements/dev.txt
 	$(BIN)/python -m $(INSTALL) --no-deps -r $(VENV)/plugins.txt
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/torch.txt requirements/trainer.txt requirements/extras.txt tests/suite/coveragerc
+$(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/torch.txt requirements/trainer.txt requirements/extras.txt tests/suite/coveragerc \
+		trainer/pyproject.toml
 	$(BIN)/python -m $(INSTALL) -r requirements/dev.txt
 	$(BIN)/python -m $(INSTALL) $$($(BIN)/python -c 'from gaudi3_simulator.image import torch_arguments; print(*torch_arguments())')
 	$(BIN)/python -m $(INSTALL) -r requirements/trainer.txt
@@ -136,6 +137,9 @@ deploy-test: $(VENV)/.dev
 
 trainer-test: $(VENV)/.dev hpu .cache/mlflow/ready
 	cd trainer && $(call covered,trainer)
+
+doctor-test: $(VENV)/.dev hpu
+	cd doctor && $(call covered,doctor)
 
 # The coverage that the parts above reached, against its floors.
 coverage: $(VENV)/.dev
@@ -296,4 +300,4 @@ clean:
 	@if [ -x $(BIN)/gaudi3-simulator ]; then $(BIN)/gaudi3-simulator clean; fi
 	rm -rf simulator/torch/build $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist gaudi3-scale-*.tar.gz* gaudi3-scale-*.cdx.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	find trainer simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +
+	find trainer doctor simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +

@@ -2,7 +2,7 @@
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """Releases of Python packages that no environment may have.
 
-The trainer has the same table (``gaudi3_scale/doctor/known_bad.py``); a test holds the two equal.
+The trainer has the same table (``gaudi3_doctor.known_bad``); a test holds the two equal.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ from ._refusal import Refusal
 #: Files and folders which do not get into a wheel, wherever they are, and at the top of the source tree only.
 LEFT_OUT = re.compile(r"\..*|__pycache__|.*\.egg-info|.*\.pyc")
 LEFT_OUT_AT_TOP = re.compile(r"tests|dist|build")
+#: Folders beside the trainer's of which its wheel has a part (``trainer/hatch_build.py``).
+BESIDE = ("doctor",)
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^]]*\])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?$")
 _CLAUSE = re.compile(r"(===|==|~=|!=|<=|>=|<|>)\s*([A-Za-z0-9.+!_-]+?)(\.\*)?$")
@@ -79,11 +81,20 @@ def source_files(folder: str) -> list[str]:
     return sorted(found)
 
 
-def source_digest(folder: str) -> str:
-    """SHA-256 over names and contents of a source tree."""
+def source_folders(trainer: str) -> dict[str, str]:
+    """The source trees of the trainer's wheel, by where they lie seen from each other: its own, and those beside it."""
+    above = os.path.dirname(os.path.realpath(trainer))
+    beside = {name: os.path.join(above, name) for name in BESIDE}
+    found = {name: folder for name, folder in beside.items() if os.path.isfile(os.path.join(folder, "pyproject.toml"))}
+    return {"trainer": trainer, **found}
+
+
+def source_digest(trainer: str) -> str:
+    """SHA-256 over names and contents of the source trees of the trainer's wheel."""
     digest = hashlib.sha256()
-    for name in source_files(folder):
-        digest.update(f"{name}\0{sha256_of(os.path.join(folder, name))}\n".encode())
+    for place, folder in source_folders(trainer).items():
+        for name in source_files(folder):
+            digest.update(f"{place}/{name}\0{sha256_of(os.path.join(folder, name))}\n".encode())
     return digest.hexdigest()
 
 

@@ -19,7 +19,9 @@ description:
     what follows can be told.
 options:
   source:
-    description: Folder of the trainer's sources, with its C(pyproject.toml).
+    description: >-
+      Folder of the trainer's sources, with its C(pyproject.toml). The folder C(doctor), which lies beside it in a
+      checkout and in the collection, is a part of the wheel.
     type: path
     required: true
   wheel:
@@ -97,6 +99,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import (
     sha256_of,
     source_digest,
     source_files,
+    source_folders,
 )
 
 SPEC: dict[str, dict[str, Any]] = {
@@ -129,15 +132,16 @@ def build(module: AnsibleModule, source: str, target: str) -> str:
     python = module.get_bin_path(module.params["executable"], required=True)
     draft = tempfile.mkdtemp(dir=parent, prefix=".build-")
     try:
-        for name in source_files(source):
-            copy = os.path.join(draft, "source", name)
-            make_folder(os.path.dirname(copy))
-            shutil.copyfile(os.path.join(source, name), copy)
+        for place, folder in source_folders(source).items():
+            for name in source_files(folder):
+                copy = os.path.join(draft, place, name)
+                make_folder(os.path.dirname(copy))
+                shutil.copyfile(os.path.join(folder, name), copy)
         out = os.path.join(draft, "out")
         make_folder(out)
         rc, _out, err = module.run_command(
             [python, "-c", BUILD, out],
-            cwd=os.path.join(draft, "source"),
+            cwd=os.path.join(draft, "trainer"),
             # A fixed date makes equal sources equal wheels.
             environ_update={"SOURCE_DATE_EPOCH": "1580601600", "PYTHONDONTWRITEBYTECODE": "1"},
         )

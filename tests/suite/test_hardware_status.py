@@ -10,8 +10,8 @@ import yaml
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards import pci
 from ansible_collections.gaudi3.scale.plugins.module_utils._release import support_matrix
+from gaudi3_doctor import SECTIONS
 from gaudi3_scale.config import Config
-from gaudi3_scale.doctor import SECTIONS
 from tests.suite import hardware_status
 
 ROWS = hardware_status.questions(hardware_status.read())

@@ -50,7 +50,7 @@ JOBS = Proof(
     "node-jobs",
     {"jobs": _JOBS},
     sample=in_turn(_JOBS, 1),
-)
+)  # fmt: skip
 """Jobs on booted nodes that lose a process or a node and go on: minutes each, so that every commit has one of them."""
 
 

@@ -36,15 +36,21 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
     top = {member.name.split("/")[0] for member in members}
     assert top == {
         "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "SECURITY.md",
-        "changelogs", "docs", "examples", "meta", "playbooks", "plugins", "requirements", "roles", "terraform",
-        "trainer",
+        "changelogs", "docs", "doctor", "examples", "meta", "playbooks", "plugins", "requirements", "roles",
+        "terraform", "trainer",
     }  # fmt: skip
     names = {member.name for member in members}
     assert {name for name in names if name.startswith("requirements/")} == {
         "requirements/controller.in", "requirements/controller.txt",
     }  # fmt: skip
-    assert {"trainer/pyproject.toml", "terraform/aws/main.tf", "terraform/catalogue/instances.json"} <= names
-    unwanted = re.compile(r"__pycache__|^trainer/tests|/tests/|\.tfstate|\.terraform/")
+    assert {
+        "trainer/pyproject.toml",
+        "trainer/hatch_build.py",
+        "doctor/pyproject.toml",
+        "terraform/aws/main.tf",
+        "terraform/catalogue/instances.json",
+    } <= names
+    unwanted = re.compile(r"__pycache__|/tests/|\.tfstate|\.terraform/")
     assert [name for name in names if unwanted.search(name)] == []
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from node_files import Machine
 
 if TYPE_CHECKING:
     from zygote import Client, Started
@@ -30,7 +29,12 @@ os.environ["GAUDI3_HPU_SIMULATOR_CARDS"] = tempfile.mkdtemp(prefix="gaudi3-cards
 atexit.register(shutil.rmtree, os.environ["GAUDI3_HPU_SIMULATOR_CARDS"], ignore_errors=True)
 os.environ.setdefault("GAUDI3_HPU_SIMULATOR_RESET", "1")  # seconds for which a card resets after its holder was killed
 
-SOURCE = Path(__file__).resolve().parents[1] / "src"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "trainer" / "src"
+SOURCES = (SOURCE, ROOT / "doctor" / "src")
+"""All that the trainer's wheel has: its package, and those that lie beside it."""
+PACKAGES = os.pathsep.join(map(str, SOURCES))
+"""The same for PYTHONPATH."""
 SMALL = (
     "device=cpu",
     "model.hidden_size=64",
@@ -63,12 +67,6 @@ def pytest_runtest_protocol() -> Iterator[None]:
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    """A folder that stands for a node with two cards."""
-    return Machine(tmp_path)
 
 
 def zygote(traced: bool = True) -> Client:
@@ -177,7 +175,7 @@ class Job:
         command = ["-m", "gaudi3_scale"] if alone else ["-m", "torch.distributed.run", *torchrun]
         return subprocess.Popen(
             [sys.executable, *command, *settings],
-            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            env={**os.environ, "PYTHONPATH": PACKAGES},
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

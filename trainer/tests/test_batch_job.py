@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SMALL, SOURCE, Job, free_port
+from conftest import PACKAGES, SMALL, Job, free_port
 
 HERE = Path(__file__).parent
 SIMULATOR = HERE.parents[1] / ".cache" / "hpu"
@@ -31,7 +31,7 @@ def fit(folder: Path, text: Path, *settings: str, code: int = 0) -> str:
     arguments += ["--rdzv-id=batch", f"--rdzv-endpoint=127.0.0.1:{free_port()}", str(HERE / "crowded_trial.py"), "fit"]
     environment = {
         **os.environ,
-        "PYTHONPATH": f"{SOURCE}{os.pathsep}{SIMULATOR}",
+        "PYTHONPATH": f"{PACKAGES}{os.pathsep}{SIMULATOR}",
         "OMP_NUM_THREADS": "1",
         "GAUDI3_HPU_SIMULATOR_HBM": str(MEMORY),
         "GAUDI3_HOST_ROOM": str(HOST),

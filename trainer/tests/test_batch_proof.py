@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SMALL, SOURCE, free_port
+from conftest import PACKAGES, SMALL, free_port
 from test_memory_hpu import DEVICE
 from test_memory_proof import measure
 from zygote import Client
@@ -70,7 +70,7 @@ def python(arguments: list[str], memory: int) -> str:
     """What a program prints that has simulated cards of so many bytes."""
     environment = {
         **os.environ,
-        "PYTHONPATH": f"{SOURCE}{os.pathsep}{DEVICE}",
+        "PYTHONPATH": f"{PACKAGES}{os.pathsep}{DEVICE}",
         "OMP_NUM_THREADS": "1",
         "GAUDI3_HPU_SIMULATOR_HBM": str(memory),
     }

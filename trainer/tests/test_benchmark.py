@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from benchmark_results import CPU, GAUDI, SIMULATED, case, measured, result
-from conftest import SOURCE
+from conftest import PACKAGES
 from typer.testing import CliRunner
 
 from gaudi3_scale.benchmark import measure as measuring
@@ -211,7 +211,7 @@ def test_the_simulated_card_is_measured_as_such(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gaudi3_scale.benchmark", "run", "--to", "a.json", "--shape", "llama-tiny"]
     command += ["--size", "64", "--batch", "2", "--batch", "2048", "--device", "hpu", "--mode", "eager"]
     command += ["--warm-up", "1", "--repeats", "1", "--rounds", "1", "--threads", "1"]
-    path = os.pathsep.join([str(SIMULATOR), str(SOURCE)])
+    path = os.pathsep.join([str(SIMULATOR), PACKAGES])
     environment = {**os.environ, "PYTHONPATH": path, "GAUDI3_HPU_SIMULATOR_HBM": str(2**26)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import SOURCE
+from conftest import PACKAGES, SOURCE
 
 from gaudi3_scale import __version__
 from gaudi3_scale.config import Config, Section, dump_default, keys, load
@@ -22,7 +22,7 @@ from gaudi3_scale.yaml_file import TwiceError, read
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    environment = {**os.environ, "PYTHONPATH": PACKAGES}
     return subprocess.run(
         [sys.executable, "-m", "gaudi3_scale", *arguments], env=environment, text=True, capture_output=True
     )
@@ -206,7 +206,7 @@ def test_the_command_line_says_one_sentence_and_exits_with_2(tmp_path: Path) -> 
 
 def test_reading_a_configuration_does_not_import_torch() -> None:
     code = "import sys, gaudi3_scale.cli, gaudi3_scale.config; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(SOURCE)}).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": PACKAGES}).returncode == 0
 
 
 def test_a_peak_of_the_rate_that_is_never_reached_is_refused() -> None:

@@ -17,7 +17,7 @@ import ddp_ranks
 import pytest
 import ranks
 import torch
-from conftest import SOURCE, assert_same
+from conftest import PACKAGES, assert_same
 from forked import ForkedJob
 from zygote import Client
 
@@ -48,7 +48,7 @@ def mean(step: int) -> torch.Tensor:
 
 def test_the_name_is_there_and_importing_its_module_is_light() -> None:
     code = "import sys, gaudi3_scale.distributed.team as d; assert 'torch' not in sys.modules; d.OptimizedDPP"
-    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(SOURCE)}, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": PACKAGES}, capture_output=True, text=True)
     assert "AttributeError: module 'gaudi3_scale.distributed.team' has no attribute 'OptimizedDPP'" in done.stderr
     assert OptimizedDDP.strategy_name == "optimized_ddp"
 

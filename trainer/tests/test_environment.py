@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SOURCE
+from conftest import PACKAGES
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.hpu import environment as environments
@@ -106,7 +106,7 @@ def test_processors_need_no_kernels(cards: int, device: str, told: bool, monkeyp
 def test_the_command_tells_of_missing_kernels_where_there_is_a_gaudi(tmp_path: Path) -> None:
     (tmp_path / "habana_frameworks").mkdir()
     command = [sys.executable, "-m", "gaudi3_scale", "environment"]
-    path = os.pathsep.join([str(SOURCE), str(tmp_path)])
+    path = os.pathsep.join([PACKAGES, str(tmp_path)])
     clean = {key: value for key, value in os.environ.items() if key != "GC_KERNEL_PATH"}
     done = subprocess.run(command, env={**clean, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr.startswith("GC_KERNEL_PATH is not set, and without it")
@@ -118,7 +118,7 @@ def test_the_command_and_the_document_show_the_same_table() -> None:
     assert DOCUMENT.read_text().endswith("\n\n" + table())
     result = subprocess.run(
         [sys.executable, "-m", "gaudi3_scale", "environment"],
-        env={**os.environ, "PYTHONPATH": str(SOURCE), "PT_HPU_POOL_STRATEGI": "4"},
+        env={**os.environ, "PYTHONPATH": PACKAGES, "PT_HPU_POOL_STRATEGI": "4"},
         text=True,
         capture_output=True,
         check=False,

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import PACKAGES
 
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.throughput.goodput import FILE, PARTS, Account, Goodput, of_directory, read
@@ -301,8 +302,7 @@ def test_the_command_shows_a_job_without_importing_torch(tmp_path: Path) -> None
         "print('torch' in sys.modules)"
     )
     command = [sys.executable, "-c", program, "goodput", str(tmp_path), "--png", str(tmp_path / "goodput.png")]
-    source = Path(__file__).resolve().parents[1] / "src"
-    output = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(source)}, capture_output=True, text=True)
+    output = subprocess.run(command, env=os.environ | {"PYTHONPATH": PACKAGES}, capture_output=True, text=True)
     lines = output.stdout.splitlines()
     assert lines[-1] == "False", output.stderr
     assert lines[-2].endswith(" goodput 50.0 %")  # 4 s of 8 s

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from conftest import SOURCE
+from conftest import PACKAGES
 
 from gaudi3_scale.console import Console
 from gaudi3_scale.metrics import TrainingMetrics
@@ -86,7 +86,7 @@ def test_a_job_on_the_simulated_card_says_so_from_its_first_line_to_its_last(tmp
         command,
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(SIMULATOR), str(SOURCE)]),
+            "PYTHONPATH": os.pathsep.join([str(SIMULATOR), PACKAGES]),
             "GAUDI3_HPU_SIMULATOR_CARDS": str(tmp_path / "cards"),
         },
         capture_output=True,

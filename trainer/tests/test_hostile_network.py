@@ -16,7 +16,7 @@ import objects
 import pytest
 import ranks
 import torch
-from conftest import SOURCE, free_port, kill, wait_for
+from conftest import SOURCES, free_port, kill, wait_for
 from torch.distributed import TCPStore
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 from zygote import Client
@@ -153,7 +153,7 @@ def test_a_peer_that_sends_a_pickle_runs_nothing(tmp_path: Path) -> None:
 def test_the_trainer_asks_torch_for_no_exchange_that_unpickles() -> None:
     """What Lightning and torch.distributed.checkpoint would ask for fails in every job of the tests; see `objects`."""
     names = re.compile(r"(?<!def )\b(" + "|".join(sorted(objects.collectives())) + r")\(")
-    found = [path.name for path in SOURCE.rglob("*.py") if names.search(path.read_text())]
+    found = [path.name for source in SOURCES for path in source.rglob("*.py") if names.search(path.read_text())]
     assert found == []
     assert {"all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list"} < {
         *objects.collectives()

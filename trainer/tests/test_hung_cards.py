@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SMALL, SOURCE, free_port, wait_for
+from conftest import PACKAGES, SMALL, free_port, wait_for
 
 HERE = Path(__file__).parent
 SIMULATOR = HERE.parents[1] / ".cache" / "hpu"
@@ -26,7 +26,7 @@ def job(folder: Path, text: Path, stop: int, slow: int, *settings: str) -> subpr
     arguments += [f"train.collective_timeout={BOUND}", "train.start_timeout=90", "train.max_steps=20", *settings]
     environment = {
         **os.environ,
-        "PYTHONPATH": f"{SOURCE}{os.pathsep}{SIMULATOR}",
+        "PYTHONPATH": f"{PACKAGES}{os.pathsep}{SIMULATOR}",
         "OMP_NUM_THREADS": "1",
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "2",
         "STOP_IN": str(folder),

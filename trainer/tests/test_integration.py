@@ -15,7 +15,7 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
-from conftest import SOURCE, free_port
+from conftest import PACKAGES, free_port
 from lightning.fabric.plugins import CheckpointIO, ClusterEnvironment
 from lightning.pytorch.accelerators import Accelerator, AcceleratorRegistry
 from lightning.pytorch.plugins.precision import MixedPrecision, Precision
@@ -226,7 +226,7 @@ def test_running_out_of_memory_is_recognised(error: Exception, known: bool) -> N
 
 def run(*command: str, hpu: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
     """A script as a user starts it."""
-    paths = [str(SOURCE), *([str(SIMULATOR)] if hpu else [])]
+    paths = [PACKAGES, *([str(SIMULATOR)] if hpu else [])]
     return subprocess.run(
         [sys.executable, "-W", "ignore", *command],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", **environment},

@@ -42,9 +42,8 @@ def private(name: str) -> bool:
 
 
 def files() -> list[Path]:
-    """All of the package but the file of the exceptions, and doctor, which examines other people's installations."""
-    found = [path for path in PACKAGE.rglob("*.py") if "doctor" not in path.relative_to(PACKAGE).parts]
-    return sorted(path for path in found if path.name != "internals.py")
+    """All of the package but the file of the exceptions."""
+    return sorted(path for path in PACKAGE.rglob("*.py") if path.name != "internals.py")
 
 
 def of_self(node: ast.Attribute) -> bool:
@@ -171,7 +170,7 @@ def test_no_attribute_of_ours_takes_the_place_of_one_that_torch_or_lightning_has
     """A class over one of theirs may not give another meaning to a private name."""
     clashes = []
     for found in pkgutil.walk_packages(gaudi3_scale.__path__, "gaudi3_scale."):
-        if "doctor" in found.name or found.name.endswith(("__main__", ".internals")):
+        if found.name.endswith(("__main__", ".internals")):
             continue
         module = importlib.import_module(found.name)
         for kind in {each for each in vars(module).values() if inspect.isclass(each)}:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -13,12 +12,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from conftest import SOURCE
+from conftest import SOURCE, SOURCES
 
+from gaudi3_doctor.card_sections import _result, _trainer
+from gaudi3_doctor.job_status import FILE, MAX_BYTES, JobStatus, read
 from gaudi3_scale.batch_warmup.jobs import run_job
 from gaudi3_scale.cost.chargeback import charge
-from gaudi3_scale.doctor.card_sections import _result, _trainer
-from gaudi3_scale.doctor.job_status import FILE, MAX_BYTES, JobStatus, StatusError, parse, read
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.job.verify_resume import _Run
 from gaudi3_scale.launch.outcome import Outcome
@@ -26,7 +25,12 @@ from gaudi3_scale.status import Progress, StatusFile, read_status
 from gaudi3_scale.tuning.fit_runner import FitRunner
 
 PACKAGE = SOURCE / "gaudi3_scale"
-TREES = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+#: The trainer's files as seen from its package, and those of what lies beside it with their package's name.
+TREES = {
+    path.relative_to(PACKAGE if PACKAGE in path.parents else source).as_posix(): ast.parse(path.read_text())
+    for source in SOURCES
+    for path in sorted(source.rglob("*.py"))
+}
 
 
 def test_what_a_job_writes_is_read_with_all_its_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,21 +77,6 @@ def test_what_no_job_writes_is_refused_in_a_sentence(content: bytes, sentence: s
     assert said.startswith(f"{path} {sentence}") and said.endswith(": delete it; a job that goes on writes it anew.")
     assert said.isprintable() and len(said) < 400 + len(str(path))
     assert StatusFile(path).read() == {} and not StatusFile(path).finished(1)
-
-
-def test_numbers_of_either_kind_and_unknown_keys_are_read() -> None:
-    content = {"loss": 2, "started_at": 1, "step": None, "state": "spare", "of_a_later_version": [1]}
-    assert parse(json.dumps(content).encode(), "it") == content
-
-
-def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
-    (tmp_path / "whole").write_text("{}")
-    (tmp_path / "link").symlink_to("whole")
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("link", "folder", "pipe"):
-        with pytest.raises(StatusError, match=f"{name} is (a link, and )?no regular file: delete it"):
-            read(tmp_path / name)
 
 
 # Each place that reads the status, with one that is damaged: what it ends with, or says.
@@ -153,10 +142,10 @@ def from_tuning(folder: Path) -> str:
 READERS: dict[str, tuple[Callable[[Path], str], str]] = {
     "batch_warmup/jobs.py": (from_batch_warmup, "has 'step'"),
     "cost/chargeback.py": (from_chargeback, "has 'step'"),
-    "doctor/card_sections.py": (from_doctor, "has 'step'"),
+    "gaudi3_doctor/card_sections.py": (from_doctor, "has 'step'"),
+    "job/verify_resume.py": (from_verify_resume, "has 'step'"),
     "launch/outcome.py": (from_outcome, "process 0 of this node ended with exit status 1"),
     "tuning/fit_runner.py": (from_tuning, "exit code 1: it said nothing"),
-    "job/verify_resume.py": (from_verify_resume, "has 'step'"),
 }
 
 
@@ -205,9 +194,9 @@ def test_each_reader_of_the_status_is_one_of_these() -> None:
         )
         if count and imported & {"status", "job_status", "outcome", "status_callback"}:
             parsers[module] = count
-    assert named == {"doctor/job_status.py"}
+    assert named == {"gaudi3_doctor/job_status.py"}
     assert parsers == {
-        "doctor/card_sections.py": 1,  # what the workers of torchrun say
+        "gaudi3_doctor/card_sections.py": 1,  # what the workers of torchrun say
         "status.py": 1,  # lines of metrics.jsonl, as the next two
         "tuning/fit_runner.py": 1,
         "job/verify_resume.py": 1,

@@ -8,34 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from gaudi3_scale.doctor.known_bad import KNOWN_BAD, complaint
+from conftest import PACKAGES
 
 SENTENCE = (
     "lightning 2.6.3 is installed, which steals credentials as soon as it is imported (GHSA-w37p-236h-pfx3, "
     "2026-04-30): remove it, replace every credential that this machine could read, and install lightning==2.6.6."
 )
-
-
-def test_a_release_is_known_by_its_number() -> None:
-    for bad in KNOWN_BAD:
-        for version in bad.versions:
-            told = complaint({bad.package: version, "rich": "15.0.0"})
-            assert told.startswith(
-                f"{bad.package} {version} is installed, which {bad.reason} ({bad.source}, {bad.date}):"
-            )
-            assert told.endswith(f" and install {bad.instead}.")
-    for same in ("2.6.3+local.1", "2.6.3.0", "2.6.3.0.0", "v2.6.3", "0!2.6.3", "2.06.3"):
-        assert complaint({"lightning": same}), same
-    for other in ("2.6.3.post1", "2.6.3rc1", "1!2.6.3", "2.6.30", "12.6.3"):
-        assert complaint({"lightning": other}) == "", other
-    for versions in (
-        {},
-        {"lightning": "2.6.1"},
-        {"lightning": "2.6.6", "pytorch-lightning": "2.6.6"},
-        {"rich": "2.6.3"},
-    ):
-        assert complaint(versions) == ""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +26,7 @@ def harmful(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     about = folder / "lightning-2.6.3.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lightning\nVersion: 2.6.3\n")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(Path(__file__).parents[1] / "src")])}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), PACKAGES])}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import PACKAGES
 from small_llama import loss, small_llama, spec
 
 from gaudi3_scale.memory import predict_step
@@ -49,7 +50,7 @@ def steps(model):
 
 def on_hpu(script: str, limit: int = 2**30) -> dict[str, Any]:
     """What a script prints last, as JSON, on a device with so many bytes."""
-    path = os.pathsep.join([str(DEVICE), str(HERE), str(HERE.parent / "src")])
+    path = os.pathsep.join([str(DEVICE), str(HERE), PACKAGES])
     environment = {**os.environ, "PYTHONPATH": path, "GAUDI3_HPU_SIMULATOR_HBM": str(limit), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", COMMON + script], env=environment, text=True, capture_output=True, timeout=120

@@ -17,7 +17,7 @@ from typing import Any
 
 import metadata_servers as servers
 import pytest
-from conftest import SOURCE, wait_for
+from conftest import PACKAGES, wait_for
 
 from gaudi3_scale.config import load
 from gaudi3_scale.config.interruption import InterruptionConfig
@@ -40,7 +40,7 @@ def script(body: str, **environment: str) -> subprocess.Popen[str]:
     """
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(start) + textwrap.dedent(body)],
-        env={**os.environ, "PYTHONPATH": str(SOURCE), **environment},
+        env={**os.environ, "PYTHONPATH": PACKAGES, **environment},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -71,7 +71,7 @@ def torch_of(folder: Path, knows: bool) -> str:
     launcher.parent.mkdir(parents=True)
     (folder / "torch" / "__init__.py").write_text("raise ImportError('nobody may import torch to find this out')")
     launcher.write_text('shutdown = os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30")\n' if knows else "pass\n")
-    return f"{folder}:{SOURCE}"
+    return f"{folder}:{PACKAGES}"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_the_end_of_the_launcher_is_a_notice() -> None:
         "    time.sleep(0.01)\n"
         "print(notices.notice.source, notices.notice.reason, flush=True)\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "TORCHELASTIC_RUN_ID": "test"}
+    environment = {**os.environ, "PYTHONPATH": PACKAGES, "TORCHELASTIC_RUN_ID": "test"}
     outer = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {inner!r}]); time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", outer], env=environment, text=True, stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == "ready\n"

@@ -125,14 +125,14 @@ def test_what_was_asked_for_stays_as_it_is() -> None:
     assert changed_from_outside(ast.parse("run.config = other\nself.config = one")) == ["run.config"]
 
 
-PROGRAMS = re.compile(r"\bgaudi3_scale\.(doctor|benchmark)\b")
+PROGRAMS = re.compile(r"\bgaudi3_scale\.benchmark\b")
 
 
 def test_a_name_is_given_once() -> None:
     """Sections of the configuration and parts of a job are called as what they are about; programs are their own."""
     modules = defaultdict(list)
     for name in TREES.keys() - {"gaudi3_scale"}:
-        if name.split(".")[1] not in ("doctor", "benchmark", "config", "job") and not name.endswith(".__main__"):
+        if name.split(".")[1] not in ("benchmark", "config", "job") and not name.endswith(".__main__"):
             modules[name.rpartition(".")[2]].append(name)
     twice = {last: sorted(names) for last, names in modules.items() if len(names) > 1}
     assert twice == {}

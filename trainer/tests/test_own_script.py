@@ -15,7 +15,7 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
-from conftest import SOURCE, free_port, kill, wait_for, workers
+from conftest import PACKAGES, free_port, kill, wait_for, workers
 from zygote import Client, Started
 
 from gaudi3_scale import GaudiAccelerator, own_script
@@ -59,7 +59,7 @@ def test_hpu_is_a_gaudi_for_whoever_imports_a_name_for_a_trainer(imports: str, l
     )
     result = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program, *lightnings],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)}, text=True, capture_output=True, timeout=280, check=False,
+        env={**os.environ, "PYTHONPATH": PACKAGES}, text=True, capture_output=True, timeout=280, check=False,
     )  # fmt: skip
     assert result.stdout.split() == ["GaudiAccelerator"] * len(lightnings), result.stderr
 

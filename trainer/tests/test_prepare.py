@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SOURCE
+from conftest import PACKAGES
 from tokenizers.processors import TemplateProcessing
 
 from gaudi3_scale.config import DataConfig, load
@@ -119,7 +119,7 @@ def test_a_preparation_killed_at_any_instant_goes_on(text: Path, bpe: Path, tmp_
     for goal in (2, 5, 9):
         process = subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path / "killed")],
-            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            env={**os.environ, "PYTHONPATH": PACKAGES},
             stdout=subprocess.PIPE,
             text=True,
         )

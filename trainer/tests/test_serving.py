@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import SOURCE, wait_for
+from conftest import SOURCES, wait_for
 
 from gaudi3_scale import serving
 
@@ -93,5 +93,5 @@ def test_a_request_is_bounded(server: serving.BoundedServer, said: bytes) -> Non
 def test_every_listener_of_the_package_is_bounded() -> None:
     """A new one is `BoundedServer`, or is listed here with a reason."""
     listens = re.compile(r"socketserver|http\.server|wsgiref|start_http_server|make_server|TCPServer\b|\.listen\(")
-    found = {path.name for path in SOURCE.rglob("*.py") if listens.search(path.read_text())}
+    found = {path.name for source in SOURCES for path in source.rglob("*.py") if listens.search(path.read_text())}
     assert found == {"serving.py"}

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import suite_by_file
 import torch
-from conftest import SOURCE, free_port, wait_for
+from conftest import PACKAGES, SOURCES, free_port, wait_for
 from definitions import missing
 from old_launchers import LITERAL, VERSIONS
 from packaging.requirements import Requirement
@@ -101,7 +101,7 @@ def unpacked(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def launch(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """`wheels.py` with these arguments."""
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "60"}
+    environment = {**os.environ, "PYTHONPATH": PACKAGES, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "60"}
     return subprocess.Popen(
         [sys.executable, str(HERE / "wheels.py"), str(folder), *arguments],
         env=environment,
@@ -154,7 +154,8 @@ def test_the_package_on_a_python(case: str, tmp_path: Path) -> None:
     python = suite_by_file.interpreter(version)
     if python is None:
         PROOF.cannot_run(case, f"no python{version} on this machine; its grammar is checked by the tests")
-    shutil.copytree(SOURCE, tmp_path / "src")
+    for source in SOURCES:
+        shutil.copytree(source, tmp_path / "src", dirs_exist_ok=True)
     light = (
         "gaudi3_scale",
         "gaudi3_scale.internals",
@@ -240,7 +241,7 @@ def test_torch_is_bound_to_what_was_tried_and_the_tutorial_installs_one_without_
 
 @pytest.mark.parametrize("version", PYTHONS)
 def test_the_sources_are_of_the_language_of_each_python(version: str) -> None:
-    for path in SOURCE.rglob("*.py"):
+    for path in (each for source in SOURCES for each in source.rglob("*.py")):
         ast.parse(path.read_text(), str(path), feature_version=(3, int(version.split(".")[1])))
 
 
@@ -257,7 +258,7 @@ def command(python: Path, folder: Path, *arguments: str, check: bool = True) -> 
 def run_tests(python: Path, files: list[str]) -> str:
     """Run these of the trainer's tests; how many passed."""
     environment = {name: value for name, value in os.environ.items() if name != "GAUDI3_PROOF"}
-    environment["PYTHONPATH"] = str(SOURCE)
+    environment["PYTHONPATH"] = PACKAGES
     ran = subprocess.run(
         [str(python), "-m", "pytest", "-q", *files],
         cwd=HERE.parent, env=environment, text=True, capture_output=True, timeout=3600, check=False,

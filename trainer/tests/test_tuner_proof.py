@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SOURCE
+from conftest import PACKAGES
 from tuner_search import SPACE, TRIALS, speed, tuner
 
 from gaudi3_scale.config import load
@@ -67,7 +67,7 @@ def kills(folder: Path) -> tuple[str, str]:
     for _ in range(KILLS):
         process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("tuner_search.py")), str(folder / "study"), "0.2"],
-            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            env={**os.environ, "PYTHONPATH": PACKAGES},
             stdout=subprocess.DEVNULL,
         )
         time.sleep(instant := draw.uniform(1.5, 4.0))

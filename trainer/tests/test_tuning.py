@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import SMALL, SOURCE
+from conftest import PACKAGES, SMALL
 from tuner_search import TRIALS, speed, tuner
 
 from gaudi3_scale.config import Config, load
@@ -49,7 +49,7 @@ def test_the_examples_of_a_module_run(name: str) -> None:
 
 def test_importing_it_imports_neither_optuna_nor_torch() -> None:
     code = "import sys, gaudi3_scale.tuning as t; t.AutoTuner, t.Space; print({'optuna', 'torch'} & set(sys.modules))"
-    run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(SOURCE)}, **TEXT)
+    run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": PACKAGES}, **TEXT)
     assert run.stdout == "set()\n"
 
 
@@ -225,7 +225,7 @@ def test_the_default_space_is_of_the_job_and_its_device() -> None:
 
 def test_a_killed_search_goes_on_where_it_was(tmp_path: Path) -> None:
     folder = tmp_path / "study"
-    process = subprocess.Popen([sys.executable, SCRIPT, folder, "0.3"], env={**os.environ, "PYTHONPATH": str(SOURCE)})
+    process = subprocess.Popen([sys.executable, SCRIPT, folder, "0.3"], env={**os.environ, "PYTHONPATH": PACKAGES})
     wait(lambda: (tmp_path / "ran").exists() and len((tmp_path / "ran").read_text().splitlines()) == 3)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -249,11 +249,11 @@ def test_a_killed_search_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_several_processes_join_one_study(tmp_path: Path) -> None:
     command = [sys.executable, SCRIPT, tmp_path / "study", "0.1"]
     both = [
-        subprocess.Popen([*command, "--join"], env={**os.environ, "PYTHONPATH": str(SOURCE)}, text=True, stdout=-1)
+        subprocess.Popen([*command, "--join"], env={**os.environ, "PYTHONPATH": PACKAGES}, text=True, stdout=-1)
         for _ in range(2)
     ]
     wait(lambda: (tmp_path / "ran").exists())
-    alone = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True)
+    alone = subprocess.run(command, env={**os.environ, "PYTHONPATH": PACKAGES}, capture_output=True, text=True)
     assert "Another gaudi3-train tune works on the study" in alone.stderr and "give --join" in alone.stderr
     said = [process.communicate(timeout=60)[0] for process in both]
     tried = records(tmp_path / "study")

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from conftest import SOURCE
+from conftest import PACKAGES
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 
@@ -33,7 +33,7 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     environment = {
         **os.environ,
         "PATH": f"{tools}:{os.environ['PATH']}",
-        "PYTHONPATH": str(SOURCE),
+        "PYTHONPATH": PACKAGES,
         "OMP_NUM_THREADS": "1",
         "HF_HUB_OFFLINE": "1",
     }

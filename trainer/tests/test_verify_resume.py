@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import SMALL, SOURCE
+from conftest import PACKAGES, SMALL
 from training import Training, saver
 
 from gaudi3_scale.config import Config, load
@@ -19,7 +19,7 @@ def gaudi3_train(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The command, as a user runs it."""
     command = [sys.executable, "-m", "gaudi3_scale", *arguments]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(SOURCE)}, check=False
+        command, capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": PACKAGES}, check=False
     )
 
 

@@ -9,7 +9,7 @@ import textwrap
 import time
 
 import pytest
-from conftest import SOURCE
+from conftest import PACKAGES
 
 from gaudi3_scale.distributed.watchdog import Watchdog
 
@@ -112,7 +112,7 @@ def ended(body: str) -> tuple[int, float, str]:
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program) + textwrap.indent(textwrap.dedent(body), "    ")],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        env={**os.environ, "PYTHONPATH": PACKAGES},
         stderr=subprocess.PIPE,
         text=True,
         timeout=40,

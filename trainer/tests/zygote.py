@@ -33,8 +33,9 @@ class Client:
 
         Without `traced`, coverage sees nothing of what it starts.
         """
-        source = Path(__file__).resolve().parents[1] / "src"
-        path = os.pathsep.join(map(str, [source, Path(__file__).parent, *more]))
+        from conftest import PACKAGES
+
+        path = os.pathsep.join(map(str, [PACKAGES, Path(__file__).parent, *more]))
         environment = {key: os.environ[key] for key in os.environ if traced or not key.startswith("COVERAGE_PROCESS_")}
         self._process = subprocess.Popen(
             [sys.executable, __file__],

@@ -1,9 +1,9 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""The trainer's examination of a node, brought to nodes on which no trainer is installed.
+"""The examination of a node, brought to nodes on which no trainer is installed.
 
-Its one home is the trainer's package ``gaudi3_scale.doctor``, which needs only the standard library. The controller
-packs it, the module on the node imports it from the archive.
+Its one home is the package ``gaudi3_doctor``, which needs only the standard library. The controller packs it, the
+module on the node imports it from the archive.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 
 from .._refusal import Refusal
 
-#: Under this name the package is imported on a node.
-PACKAGE = "gaudi3_doctor"
+#: Under this name the package is imported on a node, whose Python may be the trainer's and have it under its own.
+PACKAGE = "gaudi3_doctor_sent"
 #: Where it lies, seen from the collection's folder.
-SOURCES = "trainer/src/gaudi3_scale/doctor"
+SOURCES = "doctor/src/gaudi3_doctor"
 #: What the package lets one consent to; a test holds the two together.
 CONSENTS = ("kill-holder", "lost-peer", "part-of-node", "translated-iommu")
 
@@ -36,7 +36,7 @@ def pack(folder: str) -> str:
         if name.endswith(".py")
     )
     if "__init__.py" not in names:
-        raise Refusal(f"{folder} is not the trainer's package gaudi3_scale.doctor: install the collection anew.")
+        raise Refusal(f"{folder} is not the package gaudi3_doctor: install the collection anew.")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in names:

@@ -12,7 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._known_bad import KNOWN_BAD, known_bad
-from gaudi3_scale.doctor import known_bad as trainers
+from gaudi3_doctor import known_bad as trainers
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -48,6 +48,7 @@ def said() -> list[str]:
             "playbooks/*.yml",
             "plugins/**/*.py",
             "trainer/src/**/*.py",
+            "doctor/src/**/*.py",
         )
         for path in sorted(ROOT.glob(pattern))
     ]

@@ -46,7 +46,7 @@ OTHERS = {
 }
 CODE = "\n".join(
     path.read_text(errors="replace")
-    for folder in ("plugins", "roles", "playbooks", "terraform", "docs", "trainer/src", "deploy/src")
+    for folder in ("plugins", "roles", "playbooks", "terraform", "docs", "trainer/src", "doctor/src", "deploy/src")
     for path in sorted((ROOT / folder).rglob("*"))
     if path.suffix in (".py", ".yml", ".j2", ".tf", ".json") and path.is_file()
 )

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 #: The folders that each distribution's modules are found in, by the name of their package.
 DISTRIBUTIONS: dict[str, dict[str, Path]] = {
+    "doctor": {"gaudi3_doctor": ROOT / "doctor/src/gaudi3_doctor"},
     "trainer": {"gaudi3_scale": ROOT / "trainer/src/gaudi3_scale"},
     "deploy": {"gaudi3_deploy": ROOT / "deploy/src/gaudi3_deploy"},
     "simulator": {"gaudi3_simulator": ROOT / "simulator/src/gaudi3_simulator"},
@@ -27,7 +28,7 @@ DISTRIBUTIONS: dict[str, dict[str, Path]] = {
 
 #: The rooms of the trainer, folders and files beside them, from the ground up. A room imports from lower floors alone.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("codec", "doctor", "errors", "extras", "files", "git_lfs", "host_memory", "lazy", "next_command", "serving"),
+    ("codec", "errors", "extras", "files", "git_lfs", "host_memory", "lazy", "next_command", "serving"),
     ("version", "yaml_file"),
     ("calling", "config", "finite", "own_script", "profiler", "secret", "status"),
     ("console", "data", "hpu", "meeting_store", "tracking"),
@@ -108,6 +109,38 @@ def upwards(files: Mapping[str, Path], floors: Iterable[Iterable[str]]) -> list[
         for other in sorted(imported(name, files))
         if room(other) != room(name) and floor[room(other)] >= floor[room(name)]
     ]
+
+
+#: What each of these may import of the others: the doctor goes to nodes alone, and the trainer needs nothing above it.
+NEIGHBOURS: dict[str, set[str]] = {
+    "doctor": set(),
+    "trainer": {"doctor"},
+}
+
+
+def foreign(folders: Mapping[str, Path], packages: Iterable[str]) -> set[str]:
+    """Those of the packages that some file in the folders imports."""
+    found = set()
+    for path in modules(folders).values():
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            found |= {name.partition(".")[0] for name in names}
+    return found & set(packages)
+
+
+@pytest.mark.parametrize("distribution", NEIGHBOURS)
+def test_a_distribution_imports_those_alone_that_it_may(distribution: str) -> None:
+    packages = {package: name for name in NEIGHBOURS for package in DISTRIBUTIONS[name]}
+    others = packages.keys() - DISTRIBUTIONS[distribution].keys()
+    assert {packages[each] for each in foreign(DISTRIBUTIONS[distribution], others)} == NEIGHBOURS[distribution]
+
+
+def test_an_import_of_a_neighbour_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def later():\n    from gaudi3_doctor.host import Host")
+    (tmp_path / "b.py").write_text("import gaudi3_scale.cli as cli\nfrom .gaudi3_simulator import c")
+    names = ["gaudi3_doctor", "gaudi3_scale", "gaudi3_simulator"]
+    assert foreign({"gaudi3_x": tmp_path}, names) == {"gaudi3_doctor", "gaudi3_scale"}
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)

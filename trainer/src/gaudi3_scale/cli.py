@@ -229,7 +229,7 @@ def doctor(
 
     Nothing on the node is changed. Exit codes: 0 whatever is found, 2 a wrong option.
     """
-    from gaudi3_scale import doctor
+    import gaudi3_doctor as doctor
 
     unknown = [name for name in consent or () if name not in doctor.CONSENTS]
     if unknown:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from gaudi3_scale.doctor.job_status import FILE as FILE
-from gaudi3_scale.doctor.job_status import JobStatus as JobStatus
-from gaudi3_scale.doctor.job_status import StatusError, read
+from gaudi3_doctor.job_status import FILE as FILE
+from gaudi3_doctor.job_status import JobStatus as JobStatus
+from gaudi3_doctor.job_status import StatusError, read
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.files import Outage, overwrite, write_atomically
 

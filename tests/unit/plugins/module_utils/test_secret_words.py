@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._secret_words import secret_kind
-from gaudi3_scale.doctor.host import Host
-from gaudi3_scale.doctor.scrub import scrubber
+from gaudi3_doctor.host import Host
+from gaudi3_doctor.scrub import scrubber
 
 # Put together here, so that no file has anything that looks like a secret.
 BODY = "Ab1" * 12

@@ -35,8 +35,8 @@ def describe(device: Device, precisions: Iterable[str]) -> Environment:
 
 def scrubbed(value: Any) -> Any:
     """The same without names, addresses and secrets of this machine."""
-    from gaudi3_scale.doctor.host import Host
-    from gaudi3_scale.doctor.scrub import scrub, scrubber
+    from gaudi3_doctor.host import Host
+    from gaudi3_doctor.scrub import scrub, scrubber
 
     return scrub(value, scrubber(Host()))
 

@@ -30,7 +30,7 @@ def without_plugins() -> Iterator[None]:
 
 def refuse_known_bad() -> None:
     """Raise ConfigError where this Python would import a release that is known to do harm; nothing is imported."""
-    from gaudi3_scale.doctor import known_bad
+    from gaudi3_doctor import known_bad
 
     sentence = known_bad.complaint(known_bad.own_versions())
     if sentence:

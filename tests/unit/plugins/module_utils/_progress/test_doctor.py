@@ -21,7 +21,7 @@ def answer(**odd: list[str]) -> dict[str, Any]:
 
 
 def test_every_cure_begins_a_sentence_of_the_examination() -> None:
-    text = "".join(path.read_text() for path in sorted((ROOT / "trainer/src/gaudi3_scale/doctor").glob("*.py")))
+    text = "".join(path.read_text() for path in sorted((ROOT / "doctor/src/gaudi3_doctor").glob("*.py")))
     phases = {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
     for section, begin, phase in (*doctor.CURES, *doctor.WITH_THE_DRIVER):
         assert f'Section("{section}"' in text and phase in phases

@@ -1,4 +1,4 @@
-"""The trainer's examination, as the controller sends it to nodes without a trainer."""
+"""The examination of a node, as the controller sends it to nodes without a trainer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._trainer import doctor
-from gaudi3_scale.doctor import CONSENTS
+from gaudi3_doctor import CONSENTS
 
 SOURCES = Path(__file__).resolve().parents[5] / doctor.SOURCES
 # Imported by what a node's interpreter runs at once; the probes run with the Python that has torch.
@@ -26,7 +26,7 @@ def test_the_same_sources_are_the_same_package() -> None:
 
 
 def test_a_folder_without_the_package_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match=r"is not the trainer's package gaudi3_scale\.doctor"):
+    with pytest.raises(Refusal, match=r"is not the package gaudi3_doctor: "):
         doctor.pack(str(tmp_path))
 
 
@@ -36,7 +36,7 @@ def test_a_broken_package_is_one_sentence(text: str, tmp_path: Path) -> None:
         doctor.unpack(text, str(tmp_path))
 
 
-def test_the_consents_are_those_of_the_trainer() -> None:
+def test_the_consents_are_those_of_the_doctor() -> None:
     assert set(CONSENTS) == set(doctor.CONSENTS)
 
 
@@ -60,9 +60,9 @@ def test_the_oldest_python_of_a_node_examines_it(tmp_path: Path) -> None:
         "path = pathlib.Path(sys.argv[1])\n"
         "(path / 'doctor.zip').write_bytes(base64.b64decode((path / 'package').read_text()))\n"
         "sys.path.insert(0, str(path / 'doctor.zip'))\n"
-        "import gaudi3_doctor as doctor\n"
-        "import gaudi3_doctor.host\n"
-        "host = sys.modules['gaudi3_doctor.host'].Host(str(path / 'root'), search='/bin:/usr/bin')\n"
+        "import gaudi3_doctor_sent as doctor\n"
+        "import gaudi3_doctor_sent.host\n"
+        "host = sys.modules['gaudi3_doctor_sent.host'].Host(str(path / 'root'), search='/bin:/usr/bin')\n"
         "report = doctor.examine(doctor.Options(quick=True), host)\n"
         "doctor.write(report, str(path / 'report.json'))\n"
         "print(doctor.summary(report))\n"

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from node_files import Machine
 
-from gaudi3_scale import doctor
-from gaudi3_scale.doctor import card_sections, children, consented
-from gaudi3_scale.doctor.host import Host, Options, User, content, create, inherited
-from gaudi3_scale.doctor.probes import base, single
+import gaudi3_doctor as doctor
+from gaudi3_doctor import card_sections, children, consented
+from gaudi3_doctor.host import Host, Options, User, content, create, inherited
+from gaudi3_doctor.probes import base, single
 
 # A Python that answers for probes as their program does: some crash, hang, or say nothing.
 PROBES = """#!{python}
@@ -114,7 +114,7 @@ def test_who_is_not_waited_for_may_first_end_in_order(tmp_path: Path, monkeypatc
 def test_a_probe_ends_with_the_functions_that_give_its_card_up() -> None:
     program = (
         "import atexit, threading\n"
-        "from gaudi3_scale.doctor.probes import base\n"
+        "from gaudi3_doctor.probes import base\n"
         "base.LEAVE = 0.2\n"
         "atexit.register(threading.Event().wait)\n"  # as a card that waits for its peer
         "atexit.register(print, 'given up')\n"
@@ -295,7 +295,7 @@ def test_the_probes_compute_on_the_simulated_device(tmp_path: Path, monkeypatch:
 
 def test_the_worker_that_fails_on_purpose_does_so_once_the_others_have_started(tmp_path: Path) -> None:
     last = subprocess.Popen(
-        [sys.executable, "-m", "gaudi3_scale.doctor.probes.elastic", str(tmp_path)],
+        [sys.executable, "-m", "gaudi3_doctor.probes.elastic", str(tmp_path)],
         env={**os.environ, "RANK": "1", "WORLD_SIZE": "2"},
     )
     try:

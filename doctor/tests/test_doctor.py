@@ -13,14 +13,12 @@ from typing import Any
 
 import pytest
 from node_files import CARDS, Machine
-from typer.testing import CliRunner
 
-from gaudi3_scale import doctor
-from gaudi3_scale.cli import app
-from gaudi3_scale.doctor import cards, report, services, surroundings
-from gaudi3_scale.doctor.host import Host, Options, Result
-from gaudi3_scale.doctor.scrub import scrub, scrubber
-from gaudi3_scale.doctor.sections import Section
+import gaudi3_doctor as doctor
+from gaudi3_doctor import cards, report, services, surroundings
+from gaudi3_doctor.host import Host, Options, Result
+from gaudi3_doctor.scrub import scrub, scrubber
+from gaudi3_doctor.sections import Section
 
 
 def test_a_healthy_card_is_nothing_odd(machine: Machine) -> None:
@@ -240,24 +238,3 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         doctor.write({"format": object()}, str(path))
     assert json.loads(path.read_text()) == {"format": 1} and list(tmp_path.iterdir()) == [path]
-
-
-def test_the_command_writes_its_report(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fake_sections(monkeypatch, cards=lambda host, options: Result({"cards": []}))
-    path = tmp_path / "report.json"
-    result = CliRunner().invoke(app, ["doctor", "--json", str(path)])
-    assert result.exit_code == 0 and "The whole report" in result.output
-    assert json.loads(path.read_text())["sections"]["cards"]["state"] == "fine"
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--cards", "--consent", "reboot"], "give kill-holder, lost-peer, part-of-node, translated-iommu"),
-        (["--consent", "kill-holder"], "give --cards too"),
-        (["--json", "/nowhere/report.json"], "whose folder does not exist"),
-    ],
-)
-def test_a_wrong_option_is_one_sentence(options: list[str], sentence: str) -> None:
-    result = CliRunner().invoke(app, ["doctor", *options])
-    assert sentence in str(result.exception)

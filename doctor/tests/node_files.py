@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gaudi3_scale.doctor import cards
-from gaudi3_scale.doctor.host import Host
+from gaudi3_doctor import cards
+from gaudi3_doctor.host import Host
 
 CARDS = ("0000:19:00.0", "0000:b3:00.0")
 HL_SMI = """\

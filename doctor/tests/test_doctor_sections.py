@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from node_files import CARDS, Machine
 
-from gaudi3_scale import doctor
-from gaudi3_scale.doctor import card_sections, cards, software, tools
-from gaudi3_scale.doctor import machine as machines
-from gaudi3_scale.doctor.host import Options
+import gaudi3_doctor as doctor
+from gaudi3_doctor import card_sections, cards, software, tools
+from gaudi3_doctor import machine as machines
+from gaudi3_doctor.host import Options
 
 DPKG = """\
 #!/bin/sh
