@@ -20,7 +20,7 @@ from gaudi3_scale.batch_warmup.jobs import run_job
 from gaudi3_scale.cost.chargeback import charge
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.job.verify_resume import _Run
-from gaudi3_scale.launch.outcome import Outcome
+from gaudi3_scale.launch.outcome import JobOutcome
 from gaudi3_scale.status import Progress, StatusFile, read_status
 from gaudi3_scale.tuning.fit_runner import FitRunner
 
@@ -109,7 +109,7 @@ def from_doctor(folder: Path) -> str:
 
 
 def from_outcome(folder: Path) -> str:
-    Outcome(folder / FILE, own=True).end(1, "process 0 of this node ended with exit status 1")
+    JobOutcome(folder / FILE, own=True).end(1, "process 0 of this node ended with exit status 1")
     written = read_status(folder)
     assert written["state"] == "failed" and written["started_at"] <= time.time()
     return str(written["error"])

@@ -22,7 +22,7 @@ from zygote import Client, Started
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.launch import torchrun as launching
-from gaudi3_scale.launch.outcome import Outcome
+from gaudi3_scale.launch.outcome import JobOutcome
 
 
 def test_torchrun_is_as_the_launcher_takes_it_to_be() -> None:
@@ -195,7 +195,7 @@ def test_what_this_run_wrote_counts_whatever_the_clock_says(tmp_path: Path, monk
     monkeypatch.setenv("INVOCATION_ID", "2f1d")
     ours = {"schema": 1, "state": "failed", "error": "no data", "updated_at": 1.0, "invocation": "2f1d"}
     for written, said in ((ours, "no data"), ({**ours, "invocation": "another"}, "process 0 ended")):
-        outcome = Outcome(status, own=True)
+        outcome = JobOutcome(status, own=True)
         status.write_text(json.dumps(written))
         outcome.end(1, "process 0 ended")
         assert json.loads(status.read_text())["error"] == said

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 
-class Outcome:
+class JobOutcome:
     """status.json of this node, written where a path is given, and for a script of the user's only."""
 
     def __init__(self, path: Path | None, own: bool) -> None:

@@ -35,7 +35,7 @@ from gaudi3_scale.internals import ON_SIGNAL, OWN_STORE, have_agent, have_backen
 from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
 from gaudi3_scale.launch import rendezvous_state
-from gaudi3_scale.launch.outcome import Outcome, why
+from gaudi3_scale.launch.outcome import JobOutcome, why
 from gaudi3_scale.membership import Membership
 from gaudi3_scale.next_command import LAUNCHER, meeting
 from gaudi3_scale.secret import SECRET_FILE, read_secret
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     args, passes_signals = _parse(torchrun, list(sys.argv[1:] if arguments is None else arguments))
     if args.replace or args.nnodes != "1":
         os.environ[OWN_STORE] = "1"  # for nodes that come late; see there
-    outcome = Outcome(args.status, args.say_ending)
+    outcome = JobOutcome(args.status, args.say_ending)
     folder = tempfile.mkdtemp(prefix="gaudi3-launch-")
     try:
         membership = _membership(args, _most_nodes(torchrun, args), Path(folder))

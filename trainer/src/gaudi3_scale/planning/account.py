@@ -22,7 +22,7 @@ NAMESPACES = ("c10d", "_c10d_functional", "fsdp")
 
 
 @dataclass(frozen=True)
-class Section:
+class MemorySection:
     """The highest point of a stretch of a step."""
 
     name: str
@@ -39,7 +39,7 @@ class MemoryAccount(StorageTracker):  # type: ignore[no-untyped-call]
 
     def __init__(self) -> None:
         super().__init__()
-        self.sections: list[Section] = []
+        self.sections: list[MemorySection] = []
         self._by = [0] * len(PARTS)
         self._at_peak = tuple(self._by)
         self._part: dict[int, int] = {}
@@ -69,7 +69,7 @@ class MemoryAccount(StorageTracker):  # type: ignore[no-untyped-call]
     def mark(self, name: str, block: int | None = None) -> None:
         """Begin a section; the first call of a step ends whatever was before it."""
         was, number = self._named
-        self.sections.append(Section(was, number, self.peak, self._at_peak))
+        self.sections.append(MemorySection(was, number, self.peak, self._at_peak))
         self._named = name, block
         self.peak, self._at_peak = self.live, tuple(self._by)
 

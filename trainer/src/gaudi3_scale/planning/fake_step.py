@@ -39,7 +39,7 @@ from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build, frozen_dtype
 from gaudi3_scale.models.objectives import batch_shape, training_loss
 from gaudi3_scale.models.optimizer import GaudiOptimizer, build_optimizer
-from gaudi3_scale.planning.account import COLLECTIVES, MemoryAccount, Section
+from gaudi3_scale.planning.account import COLLECTIVES, MemoryAccount, MemorySection
 from gaudi3_scale.planning.experts import use_even_experts
 from gaudi3_scale.planning.lowered import HpuAutocast
 from gaudi3_scale.planning.unfused import CudaAttention
@@ -51,7 +51,9 @@ FUSED_TEMPORARIES = 4
 """Tensors of a weight's size that AdamW's formula needs at once beside weight, gradient and moments."""
 
 
-def sections(config: Config, micro_batch: int, world_size: int, device: str, tensor_parallel: int = 1) -> list[Section]:
+def sections(
+    config: Config, micro_batch: int, world_size: int, device: str, tensor_parallel: int = 1
+) -> list[MemorySection]:
     """The sections of a step that is not the first, of the first process of so many on devices of this type."""
     sharded = config.train.strategy == "habana_fsdp" and world_size > 1
     with fake_world(world_size) if sharded else nullcontext():
@@ -79,7 +81,7 @@ class _Step:
         self.mesh = self._mesh(world_size) if self.sharded else None
         self.account = MemoryAccount()
 
-    def run(self) -> list[Section]:
+    def run(self) -> list[MemorySection]:
         """Two steps, of which the second is told."""
         with ExitStack() as stack:
             holder = nn.Module()
@@ -241,7 +243,7 @@ class _Step:
             temporaries = [torch.empty_like(parameter) for _ in range(FUSED_TEMPORARIES)]
             del temporaries
 
-    def _with_buckets(self, section: Section, gradients: int) -> Section:
+    def _with_buckets(self, section: MemorySection, gradients: int) -> MemorySection:
         """With the bytes of DDP's buckets that are not those of the gradients."""
         if not self.copies or self.passes == 1:
             return section
@@ -259,7 +261,7 @@ def _attend(q: Any, k: Any, v: Any, mask: Any, dropout: float, causal: bool, sca
 _ATTENTION = Kernel(_attend, "what Habana's fused kernel keeps: query, key and value as they are, and the result")
 
 
-def extrapolate(fewer: list[Section], more: list[Section], blocks: int, wanted: int) -> list[Section]:
+def extrapolate(fewer: list[MemorySection], more: list[MemorySection], blocks: int, wanted: int) -> list[MemorySection]:
     """The sections of a model of `wanted` equal blocks, from those of `blocks` and `blocks` + 1 of them.
 
     The bytes of the first block's sections, of the last two blocks', and of all outside are affine in the number of
@@ -277,8 +279,8 @@ def extrapolate(fewer: list[Section], more: list[Section], blocks: int, wanted: 
     return found
 
 
-def _keyed(found: list[Section], blocks: int) -> dict[tuple[Any, ...], Section]:
-    keyed: dict[tuple[Any, ...], Section] = {}
+def _keyed(found: list[MemorySection], blocks: int) -> dict[tuple[Any, ...], MemorySection]:
+    keyed: dict[tuple[Any, ...], MemorySection] = {}
     seen: dict[tuple[Any, ...], int] = {}
     for section in found:
         number = section.block

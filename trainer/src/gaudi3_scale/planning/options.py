@@ -17,7 +17,7 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.planning.peak import allowed, largest, sections_of
 
 if TYPE_CHECKING:
-    from gaudi3_scale.planning.account import Section
+    from gaudi3_scale.planning.account import MemorySection
 
 FEW, MANY = 8, 512
 STRATEGIES = ("DDP", "HSDP", "FSDP")
@@ -68,17 +68,17 @@ class Need:
         self._kind = kind
 
     @cached_property
-    def one(self) -> tuple[Section, ...]:
+    def one(self) -> tuple[MemorySection, ...]:
         """Of one sample on FEW processes; of the next two one of both is different."""
         return sections_of(self._few, 1, FEW, self._kind)
 
     @cached_property
-    def two(self) -> tuple[Section, ...]:
+    def two(self) -> tuple[MemorySection, ...]:
         """Of two samples."""
         return sections_of(self._few, 2, FEW, self._kind)
 
     @cached_property
-    def many(self) -> tuple[Section, ...]:
+    def many(self) -> tuple[MemorySection, ...]:
         """Of MANY processes, or, with copies of the model, of any number."""
         return sections_of(self._many, 1, MANY, self._kind) if self.split else self.one
 

@@ -18,7 +18,7 @@ from gaudi3_scale.distributed.replicas import check_replicas
 from gaudi3_scale.errors import ConfigError, TrainerError
 
 if TYPE_CHECKING:
-    from gaudi3_scale.planning.account import Section
+    from gaudi3_scale.planning.account import MemorySection
 
 ALLOWANCE = 1 / 256
 """Share of the counted bytes that is added to them. Without it 53 of 58 jobs on the simulated device took no more than
@@ -166,7 +166,7 @@ def largest(peak: Callable[[int], int], limit: int, most: int = MOST_SAMPLES) ->
 
 def sections_of(
     config: Config, micro_batch: int, world_size: int, device: str, tensor_parallel: int = 1
-) -> tuple[Section, ...]:
+) -> tuple[MemorySection, ...]:
     """The highest points of all stretches of a step, for whoever wants more than the highest of them.
 
     Of a model with many equal blocks two smaller ones are run, and the rest follows.
@@ -180,7 +180,7 @@ def allowed(counted: float) -> int:
     return math.ceil(counted * (1 + ALLOWANCE))
 
 
-def peak_of(found: Sequence[Section], micro_batch: int) -> MemoryPeak:
+def peak_of(found: Sequence[MemorySection], micro_batch: int) -> MemoryPeak:
     """The highest of them."""
     from gaudi3_scale.planning.account import PARTS
 
@@ -197,7 +197,9 @@ def peak_of(found: Sequence[Section], micro_batch: int) -> MemoryPeak:
 
 
 @functools.lru_cache(maxsize=4096)
-def _sections(config: str, micro_batch: int, world_size: int, device: str, tensor_parallel: int) -> tuple[Section, ...]:
+def _sections(
+    config: str, micro_batch: int, world_size: int, device: str, tensor_parallel: int
+) -> tuple[MemorySection, ...]:
     from gaudi3_scale.planning.fake_step import extrapolate, sections
     from gaudi3_scale.planning.layers import FEW, WHOLE, equal_blocks, with_blocks
 
