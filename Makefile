@@ -15,7 +15,8 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test doctor-test \
+.PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
+	benchmark-test doctor-test
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
 	screenshots contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 
@@ -137,6 +138,9 @@ deploy-test: $(VENV)/.dev
 
 trainer-test: $(VENV)/.dev hpu .cache/mlflow/ready
 	cd trainer && $(call covered,trainer)
+
+benchmark-test: $(VENV)/.dev hpu
+	cd benchmark-tool && $(call covered,benchmark)
 
 doctor-test: $(VENV)/.dev hpu
 	cd doctor && $(call covered,doctor)
@@ -300,4 +304,4 @@ clean:
 	@if [ -x $(BIN)/gaudi3-simulator ]; then $(BIN)/gaudi3-simulator clean; fi
 	rm -rf simulator/torch/build $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist gaudi3-scale-*.tar.gz* gaudi3-scale-*.cdx.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	find trainer doctor simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +
+	find trainer benchmark-tool doctor simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +

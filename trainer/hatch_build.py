@@ -7,7 +7,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-BESIDE = {"doctor": "gaudi3_doctor"}
+BESIDE = {"benchmark-tool": "gaudi3_benchmark", "doctor": "gaudi3_doctor"}
 """Folders beside this one and the packages that they have in `src`; in an sdist the folders are inside."""
 
 

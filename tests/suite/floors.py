@@ -1,7 +1,7 @@
 """The coverage that the unit tests of each area reached, held against its floor, which only rises.
 
-`make unit simulator-test deploy-test doctor-test trainer-test` leave their measurements in `.cache/coverage`. `check`
-sums them up and fails below a floor; `raise` lifts the floors to what was reached.
+The parts of `make test` that trace leave their measurements in `.cache/coverage`. `check` sums them up and fails below
+a floor; `raise` lifts the floors to what was reached.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ RCFILE = Path(__file__).with_name("coveragerc")
 AREAS = {
     "plugins": "plugins/",
     "trainer": "trainer/src/",
+    "benchmark": "benchmark-tool/src/",
     "doctor": "doctor/src/",
     "deploy": "deploy/src/",
     "simulator": "simulator/src/",
@@ -54,9 +55,7 @@ def measure() -> dict[str, Reached]:
     coverage = [sys.executable, "-m", "coverage"]
     folders = [str(path) for path in sorted(DATA.iterdir()) if path.is_dir() and path.name != "all"]
     if not folders:
-        sys.exit(
-            "There are no measurements: run 'make unit simulator-test deploy-test doctor-test trainer-test' first."
-        )
+        sys.exit("There are no measurements: run the parts of `make test` first that leave some, such as `make unit`.")
     for step in (
         [*coverage, "combine", "--keep", "--quiet", f"--rcfile={RCFILE}", *folders],
         [*coverage, "json", "--quiet", f"--rcfile={RCFILE}", "-o", str(DATA / "all" / "report.json")],

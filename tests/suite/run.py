@@ -25,7 +25,16 @@ LOGS = ROOT / ".cache" / "test"
 BUDGET_MINUTES = 70
 LANES = [
     ["system", "molecule-test"],
-    ["lint", "trainer-test", "doctor-test", "unit", "simulator-test", "deploy-test", "coverage"],
+    [
+        "lint",
+        "trainer-test",
+        "benchmark-test",
+        "doctor-test",
+        "unit",
+        "simulator-test",
+        "deploy-test",
+        "coverage",
+    ],
 ]
 """Simulated nodes in one lane, as there is one network and one container storage; in the other what `coverage` sums."""
 LOOSE = ["plays", "terraform-test", "device-test", "sanity", "artifact"]

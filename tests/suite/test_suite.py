@@ -37,7 +37,15 @@ def test_every_proof_is_run_by_a_target_of_the_makefile() -> None:
     marked = re.compile(
         r"^@pytest\.mark\.proof|\b[A-Z]+\.(parameters|sampled)\(|marks=pytest\.mark\.proof|^pytestmark = .*proof", re.M
     )
-    folders = ["tests", "trainer/tests", "doctor/tests", "simulator/tests", "simulator/torch/tests", "deploy/tests"]
+    folders = [
+        "tests",
+        "trainer/tests",
+        "benchmark-tool/tests",
+        "doctor/tests",
+        "simulator/tests",
+        "simulator/torch/tests",
+        "deploy/tests",
+    ]
     files = {path for folder in folders for path in (ROOT / folder).rglob("test_*.py")}
     found = {path for path in files if marked.search(path.read_text())}
     assert len(found) >= 8

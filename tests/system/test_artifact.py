@@ -36,8 +36,8 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
     top = {member.name.split("/")[0] for member in members}
     assert top == {
         "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "SECURITY.md",
-        "changelogs", "docs", "doctor", "examples", "meta", "playbooks", "plugins", "requirements", "roles",
-        "terraform", "trainer",
+        "benchmark-tool", "changelogs", "docs", "doctor", "examples", "meta", "playbooks", "plugins", "requirements",
+        "roles", "terraform", "trainer",
     }  # fmt: skip
     names = {member.name for member in members}
     assert {name for name in names if name.startswith("requirements/")} == {
@@ -47,6 +47,7 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
         "trainer/pyproject.toml",
         "trainer/hatch_build.py",
         "doctor/pyproject.toml",
+        "benchmark-tool/pyproject.toml",
         "terraform/aws/main.tf",
         "terraform/catalogue/instances.json",
     } <= names

@@ -7,19 +7,19 @@ import functools
 import importlib
 import inspect
 import pkgutil
-import sys
 import textwrap
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
-from conftest import SOURCE
+from conftest import ROOT, SOURCE
 
-import gaudi3_scale
 from gaudi3_scale import internals
 from gaudi3_scale.internals import Internal
 
-PACKAGE = SOURCE / "gaudi3_scale"
+OURS = (SOURCE / "gaudi3_scale", ROOT / "benchmark-tool" / "src" / "gaudi3_benchmark")
+"""Doctor examines other people's installations, and is not one of them."""
 LIBRARIES = ("torch", "lightning", "pytorch_lightning")
 OTHERS = {
     "_exit": "os._exit, which Python documents",
@@ -42,8 +42,8 @@ def private(name: str) -> bool:
 
 
 def files() -> list[Path]:
-    """All of the package but the file of the exceptions."""
-    return sorted(path for path in PACKAGE.rglob("*.py") if path.name != "internals.py")
+    """All of them but the file of the exceptions."""
+    return [path for folder in OURS for path in sorted(folder.rglob("*.py")) if path.name != "internals.py"]
 
 
 def of_self(node: ast.Attribute) -> bool:
@@ -77,7 +77,7 @@ def touched(path: Path, ours: set[str]) -> Iterator[tuple[int, str]]:
     """Line and name of every internal that a file touches."""
     tree = ast.parse(path.read_text())
     known = {part for each in internals.ALL for part in each.name.split(".") if private(part)}
-    reads_formats = str(path.relative_to(PACKAGE)) in FORMATS
+    reads_formats = path.as_posix().endswith(FORMATS)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom | ast.Import):
             module = (getattr(node, "module", None) or "").split(".")
@@ -99,7 +99,7 @@ def touched(path: Path, ours: set[str]) -> Iterator[tuple[int, str]]:
 
 def test_no_other_file_touches_an_internal() -> None:
     ours = {name for path in files() for name in own_names(ast.parse(path.read_text()))}
-    found = [f"{path.relative_to(PACKAGE)}:{line}: {name}" for path in files() for line, name in touched(path, ours)]
+    found = [f"{path}:{line}: {name}" for path in files() for line, name in touched(path, ours)]
     assert found == []
 
 
@@ -111,8 +111,7 @@ def test_what_a_step_calls_is_lightnings_own() -> None:
     assert in_the_loop == ["_TrainingEpochLoop._broadcast_sigterm_tensor"]
 
 
-def test_what_is_looked_for_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+def test_what_is_looked_for_is_found(tmp_path: Path) -> None:
     known = next(name for each in internals.ALL if private(name := each.name.split(".")[-1]))
     lines = [
         "from torch._subclasses import fake_tensor",
@@ -169,7 +168,7 @@ def test_an_attribute_that_an_object_has_no_more_is_refused() -> None:
 def test_no_attribute_of_ours_takes_the_place_of_one_that_torch_or_lightning_has() -> None:
     """A class over one of theirs may not give another meaning to a private name."""
     clashes = []
-    for found in pkgutil.walk_packages(gaudi3_scale.__path__, "gaudi3_scale."):
+    for found in chain.from_iterable(pkgutil.walk_packages([str(each)], f"{each.name}.") for each in OURS):
         if found.name.endswith(("__main__", ".internals")):
             continue
         module = importlib.import_module(found.name)
@@ -177,7 +176,7 @@ def test_no_attribute_of_ours_takes_the_place_of_one_that_torch_or_lightning_has
             theirs = [base for base in kind.__mro__ if base.__module__.split(".")[0] in LIBRARIES]
             if kind.__module__ != module.__name__ or not theirs:
                 continue
-            ours = [base for base in kind.__mro__ if base.__module__.startswith("gaudi3_scale.")]
+            ours = [base for base in kind.__mro__ if base.__module__.startswith(("gaudi3_scale.", "gaudi3_benchmark."))]
             names = set().union(*(own_names(ast.parse(textwrap.dedent(source(base)))) for base in ours))
             sources = "\n".join(map(source, theirs))
             for name in filter(private, names):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import SOURCE
+from conftest import ROOT, SOURCE
 
 from gaudi3_scale import files
 from gaudi3_scale.checkpoint.target import DirectoryTarget
@@ -105,14 +105,14 @@ def test_no_writer_of_the_package_follows_a_link(tmp_path: Path) -> None:
 WRITES = {"write_text", "write_bytes", "copyfile", "copy2", "copytree"}
 KNOWN = {
     "batch_warmup/jobs.py": "in a folder that the measurement has just made for itself",
-    "benchmark/measure.py": "a file of the kernel's",
     "checkpoint/storage.py": "opened as a new file only",
     "data/tokenizer.py": "in a folder of the preparation, which is made under a name of its own",
-    "launch/torchrun.py": "in the launcher's own temporary folder",
+    "gaudi3_benchmark/measure.py": "a file of the kernel's",
     "job/export.py": "in a folder that was made for the export",
+    "job/verify_resume.py": "in the command's own temporary folder",
+    "launch/torchrun.py": "in the launcher's own temporary folder",
     "profiler.py": "over a file that was made new, under a name that nobody can tell",
     "tuning/fit_runner.py": "the log of a trial in its folder",
-    "job/verify_resume.py": "in the command's own temporary folder",
 }
 """Files that write without `gaudi3_scale.files`, and why no stranger's link is in the way."""
 
@@ -128,8 +128,9 @@ def writes(node: ast.Call) -> bool:
 
 def test_every_place_that_writes_a_file_by_its_path_is_known() -> None:
     found = set()
-    for path in sorted((SOURCE / "gaudi3_scale").rglob("*.py")):
-        name = path.relative_to(SOURCE / "gaudi3_scale").as_posix()
+    package, benchmark = SOURCE / "gaudi3_scale", ROOT / "benchmark-tool" / "src"
+    for path in sorted([*package.rglob("*.py"), *benchmark.rglob("*.py")]):
+        name = path.relative_to(package if package in path.parents else benchmark).as_posix()
         if name == "files.py":
             continue
         if any(isinstance(node, ast.Call) and writes(node) for node in ast.walk(ast.parse(path.read_text()))):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,21 +124,15 @@ def test_what_was_asked_for_stays_as_it_is() -> None:
     assert changed_from_outside(ast.parse("run.config = other\nself.config = one")) == ["run.config"]
 
 
-PROGRAMS = re.compile(r"\bgaudi3_scale\.benchmark\b")
-
-
 def test_a_name_is_given_once() -> None:
-    """Sections of the configuration and parts of a job are called as what they are about; programs are their own."""
+    """Sections of the configuration and parts of a job are called as what they are about."""
     modules = defaultdict(list)
     for name in TREES.keys() - {"gaudi3_scale"}:
-        if name.split(".")[1] not in ("benchmark", "config", "job") and not name.endswith(".__main__"):
+        if name.split(".")[1] not in ("config", "job") and not name.endswith(".__main__"):
             modules[name.rpartition(".")[2]].append(name)
     twice = {last: sorted(names) for last, names in modules.items() if len(names) > 1}
     assert twice == {}
-    shared = {
-        name: homes for name, homes in classes().items() if len(homes) > 1 and not PROGRAMS.search(" ".join(homes))
-    }
-    assert shared == {}
+    assert {name: homes for name, homes in classes().items() if len(homes) > 1} == {}
 
 
 def test_the_parts_of_a_job_are_given_its_run_and_not_ten_of_its_parts() -> None:

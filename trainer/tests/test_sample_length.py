@@ -5,21 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from gaudi3_scale.benchmark.workloads import default_size
 from gaudi3_scale.config import Config, load
-from gaudi3_scale.config.shapes import SHAPES
 from gaudi3_scale.planning.text import sentences
-
-PUBLISHED = [name for name in SHAPES if not name.endswith("-tiny")]
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_a_published_shape_has_the_length_that_the_benchmark_measures(name: str) -> None:
-    model = load(None, [f"model.name={name}"]).model
-    assert model.sequence_length == default_size(name) > 128
-    assert f"tokens (that of {name}; model.sequence_length sets it)" in model.length_words
 
 
 def test_a_length_that_is_given_counts_and_toy_models_keep_their_default() -> None:

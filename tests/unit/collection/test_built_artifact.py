@@ -16,11 +16,11 @@ ROOT = Path(__file__).resolve().parents[3]
 IGNORED = yaml.safe_load((ROOT / "galaxy.yml").read_text())["build_ignore"]
 #: What is shipped, at the top of the tree, and what is not of what lies there.
 TOP = {
-    "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "changelogs", "docs", "doctor",
-    "examples", "meta", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer",
+    "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "benchmark-tool", "changelogs", "docs",
+    "doctor", "examples", "meta", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer",
 }  # fmt: skip
 ONLY_HERE = re.compile(
-    r"requirements/(?!controller\.(?:in|txt)$)|(?:doctor|trainer)/tests/|terraform/modules/\w+/tests/"
+    r"requirements/(?!controller\.(?:in|txt)$)|(?:benchmark-tool|doctor|trainer)/tests/|terraform/modules/\w+/tests/"
 )
 
 
@@ -41,6 +41,7 @@ def shipped(path: str) -> bool:
         "playbooks/new_inventory.yml",
         "trainer/pyproject.toml",
         "trainer/hatch_build.py",
+        "benchmark-tool/src/gaudi3_benchmark/cli.py",
         "doctor/src/gaudi3_doctor/probes/base.py",
         "trainer/src/gaudi3_scale/requirements.txt",
         "SECURITY.md",
@@ -64,6 +65,7 @@ def test_what_the_readme_needs_is_shipped(path: str) -> None:
         "inventories/simulated/nodes",
         "tests/plays/host.py",
         "trainer/tests/conftest.py",
+        "benchmark-tool/tests/conftest.py",
         "doctor/tests/conftest.py",
         "simulator/README.md",
         "proofs/kill-matrix.md",
@@ -109,6 +111,7 @@ LITTER = (
     "trainer/venv/bin/python", "trainer/.pytest_cache/a", "trainer/.env", "trainer/dist/a.whl",
     "trainer/build/lib/a.py", "trainer/job.yml", "trainer/run/model.safetensors",
     "trainer/src/gaudi3_scale.egg-info/PKG-INFO", "trainer/src/a.pyc", "trainer/x.json",
+    "benchmark-tool/a.json", "benchmark-tool/report.html", "benchmarks/mine.json", "benchmark/a.json", "bench/a.py",
     "doctor/x.json", "doctor/dist/a.whl", "doctor/src/a.pyc", "doctor/.venv/a.py",
 )  # fmt: skip
 

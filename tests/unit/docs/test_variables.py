@@ -44,9 +44,10 @@ OTHERS = {
     *(path.stem for path in (ROOT / "plugins/modules").glob("*.py")),
     *ROLES,
 }
+PACKAGES = ("trainer/src", "benchmark-tool/src", "doctor/src", "deploy/src")
 CODE = "\n".join(
     path.read_text(errors="replace")
-    for folder in ("plugins", "roles", "playbooks", "terraform", "docs", "trainer/src", "doctor/src", "deploy/src")
+    for folder in ("plugins", "roles", "playbooks", "terraform", "docs", *PACKAGES)
     for path in sorted((ROOT / folder).rglob("*"))
     if path.suffix in (".py", ".yml", ".j2", ".tf", ".json") and path.is_file()
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-PROJECTS = ("trainer", "deploy", "simulator")
+PROJECTS = ("trainer", "benchmark-tool", "deploy", "simulator")
 PROGRAMS = {
     name: place
     for project in PROJECTS

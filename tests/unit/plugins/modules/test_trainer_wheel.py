@@ -16,7 +16,7 @@ from ansible_collections.gaudi3.scale.plugins.modules import trainer_wheel
 
 ROOT = Path(__file__).resolve().parents[4]
 #: The folders of the wheel's sources, and the package that each has.
-SOURCES = {"doctor": "gaudi3_doctor", "trainer": "gaudi3_scale"}
+SOURCES = {"benchmark-tool": "gaudi3_benchmark", "doctor": "gaudi3_doctor", "trainer": "gaudi3_scale"}
 #: Runs a command of the unpacked wheel, and says at its end where each of its packages came from.
 COMMAND = """
 import importlib, os, sys
@@ -60,6 +60,7 @@ def test_the_wheel_has_every_file_of_the_packages(tmp_path: Path, run_module: An
     [
         ("gaudi3_scale.cli", ["--help"]),
         ("gaudi3_scale.cli", ["doctor", "--help"]),
+        ("gaudi3_benchmark.cli", ["--help"]),
     ],
 )
 def test_its_commands_need_nothing_of_the_checkout(

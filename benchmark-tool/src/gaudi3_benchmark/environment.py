@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gaudi3_scale.benchmark.result import Environment
+from gaudi3_benchmark.result import Environment
 from gaudi3_scale.hpu.device import Device, driver_version, identity
 from gaudi3_scale.throughput.peaks import matmul_dtype, peak_flops
 

@@ -17,14 +17,14 @@ from benchmark_results import CPU, GAUDI, SIMULATED, case, measured, result
 from conftest import PACKAGES
 from typer.testing import CliRunner
 
-from gaudi3_scale.benchmark import measure as measuring
-from gaudi3_scale.benchmark import result as results
-from gaudi3_scale.benchmark import runner
-from gaudi3_scale.benchmark.cli import app
-from gaudi3_scale.benchmark.report import as_html
-from gaudi3_scale.benchmark.result import Result, Row, Settings, tokens_per_second
-from gaudi3_scale.benchmark.show import NOT_GAUDI, as_text, row_words
-from gaudi3_scale.benchmark.workloads import DIFFUSION, build, unet_flops
+from gaudi3_benchmark import measure as measuring
+from gaudi3_benchmark import result as results
+from gaudi3_benchmark import runner
+from gaudi3_benchmark.cli import app
+from gaudi3_benchmark.report import as_html
+from gaudi3_benchmark.result import Result, Row, Settings, tokens_per_second
+from gaudi3_benchmark.show import NOT_GAUDI, as_text, row_words
+from gaudi3_benchmark.workloads import DIFFUSION, build, unet_flops
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.hpu.device import Device
 
@@ -70,7 +70,7 @@ def test_the_file_says_what_it_was_measured_on_and_not_whose_it_is(ran: tuple[Pa
 
 
 def test_names_of_the_machine_in_variables_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gaudi3_scale.benchmark.environment import describe
+    from gaudi3_benchmark.environment import describe
 
     monkeypatch.setenv("PT_HPU_METRICS_FILE", f"/home/somebody/{socket.gethostname()}/10.1.2.3")
     found = describe(PROCESSOR, ["32-true"])
@@ -208,7 +208,7 @@ def test_a_wrong_option_is_said_before_anything_is_measured(options: list[str], 
 
 @pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
 def test_the_simulated_card_is_measured_as_such(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "gaudi3_scale.benchmark", "run", "--to", "a.json", "--shape", "llama-tiny"]
+    command = [sys.executable, "-m", "gaudi3_benchmark", "run", "--to", "a.json", "--shape", "llama-tiny"]
     command += ["--size", "64", "--batch", "2", "--batch", "2048", "--device", "hpu", "--mode", "eager"]
     command += ["--warm-up", "1", "--repeats", "1", "--rounds", "1", "--threads", "1"]
     path = os.pathsep.join([str(SIMULATOR), PACKAGES])
@@ -256,7 +256,7 @@ def test_the_other_language_models_have_a_loss_with_gradients(shape: str) -> Non
 def test_the_examples_run() -> None:
     import doctest
 
-    from gaudi3_scale.benchmark import intervals
+    from gaudi3_benchmark import intervals
 
     for module in (intervals, results):
         done = doctest.testmod(module)

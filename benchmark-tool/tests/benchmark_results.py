@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gaudi3_scale.benchmark.result import Case, Environment, Result, Round, Row, Settings
+from gaudi3_benchmark.result import Case, Environment, Result, Round, Row, Settings
 
 SOFTWARE = {"python": "3.11", "torch": "2.13.0"}
 CPU = Environment(device="cpu", hardware_name=None, simulated=False, software=SOFTWARE)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from gaudi3_scale.benchmark.result import Case
+from gaudi3_benchmark.result import Case
 from gaudi3_scale.config.shapes import LENGTHS, SHAPES
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.extras import how_to_install

@@ -97,8 +97,8 @@ def run(
 
     Exit codes: 0 done (out of memory is a result), 1 a row failed, 2 a wrong option.
     """
-    from gaudi3_scale.benchmark import runner
-    from gaudi3_scale.benchmark.result import Settings, read
+    from gaudi3_benchmark import runner
+    from gaudi3_benchmark.result import Settings, read
 
     runner.refuse_many_processes()
     _check_files(to, resume, shape)
@@ -107,7 +107,7 @@ def run(
     _import_torch(device, chosen)
     import torch
 
-    from gaudi3_scale.benchmark.environment import describe
+    from gaudi3_benchmark.environment import describe
     from gaudi3_scale.hpu import device as devices
     from gaudi3_scale.models.build import quiet_bars
 
@@ -136,8 +136,8 @@ def run(
 @app.command()
 def shapes() -> None:
     """List the shapes, with the size that a step has where none is given."""
-    from gaudi3_scale.benchmark.workloads import DIFFUSION, default_size
-    from gaudi3_scale.benchmark.workloads import shapes as names
+    from gaudi3_benchmark.workloads import DIFFUSION, default_size
+    from gaudi3_benchmark.workloads import shapes as names
 
     for name in names():
         size = default_size(name)
@@ -150,9 +150,9 @@ def report(
     to: Annotated[Path | None, typer.Option(help="Write .html (needs the extra report) or .txt.")] = None,
 ) -> None:
     """Print a result as a table, or write it as a file."""
-    from gaudi3_scale.benchmark.report import write
-    from gaudi3_scale.benchmark.result import read
-    from gaudi3_scale.benchmark.show import as_text
+    from gaudi3_benchmark.report import write
+    from gaudi3_benchmark.result import read
+    from gaudi3_benchmark.show import as_text
 
     found = read(result)
     if to is None:
@@ -172,8 +172,8 @@ def compare(
 
     Exit codes: 0 compared, whatever came of it; 2 the results cannot be compared.
     """
-    from gaudi3_scale.benchmark.comparison import compare as compared
-    from gaudi3_scale.benchmark.result import read
+    from gaudi3_benchmark.comparison import compare as compared
+    from gaudi3_benchmark.result import read
 
     found = compared(read(old), read(new))
     typer.echo(found.text() if format_ is Format.text else json.dumps(found.json(), indent=1) + "\n", nl=False)
@@ -185,7 +185,7 @@ def sign(
     key: Annotated[Path, typer.Option(help="Your SSH key, or the public one of a key that the agent has.")],
 ) -> None:
     """Sign a finished result with ssh-keygen, to send both files."""
-    from gaudi3_scale.benchmark.signature import sign as signed
+    from gaudi3_benchmark.signature import sign as signed
 
     typer.echo(f"{signed(result, key)}: send it with {result}")
 
@@ -197,8 +197,8 @@ def verify(
     signature: Annotated[Path | None, typer.Option(help="RESULT.sig without it.")] = None,
 ) -> None:
     """Say who signed a result; exit code 1 if nobody of the signers did, or it was changed since."""
-    from gaudi3_scale.benchmark.result import read
-    from gaudi3_scale.benchmark.signature import verify as verified
+    from gaudi3_benchmark.result import read
+    from gaudi3_benchmark.signature import verify as verified
 
     name = verified(result, signers, signature)
     typer.echo(f"signed by {name}, measured on {read(result).environment.label}")

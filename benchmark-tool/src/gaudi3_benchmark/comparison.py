@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from gaudi3_scale.benchmark.intervals import Interval, ratio_interval
-from gaudi3_scale.benchmark.result import Environment, Result, Row, Settings
-from gaudi3_scale.benchmark.show import NOT_GAUDI, aligned, interval_text
+from gaudi3_benchmark.intervals import Interval, ratio_interval
+from gaudi3_benchmark.result import Environment, Result, Row, Settings
+from gaudi3_benchmark.show import NOT_GAUDI, aligned, interval_text
 from gaudi3_scale.errors import ConfigError
 
 NOTE = (

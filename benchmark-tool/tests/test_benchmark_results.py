@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from benchmark_results import CPU, GAUDI, SIMULATED, case, measured, result
+from conftest import ROOT
 from typer.testing import CliRunner
 
-from gaudi3_scale.benchmark import pictures
-from gaudi3_scale.benchmark.cli import app
-from gaudi3_scale.benchmark.comparison import compare
-from gaudi3_scale.benchmark.intervals import median_interval, ratio_interval
-from gaudi3_scale.benchmark.result import Result, Row, write
+from gaudi3_benchmark import pictures
+from gaudi3_benchmark.cli import app
+from gaudi3_benchmark.comparison import compare
+from gaudi3_benchmark.intervals import median_interval, ratio_interval
+from gaudi3_benchmark.result import Result, Row, write
 from gaudi3_scale.errors import ConfigError, TrainerError
 
 D = math.log(1.1)
@@ -146,3 +148,9 @@ def test_an_unfinished_result_is_not_signed(tmp_path: Path) -> None:
     write(result([measured(case(), [1.0])], rounds=2), tmp_path / "a.json")
     done = CliRunner().invoke(app, ["sign", str(tmp_path / "a.json"), "--key", str(mine)])
     assert isinstance(done.exception, ConfigError) and "is not finished: go on with" in str(done.exception)
+
+
+def test_what_the_document_imports_is_there() -> None:
+    document = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^    (from gaudi3_.*)$", document, re.MULTILINE)
+    exec(line, {})

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gaudi3_scale.benchmark import result as results
-from gaudi3_scale.benchmark.result import Case, Environment, Result, Row, Running, Settings, remaining
-from gaudi3_scale.benchmark.show import row_words
+from gaudi3_benchmark import result as results
+from gaudi3_benchmark.result import Case, Environment, Result, Row, Running, Settings, remaining
+from gaudi3_benchmark.show import row_words
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.version import VERSION
@@ -33,7 +33,7 @@ class Request:
 
     def cases(self, mode: str) -> list[Case]:
         """All of them, checked; a ConfigError for one that cannot be."""
-        from gaudi3_scale.benchmark.workloads import check, default_size, shapes
+        from gaudi3_benchmark.workloads import check, default_size, shapes
         from gaudi3_scale.precision import PRECISIONS, refusal
 
         for name in self.precisions:
@@ -103,7 +103,7 @@ def run(
 ) -> Result:
     """Measure what is left, one round of every row after the other; the file is replaced after each."""
     if measure is None:
-        from gaudi3_scale.benchmark import measure as real
+        from gaudi3_benchmark import measure as real
 
         measure = real.measure
     for turn in range(1, found.settings.rounds + 1):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gaudi3_scale.benchmark.intervals import Interval
-from gaudi3_scale.benchmark.result import Environment, Result, Row
+from gaudi3_benchmark.intervals import Interval
+from gaudi3_benchmark.result import Environment, Result, Row
 
 NOT_GAUDI = "not a measurement of Gaudi"
 HEAD = (

@@ -7,8 +7,8 @@ from base64 import b64encode
 from importlib.util import find_spec
 from pathlib import Path
 
-from gaudi3_scale.benchmark.result import Result
-from gaudi3_scale.benchmark.show import METHOD, as_text, facts, table, title, warnings
+from gaudi3_benchmark.result import Result
+from gaudi3_benchmark.show import METHOD, as_text, facts, table, title, warnings
 from gaudi3_scale.cost.report import STYLE
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.extras import how_to_install
@@ -45,7 +45,7 @@ def _pictures(found: Result) -> list[str]:
         return []
     if find_spec("matplotlib") is None:
         raise TrainerError(f"A report in HTML needs matplotlib: {how_to_install('report')}, or write it as .txt.")
-    from gaudi3_scale.benchmark import pictures
+    from gaudi3_benchmark import pictures
     from gaudi3_scale.cost.pictures import png
 
     made = [("Rate by batch size", pictures.rates(found)), ("Every timed step", pictures.times(found))]

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from gaudi3_scale.benchmark.result import Round, Row, Settings
-from gaudi3_scale.benchmark.workloads import Workload, build
+from gaudi3_benchmark.result import Round, Row, Settings
+from gaudi3_benchmark.workloads import Workload, build
 from gaudi3_scale.hpu.device import Device, is_out_of_memory
 from gaudi3_scale.models.optimizer import build_optimizer
 from gaudi3_scale.precision import GaudiMixedPrecision, build_precision

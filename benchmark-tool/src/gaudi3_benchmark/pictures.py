@@ -6,7 +6,7 @@ from collections import defaultdict
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gaudi3_scale.benchmark.result import Result, Row
+from gaudi3_benchmark.result import Result, Row
 from gaudi3_scale.cost.pictures import LINES, new_figure
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from gaudi3_scale.benchmark.intervals import Interval, median_interval
+from gaudi3_benchmark.intervals import Interval, median_interval
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.files import write_atomically
 

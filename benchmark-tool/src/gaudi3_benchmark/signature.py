@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gaudi3_scale.benchmark.result import read
+from gaudi3_benchmark.result import read
 from gaudi3_scale.errors import ConfigError, TrainerError
 
 NAMESPACE = "gaudi3-benchmark"
