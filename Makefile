@@ -127,7 +127,7 @@ plays: $(VENV)/.dev
 	pytest -q tests/plays
 
 simulator-test: $(VENV)/.dev .cache/standin/ready
-	cd simulator && $(call covered,simulator)
+	cd simulator && $(call covered,simulator) --ignore tests/hlml
 
 device-test: $(VENV)/.dev hpu
 	cd simulator/torch && pytest -q
@@ -210,7 +210,9 @@ torch-suite: $(foreach name,$(TORCH_SUITES),.cache/torch-matrix/$(name)/.ready)
 
 # Programs of other people on the simulated device and node, and docs/contract.md. Repositories are read from the folder
 # CONTRACT_SOURCES, laid out as OWNER/NAME. ROWS= runs some rows alone. A row that held with the same sources is not run again.
+# The library libhlml serves those programs alone, so that its own tests are run here.
 contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/optimum/.ready
+	cd simulator && pytest -q tests/hlml
 	$(BIN)/python -m tests.contract.run $(ROWS)
 
 .cache/contract/frameworks/.ready: requirements/contract.txt

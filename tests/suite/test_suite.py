@@ -52,6 +52,23 @@ def test_every_proof_is_run_by_a_target_of_the_makefile() -> None:
     assert sorted(found - run_by_targets) == []
 
 
+def left_out(makefile: str) -> set[Path]:
+    """What recipes keep pytest from, without what another call of it is given."""
+    ignored, given = set(), set()
+    for line in re.findall(r"^\t.*(?:pytest|\$\(call covered,).*", makefile, re.M):
+        folder = re.search(r"cd (\S+) &&", line)
+        top = ROOT / (folder[1] if folder else ".")
+        ignored |= {top / word for word in re.findall(r"--ignore (\S+)", line)}
+        given |= {top / word for word in re.sub(r"--ignore \S+", "", line).split()}
+    return ignored - given
+
+
+def test_what_one_target_leaves_out_another_one_runs() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    assert left_out(makefile) == set()
+    assert left_out(makefile.replace("\tcd simulator && pytest -q tests/hlml\n", "")) == {ROOT / "simulator/tests/hlml"}
+
+
 def test_a_failed_part_is_shown_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "LOGS", tmp_path)
     make = tmp_path / "make"
