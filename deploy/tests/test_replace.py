@@ -56,7 +56,7 @@ def plays(deploy: Deploy) -> list[str]:
 def steps(deploy: Deploy) -> tuple[command.Steps, Deployment]:
     """What the command does, in this process."""
     console = Console()
-    settings = Context(console, deploy.folder / "terraform", "terraform", [deploy.deployments])
+    settings = Context(console, deploy.folder / "terraform", "terraform", deploy.deployments)
     deployment = load(deploy.deployments, "demo")
     assert deployment is not None
     return command.Steps(settings, deployment, Teller(console), None, None, []), deployment

@@ -49,7 +49,7 @@ class World:
         (tree / "aws/main.tf").write_text('variable "ttl" {}\n')
         (tree / "catalogue").mkdir()
         (tree / "catalogue/instances.json").write_text(json.dumps(CATALOGUE))
-        self.settings = Context(SimpleNamespace(print=print), tree, "terraform", [folder / "deployments"])  # type: ignore[arg-type]
+        self.settings = Context(SimpleNamespace(print=print), tree, "terraform", folder / "deployments")  # type: ignore[arg-type]
         monkeypatch.setattr(command, "LOOK_EVERY", 0.05)
         monkeypatch.setattr(command, "findings", lambda *given: [])
         monkeypatch.setattr(command, "bring_up", lambda *given, yes: self.note("up", self.bring_up, given[1]))

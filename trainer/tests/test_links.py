@@ -17,7 +17,7 @@ FOLDER, NAME = "step-00000001-aa", "__0_0.distcp"
 
 
 def draft(target: Path, outside: Path) -> None:
-    """Where an earlier version made its draft."""
+    """Where a draft could lie."""
     (target / FOLDER).mkdir()
     (target / FOLDER / f"{NAME}.part").symlink_to(outside / "file")
 

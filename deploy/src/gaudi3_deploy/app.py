@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,13 +39,8 @@ class Context:
     console: Console
     terraform_dir: Path
     terraform: str
-    folders: list[Path] = field(default_factory=list)
-    """Where records are looked for; new ones are made in the first."""
-
-    @property
-    def deployments(self) -> Path:
-        """Where new records are made."""
-        return self.folders[0]
+    deployments: Path
+    """Where the records are."""
 
     @property
     def collection(self) -> Path:
@@ -55,12 +50,11 @@ class Context:
     def folder(self, name: str) -> Path:
         """Where the record of a deployment is, or is to be."""
         record.check_name(name)
-        return next((each for each in self.folders if (each / name / "deployment.json").exists()), self.deployments)
+        return self.deployments
 
     def every(self) -> list[Deployment]:
         """All deployments, by name."""
-        found = (each for folder in self.folders for each in record.every(folder))
-        return sorted({each.name: each for each in reversed([*found])}.values(), key=lambda each: each.name)
+        return list(record.every(self.deployments))
 
     def find(self, name: str) -> Deployment:
         """A deployment that exists."""
@@ -168,8 +162,7 @@ def root(
         Path | None,
         typer.Option(
             envvar="GAUDI3_DEPLOYMENTS",
-            help="Folder of the deployments' records and states [default: ~/.local/state/gaudi3-deploy; those in "
-            "./deployments are found, too]",
+            help="Folder of the deployments' records and states [default: ~/.local/state/gaudi3-deploy]",
         ),
     ] = None,
     terraform_dir: Annotated[
@@ -185,18 +178,18 @@ def root(
     ] = False,
 ) -> None:
     """Options of all commands."""
-    context.obj = Context(Console(), tree.find(terraform_dir), terraform, record_folders(deployments))
+    context.obj = Context(Console(), tree.find(terraform_dir), terraform, record_folder(deployments))
 
 
-def record_folders(given: Path | None) -> list[Path]:
-    """Where records are looked for: in the folder that was given, or in the default ones."""
-    return [given.resolve()] if given else [user_folder(), Path("deployments").resolve()]
+def record_folder(given: Path | None) -> Path:
+    """Where the records are: in the folder that was given, or in the user's."""
+    return given.resolve() if given else user_folder()
 
 
 def known_names(context: typer.Context, incomplete: str) -> list[str]:
     """What a shell offers for the name of a deployment."""
-    folders = record_folders(context.find_root().params.get("deployments"))
-    found = {path.parent.name for folder in folders for path in folder.glob("*/deployment.json")}
+    folder = record_folder(context.find_root().params.get("deployments"))
+    found = (path.parent.name for path in folder.glob("*/deployment.json"))
     return sorted(name for name in found if name.startswith(incomplete))
 
 

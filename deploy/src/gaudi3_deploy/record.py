@@ -62,7 +62,7 @@ class Deployment:
     periods: list[Period] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
     entered: float = 0.0
-    """When the phase began, in seconds since 1970; 0 in a record of an older version."""
+    """When the phase began, in seconds since 1970; 0 before the first."""
     environment: dict[str, str] = field(default_factory=dict)
     """What terraform was given by TF_VAR_NAME, and is given again where that is not set."""
     since: float = 0.0
@@ -157,10 +157,8 @@ def load(root: Path, name: str) -> Deployment | None:
         about = json.loads((directory / "deployment.json").read_text())
         variables = json.loads((directory / "variables.tfvars.json").read_text())
         periods = [Period(**period) for period in about["periods"]]
-        entered = float(about.get("entered", 0))
-        environment = directory / ENVIRONMENT  # which records of older versions lack
-        given = json.loads(environment.read_text()) if environment.exists() else {}
-        since = float(about.get("since", 0))
+        entered, since = float(about["entered"]), float(about["since"])
+        given = json.loads((directory / ENVIRONMENT).read_text())
         return Deployment(name, directory, about["cloud"], about["phase"], periods, variables, entered, given, since)
     except FileNotFoundError:
         return None

@@ -72,7 +72,7 @@ def _text(value: Any) -> str:
 
 
 def _made_with(node: Resource, state: State) -> Mapping[str, Any]:
-    """What the module wrote down when it made a node; empty for a node of an earlier release."""
+    """What the module wrote down when it made a node; empty where an apply ended before it did."""
     made = state.named(node.address.replace("aws_instance.", "terraform_data."))
     value = (made.attributes.get("input") or {}).get("value") if made else None
     return value or {}

@@ -39,14 +39,6 @@ def test_a_board_is_told_and_kept(bare: Callable[..., Machine]) -> None:
     }
 
 
-def test_a_state_of_before_boards_is_an_hl_325l(machine: Machine) -> None:
-    state = json.loads(machine.read("/var/lib/gaudi3-simulator/state.json"))
-    del state["board"], state["profile"]
-    machine.write("/var/lib/gaudi3-simulator/state.json", json.dumps(state))
-    machine.ok("manage_network_ifs.sh", "--up")
-    assert json.loads(machine.ok("node", "status").out)["board"] == "HL-325L"
-
-
 @pytest.mark.parametrize("cards", [2, 8])
 def test_ports_without_cables_stay_down(bare: Callable[..., Machine], cards: int) -> None:
     machine = ready(bare, "single", cards)

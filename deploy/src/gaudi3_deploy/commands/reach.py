@@ -128,7 +128,7 @@ def made(deployment: Deployment) -> dict[str, Any]:
         raise UsageError(
             f"Deployment {deployment.name!r} has no inventory yet: run `gaudi3-deploy up {deployment.name}` first."
         )
-    if not (deployment.directory / ssh.CONFIG).exists():  # of an older version
+    if not (deployment.directory / ssh.CONFIG).exists():  # a kill may come between the two
         site.write_inventory(deployment, outputs)
     return outputs
 

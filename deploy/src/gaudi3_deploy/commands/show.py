@@ -46,8 +46,7 @@ def status(
         answers = sum(node["answers"] for node in each["nodes"])
         where = (each["deployment"], each["cloud"], each["phase"], str(each["paid_nodes"]), each["instance_type"])
         table.add_row(*where, f"{answers}/{len(each['nodes'])}", each["master_ip"] or "")
-    folders = ", ".join(str(each) for each in settings.folders if each.exists()) or settings.deployments
-    settings.console.print(table if found else f"no deployments in {folders}", soft_wrap=not found)
+    settings.console.print(table if found else f"no deployments in {settings.deployments}", soft_wrap=not found)
     for each in (one for one in found if one["partial"]):
         sentence = f"{each['deployment']} is partial: {', '.join(each['partial'])}; `gaudi3-deploy up` goes on from it"
         settings.console.print(sentence, highlight=False, markup=False, soft_wrap=True)

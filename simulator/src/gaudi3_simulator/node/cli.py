@@ -111,7 +111,7 @@ def describe(simulated: node.Node) -> dict[str, Any]:
         "simulator": True,
         "node": simulated.state["node"],
         "board": simulated.board.product,
-        "profile": simulated.state.get("profile", board.DEFAULT_PROFILE),
+        "profile": simulated.state["profile"],
         "driver_up": simulated.driver_up,
         "driver_version": simulated.driver_version,
         "nic_driver_version": simulated.nic_driver_version,

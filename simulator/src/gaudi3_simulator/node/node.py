@@ -118,12 +118,12 @@ class Node:
     @property
     def board(self) -> Board:
         """What kind of cards they are."""
-        return board.find_board(self.state.get("board", board.DEFAULT_BOARD))
+        return board.find_board(self.state["board"])
 
     @property
     def profile(self) -> Profile:
         """The place that they stand in."""
-        return board.find_profile(self.state.get("profile", board.DEFAULT_PROFILE))
+        return board.find_profile(self.state["profile"])
 
     @property
     def boot_options(self) -> list[str]:

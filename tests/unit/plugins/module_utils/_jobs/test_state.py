@@ -69,7 +69,7 @@ def test_a_clock_that_was_set_back_changes_nothing(word: str) -> None:
     unit = replace(DOWN, invocation="0123")
     assert state_of(unit, True, RECORD, Status.of({**said(word, 99), "invocation": "0123"})) == word
     assert state_of(unit, True, RECORD, Status.of({**said(word, 101), "invocation": "4567"})) == "stopped"
-    # After a reboot systemd names no run, and a trainer of an older version does not either.
+    # After a reboot systemd names no run, and a trainer outside of a unit does not either.
     assert state_of(DOWN, True, RECORD, Status.of({**said(word, 101), "invocation": "0123"})) == word
     assert state_of(unit, True, RECORD, Status.of(said(word, 101))) == word
 
