@@ -16,7 +16,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
-	benchmark-test doctor-test
+	benchmark-test doctor-test \
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
 	screenshots contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 

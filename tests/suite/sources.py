@@ -17,6 +17,8 @@ LIST = ROOT / "tests/suite/tested_in.yml"
 AREAS = {
     "plugins": ["tests/unit/plugins"],
     "trainer/src": ["trainer/tests"],
+    "doctor/src": ["doctor/tests"],
+    "benchmark-tool/src": ["benchmark-tool/tests"],
     "deploy/src": ["deploy/tests"],
     "simulator/src": ["simulator/tests"],
 }

@@ -53,7 +53,7 @@ def test_the_families_are_those_of_module_utils() -> None:
 
 def test_every_folder_has_its_row() -> None:
     """All folders at the project's top, but those of one file and of what this page is part of."""
-    said = {name for folders, _ in rows("Which room does what") for name in re.findall(r"`([\w/]+)`", folders)}
+    said = {name for folders, _ in rows("Which room does what") for name in re.findall(r"`([\w/-]+)`", folders)}
     assert [name for name in said if not (ROOT / name).is_dir()] == []
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     there = {name.split("/")[0] for name in listed if "/" in name and not name.startswith(".")}

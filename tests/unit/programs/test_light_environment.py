@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Distributions of this project, and folders of tests; they lie on pytest's path.
-OURS = {"ansible_collections", "gaudi3_scale", "gaudi3_simulator", "tests"}
+OURS = {"ansible_collections", "gaudi3_doctor", "gaudi3_scale", "gaudi3_simulator", "tests"}
 #: Folders whose files are imported by their bare names.
 HELPERS = ("tests/unit/plugins", "simulator/tests/node")
 #: What needs more than the light environment, and why.
