@@ -128,13 +128,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health import fence,
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLACES, JobNode
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.resumed import may_be_resumed
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import (
-    FAILED,
-    INTERRUPTED,
-    STOPPED,
-    outlives_a_node,
-    unit_name,
-)
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.rules import outlives_a_node
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import FAILED, INTERRUPTED, STOPPED, unit_name
 
 #: Seconds that the rendezvous of a job may take to answer.
 PATIENCE = 3.0

@@ -185,7 +185,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.meeting import missing_here
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLACES, JobNode
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import check_name
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.rules import check
 
 SPEC: dict[str, dict[str, Any]] = {
     "name": {"type": "str"},
@@ -203,7 +203,7 @@ def main() -> None:
     jobs = []
     try:
         if params["name"] is not None:
-            check_name(params["name"])
+            check({"name": params["name"]})
         for name in node.names() if params["name"] is None else [params["name"]]:
             found = node.observe(name)
             log = node.log(name, params["lines"], found.record.get("started_at"), found.run)

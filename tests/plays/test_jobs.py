@@ -221,9 +221,7 @@ def test_more_processes_than_cards_are_refused_by_the_job_itself(cluster: Cluste
     nodes(cluster, 1)
     run = train(cluster, "--check", trainer_processes_per_node=9, trainer_allow_partial_nodes=True)
     assert run.returncode != 0 and run.changed() == set()
-    assert run.messages() == [
-        "Job demo wants 9 processes on this node, which has 8 cards: set processes_per_node to at most 8."
-    ]
+    assert run.messages() == ["This node has 8 cards, too few for 9 processes: set processes_per_node to at most 8."]
 
 
 def test_a_part_of_the_nodes_is_refused(cluster: Cluster) -> None:

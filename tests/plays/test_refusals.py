@@ -84,8 +84,8 @@ GRAFANA: Cases = {
 TRAINER: Cases = {
     "name": (
         {"trainer_job_name": "-first"},
-        "trainer_job_name is -first: take lower-case letters, digits, - and _, beginning and ending with a letter or "
-        "digit.",
+        "trainer_job_name is '-first', which cannot be used: take 1 to 63 lower-case letters, digits, '-' and '_', "
+        "beginning and ending with a letter or digit.",
     ),
     "nobody": (
         {"trainer_nodes": []},
@@ -105,7 +105,7 @@ TRAINER: Cases = {
         "bare has no cards on its PCI bus: to train on its processors, set trainer_cards to null and "
         "trainer_processes_per_node to a number.",
     ),
-    "none": ({"trainer_processes_per_node": 0}, "trainer_processes_per_node is 0: set it to at least 1."),
+    "none": ({"trainer_processes_per_node": 0}, "trainer_processes_per_node is 0, but must be from 1 to 1024."),
     "many": (
         {"trainer_processes_per_node": 9},
         "many has 8 cards, too few for 9 processes: set trainer_processes_per_node to at most 8.",

@@ -13,7 +13,7 @@ from .._kinds import Kind, count, integer, mapping, number, path, text, texts, t
 from .._printable import printable
 from .._refusal import Refusal
 from .record import digest
-from .spec import NAME
+from .rules import NAME
 from .status import Status
 
 #: A state is one word; a later version may have others than this one.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._fabric.gaudinet import DEFAULT_PATH as GAUDINET
-from .spec import UNPRINTABLE, check_path
+from .rules import UNPRINTABLE, check_path, one_line
 
 ENGINES = ("podman", "docker")
 #: Folders of device files, for an engine without the vendor's runtime: cards, and what collectives need of RDMA.
@@ -214,7 +214,7 @@ def _unquoted(text: str) -> str:
 def file_text(variables: Mapping[str, str]) -> str:
     """Variables in a file as engines read it: to the end of the line, with whatever stands there."""
     for name, value in variables.items():
-        if UNPRINTABLE.search(value.replace("\t", " ")):
+        if not one_line(value):
             raise ValueError(f"The variable {name} of environment_files has control characters: take them out.")
     return "".join(f"{name}={value}\n" for name, value in sorted(variables.items()))
 

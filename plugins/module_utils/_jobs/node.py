@@ -22,7 +22,8 @@ from .container import ENVIRONMENT
 from .decision import Situation, archive_name
 from .files import PARTS, RECORD, Control, JobError, read_regular
 from .log import EPILOGUE_LINES, last_words
-from .spec import CONFIG, CONTROL, NAME, JobSpec, boot_unit_name, unit_name
+from .rules import NAME
+from .spec import CONFIG, CONTROL, JobSpec, boot_unit_name, unit_name
 from .state import Observed, fresh, state_of
 from .status import Status
 

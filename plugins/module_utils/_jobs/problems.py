@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
+from . import rules
 from .answers import NodeAnswer, Offer
 from .config_paths import config_paths
 from .secrets import OF_THE_ROLE, secret_problem
@@ -52,7 +53,7 @@ class Asked:
     @property
     def on_cards(self) -> bool:
         """Whether the job uses this node's cards; one that is told to train on processors needs nothing of them."""
-        return _number(self.cards) > 0 and self.config.get("device", "hpu") in ("auto", "hpu")
+        return rules.number(self.cards) > 0 and self.config.get("device", "hpu") in ("auto", "hpu")
 
     @property
     def left_out(self) -> list[str]:
@@ -70,9 +71,9 @@ def job_problems(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:
     return [
         sentence
         for sentence in (
-            *_names(asked),
-            *_processes(asked, host),
-            *_command(asked),
+            *_rules(asked, host),
+            _head(asked),
+            _dataset(asked),
             *_image(asked),
             *_left_out(asked, host, NodeAnswer.of(node)),
             _secret(asked),
@@ -81,74 +82,42 @@ def job_problems(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _names(asked: Asked) -> list[str]:
-    name, nodes, head = asked.name, list(asked.nodes), asked.head
-    found = []
-    if not re.search(r"^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$", str(name)):
-        found.append(
-            f"trainer_job_name is {name}: take lower-case letters, digits, - and _, beginning and ending with a letter "
-            "or digit."
-        )
-    if not nodes:
-        found.append("trainer_nodes is empty: put the nodes into the inventory group gaudi, or set trainer_nodes.")
-    if not head:
-        found.append(
+def _rules(asked: Asked, host: str) -> list[str]:
+    job = {
+        "name": str(asked.name),
+        "nodes": list(asked.nodes),
+        "host": host,
+        "cards": asked.cards,
+        "processes_per_node": asked.processes,
+        "config": asked.config,
+        "command": [str(word) for word in asked.command],
+        "chdir": asked.chdir or None,
+        "environment": {str(key): value for key, value in asked.environment.items()},
+    }
+    return list(rules.problems(job, rules.ROLE))
+
+
+def _head(asked: Asked) -> Optional[str]:
+    if not asked.head:
+        return (
             "There is no head node where the nodes of the job can meet: put the first into group gaudi_head, or set "
             "trainer_head."
         )
-    elif nodes and head not in nodes:
-        found.append(
-            f"The head node {head} is not one of the nodes of the job ({', '.join(nodes)}): set trainer_head to one of "
-            "them."
+    if asked.nodes and asked.head not in asked.nodes:
+        return (
+            f"The head node {asked.head} is not one of the nodes of the job ({', '.join(asked.nodes)}): set "
+            "trainer_head to one of them."
         )
-    return found
+    return None
 
 
-def _processes(asked: Asked, host: str) -> list[str]:
-    cards, processes = asked.cards, asked.processes
-    found = []
-    if cards is not None and _number(cards) < 1:
-        found.append(
-            f"{host} has no cards on its PCI bus: to train on its processors, set trainer_cards to null and "
-            "trainer_processes_per_node to a number."
-        )
-    if _number(processes) < 1:
-        found.append(f"trainer_processes_per_node is {processes}: set it to at least 1.")
-    if cards is not None and _number(processes) > _number(cards):
-        found.append(
-            f"{host} has {cards} cards, too few for {processes} processes: set trainer_processes_per_node to at most "
-            f"{cards}."
-        )
-    return found
-
-
-def _command(asked: Asked) -> list[str]:
-    command, chdir, script = list(asked.command), asked.chdir, asked.script
-    found = []
-    if command and asked.config:
-        found.append(
-            "trainer_command and trainer_config are both set: keep trainer_command for a script of your own, or "
-            "trainer_config for the trainer's."
-        )
-    if command and asked.dataset:
-        found.append(
+def _dataset(asked: Asked) -> Optional[str]:
+    if asked.command and asked.dataset:
+        return (
             "trainer_command and trainer_dataset are both set: give the data to your script in trainer_command's "
             "arguments."
         )
-    if chdir and not command:
-        found.append(
-            f"trainer_chdir is {chdir} and trainer_command is empty: give the script in trainer_command, or neither."
-        )
-    if chdir and not chdir.startswith("/"):
-        found.append(f"trainer_chdir is {chdir}: give an absolute path, or leave it empty.")
-    if command and not script.startswith("/"):
-        found.append(
-            f"trainer_command begins with {command[0]}, which is not an absolute path: give one, or set trainer_chdir "
-            "to the folder on the nodes that it is in."
-        )
-    if script.startswith(("/tmp/", "/var/tmp/")):  # noqa: S108 - named, not used
-        found.append(f"{script} is below a folder of which a job has its own: put the script elsewhere, such as /srv.")
-    return found
+    return None
 
 
 def _image(asked: Asked) -> list[str]:
@@ -265,10 +234,3 @@ def _shared(asked: Asked, host: str, own: Offer, theirs: Optional[Offer]) -> lis
         f"{asked.user} has uid {own.uid} on {host} and {theirs.uid} on {asked.asker}, which share {asked.jobs_dir} "
         f"({own.shares}): set trainer_uid and trainer_gid to numbers that are free on all nodes."
     ]
-
-
-def _number(value: object) -> int:
-    try:
-        return int(str(value))
-    except ValueError:
-        return 0

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .._kinds import Kind, count, mapping, moment, plain, text, texts, truth
-from .spec import HOST
+from .rules import HOST
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 #: What systemd calls one run of a unit: 128 bits, as sd-id128(3) prints them.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._kinds import ENTRIES, mapping
-from .spec import NAME
+from .rules import NAME
 
 
 def ended_jobs(answers: Mapping[str, object]) -> dict[str, list[str]]:

@@ -9,17 +9,8 @@ import os
 from .._health.fence import FENCE_PATH, RUNTIME_FENCE_PATH
 from .container import Container, Share, group_numbers, unit_lines, user_numbers
 from .launch_command import NodeShare, launch_argv
-from .spec import (
-    INVOCATION,
-    RUNTIME_ENVIRONMENT,
-    UNPRINTABLE,
-    JobSpec,
-    check_address,
-    check_group,
-    check_path,
-    control_folder,
-    unit_name,
-)
+from .rules import UNPRINTABLE, check_address, check_group, check_path
+from .spec import INVOCATION, RUNTIME_ENVIRONMENT, JobSpec, control_folder, unit_name
 
 HEADER = "# Written by gaudi3.scale.gaudi_train; the next start of the job overwrites what is changed here.\n"
 #: What a job that is a child of its unit may not do.

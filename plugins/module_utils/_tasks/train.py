@@ -17,12 +17,13 @@ from .._hl_smi.command import HlSmi, environment, run_with_timeout
 from .._jobs import archives as job_archives
 from .._jobs import container as job_container
 from .._jobs import neighbours as job_neighbours
+from .._jobs import rules as job_rules
 from .._jobs.config_file import config_text
 from .._jobs.decision import Decision, decide
 from .._jobs.files import SECRET, JobError
 from .._jobs.launch_command import NodeShare
 from .._jobs.node import PLACES, JobNode, check_script, check_venv, owner_of
-from .._jobs.spec import JobSpec, check_name
+from .._jobs.spec import JobSpec
 from .._jobs.state import Observed
 from .._jobs.unit import boot_unit_text, unit_text
 
@@ -143,7 +144,7 @@ class Work:
         if self.params["state"] in ("started", "finished"):
             self._describe()
         else:
-            check_name(self.name)
+            job_rules.check({"name": self.name})
         found, decision = self._look()
         if decision.action == "start":
             self._check_start()

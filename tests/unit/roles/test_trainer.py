@@ -53,23 +53,29 @@ def problems(**chosen: Any) -> list[str]:
         (
             {"trainer_command": ["train.py"]},
             [
-                "trainer_command begins with train.py, which is not an absolute path: give one, or set trainer_chdir "
+                "trainer_command begins with 'train.py', which is not an absolute path: give one, or set trainer_chdir "
                 "to the folder on the nodes that it is in."
             ],
         ),
         (
             {"trainer_command": ["train.py"], "trainer_chdir": "mine"},
-            ["trainer_chdir is mine: give an absolute path, or leave it empty."],
+            [
+                "trainer_chdir is 'mine', which cannot be written into a unit: give an absolute path without control "
+                "characters, backslashes and spaces at its end."
+            ],
         ),
         (
             {"trainer_chdir": "/srv"},
-            ["trainer_chdir is /srv and trainer_command is empty: give the script in trainer_command, or neither."],
+            [
+                "trainer_chdir is '/srv' and trainer_command is empty: trainer_chdir is the folder that a command runs "
+                "in, so give both or leave it out."
+            ],
         ),
         (
             {"trainer_command": ["train.py"], "trainer_chdir": "/tmp/mine"},
             [
-                "/tmp/mine/train.py is below a folder of which a job has its own: put the script elsewhere, such as "
-                "/srv."
+                "The folder /tmp/mine of trainer_chdir is below /tmp, of which a job has its own: put it into another "
+                "folder, such as one below /srv."
             ],
         ),
     ],

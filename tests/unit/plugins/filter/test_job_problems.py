@@ -32,14 +32,14 @@ NODE: dict[str, Any] = {
     [
         ({}, ""),
         ({"config": None, "dataset": None, "digest": None}, ""),
-        ({"name": "Demo"}, "trainer_job_name is Demo: take lower-case letters"),
+        ({"name": "Demo"}, "trainer_job_name is 'Demo', which cannot be used: take"),
         ({"nodes": []}, "trainer_nodes is empty: put"),
         ({"head": ""}, "There is no head node"),
         ({"head": "c"}, "The head node c is not one of the nodes of the job (a, b): set"),
         ({"cards": 0, "processes": 1}, "b has no cards on its PCI bus: to train"),
         ({"cards": None, "processes": 3}, ""),
         ({"cards": "", "processes": 3}, ""),  # null, as ansible-core 2.17 hands it over
-        ({"processes": 0}, "trainer_processes_per_node is 0: set it to at least 1."),
+        ({"processes": 0}, "trainer_processes_per_node is 0, but must be from 1 to 1024."),
         ({"processes": "9"}, "b has 8 cards, too few for 9 processes: set"),
         ({"digest": "sha256:12"}, "trainer_container_digest is sha256:12: give"),
         ({"digest": "sha256:" + "0" * 64}, ""),

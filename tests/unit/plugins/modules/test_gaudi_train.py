@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import spec as jobs
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import rules
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_train, gaudi_train_info
 
 UNIT = "gaudi-train-demo.service"
@@ -445,7 +445,7 @@ def own(job: Job, state: str = "started", *words: str, **options: Any) -> dict[s
 @pytest.fixture
 def no_private_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     """The folders of tests are below /tmp, of which a job has its own."""
-    monkeypatch.setattr(jobs, "PRIVATE_FOLDERS", ())
+    monkeypatch.setattr(rules, "PRIVATE_FOLDERS", ())
 
 
 @pytest.mark.usefixtures("no_private_folders")
@@ -526,9 +526,9 @@ def test_unit_that_does_not_start(job: Job, systemd: Systemd) -> None:
     [
         ({"user": "not-there"}, "User not-there does not exist on this node"),
         ({"venv": "/not/there"}, "/not/there/bin/python is missing on this node"),
-        ({"processes_per_node": 16, "cards": 8}, "Job demo wants 16 processes on this node, which has 8 cards"),
-        ({"nodes": []}, "Job demo has no nodes"),
-        ({"name": "A"}, "Job name 'A' cannot be used"),
+        ({"processes_per_node": 16, "cards": 8}, "This node has 8 cards, too few for 16 processes"),
+        ({"nodes": []}, "nodes is empty"),
+        ({"name": "A"}, "name is 'A', which cannot be used"),
     ],
 )
 def test_what_cannot_work_fails_before_anything_changes(
