@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.collect import Sources
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.examine import Patience, examine
-from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmi, run_with_timeout
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmi, Runner
 from tests.plays.cluster import Cluster
 from tests.plays.host import Host, program
 
@@ -52,15 +52,14 @@ def examination(host: Host) -> tuple[float, float, float]:
     env = {
         "GAUDI3_SIMULATOR_ROOT": str(host.root),
         "PATH": f"{host.folder}/bin:/usr/bin:/bin",
-        "ENABLE_CONSOLE": "true",
     }
-    spent = 0.0
+    tool, spent = Runner(60, env), 0.0
 
     def call(command: list[str]) -> tuple[int, str, str]:
         nonlocal spent
         began = time.monotonic()
         try:
-            return run_with_timeout([str(host.folder / "bin" / Path(command[0]).name), *command[1:]], env, 60)
+            return tool([str(host.folder / "bin" / Path(command[0]).name), *command[1:]])
         finally:
             spent += time.monotonic() - began
 

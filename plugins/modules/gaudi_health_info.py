@@ -203,8 +203,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health.tools import 
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
     ARGUMENT_SPEC,
     HlSmi,
+    Runner,
     environment,
-    run_with_timeout,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import HlSmiError
 
@@ -238,11 +238,11 @@ def loaded(module: AnsibleModule, sources: Sources, env: "dict[str, str]") -> "t
             with contextlib.suppress(HlSmiError, ValueError):  # the reading below says so
                 rows = sources.hl_smi.query(("index", "bus_id"))
                 indexes = [(int(row["index"]), row["bus_id"]) for row in rows]
-        qual = Patience(lambda command: run_with_timeout(command, env, asked["hl_qual_timeout"]))
+        qual = Patience(Runner(asked["hl_qual_timeout"], env))
         results += qualify(qual, tool, generation, indexes, asked["hl_qual_modes"])
     if asked["hccl_demo"]:
         own = {**env, "HCCL_COMM_ID": "127.0.0.1:5555"}
-        demo = Patience(lambda command: run_with_timeout(command, own, asked["hccl_demo_timeout"]))
+        demo = Patience(Runner(asked["hccl_demo_timeout"], own))
         results += measure(demo, asked["hccl_demo"], len(cards))
     return tuple(results)
 
@@ -251,7 +251,7 @@ def look(module: AnsibleModule) -> Examination:
     """Examine the node that the module runs on."""
     asked = module.params
     env = environment(module)
-    run = Patience(lambda command: run_with_timeout(command, env, asked["timeout"]))
+    run = Patience(Runner(asked["timeout"], env))
     path = module.get_bin_path(asked["executable"])
     script = asked["ports_script"] or vendors("manage_network_ifs.sh")
     if script is not None and not asked["ports_script"] and not os.access(script, os.X_OK):

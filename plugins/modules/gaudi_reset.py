@@ -59,9 +59,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
     ARGUMENT_SPEC,
     HlSmiMissing,
-    environment,
     from_module,
-    run_with_timeout,
+    runner,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import HlSmiError, quote
 
@@ -90,9 +89,9 @@ def refuse_held(indexes: "list[int]") -> None:
 def reset(module: AnsibleModule, cards: "dict[int, str]") -> None:
     """Reset each card and wait for all."""
     path = module.get_bin_path(module.params["executable"], required=True)
-    env = environment(module)
+    run = runner(module)
     for index, bus_id in cards.items():
-        code, output, error = run_with_timeout([path, "-r", "-i", bus_id], env, module.params["timeout"])
+        code, output, error = run([path, "-r", "-i", bus_id])
         if code != 0:
             said = next((line for line in (error + "\n" + output).splitlines() if line.strip()), "nothing")
             raise HlSmiError(f"'hl-smi -r -i {bus_id}' ended with exit code {code} and said {quote(said)}")

@@ -75,8 +75,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health import bundle
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.examine import Patience
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
     ARGUMENT_SPEC,
-    environment,
-    run_with_timeout,
+    runner,
 )
 
 
@@ -97,8 +96,7 @@ def main() -> None:
         module.fail_json(msg=f"There is no folder {os.path.dirname(path)}: make it first, or give another path.")
     if module.check_mode:
         module.exit_json(changed=True, path=path, size=None)
-    env = environment(module)
-    run = Patience(lambda command: run_with_timeout(command, env, asked["timeout"]))
+    run = Patience(runner(module))
     notes = {} if asked["health"] is None else {"health.json": json.dumps(asked["health"], indent=1, sort_keys=True)}
     executable = module.get_bin_path(asked["executable"]) or asked["executable"]
     now = time.time()

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from .._cards import accel, pci
-from .._hl_smi.command import HlSmiHung, run_with_timeout
+from .._hl_smi.command import HlSmiHung, Runner
 from .._release.versions import Release, version_of
 from . import kernel_modules
 from .kernel_modules import Plan
@@ -236,7 +236,7 @@ class Driver:
         """Run a command; what it complained of last, empty where it succeeded. A card can hold it for ever."""
         limit = self.module.params["command_timeout"]
         try:
-            status, output, errors = run_with_timeout(command, {**os.environ, **_ENGLISH}, limit)
+            status, output, errors = Runner(limit, _ENGLISH)(command)
         except HlSmiHung:
             return f"{os.path.basename(command[0])} did not end within {limit} seconds and was killed"
         except OSError as error:

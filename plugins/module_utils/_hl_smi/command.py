@@ -5,9 +5,14 @@
 from __future__ import annotations
 
 import os
+import selectors
+import signal
 import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import TYPE_CHECKING, Callable, Optional, TypeVar
 
 from .hl_smi import (
     QUERY_FIELDS,
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 LOG_DIRECTORY = "/var/log/habana_logs/"
+#: Bytes that a tool may print, more than any log of a node has: without end, that would be all memory.
+OUTPUT_LIMIT = 2**26
 
 # Options which every module calling hl-smi has; described once, in the documentation fragment hl_smi.
 ARGUMENT_SPEC = {
@@ -42,7 +49,7 @@ class HlSmiMissing(HlSmiError):
 
 
 class HlSmiHung(HlSmiError):
-    """hl-smi gave no answer in time."""
+    """A tool gave no answer in time, or one without end."""
 
 
 class DriverDown(HlSmiError):
@@ -57,7 +64,10 @@ class HlSmi:
         self._run = run
 
     def _call(self, *arguments: str) -> str:
-        code, output, error = self._run([self._path, *arguments])
+        try:
+            code, output, error = self._run([self._path, *arguments])
+        except OSError as why:
+            raise HlSmiError(f"{self._path} cannot be started ({why.strerror})") from why
         if code == 0:
             return output
         said = next((line for line in (error + "\n" + output).splitlines() if line.strip()), "nothing")
@@ -117,28 +127,88 @@ class HlSmi:
             raise HlSmiError(f"{self._name(arguments)} was not understood: {error}") from error
 
 
-def environment(module: AnsibleModule) -> dict[str, str]:
-    """The environment hl-smi needs: output switched on, and a folder for its logs that it can write."""
-    logs = os.environ.get("HABANA_LOGS") or LOG_DIRECTORY
-    if not os.access(logs, os.W_OK):
-        logs = module.tmpdir
-    return dict(os.environ, LC_ALL="C", ENABLE_CONSOLE="true", HABANA_LOGS=logs)
+class Runner:
+    """Runs tools, one call at a time. One that hangs, as a card in reset can hold it in the kernel, is killed.
 
+    ``timeout`` is in seconds; ``env`` is added to the environment of this process.
+    """
 
-def run_with_timeout(arguments: list[str], env: dict[str, str], timeout: int) -> tuple[int, str, str]:
-    """Run a tool. One that hangs, as a card in reset can hold it in the kernel, is killed."""
-    process = subprocess.Popen(
-        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
-    )
-    try:
-        output, error = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()  # and not waited for: a process held in the kernel does not end
+    def __init__(
+        self, timeout: float, env: Optional[Mapping[str, str]] = None, output_limit: int = OUTPUT_LIMIT
+    ) -> None:
+        self.timeout = timeout
+        self._env = {**os.environ, "LC_ALL": "C", "ENABLE_CONSOLE": "true", **(env or {})}
+        self._output_limit = output_limit
+        self._killed: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __call__(self, arguments: list[str]) -> tuple[int, str, str]:
+        """Exit code, output and error text; OSError where the tool cannot be started.
+
+        HlSmiHung where it gives no answer in time or prints without end. While a killed call is there, no other of the
+        same tool is started.
+        """
         name = os.path.basename(arguments[0])
-        raise HlSmiHung(
-            f"{name} gave no answer in {timeout} seconds: a card may be in reset, so try again or raise 'timeout'"
-        ) from None
-    return process.returncode, output.decode(errors="replace"), error.decode(errors="replace")
+        killed = self._killed.get(arguments[0])
+        if killed is not None and killed.poll() is None:
+            raise HlSmiHung(f"{name} is still held in the kernel since a call that had to be killed")
+        process = subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self._env,
+            start_new_session=True,
+        )
+        try:
+            output, error = self._collect(process)
+        except (subprocess.TimeoutExpired, OverflowError) as stopped:
+            with suppress(ProcessLookupError):  # it ended at this moment
+                os.killpg(process.pid, signal.SIGKILL)  # and not waited for: the kernel may hold it
+            self._killed[arguments[0]] = process
+            if isinstance(stopped, OverflowError):
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(1)  # it was busy, not held
+                raise HlSmiHung(f"{name} printed more than {self._output_limit} bytes") from None
+            raise HlSmiHung(
+                f"{name} gave no answer in {self.timeout:g} seconds: a card may be in reset, so try again or raise "
+                "'timeout'"
+            ) from None
+        return process.returncode, output, error
+
+    def _collect(self, process: subprocess.Popen[bytes]) -> tuple[str, str]:
+        """What a process prints to its output and its errors until it ends."""
+        deadline = time.perf_counter() + self.timeout
+        pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe is not None]
+        printed = {pipe.fileno(): bytearray() for pipe in pipes}
+        with ExitStack() as opened:
+            selector = opened.enter_context(selectors.DefaultSelector())
+            for pipe in pipes:
+                selector.register(opened.enter_context(pipe), selectors.EVENT_READ)
+            while selector.get_map():
+                ready = selector.select(max(deadline - time.perf_counter(), 0))
+                if not ready:
+                    raise subprocess.TimeoutExpired(process.args, self.timeout)
+                for key, _events in ready:
+                    piece = os.read(key.fd, 65536)
+                    printed[key.fd] += piece
+                    if not piece:
+                        selector.unregister(key.fileobj)
+                    if len(printed[key.fd]) > self._output_limit:
+                        raise OverflowError
+            process.wait(max(deadline - time.perf_counter(), 0.1))
+        output, error = (text.decode(errors="replace") for text in printed.values())
+        return output, error
+
+
+def environment(module: AnsibleModule) -> dict[str, str]:
+    """What hl-smi needs in its environment besides: a folder for its logs that it can write."""
+    logs = os.environ.get("HABANA_LOGS") or LOG_DIRECTORY
+    return {"HABANA_LOGS": logs if os.access(logs, os.W_OK) else module.tmpdir}
+
+
+def runner(module: AnsibleModule) -> Runner:
+    """Runs tools for at most the seconds of a module's option ``timeout``."""
+    return Runner(module.params["timeout"], environment(module))
 
 
 def from_module(module: AnsibleModule) -> HlSmi:
@@ -149,5 +219,4 @@ def from_module(module: AnsibleModule) -> HlSmi:
             f"{module.params['executable']} was not found on this host: install package "
             "habanalabs-firmware-tools (role gaudi3.scale.synapseai does), or give its path as 'executable'"
         )
-    env = environment(module)
-    return HlSmi(path, lambda arguments: run_with_timeout(arguments, env, module.params["timeout"]))
+    return HlSmi(path, runner(module))

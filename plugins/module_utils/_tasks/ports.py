@@ -13,9 +13,9 @@ from .._hl_smi.command import (
     DriverDown,
     HlSmi,
     HlSmiMissing,
+    Runner,
     environment,
     from_module,
-    run_with_timeout,
 )
 from .._hl_smi.hl_smi import HlSmiError, quote
 from .._printable import few
@@ -54,7 +54,7 @@ def _bring_up(module: AnsibleModule, tool: HlSmi, cards: list[ports.CardPorts]) 
             f"{script} is not on this host: install package habanalabs-qual (role "
             "gaudi3.scale.synapseai does), or give its path as 'script'"
         )
-    code, output, error = run_with_timeout([script, "--up"], environment(module), module.params["script_timeout"])
+    code, output, error = Runner(module.params["script_timeout"], environment(module))([script, "--up"])
     if code != 0:
         said = next((line for line in (error + "\n" + output).splitlines() if line.strip()), "nothing")
         raise HlSmiError(f"{os.path.basename(script)} --up ended with exit code {code} and said {quote(said)}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from .._health import admission, fence
 from .._health.checks import DEPTHS
 from .._health.examine import Patience
-from .._hl_smi.command import HlSmi, environment, run_with_timeout
+from .._hl_smi.command import HlSmi, Runner, environment
 from .._jobs import archives as job_archives
 from .._jobs import container as job_container
 from .._jobs import neighbours as job_neighbours
@@ -256,8 +256,7 @@ def ask_for_the_passport(module: AnsibleModule) -> None:
     if asked is None or asked["mode"] == admission.OFF:
         return
     path = module.get_bin_path(asked["executable"])
-    env = environment(module)
-    run = Patience(lambda command: run_with_timeout(command, env, asked["timeout"]))
+    run = Patience(Runner(asked["timeout"], environment(module)))
     problem = admission.of_the_node(asked, None if path is None else HlSmi(path, run))
     if not problem:
         return

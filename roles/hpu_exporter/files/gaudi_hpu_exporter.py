@@ -14,12 +14,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import selectors
-import signal
 import socket
 import socketserver
 import ssl
-import subprocess
 import sys
 import threading
 import time
@@ -32,8 +29,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi import hl_smi
+    from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmi, Runner
 else:
-    import hl_smi  # the collection's parser of hl-smi's texts, installed beside this file
+    from _hl_smi import hl_smi  # the collection's family of hl-smi, installed beside this file
+    from _hl_smi.command import HlSmi, Runner
 
 from gaudi_hpu_page import IDENTITY, READINGS, Card, Status, readings, render
 
@@ -42,95 +41,13 @@ MINIMUM_INTERVAL = 5.0
 OUTPUT_LIMIT = 2**20
 
 
-class Hung(hl_smi.HlSmiError):
-    """hl-smi gave no answer in time."""
-
-
-def parse_rows(output: str, fields: tuple[str, ...]) -> list[dict[str, str]]:
-    """The cards of ``-Q FIELDS -f csv,noheader,nounits``; each row names its card."""
-    rows = hl_smi.parse_csv(output, fields)
-    for row in rows:
-        hl_smi.require_identity(row)
-        row["bus_id"] = row["bus_id"].lower()
-    if not rows:
-        raise hl_smi.HlSmiError("hl-smi lists no card")
-    return rows
-
-
-def collect(process: subprocess.Popen[bytes], timeout: float) -> tuple[str, str]:
-    """What a process prints to its output and its errors until it ends.
-
-    Raises TimeoutExpired, or OverflowError where it prints more than OUTPUT_LIMIT: without end, that is all memory.
-    """
-    deadline = time.perf_counter() + timeout
-    printed: dict[str, bytes] = {"output": b"", "errors": b""}
-    with process.stdout, process.stderr, selectors.DefaultSelector() as pipes:
-        pipes.register(process.stdout, selectors.EVENT_READ, "output")
-        pipes.register(process.stderr, selectors.EVENT_READ, "errors")
-        while pipes.get_map():
-            ready = pipes.select(max(deadline - time.perf_counter(), 0))
-            if not ready:
-                raise subprocess.TimeoutExpired(process.args, timeout)
-            for key, _events in ready:
-                piece = os.read(key.fd, 65536)
-                printed[key.data] += piece
-                if not piece:
-                    pipes.unregister(key.fileobj)
-                if len(printed[key.data]) > OUTPUT_LIMIT:
-                    raise OverflowError
-        process.wait(max(deadline - time.perf_counter(), 0.1))
-    return printed["output"].decode(errors="replace"), printed["errors"].decode(errors="replace")
-
-
-class Tool:
-    """hl-smi. Calls must come one at a time."""
-
-    def __init__(self, path: str, timeout: float) -> None:
-        self._path = path
-        self.timeout = timeout
-        self._hung: subprocess.Popen[bytes] | None = None
-
-    def run(self, *arguments: str) -> str:
-        """What hl-smi prints. A call that hangs is killed, and no other is started until it is gone."""
-        if self._hung is not None and self._hung.poll() is None:
-            raise Hung("hl-smi is still held in the kernel since a call that had to be killed")
-        try:
-            process = subprocess.Popen(
-                [self._path, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=dict(os.environ, LC_ALL="C", ENABLE_CONSOLE="true"),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise hl_smi.HlSmiError(f"{self._path} cannot be started ({error.strerror})") from error
-        try:
-            output, errors = collect(process, self.timeout)
-        except (subprocess.TimeoutExpired, OverflowError) as error:
-            with suppress(ProcessLookupError):  # it ended at this moment
-                os.killpg(process.pid, signal.SIGKILL)  # and not waited for: the kernel may hold it
-            self._hung = process
-            if isinstance(error, OverflowError):
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(1)  # it was busy, not held
-                raise hl_smi.HlSmiError(f"hl-smi printed more than {OUTPUT_LIMIT} bytes") from None
-            raise Hung(f"hl-smi gave no answer in {self.timeout:g} seconds") from None
-        if process.returncode == 1:
-            raise hl_smi.HlSmiError("hl-smi says that the driver is not up (exit code 1)")
-        if process.returncode != 0:
-            said = hl_smi.quote(errors.strip() or output or "nothing")
-            raise hl_smi.HlSmiError(f"hl-smi ended with code {process.returncode} and said {said}")
-        return output
-
-
 class Reader:
     """Reads all cards every ``interval`` seconds and, in between, the log and the ports, one call at a time."""
 
-    def __init__(self, tool: Tool, interval: float, details_interval: float) -> None:
+    def __init__(self, tool: HlSmi, timeout: float, interval: float, details_interval: float) -> None:
         self._tool = tool
         self._interval, self._details_interval = interval, details_interval
-        self._max_age = {"cards": 2 * interval + tool.timeout, "details": 3 * details_interval + tool.timeout}
+        self._max_age = {"cards": 2 * interval + timeout, "details": 3 * details_interval + timeout}
         self._lock = threading.Lock()
         self._status = {"cards": Status(), "details": Status()}
         self._rows: list[dict[str, str]] = []
@@ -206,13 +123,12 @@ class Reader:
                 self._status[kind] = replace(state, error=error, errors=state.errors + 1, seconds=now - start)
 
     def _read_cards(self) -> None:
-        fields = IDENTITY + READINGS
-        try:
-            rows = self._query(fields)
-        except Hung:
-            raise
-        except hl_smi.HlSmiError:  # an older tool refuses the whole list for a field that it does not know
-            rows = self._query(tuple(name for name in fields if name not in hl_smi.UNCONFIRMED_FIELDS))
+        rows = self._tool.query(IDENTITY + READINGS)
+        for row in rows:
+            hl_smi.require_identity(row)
+            row["bus_id"] = row["bus_id"].lower()
+        if not rows:
+            raise hl_smi.HlSmiError("hl-smi lists no card")
         cells: list[hl_smi.OddCell] = []
         values = {row["bus_id"]: readings(row, cells) for row in rows}
         odd = hl_smi.odd_cell_warnings(cells)
@@ -226,11 +142,8 @@ class Reader:
                 self._known_for, self._logs, self._types, self._ports = known_for, {}, {}, {}
                 self._queue, self._next_details = [], float("-inf")
 
-    def _query(self, fields: tuple[str, ...]) -> list[dict[str, str]]:
-        return parse_rows(self._tool.run("-Q", ",".join(fields), "-f", "csv,noheader,nounits"), fields)
-
     def _read_log(self) -> None:
-        logs = hl_smi.parse_log(self._tool.run("-L")).cards
+        logs = self._tool.log().cards
         with self._lock:
             self._logs, self._logs_read_at = logs, time.monotonic()
 
@@ -238,11 +151,9 @@ class Reader:
         found: list[tuple[int, str, bool]] = []
         try:
             if bus_id not in self._types:
-                self._types[bus_id] = hl_smi.parse_ports(self._tool.run("-n", "ports", "-i", bus_id))
-            types = {port.port: port.type for port in self._types[bus_id]}
-            numbers = ",".join(map(str, types))
-            links = hl_smi.parse_links(self._tool.run("-n", "link", "-i", bus_id, "-P", numbers))
-            found = [(port, types[port], links[port] == "up") for port in types if port in links]
+                self._types[bus_id] = self._tool.ports(bus_id)
+            ports = self._tool.links(bus_id, self._types[bus_id])
+            found = [(port.port, port.type, port.link == "up") for port in ports if port.link is not None]
         except hl_smi.HlSmiError as error:
             raise hl_smi.HlSmiError(f"the ports of card {bus_id} could not be read: {error}") from error
         finally:
@@ -378,7 +289,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
     options = parser.parse_args(argv)
     if min(options.interval, options.details_interval) < MINIMUM_INTERVAL:
         parser.error(f"an interval is {MINIMUM_INTERVAL:g} seconds or more: hl-smi itself needs seconds")
-    reader = Reader(Tool(options.hl_smi, options.timeout), options.interval, options.details_interval)
+    tool = HlSmi(options.hl_smi, Runner(options.timeout, output_limit=OUTPUT_LIMIT))
+    reader = Reader(tool, options.timeout, options.interval, options.details_interval)
     try:
         tls = client_checking(os.environ.get("CREDENTIALS_DIRECTORY", "")) if options.tls else None
     except OSError as error:

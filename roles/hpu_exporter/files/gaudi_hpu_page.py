@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi import hl_smi
 else:
-    import hl_smi  # the collection's parser of hl-smi's texts, installed beside this file
+    from _hl_smi import hl_smi  # the collection's family of hl-smi, installed beside this file
 
 MIB = 1024 * 1024
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})

@@ -18,7 +18,7 @@ from engine._files import make_folder, write_file
 from engine._health import fence, history
 from engine._health.collect import Sources
 from engine._health.examine import Patience, examine
-from engine._hl_smi.command import HlSmi, run_with_timeout
+from engine._hl_smi.command import HlSmi, Runner
 
 LAST, METRICS = "last.json", "gaudi-node-health.prom"
 HELP = {
@@ -40,8 +40,7 @@ def main() -> None:
     parser.add_argument("--metrics", help="folder of node_exporter's textfile collector")
     parser.add_argument("--folder", default=fence.FOLDER)
     asked = parser.parse_args()
-    env = dict(os.environ, LC_ALL="C", ENABLE_CONSOLE="true")
-    run = Patience(lambda command: run_with_timeout(command, env, asked.timeout))
+    run = Patience(Runner(asked.timeout))
     tool = HlSmi(asked.hl_smi, run) if Path(asked.hl_smi).exists() else None
     sources = Sources(run, tool, os.uname().release, table=(asked.hl_smi,))
     done = examine(sources, time.monotonic, time.sleep, expected_cards=asked.cards)

@@ -60,6 +60,9 @@ class Result(NamedTuple):
 
 def of_the_product(path: str) -> ModuleType:
     """A file of the collection that does not need Ansible, as a module by its own name, which others import."""
+    utilities = str(REPOSITORY / "plugins/module_utils")
+    if utilities not in sys.path:
+        sys.path.append(utilities)  # where its families are packages, as they are on a node
     spec = importlib.util.spec_from_file_location(Path(path).stem, REPOSITORY / path)
     assert spec is not None
     assert spec.loader is not None

@@ -84,15 +84,11 @@ def test_the_facts_name_the_card_whose_rows_wait(machine: Machine, card: int) ->
 def exported(machine: Machine) -> str:
     """The exporter's page of this machine."""
 
-    class Tool:
+    def run(arguments: list[str]) -> tuple[int, str, str]:
         """hl-smi, started in this process."""
+        return 0, machine.ok(*arguments).out, ""
 
-        timeout = 60.0
-
-        def run(self, *arguments: str) -> str:
-            return machine.ok("hl-smi", *arguments).out
-
-    reader = EXPORTER.Reader(Tool(), 15.0, 60.0)
+    reader = EXPORTER.Reader(EXPORTER.HlSmi("hl-smi", run), 60.0, 15.0, 60.0)
     while reader.step() <= 0:  # one call of hl-smi each
         pass
     return str(EXPORTER.render(*reader.snapshot()))

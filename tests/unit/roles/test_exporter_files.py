@@ -162,3 +162,15 @@ def test_unit_of_intels_exporter(tmp_path: Path, engine: str, after: str) -> Non
     assert [line for line in lines if line.startswith(("After", "Exec"))] == expected
     assert ("Requires=docker.service" in lines) == (engine == "docker")
     assert not any(line.startswith("DynamicUser") for line in lines)
+
+
+def test_the_exporter_brings_all_that_it_imports(tmp_path: Path) -> None:
+    variables = load("roles/hpu_exporter/vars/main.yml")
+    variables.update(_hpu_exporter_folder=str(tmp_path), role_path=str(ROOT / "roles/hpu_exporter"))
+    for file in evaluate(variables["_hpu_exporter_sources"], **variables):
+        path = Path(file["path"])
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(file["content"])
+    command = [sys.executable, "-s", f"{tmp_path}/gaudi_hpu_exporter.py", "--interval=1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"]})
+    assert "an interval is 5 seconds or more" in done.stderr
