@@ -436,15 +436,3 @@ def test_the_contract_is_complete_in_itself() -> None:
         assert metric["type"] != "counter" or name.endswith("_total"), name
         foreign = name.startswith("habanalabs_") and not set(metric["sources"]) <= {"hl_smi", "intel"}
         assert not foreign, f"{name}: Intel's names belong to the HPU exporters"
-
-
-def test_the_trainers_metrics_are_in_the_contract() -> None:
-    source = (ROOT / "trainer/src/gaudi3_scale/metrics.py").read_text()
-    found = {}
-    for kind, name in re.findall(
-        r'\b(gauge|measured|counter|histogram|Info)\(\s*"(gaudi_(?:training|cost)\w*)"', source
-    ):
-        suffix = {"counter": "_total", "Info": "_info"}.get(kind, "")
-        found[name.removesuffix(suffix) + suffix] = kind.lower().replace("measured", "gauge")
-    promised = {name: metric["type"] for name, metric in contract().items() if "trainer" in metric["sources"]}
-    assert found == promised

@@ -8,8 +8,7 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Iterable
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client import (
     CollectorRegistry,
@@ -32,6 +31,87 @@ from gaudi3_scale.throughput.meter import Reading
 from gaudi3_scale.version import VERSION
 
 STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Row(NamedTuple):
+    """One metric: its name, type, help text and labels; a histogram's buckets."""
+
+    name: str
+    type: str
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = Histogram.DEFAULT_BUCKETS
+
+
+#: All that is served, as docs/metrics.yml has it. A gauge is absent before it was measured.
+TRAINING = (
+    Row("gaudi_training_info", "info", "The training job.", ("device", "hardware", "version")),
+    Row("gaudi_training_world_size", "gauge", "Processes that train together."),
+    Row("gaudi_training_step", "gauge", "Optimizer steps since the job's beginning."),
+    Row("gaudi_training_max_steps", "gauge", "Optimizer steps of the whole job."),
+    Row("gaudi_training_loss", "gauge", "Training loss over the last logged steps."),
+    Row("gaudi_training_baseline_loss", "gauge", "Entropy of the token frequencies of held-out data."),
+    Row("gaudi_training_gradient_norm", "gauge", "Norm of all gradients of the last logged step, before clipping."),
+    Row("gaudi_training_skipped_steps_total", "counter",
+        "Optimizer steps left out because their loss or gradients were not finite, since the process started."),
+    Row("gaudi_training_report_write_failures_total", "counter",
+        "Writes of status.json, metrics.jsonl and other reports that failed since the process started."),
+    Row("gaudi_training_anomalies_total", "counter",
+        "Anomalies of the whole job since its first process was started.", ("kind",)),
+    Row("gaudi_training_learning_rate", "gauge", "Learning rate of the last logged step."),
+    Row("gaudi_training_tokens_total", "counter", "Tokens that this node's processes learnt from since they started."),
+    Row("gaudi_training_step_seconds", "histogram",
+        "Wall time of one optimizer step, without checkpoints.", buckets=STEP_BUCKETS),
+    Row("gaudi_training_checkpoint_seconds", "histogram",
+        "Wall time from the beginning of one checkpoint until it was committed."),
+    Row("gaudi_training_checkpoint_stall_seconds", "histogram",
+        "Wall time for which training stood still for one checkpoint.", buckets=STEP_BUCKETS),
+    Row("gaudi_training_checkpoint_uploaded_step", "gauge",
+        "Step of the newest checkpoint that this node has copied to the target."),
+    Row("gaudi_training_checkpoint_upload_failures_total", "counter",
+        "Checkpoints that this node could not copy to the target since the process started."),
+    Row("gaudi_training_checkpoint_last_timestamp_seconds", "gauge",
+        "Unix time of this node's last committed checkpoint."),
+    Row("gaudi_training_tokens_per_second", "gauge", "Speed of the whole job over the last logged steps.", ("window",)),
+    Row("gaudi_training_mfu_ratio", "gauge",
+        "Model FLOPs utilization of all devices over the last logged steps, 0 to 1.", ("window",)),
+    Row("gaudi_training_goodput_seconds_total", "counter", "Wall time of the job over all its restarts.", ("part",)),
+)  # fmt: skip
+COST = (
+    Row("gaudi_cost_info", "info",
+        "Who pays for the job and where its price is from.",
+        ("currency", "price_date", "price_source", "project", "team")),
+    Row("gaudi_cost_price_per_hour", "gauge", "Price of an hour of all nodes that are paid for.", ("currency",)),
+    Row("gaudi_cost_spent", "gauge",
+        "Money that the job has cost since its first process, over all restarts.", ("currency",)),
+    Row("gaudi_cost_part_spent", "gauge",
+        "The same by what the time went into, with the parts of gaudi_training_goodput_seconds_total.",
+        ("currency", "part")),
+    Row("gaudi_cost_per_million_tokens", "gauge",
+        "Money so far per million tokens whose learning was kept.", ("currency",)),
+    Row("gaudi_cost_budget", "gauge", "Budget of the job, absent where there is none.", ("currency",)),
+    Row("gaudi_cost_budget_left", "gauge",
+        "What is left of the budget, below 0 where it is exceeded; absent where there is none.", ("currency",)),
+)  # fmt: skip
+
+
+def register(rows: tuple[Row, ...], registry: CollectorRegistry) -> dict[str, Any]:
+    """The metrics of a table by their names without the prefix."""
+    made: dict[str, Any] = {}
+    for row in rows:
+        name = row.name.removesuffix("_info")
+        if row.type == "info":  # its labels are given with its values
+            made["info"] = Info(name, row.help, registry=registry)
+        elif row.type == "histogram":
+            made[_short(name)] = Histogram(name, row.help, registry=registry, buckets=row.buckets)
+        else:
+            kind = Counter if row.type == "counter" else Gauge if row.labels else Measured
+            made[_short(name)] = kind(name, row.help, row.labels, registry=registry)
+    return made
+
+
+def _short(name: str) -> str:
+    return name.split("_", 2)[2]
 
 
 def _tls(config: MetricsConfig) -> ssl.SSLContext | None:
@@ -74,9 +154,8 @@ class CostMetrics:
 
     def __init__(self, config: CostConfig, registry: CollectorRegistry) -> None:
         self._currency = config.currency
-        gauge = partial(Gauge, registry=registry)
-        self.info = Info("gaudi_cost", "Who pays for the job, and where its price is from.", registry=registry)
-        self.info.info(
+        self._metrics = register(COST, registry)
+        self._metrics["info"].info(
             {
                 "currency": config.currency,
                 "price_source": config.price_source,
@@ -85,39 +164,20 @@ class CostMetrics:
                 "team": config.team,
             }
         )
-        self.price = gauge(
-            "gaudi_cost_price_per_hour", "Price of an hour of all nodes that are paid for.", ["currency"]
-        )
-        self.spent = gauge(
-            "gaudi_cost_spent", "Money that the job has cost since its first process, over all restarts.", ["currency"]
-        )
-        self.part = gauge(
-            "gaudi_cost_part_spent",
-            "The same by what the time went into; the parts sum to the whole.",
-            ["currency", "part"],
-        )
-        self.per_tokens = gauge(
-            "gaudi_cost_per_million_tokens", "Money so far per million tokens whose learning was kept.", ["currency"]
-        )
-        self.budget = gauge("gaudi_cost_budget", "Budget of the job; absent where there is none.", ["currency"])
-        self.budget_left = gauge(
-            "gaudi_cost_budget_left",
-            "What is left of the budget, below 0 where it is exceeded; absent where there is none.",
-            ["currency"],
-        )
 
     def billed(self, cost: dict[str, Any]) -> None:
         """The bill was read; as in status.json."""
-        currency = self._currency
-        self.price.labels(currency).set(cost["price_per_hour"])
-        self.spent.labels(currency).set(cost["spent"])
-        for part, money in cost["parts"].items():
-            self.part.labels(currency, part).set(money)
-        if cost["per_million_tokens"] is not None:
-            self.per_tokens.labels(currency).set(cost["per_million_tokens"])
+        figures = {"spent": cost["spent"], "price_per_hour": cost["price_per_hour"]}
+        figures |= {
+            name: cost[key] for name, key in (("per_million_tokens", "per_million_tokens"), ("budget", "budget"))
+        }
         if cost["budget"] is not None:
-            self.budget.labels(currency).set(cost["budget"])
-            self.budget_left.labels(currency).set(cost["budget_left"])
+            figures["budget_left"] = cost["budget_left"]
+        for name, money in figures.items():
+            if money is not None:
+                self._metrics[name].labels(self._currency).set(money)
+        for part, money in cost["parts"].items():
+            self._metrics["part_spent"].labels(self._currency, part).set(money)
 
 
 class TrainingMetrics:
@@ -128,88 +188,15 @@ class TrainingMetrics:
         self._tokens_per_sample = progress.sequence_length * local_world_size / progress.world_size
         self._upload_failures = self._report_failures = 0
         disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = registry = CollectorRegistry()
-        gauge = partial(Gauge, registry=registry)
-        measured = partial(Measured, registry=registry)
-        counter = partial(Counter, registry=registry)
-        histogram = partial(Histogram, registry=registry)
-        self.info = Info("gaudi_training", "The training job.", registry=registry)
-        self.info.info({"version": VERSION, "device": progress.device, "hardware": progress.device_label})
-        self.world_size = gauge("gaudi_training_world_size", "Processes that train together, on all nodes.")
-        self.world_size.set(progress.world_size)
-        self.step = gauge("gaudi_training_step", "Optimizer steps done.")
-        self.step.set(progress.step)
-        self.max_steps = gauge("gaudi_training_max_steps", "Optimizer steps of the whole job.")
-        self.max_steps.set(progress.max_steps)
-        self.loss = measured(
-            "gaudi_training_loss", "Training loss over the last logged steps, nats per predicted token."
-        )
-        self.gradient_norm = measured(
-            "gaudi_training_gradient_norm", "Norm of all gradients of the last logged step, before clipping."
-        )
-        self.skipped_steps = counter(
-            "gaudi_training_skipped_steps",
-            "Optimizer steps left out because their loss or gradients were not finite, since the process started.",
-        )
-        self.report_failures = counter(
-            "gaudi_training_report_write_failures",
-            "Writes of status.json, metrics.jsonl and other reports that failed since the process started.",
-        )
-        self.baseline = measured(
-            "gaudi_training_baseline_loss", "Entropy of the token frequencies of held-out data, nats per token."
-        )
-        self.learning_rate = measured("gaudi_training_learning_rate", "Learning rate of the last logged step.")
-        self.tokens = counter(
-            "gaudi_training_tokens", "Tokens (bytes) that this node's processes learnt from since they started."
-        )
-        self.step_seconds = histogram(
-            "gaudi_training_step_seconds", "Wall time of one optimizer step, without checkpoints.", buckets=STEP_BUCKETS
-        )
-        self.checkpoint_seconds = histogram(
-            "gaudi_training_checkpoint_seconds",
-            "Wall time from the beginning of one checkpoint until it was committed.",
-        )
-        self.checkpoint_stall = histogram(
-            "gaudi_training_checkpoint_stall_seconds",
-            "Wall time for which training stood still for one checkpoint.",
-            buckets=STEP_BUCKETS,
-        )
-        self.uploaded_step = measured(
-            "gaudi_training_checkpoint_uploaded_step",
-            "Step of the newest checkpoint this node has copied to the target; absent before the first.",
-        )
-        self.upload_failures = counter(
-            "gaudi_training_checkpoint_upload_failures",
-            "Checkpoints that this node could not copy to the target since the process started.",
-        )
-        self.checkpoint_time = measured(
-            "gaudi_training_checkpoint_last_timestamp_seconds",
-            "Unix time of this node's last committed checkpoint; absent before the first.",
-        )
-
-        self.anomalies = counter(
-            "gaudi_training_anomalies",
-            "Anomalies of the whole job's speed and memory since its first process was started, by kind.",
-            ["kind"],
-        )
+        self.registry = CollectorRegistry()
+        self._metrics = register(TRAINING, self.registry)
+        self._metrics["info"].info({"version": VERSION, "device": progress.device, "hardware": progress.device_label})
+        for name in ("world_size", "step", "max_steps"):
+            self._metrics[name].set(getattr(progress, name))
+        self.anomalies: Counter = self._metrics["anomalies_total"]
         for kind in KINDS:
             self.anomalies.labels(kind)
-        self.tokens_per_second = gauge(
-            "gaudi_training_tokens_per_second",
-            "Tokens per second of the whole job over the last logged steps; window is wall (all time) or stepping "
-            "(without checkpoints and evaluation).",
-            ["window"],
-        )
-        self.mfu = gauge(
-            "gaudi_training_mfu_ratio",
-            "Model FLOPs utilization of all devices over the last logged steps, 0 to 1; absent where no peak is known.",
-            ["window"],
-        )
-        self.goodput = counter(
-            "gaudi_training_goodput_seconds",
-            "Wall time of the job since its first process, over all restarts, by what it went into.",
-            ["part"],
-        )
+        self.skipped_steps: Counter = self._metrics["skipped_steps_total"]
         self._goodput = dict.fromkeys(PARTS, 0.0)
 
     def serve(self, config: MetricsConfig) -> str:
@@ -233,51 +220,47 @@ class TrainingMetrics:
 
     def stepped(self, step: int, seconds: float) -> None:
         """One optimizer step was done."""
-        self.step.set(step)
-        self.step_seconds.observe(seconds)
-        self.tokens.inc(self._progress.samples_per_step * self._tokens_per_sample)
+        self._metrics["step"].set(step)
+        self._metrics["step_seconds"].observe(seconds)
+        self._metrics["tokens_total"].inc(self._progress.samples_per_step * self._tokens_per_sample)
 
     def logged(self, progress: Progress, learning_rate: float | None) -> None:
         """The loss was read; what is not known stays as it was."""
-        if learning_rate is not None:
-            self.learning_rate.set(learning_rate)
-        if progress.loss is not None:
-            self.loss.set(progress.loss)
-        if progress.gradient_norm is not None:
-            self.gradient_norm.set(progress.gradient_norm)
-        if progress.baseline_loss is not None:
-            self.baseline.set(progress.baseline_loss)
+        read = {name: getattr(progress, name) for name in ("loss", "gradient_norm", "baseline_loss")}
+        for name, value in {**read, "learning_rate": learning_rate}.items():
+            if value is not None:
+                self._metrics[name].set(value)
 
     def stalled(self, seconds: float) -> None:
         """A checkpoint held training up."""
-        self.checkpoint_stall.observe(seconds)
+        self._metrics["checkpoint_stall_seconds"].observe(seconds)
 
     def measured(self, reading: Reading, goodput: Goodput) -> None:
         """Speed and goodput were read; what is not known has no series."""
         speeds = {"wall": reading.tokens_per_second, "stepping": reading.tokens_per_second_stepping}
         shares = {"wall": reading.mfu_wall, "stepping": reading.mfu}
-        for gauge, values in ((self.tokens_per_second, speeds), (self.mfu, shares)):
+        for name, values in (("tokens_per_second", speeds), ("mfu_ratio", shares)):
             for window, value in values.items():
                 if value is not None:
-                    gauge.labels(window).set(value)
+                    self._metrics[name].labels(window).set(value)
         for part, spent in goodput.nanoseconds.items():
             seconds = spent / 1e9
-            self.goodput.labels(part).inc(max(0.0, seconds - self._goodput[part]))
+            self._metrics["goodput_seconds_total"].labels(part).inc(max(0.0, seconds - self._goodput[part]))
             self._goodput[part] = seconds
 
     def uploaded(self, step: int | None, failures: int) -> None:
         """An upload ended, one way or the other; `failures` counts all of them."""
         if step is not None:
-            self.uploaded_step.set(step)
-        self.upload_failures.inc(failures - self._upload_failures)
+            self._metrics["checkpoint_uploaded_step"].set(step)
+        self._metrics["checkpoint_upload_failures_total"].inc(failures - self._upload_failures)
         self._upload_failures = failures
 
     def reported(self, failures: int) -> None:
         """Reports were written; `failures` counts all writes that failed."""
-        self.report_failures.inc(failures - self._report_failures)
+        self._metrics["report_write_failures_total"].inc(failures - self._report_failures)
         self._report_failures = failures
 
     def checkpointed(self, seconds: float) -> None:
         """A checkpoint was committed on this node."""
-        self.checkpoint_seconds.observe(seconds)
-        self.checkpoint_time.set(time.time())
+        self._metrics["checkpoint_seconds"].observe(seconds)
+        self._metrics["checkpoint_last_timestamp_seconds"].set(time.time())
