@@ -323,6 +323,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.card import host_facts
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import (
     ARGUMENT_SPEC,
     DriverDown,
@@ -332,7 +333,6 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command impor
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import (
     HlSmiError,
     OddCell,
-    host_facts,
     odd_cell_warnings,
 )
 

@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._cards import pci
+from .._hl_smi.card import read_cards
 from .._hl_smi.command import HlSmi
-from .._hl_smi.hl_smi import HlSmiError, host_facts
+from .._hl_smi.hl_smi import HlSmiError
 from .._refusal import Refusal
 from .passport import KEY, file_of, problem, read_key, versions_of
-from .readings import HostReading, NodeReading, card_of_facts
+from .readings import HostReading, NodeReading
 
 OFF, SHADOW, ENFORCE = "off", "shadow", "enforce"
 MODES = (OFF, SHADOW, ENFORCE)
@@ -65,11 +66,11 @@ def present_versions(hl_smi: HlSmi | None) -> dict[str, str]:
     if hl_smi is None:
         return {}
     try:
-        facts = host_facts(hl_smi.query(), hl_smi.log(), {}, installed=True, driver_up=True, odd=[])["cards"]
+        cards = read_cards(hl_smi.query(), hl_smi.log(), {})
     except HlSmiError:
         return {}
-    cards = tuple(sorted((card_of_facts(card) for card in facts), key=lambda card: card.index))
-    return versions_of(NodeReading(0.0, cards, HostReading(driver_version=pci.driver_version("/sys"))))
+    ordered = tuple(sorted(cards, key=lambda card: card.index))
+    return versions_of(NodeReading(0.0, ordered, HostReading(driver_version=pci.driver_version("/sys"))))
 
 
 def _read(path: str) -> str | None:

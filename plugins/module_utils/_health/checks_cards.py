@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from .._hl_smi.card import Card
 from .actions import (
     CONFIGURE,
     CRITICAL,
@@ -21,7 +22,7 @@ from .actions import (
     WATCH,
 )
 from .boards import find
-from .readings import CardReading, NodeReading
+from .readings import NodeReading
 from .verdicts import NODE_FAULT, USER_FAULT, Finding
 
 OPERATIONAL = "Operational"
@@ -41,7 +42,7 @@ MAJORITY_OF = 3
 _FLASHED = ("spi", "cpld")
 
 
-def _name(card: CardReading) -> str:
+def _name(card: Card) -> str:
     return f"accel{card.index}"
 
 

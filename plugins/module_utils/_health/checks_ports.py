@@ -8,10 +8,11 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
+from .._hl_smi.card import Card, CardPort
 from .actions import CONFIGURE, ERROR, RELOAD, RETRY, WARNING
 from .boards import find
 from .checks_cards import MAJORITY_OF, OPERATIONAL
-from .readings import CardReading, NodeReading, PortReading
+from .readings import NodeReading
 from .verdicts import NODE_FAULT, Finding
 
 #: Links that came back more often than this since the driver was loaded flap. This project's limit.
@@ -21,11 +22,11 @@ WORST_RATE = 1e-4
 _RATE, _EXPONENT = "pre_FEC_SER_int", "pre_FEC_SER_exp (negative)"
 
 
-def _port(card: CardReading, port: PortReading) -> str:
+def _port(card: Card, port: CardPort) -> str:
     return f"accel{card.index} port {port.port}"
 
 
-def _working(reading: NodeReading) -> Iterator[tuple[CardReading, PortReading]]:
+def _working(reading: NodeReading) -> Iterator[tuple[Card, CardPort]]:
     """Ports of cards that work: a card out of order has no links, and its own verdict."""
     for card in reading.cards:
         if card.status in (None, OPERATIONAL):
@@ -144,5 +145,5 @@ def _address_fault(text: str, macs: set[str]) -> str:
     return ""
 
 
-def _flaps(port: PortReading) -> bool:
+def _flaps(port: CardPort) -> bool:
     return port.errors.get("pcs_link_restores", 0) >= RESTORES

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 
 from .._cards import iommu, pci
 from .._cards.accel import ExternalPort, external_ports
+from .._hl_smi.card import Card, read_cards
 from .._hl_smi.command import DriverDown, HlSmi, HlSmiHung
-from .._hl_smi.hl_smi import HlSmiError, Log, OddCell, Port, host_facts
+from .._hl_smi.hl_smi import HlSmiError, Log, OddCell, Port
 from .._host import firewall_table
 from .checks import QUICK
 from .events import events_of
 from .kernel import KMSG, Record, of_kmsg, of_text, read_kmsg
-from .readings import CardReading, HostReading, NodeReading, Process, ReadFault, ToolResult, card_of_facts
+from .readings import HostReading, NodeReading, Process, ReadFault, ToolResult
 
 Run = Callable[[list[str]], "tuple[int, str, str]"]
 
@@ -64,7 +65,7 @@ class _Reader:
         """A path of the machine."""
         return self._at.root + "/" + "/".join(parts)
 
-    def hl_smi(self, loaded: bool) -> list[CardReading]:
+    def hl_smi(self, loaded: bool) -> list[Card]:
         """The cards as hl-smi gives them."""
         tool = self._at.hl_smi
         if tool is None:
@@ -79,7 +80,7 @@ class _Reader:
                 ports = tool.links(row["bus_id"], tool.ports(row["bus_id"]))
                 deep = self._depth != QUICK
                 self.ports[row["bus_id"].lower()] = tool.counters(row["bus_id"], ports) if deep else ports
-            facts = host_facts(self.rows, self.log, self.ports, installed=True, driver_up=True, odd=odd)["cards"]
+            cards = read_cards(self.rows, self.log, self.ports, odd)
         except DriverDown as error:
             if loaded:
                 self.faults.append(ReadFault(_HL_SMI, str(error)))
@@ -91,7 +92,7 @@ class _Reader:
         self.faults += [
             ReadFault(f"accel{index.get(cell.bus_id, '?')} {cell.field}", f"{cell.cell!r} is no number") for cell in odd
         ]
-        return sorted((card_of_facts(card) for card in facts), key=lambda card: card.index)
+        return sorted(cards, key=lambda card: card.index)
 
     def tool(self, source: str, *command: str) -> str | None:
         """What a tool prints, None where it fails; that is a fault of the read."""
@@ -148,7 +149,7 @@ class _Reader:
                         found[match.group(1)] = os.stat(path).st_size
         return found
 
-    def flow_control(self, cards: list[CardReading]) -> list[CardReading]:
+    def flow_control(self, cards: list[Card]) -> list[Card]:
         """The cards with the state of flow control on their external ports."""
         if self._depth == QUICK or self._at.ports_script is None or not cards:
             return cards
@@ -236,7 +237,7 @@ def collect(sources: Sources, now: float, depth: str = QUICK, tools: tuple[ToolR
     return NodeReading(now, tuple(cards), host, events, processes, tools, tuple(reader.faults))
 
 
-def _with_network(card: CardReading, network: list[ExternalPort], reader: _Reader) -> CardReading:
+def _with_network(card: Card, network: list[ExternalPort], reader: _Reader) -> Card:
     """The card whose external ports have what their network devices say."""
     mine = {port.port: port for port in network if port.bus_id == card.bus_id}
     ports = []

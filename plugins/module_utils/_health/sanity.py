@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from .._hl_smi.card import Card, CardPort
 from .boards import POSSIBLE_TEMPERATURE_C, find
-from .readings import CardReading, NodeReading, PortReading, ReadFault
+from .readings import NodeReading, ReadFault
 
 _WRAP = 1 << 32
 #: Beyond this a card cannot draw; the alert HpuReadingImpossible has the same limit.
@@ -30,7 +31,7 @@ def sane(reading: NodeReading, before: NodeReading | None = None) -> NodeReading
     return replace(reading, cards=tuple(cards), faults=(*reading.faults, *faults))
 
 
-def _sane_card(card: CardReading, before: CardReading | None, faults: list[ReadFault]) -> CardReading:
+def _sane_card(card: Card, before: Card | None, faults: list[ReadFault]) -> Card:
     board = find(card.name)
     cap = card.power_max_w or (board.power_cap_w if board else None)
     least, most = POSSIBLE_TEMPERATURE_C
@@ -61,9 +62,7 @@ def _sane_card(card: CardReading, before: CardReading | None, faults: list[ReadF
     return replace(card, ports=ports, **changes)
 
 
-def _sane_port(
-    card: CardReading, port: PortReading, before: CardReading | None, faults: list[ReadFault]
-) -> PortReading:
+def _sane_port(card: Card, port: CardPort, before: Card | None, faults: list[ReadFault]) -> CardPort:
     if not port.errors:
         return port
     earlier: Mapping[str, int] = (

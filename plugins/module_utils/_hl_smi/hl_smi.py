@@ -11,7 +11,8 @@ quotes the first line that does not fit.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 QUERY_FIELDS = (
@@ -251,94 +252,12 @@ def release_of(driver_version: str | None) -> str | None:
     return match.group(0) if match else None
 
 
-def require_identity(row: dict[str, str]) -> None:
+def require_identity(row: Mapping[str, str]) -> None:
     """Refuse a csv row that does not name a card."""
     for name, shape in MANDATORY_FIELDS.items():
         cell = row.get(name) or ""
         if not shape.fullmatch(cell):
             raise HlSmiError(f"{quote(', '.join(row.values()))} names no card: its {name} is {quote(cell)}")
-
-
-def card_facts(
-    row: dict[str, str], log: CardLog | None, ports: list[Port] | None, odd: list[OddCell] | None = None
-) -> dict[str, Any]:
-    """One card's facts from its csv row, with what the detail log and the port lists add; odd cells go into ``odd``."""
-    require_identity(row)
-    bus_id = row["bus_id"].lower()
-    strange = [] if odd is None else odd
-
-    def read(cell: str | None, name: str) -> int | None:
-        return read_number(cell, name, bus_id, strange)
-
-    def value(name: str) -> int | None:
-        return read(row.get(name), name)
-
-    def word(name: str) -> str | None:
-        return text(row.get(name))
-
-    facts: dict[str, Any] = {
-        "index": value("index"),
-        "module_id": value("module_id"),
-        "bus_id": bus_id,
-        "name": word("name"),
-        "uuid": word("uuid"),
-        "serial": word("serial"),
-        "driver_version": word("driver_version"),
-        "memory_total_mib": value("memory.total"),
-        "memory_used_mib": value("memory.used"),
-        "memory_free_mib": value("memory.free"),
-        "power_draw_w": value("power.draw"),
-        "power_max_w": value("power.max"),
-        "temperature_c": value("temperature.aip"),
-        "utilization_percent": value("utilization.aip"),
-        "memory_utilization_percent": value("utilization.memory"),
-        "ecc_mode": {"current": word("ecc.mode.current"), "pending": word("ecc.mode.pending")},
-        "ecc": {
-            f"{kind.replace('-', '_')}_{span}": value(f"ecc.errors.{kind}.{span}.total")
-            for kind in ("uncorrected", "corrected", "dram", "dram-corrected")
-            for span in ("volatile", "aggregate")
-        },
-        "pcie": {
-            "gen_current": value("pcie.link.gen.current"),
-            "gen_max": value("pcie.link.gen.max"),
-            "width_current": value("pcie.link.width.current"),
-            "width_max": value("pcie.link.width.max"),
-            "speed_current": word("pcie.link.speed.current"),
-            "speed_max": word("pcie.link.speed.max"),
-        },
-        "clocks": {
-            "soc_current_mhz": value("clocks.current.soc"),
-            "soc_max_mhz": value("clocks.max.soc"),
-            "soc_limit_mhz": value("clocks.limit.soc"),
-            "tpc_limit_mhz": value("clocks.limit.tpc"),
-        },
-        "violations": {"power": word("stats.violation.power"), "thermal": word("stats.violation.thermal")},
-    }
-    if log is not None:
-        facts.update(device=log.device, status=log.status, model=log.model, firmware=log.firmware)
-        rails = {rail: read(cell, f"power draw ({rail})") for rail, cell in log.power.items()}
-        facts.update(power_rails_w=rails, power_total_w=total_power(rails))
-        facts["rows_pending"] = {"yes": True, "no": False}.get((log.rows_pending or "").lower())
-    if ports is not None:
-        facts["ports"] = [port_facts(port, bus_id, strange) for port in ports]
-    return facts
-
-
-def port_facts(port: Port, bus_id: str, odd: list[OddCell]) -> dict[str, Any]:
-    """The facts of one port; its counters are numbers, and absent where they were not asked for."""
-    facts = asdict(port)
-    cells = facts.pop("counters")
-    if cells is not None:
-        facts["counters"] = {
-            name: read_number(cell, f"port counter {name}", bus_id, odd) for name, cell in cells.items()
-        }
-    return facts
-
-
-def total_power(rails: dict[str, int | None]) -> int | None:
-    """A card's power in watts, which is the sum of its 54 V and 12 V rails; None where one is unknown."""
-    both = [rails.get(rail) for rail in ("54v", "12v")]
-    return None if None in both else sum(watts or 0 for watts in both)
 
 
 def odd_cell_warnings(cells: list[OddCell]) -> list[str]:
@@ -351,43 +270,3 @@ def odd_cell_warnings(cells: list[OddCell]) -> list[str]:
         f"{f' and {len(rest)} more' if rest else ''}, where a number was expected: the value is left out."
         for name, (first, *rest) in by_field.items()
     ]
-
-
-def shared_firmware(cards: list[dict[str, Any]]) -> dict[str, str | None]:
-    """Each firmware's version where every card has the same one, None where the cards differ."""
-    names = sorted({name for card in cards for name in card.get("firmware", {})})
-    versions = {name: {card.get("firmware", {}).get(name) for card in cards} for name in names}
-    return {name: seen.pop() if len(seen) == 1 else None for name, seen in versions.items()}
-
-
-def host_facts(
-    rows: list[dict[str, str]],
-    log: Log | None,
-    ports: dict[str, list[Port]],
-    installed: bool,
-    driver_up: bool,
-    odd: list[OddCell] | None = None,
-) -> dict[str, Any]:
-    """The facts of a host, ``ansible_facts.gaudi``; cells that cannot be read go into ``odd``."""
-    cards = []
-    for row in rows:
-        bus_id = row["bus_id"].lower()
-        card_log = None if log is None else log.cards.get(bus_id)
-        if log is not None and card_log is None:
-            raise HlSmiError(f"card {bus_id} is in the csv and not in the detail log")
-        cards.append(card_facts(row, card_log, ports.get(bus_id), odd))
-    driver_version = next((card["driver_version"] for card in cards if card["driver_version"]), None)
-    if driver_version is None and log is not None:
-        driver_version = log.driver_version
-    nic_driver = next((text(row.get("nic_driver_version")) for row in rows), None)
-    return {
-        "installed": installed,
-        "driver_up": driver_up,
-        "driver_version": driver_version,
-        "nic_driver_version": nic_driver,
-        "hl_smi_version": None if log is None else log.hl_smi_version,
-        "release": release_of(driver_version),
-        "card_count": len(cards),
-        "firmware": shared_firmware(cards),
-        "cards": cards,
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -65,10 +66,11 @@ def test_rows_are_not_sorted_by_index(bare: Callable[..., Machine], name: str, c
 
 def test_the_collection_reads_odd_cells(machine: Machine) -> None:
     parser = of_the_product("plugins/module_utils/_hl_smi/hl_smi.py")
+    card = importlib.import_module("_hl_smi.card")
     fields = parser.QUERY_FIELDS
     output = machine.ok("hl-smi", "-Q", ",".join(fields), "-f", "csv,noheader,nounits").out
     assert "Gen5" in output
-    facts = [parser.card_facts(row, None, None) for row in parser.parse_csv(output, fields)]
+    facts = [card.read_card(row, None, None).as_facts() for row in parser.parse_csv(output, fields)]
     assert {card["pcie"]["gen_current"] for card in facts} == {5}
 
 

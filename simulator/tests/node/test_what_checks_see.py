@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
 from simulated_machine import Machine, of_the_product
 
 READER = of_the_product("plugins/module_utils/_hl_smi/hl_smi.py")
+CARDS = importlib.import_module("_hl_smi.card")
 of_the_product("roles/hpu_exporter/files/gaudi_hpu_page.py")
 EXPORTER = of_the_product("roles/hpu_exporter/files/gaudi_hpu_exporter.py")
 
@@ -24,7 +26,7 @@ def facts(machine: Machine) -> list[dict[str, Any]]:
             for view, parse in (("link", READER.parse_links), ("stats", READER.parse_counters))
         )
         ports[row["bus_id"]] = [READER.Port(port, "internal", link, counters[port]) for port, link in links.items()]
-    cards: list[dict[str, Any]] = READER.host_facts(rows, log, ports, True, True)["cards"]
+    cards: list[dict[str, Any]] = CARDS.host_facts(rows, log, ports, True, True)["cards"]
     return sorted(cards, key=lambda card: int(card["index"]))
 
 

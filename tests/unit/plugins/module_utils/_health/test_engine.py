@@ -11,29 +11,28 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health import fleet,
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.engine import Tracker, evaluate
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.events import parse_log
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.readings import (
-    CardReading,
     HostReading,
     NodeReading,
-    PortReading,
     Process,
     ReadFault,
     ToolResult,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.card import Card, CardPort
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command import HlSmiHung
 
 PORTS = tuple(
-    PortReading(number, "external" if number in (4, 13, 21) else "internal", "up", True, 1500 if number == 4 else None)
+    CardPort(number, "external" if number in (4, 13, 21) else "internal", "up", True, 1500 if number == 4 else None)
     for number in range(24)
 )
 
 
-def card(index: int, **more: Any) -> CardReading:
+def card(index: int, **more: Any) -> Card:
     sound: dict[str, Any] = {
         "name": "HL-325L", "status": "Operational", "temperature_c": 36, "power_w": 226, "power_max_w": 850,
         "utilization": 0, "memory_used_mib": 672, "memory_total_mib": 131072, "uncorrected": 0, "corrected": 0,
         "pcie_gen": 5, "pcie_gen_max": 5, "pcie_width": 16, "pcie_width_max": 16, "ports": PORTS,
     }  # fmt: skip
-    return CardReading(index, f"0000:{index:02x}:00.0", **{**sound, **more})
+    return Card(index, f"0000:{index:02x}:00.0", **{**sound, **more})
 
 
 def node(at: float = 0.0, host: HostReading | None = None, bad: int = 3, **more: Any) -> NodeReading:

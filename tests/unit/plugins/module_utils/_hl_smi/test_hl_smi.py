@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.card import (
+    _CELLS,
+    Card,
+    host_facts,
+    read_card,
+    shared_firmware,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import (
     QUERY_FIELDS,
     HlSmiError,
     OddCell,
     Port,
-    card_facts,
     firmware_version,
-    host_facts,
     number,
     odd_cell_warnings,
     parse_counters,
@@ -23,7 +28,6 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import
     parse_ports,
     quote,
     release_of,
-    shared_firmware,
 )
 
 FIELDS = (
@@ -48,7 +52,7 @@ WITH_UNITS = (
 def test_csv_row_with_units_reads_like_one_without() -> None:
     [cells] = parse_csv(WITH_UNITS, FIELDS)
     assert cells["uuid"] == "01P4-HL3090A0-18-ABC123-01-02-03"
-    facts = card_facts({**cells, "bus_id": "0000:19:00.0", "module_id": "3"}, None, None)
+    facts = read_card({**cells, "bus_id": "0000:19:00.0", "module_id": "3"}, None, None).as_facts()
     assert (facts["memory_total_mib"], facts["power_draw_w"], facts["power_max_w"]) == (131072, 226, 850)
     assert (facts["temperature_c"], facts["utilization_percent"]) == (36, 0)
 
@@ -99,7 +103,7 @@ def test_a_cell_that_is_no_number_names_its_field(cell: str) -> None:
 def test_a_row_without_its_mandatory_cells_names_no_card(name: str, cell: str) -> None:
     row = {"index": "0", "bus_id": "0000:19:00.0", "module_id": "3", name: cell}
     with pytest.raises(HlSmiError, match=rf"names no card: its {name} is {quote(cell)}$"):
-        card_facts(row, None, None)
+        read_card(row, None, None).as_facts()
 
 
 @pytest.mark.parametrize(
@@ -115,9 +119,9 @@ def test_an_odd_cell_costs_its_own_fact_alone(field: str, cell: str, fact: str, 
     fields = QUERY_FIELDS
     sound, odd = (parse_csv(samples.row(**cells), fields)[0] for cells in ({}, {field.replace(".", "__"): cell}))
     cells: list[OddCell] = []
-    expected = card_facts(sound, None, None)
+    expected = read_card(sound, None, None).as_facts()
     assert expected[fact] is not None
-    assert card_facts(odd, None, None, cells) == {**expected, fact: None}
+    assert read_card(odd, None, None, cells).as_facts() == {**expected, fact: None}
     assert cells == [OddCell(field, "0000:19:00.0", cell)]
 
 
@@ -183,7 +187,7 @@ def test_a_cards_power_is_the_sum_of_both_rails(
     )
     log = parse_log(text[:start] + sections + text[end:])
     [row] = parse_csv(samples.row(power__draw="700"), QUERY_FIELDS)
-    facts = card_facts(row, log.cards["0000:19:00.0"], None)
+    facts = read_card(row, log.cards["0000:19:00.0"], None).as_facts()
     assert (facts["power_draw_w"], facts["power_rails_w"], facts["power_total_w"]) == (700, expected, total)
 
 
@@ -193,7 +197,7 @@ def test_rows_that_wait_for_their_replacement(cell: str | None, pending: bool | 
     if cell is not None:
         text += f"\tReplaced Rows\n\t\tSingle Bit ECC          : 1\n\t\tPending                 : {cell}\n"
     [row] = parse_csv(samples.row(), QUERY_FIELDS)
-    assert card_facts(row, parse_log(text).cards["0000:19:00.0"], None)["rows_pending"] is pending
+    assert read_card(row, parse_log(text).cards["0000:19:00.0"], None).as_facts()["rows_pending"] is pending
 
 
 def test_log_of_an_older_tool() -> None:
@@ -257,7 +261,7 @@ def test_counters_are_facts_of_their_port_and_odd_ones_are_left_out(samples: Any
         Port(2, "external", "up"),
     ]
     odd: list[OddCell] = []
-    assert card_facts(row, None, ports, odd)["ports"] == [
+    assert read_card(row, None, ports, odd).as_facts()["ports"] == [
         {"port": 0, "type": "internal", "link": "up", "counters": {"faults": 2, "rate": None}},
         {"port": 1, "type": "external", "link": "down", "counters": {"faults": None, "rate": 7}},
         {"port": 2, "type": "external", "link": "up"},
@@ -311,3 +315,10 @@ def test_release_is_the_part_that_compares() -> None:
 def test_quote_folds_and_shortens() -> None:
     assert quote("a \t b\x00") == repr("a b\x00")
     assert quote("x" * 100) == repr("x" * 77 + "...")
+
+
+def test_every_field_that_is_asked_for_has_its_place_in_a_card() -> None:
+    # The driver of the network is the host's, not a card's.
+    assert {cell.field for cell in _CELLS} == set(QUERY_FIELDS) - {"nic_driver_version"}
+    assert len({cell.fact for cell in _CELLS}) == len(_CELLS)
+    assert {cell.attribute for cell in _CELLS} - {""} <= set(Card.__dataclass_fields__)
