@@ -14,7 +14,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import rules
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_train
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[5]
 SPEC = JobSpec(name="demo", config={"train": {"max_steps": 20}}, nodes=("a", "b"), head_address="10.0.0.1")
 JOB = {"cards": None, **{name: getattr(SPEC, name) for name in SPEC.__dataclass_fields__}}
 
