@@ -15,7 +15,7 @@ description:
   - Keeps a record on the host of what the collection wrote for a service. A file that is there, is not in the record as
     it is now, and is not as its package brought it, was written by somebody else.
   - With O(state=claimed) such a file, a unit of the administrator and a listener on the port are refused, or with
-    O(take_over) kept as dated backups. It goes before the tasks that write, and O(state=recorded) after them.
+    O(take_over) kept as dated backups. It comes before the tasks that write, and O(state=recorded) after them.
 options:
   state:
     description:

@@ -31,7 +31,7 @@ options:
     description: A runtime that the engine must know, such as V(habana). Only docker is asked, and not in check mode.
     type: str
   plain_http:
-    description: The registry is a mirror without TLS. Docker has to be told so in its daemon's own configuration.
+    description: The registry is a mirror without TLS. Docker needs that in its daemon's own configuration.
     type: bool
     default: false
   timeout:

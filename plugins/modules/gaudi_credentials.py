@@ -15,8 +15,8 @@ description:
   - Keeps a folder of generated passwords, their bcrypt hashes, one certificate authority and the certificates
     it signs, and returns what was asked for.
   - What is handed over in O(given), from a vault for instance, is checked, returned and written nowhere. Where all
-    of it is, no folder is needed and none is made.
-  - What is there stays as it is, so that a second run changes nothing. A certificate is made anew when it is
+    is given, no folder is needed and none is made.
+  - What is there stays as it is, so that a second run changes nothing. A certificate is made again when it is
     about to expire, does not name all O(hosts) or is not signed by the folder's authority.
   - The folder has mode 0700 and each file 0600; wider permissions are taken away.
 notes:
@@ -91,7 +91,7 @@ options:
     default: 3650
   renew_before_days:
     description:
-      - A certificate with less time than this left is made anew.
+      - A certificate with less time than this left is made again.
     type: int
     default: 30
 attributes:

@@ -20,7 +20,7 @@ description:
     starts those that cannot have gone on without it, as they have no spare nodes or their rendezvous is here. These
     are named in RV(ended), and go on from their checkpoints once their other nodes start them, too (O(resume)). A job
     that may have ended elsewhere is left stopped.
-  - Where the fence cannot be written the jobs are stopped all the same.
+  - Where the fence cannot be written the jobs are still stopped.
   - Every change is a line of the node's history, which M(gaudi3.scale.gaudi_health_info) returns.
 options:
   state:
@@ -59,7 +59,7 @@ options:
   runtime:
     description:
       - Folder in memory. Where the disk takes no fence, as it is full or read-only, a file C(fence) here is one as
-        well, until the node starts anew.
+        well, until the node restarts.
     type: path
     default: /run/gaudi3-scale
   jobs_dir:

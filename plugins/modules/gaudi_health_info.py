@@ -27,7 +27,7 @@ options:
     description:
       - V(quick) reads only, and may run beside a job.
       - V(standard) also reads the counters of every port, and runs the modes of C(hl_qual).
-        The cards have to be free, and draw full power. While a process holds a card, nothing of it is run.
+        The cards have to be free, and draw full power. While a process holds a card, none of it runs.
     type: str
     choices: [quick, standard]
     default: quick

@@ -32,7 +32,7 @@ options:
     type: str
   minimum_cards:
     description:
-      - Types with at least so many cards.
+      - Types with at least this many cards.
     type: int
     default: 0
   names:

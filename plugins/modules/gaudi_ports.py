@@ -18,7 +18,7 @@ description:
   - Ports are down after every load of the driver.
   - Which port numbers are external depends on the board, so nothing is assumed about them.
 notes:
-  - In check mode on a host which has no C(hl-smi) or no driver yet, nothing can be told about ports and no
+  - In check mode on a host which has no C(hl-smi) or no driver yet, nothing is known about ports and no
     change is
     predicted. Installing the driver with role C(gaudi3.scale.synapseai) brings the ports up.
 options:

@@ -15,7 +15,7 @@ description:
   - Downloads the vendor's tarball of PyTorch, checks its SHA-256, installs it with its own C(install.sh) into a virtual
     environment for this release, and adds a pinned list of packages without what they depend on. C(torch) in O(root)
     links to the environment in use.
-  - What the tarball brought is never replaced by the list. An environment whose torch was replaced is made anew. So is
+  - What the tarball brought is never replaced by the list. An environment whose torch was replaced is made again. So is
     one in which a file of the tarball's packages has another size than it was installed with, as after a power cut.
   - A release of a package that is known to do harm is refused by its name, in the list and in the environment.
   - One run at a time installs below O(root). Another one is refused meanwhile.

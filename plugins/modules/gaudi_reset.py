@@ -73,7 +73,7 @@ def bus_ids(module: AnsibleModule) -> "dict[int, str]":
     if missing:
         names = ", ".join(f"accel{index}" for index in missing)
         raise HlSmiError(
-            f"{names} cannot be reset, as hl-smi does not list it: load the driver anew or reboot the node"
+            f"{names} cannot be reset, as hl-smi does not list it: reload the driver or reboot the node"
         )
     return {index: found[index] for index in module.params["cards"] or sorted(found)}
 
@@ -105,7 +105,7 @@ def reset(module: AnsibleModule, cards: "dict[int, str]") -> None:
             return
         if time.monotonic() >= deadline:
             said = ", ".join(f"{name} is {status!r}" for name, status in sorted(bad.items()))
-            raise HlSmiError(f"{said} {module.params['settle']} seconds after the reset: load the driver anew")
+            raise HlSmiError(f"{said} {module.params['settle']} seconds after the reset: reload the driver")
         time.sleep(1.0)
 
 

@@ -43,7 +43,7 @@ options:
       path: {description: "Where the file is.", type: path, required: true}
       content: {description: "All that is in it.", type: str, required: true}
       mode: {description: "Its mode, as octal digits.", type: str, default: "0644"}
-      restart: {description: "Whether the service starts anew for another content.", type: bool, default: true}
+      restart: {description: "Whether the service restarts for another content.", type: bool, default: true}
   restart_files:
     description:
       - Files that the service reads only when it starts, such as its program, its unit and its arguments. Those that

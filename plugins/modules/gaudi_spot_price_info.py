@@ -13,7 +13,7 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Asks C(DescribeSpotPriceHistory) of EC2 for each type in each region, and sums it up zone by zone.
-  - A saving is told where the price on demand is known, from the catalogue, from AWS's price list or from you. No price
+  - A saving is reported where the price on demand is known, from the catalogue, from AWS's price list or from you. No price
     is made up.
 requirements:
   - boto3, and credentials that may call C(ec2:DescribeSpotPriceHistory) and, for the price list, C(pricing:GetProducts)
@@ -48,7 +48,7 @@ options:
     default: catalogue
   on_demand_usd_per_hour:
     description:
-      - Your own prices on demand by type, in USD for one machine and hour. They go before all others.
+      - Your own prices on demand by type, in USD for one machine and hour. They take precedence over all others.
     type: dict
     default: {}
   profile:

@@ -16,7 +16,7 @@ description:
     logs, sensors and events of the BMC (with C(ipmitool), where it is), and packs them into a C(.tar.gz) on the node.
   - Passwords, tokens, keys and the like are taken out. Serial numbers and addresses stay, as support asks for them.
   - The archive stays below 20 MB. Of each text the end is kept. What does not fit is named in C(left-out.txt).
-  - Every run writes the archive anew.
+  - Every run writes a new archive.
 extends_documentation_fragment:
   - gaudi3.scale.hl_smi
 options:

@@ -15,7 +15,7 @@ description:
   - Plans in a workspace of a Terraform project, applies what was planned, and returns the outputs.
   - In check mode it plans and does no more. What it then tells is what the real run does.
   - A plan that would destroy or replace running machines is refused, unless O(allow_replace=true). A machine whose
-    making was cut off, and that no output has told, is none. A plan that would replace a key or a bucket is always
+    making was cut off, and that no output has named, is none. A plan that would replace a key or a bucket is always
     refused.
   - With O(state=absent) a bucket with checkpoints in it stays, with its key and all that guards it, unless the variable
     C(destroy_checkpoints) is true. On AWS (which needs C(boto3)) and IBM Cloud it is looked into; where that cannot be,
@@ -115,7 +115,7 @@ plan:
   type: dict
   contains:
     create:
-      description: Made anew.
+      description: Made new.
       type: list
       elements: str
       sample: ['module.cluster.aws_instance.node["trial-03"]']
@@ -125,7 +125,7 @@ plan:
       elements: str
       sample: []
     replace:
-      description: Destroyed and made anew.
+      description: Destroyed and made again.
       type: list
       elements: str
       sample: []

@@ -146,14 +146,14 @@ options:
     type: int
   environment:
     description:
-      - Environment variables of the job. They go before those of O(environment_files) and of the module itself.
+      - Environment variables of the job. They take precedence over those of O(environment_files) and of the module itself.
       - They are shown in the unit, so secrets belong into one of O(environment_files) instead. What looks like one, by
         its name or its value, is refused, in O(command), O(config) and O(node_config) as well.
     type: dict
     default: {}
   environment_files:
     description:
-      - Files with environment variables on the node, read in this order by systemd. One that is missing is passed over.
+      - Files with environment variables on the node, read in this order by systemd. One that is missing is skipped.
       - C(/etc/gaudi3-scale/runtime.env), which M(gaudi3.scale.gaudi_runtime_environment) writes, is always read first.
     type: list
     elements: path

@@ -12,7 +12,7 @@ version_added: 0.1.0
 author:
   - gaudi3.scale contributors (@gaudi3)
 description:
-  - Verifies the vendor's apt repository (key, signature of C(InRelease), digest of C(Packages)) before apt is told of
+  - Verifies the vendor's apt repository (key, signature of C(InRelease), digest of C(Packages)) before apt gets
     it, then writes key, source and pin, installs the whole set in one transaction and puts it on hold.
   - Installed packages of the family C(habanalabs-*) that are not in O(packages) are moved with the set, since a mixed
     set does not work.

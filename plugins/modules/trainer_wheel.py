@@ -16,7 +16,7 @@ description:
   - Meant for the controller (C(delegate_to=localhost), C(run_once=true)). It needs the Python package
     C(hatchling) there and no network.
   - The cache is no part of any host's state. Filling it is no change, and happens in check mode too, so that
-    what follows can be told.
+    what follows can be predicted.
 options:
   source:
     description: >-

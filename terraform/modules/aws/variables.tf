@@ -66,7 +66,7 @@ variable "placement_group_name" {
 }
 
 variable "on_demand_nodes" {
-  description = "With capacity = spot: how many nodes, from the first on, are bought on demand all the same. Keep the first one, where training processes meet."
+  description = "With capacity = spot: how many nodes, from the first on, are still bought on demand. Keep the first one, where training processes meet."
   type        = number
   default     = 0
   nullable    = false
@@ -337,7 +337,7 @@ variable "access_log_bucket" {
 }
 
 variable "monthly_budget_usd" {
-  description = "Budget of what carries the cluster's tag, in USD per month, told by mail at 80 and at 100 per cent; null for none. The tag Cluster must be activated for cost allocation."
+  description = "Budget of what carries the cluster's tag, in USD per month, announced by mail at 80 and at 100 per cent; null for none. The tag Cluster must be activated for cost allocation."
   type        = number
   default     = null
 
@@ -348,7 +348,7 @@ variable "monthly_budget_usd" {
 }
 
 variable "budget_emails" {
-  description = "Who is told about the budget."
+  description = "Who gets mail about the budget."
   type        = list(string)
   default     = []
   nullable    = false

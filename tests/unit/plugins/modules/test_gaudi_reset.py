@@ -49,7 +49,7 @@ def test_the_cards_that_are_named_are_reset_or_all(reset: Any, tmp_path: Path) -
 
 def test_a_card_that_is_not_there_is_named(reset: Any) -> None:
     assert reset(cards=[1, 7])["msg"] == (
-        "accel7 cannot be reset, as hl-smi does not list it: load the driver anew or reboot the node."
+        "accel7 cannot be reset, as hl-smi does not list it: reload the driver or reboot the node."
     )
 
 
@@ -65,8 +65,6 @@ def test_a_reset_that_fails_and_one_that_does_not_help(
     reset: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(accel, "devices", lambda: [accel.Device("accel0", "In reset", None)])
-    assert reset(cards=[0], settle=0)["msg"] == (
-        "accel0 is 'In reset' 0 seconds after the reset: load the driver anew."
-    )
+    assert reset(cards=[0], settle=0)["msg"] == ("accel0 is 'In reset' 0 seconds after the reset: reload the driver.")
     (tmp_path / "refuses").touch()
     assert "ended with exit code 2 and said 'the card does not answer'" in reset(cards=[0])["msg"]
