@@ -72,9 +72,7 @@ def bus_ids(module: AnsibleModule) -> "dict[int, str]":
     missing = sorted(set(module.params["cards"]) - set(found))
     if missing:
         names = ", ".join(f"accel{index}" for index in missing)
-        raise HlSmiError(
-            f"{names} cannot be reset, as hl-smi does not list it: reload the driver or reboot the node"
-        )
+        raise HlSmiError(f"{names} cannot be reset, as hl-smi does not list it: reload the driver or reboot the node")
     return {index: found[index] for index in module.params["cards"] or sorted(found)}
 
 

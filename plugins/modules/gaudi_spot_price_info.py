@@ -13,8 +13,8 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Asks C(DescribeSpotPriceHistory) of EC2 for each type in each region, and sums it up zone by zone.
-  - A saving is reported where the price on demand is known, from the catalogue, from AWS's price list or from you. No price
-    is made up.
+  - A saving is reported where the price on demand is known, from the catalogue, from AWS's price list or from you. No
+    price is made up.
 requirements:
   - boto3, and credentials that may call C(ec2:DescribeSpotPriceHistory) and, for the price list, C(pricing:GetProducts)
 options:

@@ -146,7 +146,7 @@ options:
     type: int
   environment:
     description:
-      - Environment variables of the job. They take precedence over those of O(environment_files) and of the module itself.
+      - Environment variables of the job. They override those of O(environment_files) and of the module itself.
       - They are shown in the unit, so secrets belong into one of O(environment_files) instead. What looks like one, by
         its name or its value, is refused, in O(command), O(config) and O(node_config) as well.
     type: dict
