@@ -24,6 +24,15 @@ from .events import events_of
 from .kernel import KMSG, Record, of_kmsg, of_text, read_kmsg
 from .readings import HostReading, NodeReading, Process, ReadFault, ToolResult
 
+#: Counters of a port that a check reads, as the tool names them.
+PORT_COUNTERS = (
+    "pcs_link_restores",
+    "pcs_local_faults",
+    "cw_uncorrect_accum",
+    "pre_FEC_SER_int",
+    "pre_FEC_SER_exp (negative)",
+)
+
 Run = Callable[[list[str]], "tuple[int, str, str]"]
 
 #: Where modules of the driver lie below /lib/modules/RELEASE.
@@ -80,7 +89,7 @@ class _Reader:
                 ports = tool.links(row["bus_id"], tool.ports(row["bus_id"]))
                 deep = self._depth != QUICK
                 self.ports[row["bus_id"].lower()] = tool.counters(row["bus_id"], ports) if deep else ports
-            cards = read_cards(self.rows, self.log, self.ports, odd)
+            cards = [_with_errors(card) for card in read_cards(self.rows, self.log, self.ports, odd)]
         except DriverDown as error:
             if loaded:
                 self.faults.append(ReadFault(_HL_SMI, str(error)))
@@ -251,6 +260,17 @@ def _with_network(card: Card, network: list[ExternalPort], reader: _Reader) -> C
         enabled = None if flags is None else bool(int(flags, 16) & 1)
         ports.append(replace(port, enabled=enabled, mtu=reader.number(*folder, "mtu")))
     return replace(card, ports=tuple(ports))
+
+
+def _with_errors(card: Card) -> Card:
+    """The card whose ports have the counters that checks read, as far as the tool counted."""
+    ports = tuple(
+        replace(port, errors={name: value for name in PORT_COUNTERS if (value := port.counters.get(name)) is not None})
+        if port.counters
+        else port
+        for port in card.ports
+    )
+    return replace(card, ports=ports)
 
 
 def _installed(reader: _Reader) -> str | None:

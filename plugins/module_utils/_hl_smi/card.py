@@ -10,15 +10,6 @@ from typing import Any
 
 from .hl_smi import CardLog, HlSmiError, Log, OddCell, Port, read_number, release_of, require_identity, text
 
-#: Counters of a port that a check reads, as the tool names them.
-PORT_COUNTERS = (
-    "pcs_link_restores",
-    "pcs_local_faults",
-    "cw_uncorrect_accum",
-    "pre_FEC_SER_int",
-    "pre_FEC_SER_exp (negative)",
-)
-
 
 @dataclass(frozen=True)
 class _Cell:
@@ -76,7 +67,8 @@ _CELLS = (
 class CardPort:
     """One network port of a card; ``enabled`` says whether the host brought it up.
 
-    ``counters`` has all that the tool counts, None where it was not asked, and ``errors`` those that a check reads.
+    ``counters`` has all that the tool counts, None where it was not asked, and ``errors`` those that the checks of
+    ``_health`` read.
     """
 
     port: int
@@ -199,8 +191,7 @@ def _read_port(port: Port, bus_id: str, odd: list[OddCell]) -> CardPort:
     if port.counters is None:
         return CardPort(port.port, port.type, port.link)
     counters = {name: read_number(cell, f"port counter {name}", bus_id, odd) for name, cell in port.counters.items()}
-    errors = {name: value for name, value in counters.items() if name in PORT_COUNTERS and value is not None}
-    return CardPort(port.port, port.type, port.link, errors=errors, counters=counters)
+    return CardPort(port.port, port.type, port.link, counters=counters)
 
 
 def _count(cell: str | None) -> int | None:
