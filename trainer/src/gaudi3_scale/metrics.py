@@ -33,7 +33,7 @@ from gaudi3_scale.version import VERSION
 STEP_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
-class Row(NamedTuple):
+class Family(NamedTuple):
     """One metric: its name, type, help text and labels; a histogram's buckets."""
 
     name: str
@@ -45,57 +45,59 @@ class Row(NamedTuple):
 
 #: All that is served, as docs/metrics.yml has it. A gauge is absent before it was measured.
 TRAINING = (
-    Row("gaudi_training_info", "info", "The training job.", ("device", "hardware", "version")),
-    Row("gaudi_training_world_size", "gauge", "Processes that train together."),
-    Row("gaudi_training_step", "gauge", "Optimizer steps since the job's beginning."),
-    Row("gaudi_training_max_steps", "gauge", "Optimizer steps of the whole job."),
-    Row("gaudi_training_loss", "gauge", "Training loss over the last logged steps."),
-    Row("gaudi_training_baseline_loss", "gauge", "Entropy of the token frequencies of held-out data."),
-    Row("gaudi_training_gradient_norm", "gauge", "Norm of all gradients of the last logged step, before clipping."),
-    Row("gaudi_training_skipped_steps_total", "counter",
+    Family("gaudi_training_info", "info", "The training job.", ("device", "hardware", "version")),
+    Family("gaudi_training_world_size", "gauge", "Processes that train together."),
+    Family("gaudi_training_step", "gauge", "Optimizer steps since the job's beginning."),
+    Family("gaudi_training_max_steps", "gauge", "Optimizer steps of the whole job."),
+    Family("gaudi_training_loss", "gauge", "Training loss over the last logged steps."),
+    Family("gaudi_training_baseline_loss", "gauge", "Entropy of the token frequencies of held-out data."),
+    Family("gaudi_training_gradient_norm", "gauge", "Norm of all gradients of the last logged step, before clipping."),
+    Family("gaudi_training_skipped_steps_total", "counter",
         "Optimizer steps left out because their loss or gradients were not finite, since the process started."),
-    Row("gaudi_training_report_write_failures_total", "counter",
+    Family("gaudi_training_report_write_failures_total", "counter",
         "Writes of status.json, metrics.jsonl and other reports that failed since the process started."),
-    Row("gaudi_training_anomalies_total", "counter",
+    Family("gaudi_training_anomalies_total", "counter",
         "Anomalies of the whole job since its first process was started.", ("kind",)),
-    Row("gaudi_training_learning_rate", "gauge", "Learning rate of the last logged step."),
-    Row("gaudi_training_tokens_total", "counter", "Tokens that this node's processes learnt from since they started."),
-    Row("gaudi_training_step_seconds", "histogram",
+    Family("gaudi_training_learning_rate", "gauge", "Learning rate of the last logged step."),
+    Family("gaudi_training_tokens_total", "counter",
+        "Tokens that this node's processes learnt from since they started."),
+    Family("gaudi_training_step_seconds", "histogram",
         "Wall time of one optimizer step, without checkpoints.", buckets=STEP_BUCKETS),
-    Row("gaudi_training_checkpoint_seconds", "histogram",
+    Family("gaudi_training_checkpoint_seconds", "histogram",
         "Wall time from the beginning of one checkpoint until it was committed."),
-    Row("gaudi_training_checkpoint_stall_seconds", "histogram",
+    Family("gaudi_training_checkpoint_stall_seconds", "histogram",
         "Wall time for which training stood still for one checkpoint.", buckets=STEP_BUCKETS),
-    Row("gaudi_training_checkpoint_uploaded_step", "gauge",
+    Family("gaudi_training_checkpoint_uploaded_step", "gauge",
         "Step of the newest checkpoint that this node has copied to the target."),
-    Row("gaudi_training_checkpoint_upload_failures_total", "counter",
+    Family("gaudi_training_checkpoint_upload_failures_total", "counter",
         "Checkpoints that this node could not copy to the target since the process started."),
-    Row("gaudi_training_checkpoint_last_timestamp_seconds", "gauge",
+    Family("gaudi_training_checkpoint_last_timestamp_seconds", "gauge",
         "Unix time of this node's last committed checkpoint."),
-    Row("gaudi_training_tokens_per_second", "gauge", "Speed of the whole job over the last logged steps.", ("window",)),
-    Row("gaudi_training_mfu_ratio", "gauge",
+    Family("gaudi_training_tokens_per_second", "gauge",
+        "Speed of the whole job over the last logged steps.", ("window",)),
+    Family("gaudi_training_mfu_ratio", "gauge",
         "Model FLOPs utilization of all devices over the last logged steps, 0 to 1.", ("window",)),
-    Row("gaudi_training_goodput_seconds_total", "counter", "Wall time of the job over all its restarts.", ("part",)),
+    Family("gaudi_training_goodput_seconds_total", "counter", "Wall time of the job over all its restarts.", ("part",)),
 )  # fmt: skip
 COST = (
-    Row("gaudi_cost_info", "info",
+    Family("gaudi_cost_info", "info",
         "Who pays for the job and where its price is from.",
         ("currency", "price_date", "price_source", "project", "team")),
-    Row("gaudi_cost_price_per_hour", "gauge", "Price of an hour of all nodes that are paid for.", ("currency",)),
-    Row("gaudi_cost_spent", "gauge",
+    Family("gaudi_cost_price_per_hour", "gauge", "Price of an hour of all nodes that are paid for.", ("currency",)),
+    Family("gaudi_cost_spent", "gauge",
         "Money that the job has cost since its first process, over all restarts.", ("currency",)),
-    Row("gaudi_cost_part_spent", "gauge",
+    Family("gaudi_cost_part_spent", "gauge",
         "The same by what the time went into, with the parts of gaudi_training_goodput_seconds_total.",
         ("currency", "part")),
-    Row("gaudi_cost_per_million_tokens", "gauge",
+    Family("gaudi_cost_per_million_tokens", "gauge",
         "Money so far per million tokens whose learning was kept.", ("currency",)),
-    Row("gaudi_cost_budget", "gauge", "Budget of the job, absent where there is none.", ("currency",)),
-    Row("gaudi_cost_budget_left", "gauge",
+    Family("gaudi_cost_budget", "gauge", "Budget of the job, absent where there is none.", ("currency",)),
+    Family("gaudi_cost_budget_left", "gauge",
         "What is left of the budget, below 0 where it is exceeded; absent where there is none.", ("currency",)),
 )  # fmt: skip
 
 
-def register(rows: tuple[Row, ...], registry: CollectorRegistry) -> dict[str, Any]:
+def register(rows: tuple[Family, ...], registry: CollectorRegistry) -> dict[str, Any]:
     """The metrics of a table by their names without the prefix."""
     made: dict[str, Any] = {}
     for row in rows:
