@@ -222,5 +222,8 @@ def _ends(job: Optional[JobAnswer], wanted: Wanted) -> list[str]:
             f"software{of}: " + ", ".join(f"{name} {software[key]}" for key, name in _NAMES.items() if key in software)
         )
     if _device(known):
-        lines.append(f"device{of}: {_device(known)}{', simulated on processors' if said.get('simulated') else ''}")
+        # A device without a hardware name is none, also where a status does not say so.
+        unnamed = said.get("device") == "hpu" and "hardware_name" in said and said["hardware_name"] is None
+        simulated = said.get("simulated", unnamed)
+        lines.append(f"device{of}: {_device(known)}{', simulated on processors' if simulated else ''}")
     return lines
