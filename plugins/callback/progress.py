@@ -338,7 +338,9 @@ class CallbackModule(Default):
             f"  {command.listing(sys.argv, begin, given.get('args') or ())}",
         ]
         again = command.again(sys.argv, begin=begin)
-        lines = run.end(now, failed, again, really, self._changes, nothing, command.variables(sys.argv))
+        lines = run.end(
+            now, failed, again, really, self._changes, nothing, command.variables(given.get("extra_vars") or ())
+        )
         self._changes += run.changes
         if not self._matched:
             lines = run.said(

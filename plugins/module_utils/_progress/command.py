@@ -18,8 +18,6 @@ _PREDICTS = (("--check", "--ch"), ("--diff", "--d"))
 _SHORT = re.compile(r"-([vCDbkKJ]*)((?:[iletucTMf].*)?)", re.DOTALL)
 #: Names of several secrets, and short ones. To leave a command out that has none costs less than to show one that has.
 _SEVERAL = re.compile(r"pass|secret|token|cred|api_?key|(?:^|_)pwd?(?:_|$)", re.IGNORECASE)
-#: Options whose value gives variables.
-_VARIABLES = ("-e", "--extra-vars")
 _ENTRY = re.compile(r"[\"']?([A-Za-z_]\w*)[\"']?\s*[=:]")
 
 
@@ -59,18 +57,9 @@ def again(arguments: Sequence[str], really: bool = False, begin: Sequence[str] =
     return shlex.join([*(begin or [os.path.basename(arguments[0])]), *rest])
 
 
-def variables(arguments: Sequence[str]) -> list[str]:
-    """The names of the variables that these arguments give, in their order."""
-    names: list[str] = []
-    for before, argument in zip(["", *arguments], arguments):
-        option, is_long, value = argument.partition("=")
-        if before in _VARIABLES:
-            names += _ENTRY.findall(argument)
-        elif is_long and option in _VARIABLES:
-            names += _ENTRY.findall(value)
-        elif argument.startswith("-e"):
-            names += _ENTRY.findall(argument[2:])
-    return list(dict.fromkeys(names))
+def variables(given: Sequence[str]) -> list[str]:
+    """The names of the variables in texts that were given as extra variables, in their order."""
+    return list(dict.fromkeys(name for text in given if not text.startswith("@") for name in _ENTRY.findall(text)))
 
 
 def _without_prediction(argument: str) -> str:

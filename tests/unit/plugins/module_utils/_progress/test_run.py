@@ -156,9 +156,8 @@ def test_a_command_with_a_wrong_value_is_not_shown_as_if_it_were_right() -> None
 
 
 def test_the_variables_of_a_command() -> None:
-    given = ["ansible-playbook", "-e", "a=1 b=2", '--extra-vars={"c": 1}', "-ed=4", "-i", "e=5", "--extra-vars", "a: 1"]
-    assert command.variables(given) == ["a", "b", "c", "d"]
-    assert command.variables(["ansible-playbook", "-e", "@file.yml", "site.yml"]) == []
+    assert command.variables(["a=1 b=2", '{"c": 1}', "d=4", "a: 1"]) == ["a", "b", "c", "d"]
+    assert command.variables(["@file.yml"]) == []
 
 
 MESSAGES = {
