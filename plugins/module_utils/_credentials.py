@@ -247,7 +247,7 @@ def _expiry(certificate: bytes) -> datetime.datetime:
         return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
     except ValueError as error:
         raise Refusal(
-            f"A certificate in the folder cannot be read ({error}); delete it to have it made anew."
+            f"A certificate in the folder cannot be read ({error}); delete it, and a new one is made."
         ) from error
 
 

@@ -110,7 +110,7 @@ def ensure_file(
 ) -> Optional[dict[str, Any]]:
     """Make a file have this content and mode (None: not exist); return its diff, or None where it was so.
 
-    Missing folders above it are made with mode 0755. With ``own``, one that another user owns is written anew. In check
+    Missing folders above it are made with mode 0755. With ``own``, one of another user is written again. In check
     mode nothing is written, the same is returned.
     """
     before = _content(path)

@@ -38,7 +38,7 @@ def torn(folders: Iterable[str], by_digest: Collection[str] = ()) -> dict[str, s
 
 
 def forget(folders: Iterable[str], names: Collection[str]) -> None:
-    """Make pip take packages for missing; it then writes their files anew."""
+    """Make pip take packages for missing; it then writes their files again."""
     for folder in dict.fromkeys(map(os.path.realpath, folders)):
         for about in os.listdir(folder) if os.path.isdir(folder) else []:
             if about.endswith(_ABOUT) and _name_of(about) in names:

@@ -170,7 +170,7 @@ class Office:
         return passport.read_key(text)
 
     def issue(self, node: str, health: Report) -> tuple[bool, str]:
-        """Give a node its passport, or take it away: has it one, and why not or why anew."""
+        """Give a node its passport, or take it away: whether it has one, and why not or why a new one."""
         name = passport.file_of(node)
         try:
             if self.depth == DEEP and node not in self.searched and not health.verdicts:

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Arguments of the kernel's command line: told, or given to the boot loader. Never reboots."""
+"""Arguments of the kernel's command line: reported, or given to the boot loader. Never reboots."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A job on nodes that break: the real trainer and launcher, simulated cards, the health engine and the healing loop.
 
 A node is a folder with simulated cards and their tools, and one launcher of the job. What the playbook does to a node
-is done here to its launcher and its tools: stop the job, reset, load the driver anew, boot. There is no systemd, no ssh
+is done here to its launcher and its tools: stop the job, reset, reload the driver, boot. There is no systemd, no ssh
 and no Ansible in it.
 """
 

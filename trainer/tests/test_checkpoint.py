@@ -1,4 +1,4 @@
-"""Checkpoints are whole or passed over, whatever happens to the process or the disk."""
+"""Checkpoints are whole or skipped, whatever happens to the process or the disk."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_a_step_that_no_nodes_have_between_them_is_passed_over(tmp_path: Path) -
     (step, _, said, _), (_, _, there, _) = ranks.run(2, tmp_path, resume, tmp_path, True)
     assert step == 2
     path = node(tmp_path, 0) / "checkpoints" / "step-00000003"
-    assert said == [f"checkpoint {path} is damaged (__1_0.distcp is on no node) and is passed over"]
+    assert said == [f"checkpoint {path} is damaged (__1_0.distcp is on no node) and is skipped"]
     assert there[0].startswith(f"checkpoint {shard.parent} is damaged (__1_0.distcp has ")
 
 

@@ -106,9 +106,7 @@ def test_damage_is_found_in_whosever_share_it_is(number: int, tmp_path: Path) ->
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     found, said = resume([tmp_path] * 4, [0] * 4)
     assert [each.step for each in found if each is not None] == [10] * 4
-    assert said[0] == [
-        f"checkpoint {path.parent} is damaged (the content of {path.name} has changed) and is passed over"
-    ]
+    assert said[0] == [f"checkpoint {path.parent} is damaged (the content of {path.name} has changed) and is skipped"]
     assert said[1:] == [[]] * 3
 
 

@@ -74,7 +74,7 @@ def test_a_job_that_begins_to_sign_goes_on_from_its_disk_when_that_is_wanted(tmp
     assert run(node, 3, key, adopt=True) == (2, [])
     step, said = run(node, 3, key)
     assert step == 3 and said == [
-        f"checkpoint {node}/checkpoints/step-00000002 is not signed with the key and is passed over"
+        f"checkpoint {node}/checkpoints/step-00000002 is not signed with the key and is skipped"
     ]
 
 

@@ -120,7 +120,7 @@ def test_what_no_node_has_any_more_comes_from_the_target(place: tuple[str, str |
     assert len(said) == 1 and said[0].startswith(
         f"checkpoint {target.url}/{tensors.partition('/')[0]} is damaged (__0_0"
     )
-    assert said[0].endswith("and is passed over")
+    assert said[0].endswith("and is skipped")
     assert tensors not in target.sizes(), "the step was saved again, and the damaged one is gone"
 
 
@@ -162,7 +162,7 @@ def test_content_that_changed_in_the_target_is_passed_over(tmp_path: Path) -> No
     path.write_bytes(data)
     step, after, said = run(0, tmp_path / "second", place, 2, False)
     assert (step, after) == (1, weights)
-    assert said == [f"checkpoint {path.parent} is damaged (the content of __0_0.distcp has changed) and is passed over"]
+    assert said == [f"checkpoint {path.parent} is damaged (the content of __0_0.distcp has changed) and is skipped"]
 
 
 def test_a_file_that_goes_while_a_shared_folder_is_listed_is_passed_over(

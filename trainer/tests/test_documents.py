@@ -60,7 +60,7 @@ def test_a_document_begins_with_the_token_that_is_asked_for(folder: Path, tmp_pa
     for wanted in ("auto", "<s>"):
         found = tokens(DataConfig.model_validate(settings | {"begin_of_text": wanted}), tmp_path)
         assert found == [BEGIN, *plain[:3], BEGIN, *plain[3:]] and plain[2] == plain[4] == END
-    with pytest.raises(ConfigError, match=r"has no token '<x>': set data.begin_of_text to the token that goes before"):
+    with pytest.raises(ConfigError, match=r"has no token '<x>': set data.begin_of_text to the token that begins"):
         tokens(DataConfig.model_validate(settings | {"begin_of_text": "<x>"}), tmp_path)
     with pytest.raises(ConfigError, match=r"data.begin_of_text is set, but bytes have no such token"):
         tokens(DataConfig(source=str(source), begin_of_text="auto"), tmp_path)

@@ -50,7 +50,7 @@ def test_a_job_of_two_copies_resumes_exactly_and_on_half_the_processes(text: Pat
     assert "resuming from step 4\n" in output and "accumulating 2 micro-batches instead of 1" in output
     assert job.losses()[:4] == whole and [step for step, _ in job.losses()] == [1, 2, 3, 4, 5, 6]
     job.processes = 3
-    assert "train.replicas is 2, and there are 3 process(es), which cannot be divided into so many groups" in job.run(
+    assert "train.replicas is 2, and there are 3 process(es), which cannot be divided into that many groups" in job.run(
         *settings, "train.replicas=2", code=1
     )
 

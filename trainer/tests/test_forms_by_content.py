@@ -102,7 +102,7 @@ def test_two_columns_of_one_name_are_refused_where_they_are_read(tmp_path: Path)
     for name, data in tables(DOCUMENTS, ["text", "text"]).items():
         path = tmp_path / name
         path.write_bytes(data)
-        assert refusal(path) == f"{path} has 2 columns 'text': write it anew with one of them."
+        assert refusal(path) == f"{path} has 2 columns 'text': write it again with one of them."
     for name, data in tables(DOCUMENTS, ["n", "text", "n"]).items():
         (tmp_path / name).write_bytes(data)
         assert read(tmp_path / name) == DOCUMENTS

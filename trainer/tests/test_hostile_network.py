@@ -106,7 +106,7 @@ def test_a_launcher_runs_nothing_that_stands_in_its_store_and_says_so(warm: Clie
     assert launcher.wait(60) == 1
     sentence = (
         rf"the rendezvous at 127\.0\.0\.1:{port} holds something that torchrun did not write there \(it refers to "
-        r"pathlib[\w.]*\.Path\.touch\), and nothing of it was run: let only the job's nodes reach that port"
+        r"pathlib[\w.]*\.Path\.touch\), and none of it was run: let only the job's nodes reach that port"
     )
     assert re.search(f"^gaudi3-launch: {sentence}", launcher.output(), re.MULTILINE), launcher.output()
     assert "Traceback" not in launcher.output()

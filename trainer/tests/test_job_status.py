@@ -74,7 +74,7 @@ def test_what_no_job_writes_is_refused_in_a_sentence(content: bytes, sentence: s
     with pytest.raises(TrainerError) as raised:
         read_status(tmp_path)
     said = str(raised.value)
-    assert said.startswith(f"{path} {sentence}") and said.endswith(": delete it; a job that goes on writes it anew.")
+    assert said.startswith(f"{path} {sentence}") and said.endswith(": delete it; a running job writes it again.")
     assert said.isprintable() and len(said) < 400 + len(str(path))
     assert StatusFile(path).read() == {} and not StatusFile(path).finished(1)
 

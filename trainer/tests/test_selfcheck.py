@@ -43,7 +43,7 @@ def test_a_card_behind_a_translating_iommu_is_refused(
     assert str(refused.value) == (
         f"1 Gaudi card(s), the first at {at}, are in an IOMMU domain of type {kind!r}, in which they may compute wrong "
         "numbers or bring the kernel down: start the kernel with iommu=pt (and intel_iommu=on on Intel's processors), "
-        "or set GAUDI3_ACCEPT_TRANSLATED_IOMMU=1 to train all the same."
+        "or set GAUDI3_ACCEPT_TRANSLATED_IOMMU=1 to train anyway."
     )
     monkeypatch.setenv("GAUDI3_ACCEPT_TRANSLATED_IOMMU", "1")
     iommu.check_iommu()

@@ -172,7 +172,7 @@ def test_prepared_data_that_was_changed_is_not_read(source: Path, tmp_path: Path
         said: list[str] = []
         assert read_index(corpus.folder) is None
         assert collect(config, tmp_path, said.append) == corpus == read_index(corpus.folder)
-        assert said == [f"the data in {corpus.folder} is not as it was written: it is prepared anew"]
+        assert said == [f"the data in {corpus.folder} is not as it was written: it is prepared again"]
     for old, new in (
         (f'"file": "{corpus.shards[0].file}"', '"file": "../x.bin"'),
         ('"dtype": "uint8"', '"dtype": "O"'),
@@ -184,5 +184,5 @@ def test_prepared_data_that_was_changed_is_not_read(source: Path, tmp_path: Path
     said = []
     assert collect(config, tmp_path, said.append) == corpus
     assert said == [
-        f"the data in {corpus.folder} was prepared by an earlier version, in another format: it is prepared anew"
+        f"the data in {corpus.folder} was prepared by an earlier version, in another format: it is prepared again"
     ]

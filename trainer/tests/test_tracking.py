@@ -208,7 +208,7 @@ def test_a_failure_is_said_once_and_what_failed_is_sent_again(monkeypatch: pytes
     handed.end("finished")
     handed.wait(time.monotonic() + 10)
     assert fake.got == [{"a": 1}, 1, 2, "finished"]
-    assert said == ["MLflow cannot be told (ConnectionError: nobody there): training goes on, and it is tried again"]
+    assert said == ["MLflow cannot be reached (ConnectionError: nobody there): training goes on, and it is tried again"]
 
 
 def test_a_tracker_that_hangs_or_stays_away_is_given_up_and_its_queue_is_bounded(

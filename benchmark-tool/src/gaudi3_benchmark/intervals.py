@@ -66,7 +66,7 @@ def ratio_interval(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]
 
 
 def t_quantile(freedom: float) -> float:
-    """The 97.5th percentile of Student's distribution with so many degrees of freedom, which may be a fraction.
+    """The 97.5th percentile of Student's distribution with this many degrees of freedom, which may be a fraction.
 
     >>> [round(t_quantile(freedom), 3) for freedom in (1, 2, 4, 8, 30)]
     [12.706, 4.303, 2.776, 2.306, 2.042]

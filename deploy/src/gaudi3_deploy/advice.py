@@ -9,9 +9,9 @@ ADVICE = {
     "InsufficientInstanceCapacity": "AWS has no such machine free there now: try again later, reserve capacity, or "
     "take another zone with `--var availability_zone=...`, after `gaudi3-deploy down` where a node was made already; "
     "what was made stays, and the next `up` goes on from it",
-    "VcpuLimitExceeded": "your account may not have so many of them: ask AWS for a higher quota; what was made stays, "
+    "VcpuLimitExceeded": "your account may not have this many of them: ask AWS for a higher quota; what was made stays "
     "and the next `up` goes on from it",
-    "MaxSpotInstanceCountExceeded": "your account may not have so many spot machines: ask AWS for a higher quota, or "
+    "MaxSpotInstanceCountExceeded": "your account may not have this many spot machines: ask AWS for a higher quota, or "
     "buy some of them on demand (on_demand_nodes)",
     "SpotMaxPriceTooLow": "the market asks more than spot_max_price: raise it, or leave it out",
     "InvalidPlacementGroup.Duplicate": "a placement group that does not carry this cluster's tags has its name in the "

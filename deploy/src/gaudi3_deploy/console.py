@@ -24,7 +24,7 @@ class Teller:
         self._last = 0.0
 
     def total(self, resources: int) -> None:
-        """So many resources will change."""
+        """The plan changes this many resources."""
         self._total, self._done = resources, 0
         self._under_way.clear()
         if self._console.is_terminal:

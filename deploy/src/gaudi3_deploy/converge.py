@@ -1,7 +1,7 @@
 """After a run that was cut off: what it left half made, or made without writing it down, is taken over as it is.
 
-Terraform calls a resource *tainted* whose making was cut off, and plans to make it anew. A key or a bucket must never
-be made anew, and nothing else needs to be: once the mark is gone, the plan asks the cloud for the thing as it is,
+Terraform calls a resource *tainted* whose creation was cut off, and plans to replace it. A key or a bucket must never
+be replaced, and nothing else needs to be: once the mark is gone, the plan asks the cloud for the thing as it is,
 completes what it lacks, and makes what is not there.
 """
 

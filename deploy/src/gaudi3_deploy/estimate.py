@@ -29,7 +29,7 @@ class InstanceType:
 
 
 def node_count(kind: InstanceType | None, variables: Mapping[str, Any]) -> int:
-    """How many machines have so many cards; 0 where the catalogue does not know the type."""
+    """How many machines have this many cards; 0 where the catalogue does not know the type."""
     return int(variables.get("cluster_size", 0)) // kind.cards if kind and kind.cards else 0
 
 

@@ -44,7 +44,7 @@ $sudo systemctl restart gaudi3-ttl.timer
 
 
 def span(ttl: float) -> str:
-    """The variable's value for a run of so many seconds: one number and one unit."""
+    """The variable's value for a run of this many seconds: one number and one unit."""
     minutes = math.ceil((ttl + GRACE) / 60)
     return f"{minutes}m" if minutes < 10_000 else f"{math.ceil(minutes / 60)}h"
 

@@ -1,8 +1,8 @@
 """What AWS has of a cluster and Terraform's state has not: made by a run that was killed before it wrote it down.
 
-Each is found by the cluster's tags or, where it has none, by what it belongs to, and told by its address in the module
-and the id that `terraform import` takes. What has a generated name and no data could be made a second time; it is
-looked for all the same, as it costs money or stands in the way when the rest is destroyed.
+Each is found by the cluster's tags or, where it has none, by what it belongs to, and reported by its address in the
+module and the id that `terraform import` takes. What has a generated name and no data could be made a second time; it
+is looked for anyway, as it costs money or stands in the way when the rest is destroyed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What IBM Cloud has of a cluster and Terraform's state has not: made by a run that was killed before it wrote it down.
 
 IBM takes most names once, so that nothing can be made a second time, and the next run would fail. The tags of a thing
-come after it was made; it is known by its name, and by having been made since this deployment began. Each is told by
+come after it was made; it is known by its name, and by being younger than this deployment. Each is reported by
 its address in the module and the id that `terraform import` takes.
 """
 

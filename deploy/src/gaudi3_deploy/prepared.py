@@ -39,7 +39,7 @@ class Prepared:
         write_atomically(self._note, text + "\n")
 
     def void(self) -> None:
-        """Everything is done anew the next time."""
+        """Everything is prepared again the next time."""
         self._note.unlink(missing_ok=True)
 
     def _digest(self) -> str:

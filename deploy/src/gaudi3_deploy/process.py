@@ -29,7 +29,7 @@ def run(
     """Run a command, hand over its lines as they come, and return its exit code.
 
     Ctrl-C and SIGTERM are passed on as an interrupt, on which terraform finishes what it has begun and writes its
-    state; `on_interrupt` is told how often that was asked for.
+    state; `on_interrupt` is called with the number of requests so far.
     """
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     times = 0

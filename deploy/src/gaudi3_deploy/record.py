@@ -132,7 +132,7 @@ class Deployment:
         now: float | None = None,
         given: bool = False,
     ) -> None:
-        """From now on so many nodes cost money."""
+        """From now on this many nodes cost money."""
         now = time.time() if now is None else now
         current = self.periods[-1] if self.periods and self.periods[-1].ended is None else None
         if current is not None:

@@ -7,7 +7,7 @@ grow     a new machine is made beside the old one, under the next free name
 gate     site.yml on it alone, then the health command: where either fails, it goes and the old one stays
 drain    jobs save and end, as at an interruption
 swap     both change names in Terraform's state, at once
-shrink   the old machine, which now has the last name, is destroyed; the inventory is written anew
+shrink   the old machine, which now has the last name, is destroyed; the inventory is written again
 start    site.yml on all nodes: jobs go on from their checkpoints
 """
 
@@ -134,7 +134,7 @@ def is_swapped(found: Replacement, state: State) -> bool:
     if machine is None:
         raise DeployError(
             f"{found.new}, the machine that was to take {found.node}'s place, is not in Terraform's state: remove "
-            f"{FILE} in the deployment's folder, and begin anew."
+            f"{FILE} in the deployment's folder, and begin again."
         )
     return machine.id == found.old_id
 

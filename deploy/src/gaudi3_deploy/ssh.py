@@ -44,7 +44,7 @@ def config(deployment: Deployment, outputs: Mapping[str, Any], strict: str = "ye
     """The text of an ssh configuration; `strict` is what ssh does with a key that it does not know."""
     own = deployment.directory / KNOWN
     lines = [
-        f"# Written by gaudi3-deploy for deployment {deployment.name}; the next `up` writes it anew.",
+        f"# Written by gaudi3-deploy for deployment {deployment.name}; the next `up` writes it again.",
         *_hosts(outputs),
         "Host *",
         f'  UserKnownHostsFile "{own}" ~/.ssh/known_hosts',
@@ -170,7 +170,7 @@ def wait(
             reason[node] = _reason(answer)
             if "IDENTIFICATION HAS CHANGED" in answer.stderr:
                 raise DeployError(
-                    f"{node} has another host key than the one in {known}: if the machine was set up anew by you, "
+                    f"{node} has another host key than the one in {known}: if you reinstalled the machine, "
                     f"remove its line there; otherwise somebody else answers for it."
                 )
         say(f"{total - len(left)} of {total} let ssh in" + (f"; not yet {', '.join(left[:4])}" if left else ""))

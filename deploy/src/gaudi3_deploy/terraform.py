@@ -30,10 +30,10 @@ REFUSALS = ("Invalid value for variable", "Invalid value for input variable", "N
 
 
 class Progress(Protocol):
-    """Who is told how far it is."""
+    """Receives the progress of a run."""
 
     def total(self, resources: int) -> None:
-        """So many resources will change."""
+        """The plan changes this many resources."""
 
     def began(self, address: str, action: str) -> None:
         """Work on a resource has begun."""
@@ -249,7 +249,7 @@ class Terraform:
             self._kept.keep()
 
     def _logged(self, verb: str, arguments: list[str], on_line: Callable[[str], None]) -> None:
-        """Run with its output in a log; a failure is told in terraform's own words."""
+        """Run with its output in a log; a failure is reported in terraform's own words."""
         log = self._logs / f"{time.strftime('%Y%m%dT%H%M%S')}-{verb}.log"
         errors: list[str] = []
         refused = 0

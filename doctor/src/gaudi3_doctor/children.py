@@ -112,7 +112,7 @@ class Bench:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What all probes are told."""
+        """What every probe gets as its input."""
         return {"scale": 1 / 256 if self.options.quick else 1.0}
 
     def command(self, kind: str, names: Sequence[str], out: str, **settings: Any) -> list[str]:
@@ -171,7 +171,7 @@ class Bench:
         return answers
 
     def group(self, names: Sequence[str], size: int, patience: float | None = None) -> list[Child]:
-        """Processes that form a group over so many cards, ended."""
+        """Processes that form a group over this many cards, ended."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

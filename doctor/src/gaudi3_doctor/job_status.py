@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, TypedDict, Union, cast, get_args, 
 FILE = "status.json"
 STATES = ("starting", "running", "finished", "failed", "interrupted", "spare")
 MAX_BYTES = 2**20
-REMEDY = "delete it; a job that goes on writes it anew."
+REMEDY = "delete it; a running job writes it again."
 
 
 class StatusError(Exception):

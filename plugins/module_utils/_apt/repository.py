@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""A signed apt repository, read and verified before apt is told of it.
+"""A signed apt repository, read and verified before apt uses it.
 
 ``check`` walks the chain that apt will trust: key, signature of InRelease by that key, digest of Packages in
 InRelease. It raises Refusal with one sentence at the first broken link. Nothing is written.

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Which fabric carries collectives out of a host, told from sysfs.
+"""Which fabric carries collectives out of a host, read from sysfs.
 
 Gaudi 2 and Gaudi 3 OAM cards have Ethernet ports of their own for it. On first-generation cloud instances those
 do not leave the host and EFA does. The port layout of PCIe cards is not published: a host NIC goes first. Where the

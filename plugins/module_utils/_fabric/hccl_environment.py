@@ -2,7 +2,7 @@
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """The environment variables which Gaudi's collective library reads, and the file that carries them.
 
-Many names that circulate do nothing. A name which is not in these tables is refused, and the nearest told.
+Many names that circulate do nothing. A name which is not in these tables is refused, and the nearest one suggested.
 """
 
 from __future__ import annotations

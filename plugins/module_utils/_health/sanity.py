@@ -76,5 +76,5 @@ def _sane_port(card: Card, port: CardPort, before: Card | None, faults: list[Rea
 
 
 def _is_count(value: int, before: int | None) -> bool:
-    """Whether a counter of errors can have this value: one torn by 2**32 cannot. A fall is a driver loaded anew."""
+    """Whether a counter of errors can have this value: one torn by 2**32 cannot. Reloading the driver resets it."""
     return value >= 0 and value - (before or 0) < _WRAP

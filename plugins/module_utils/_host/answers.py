@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Texts out of the answers of several nodes, for what is compared or told once for all of them."""
+"""Texts out of the answers of several nodes, for what is compared or reported once for all of them."""
 
 from __future__ import annotations
 

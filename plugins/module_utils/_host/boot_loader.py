@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def compare(module: AnsibleModule, root: str, name: str, arguments: list[str], state: str) -> dict[str, Any]:
     """What the running kernel lacks, and with state ``present`` the change of the boot loader, made or predicted.
 
-    Raises Refusal for what is no argument, and fails the module where no boot loader can be told.
+    Raises Refusal for what is no argument, and fails the module where no boot loader is recognized.
     """
     arguments = checked(arguments)
     lacking = missing(arguments, read(root, "proc/cmdline") or "")

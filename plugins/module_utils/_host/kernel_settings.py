@@ -28,7 +28,7 @@ _CHOSEN = re.compile(r"\[([^\]]+)\]")
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its name, its value, and the live files which hold it (none: the kernel has it not)."""
+    """One setting: its name, its value, and the live files which hold it (none: this kernel lacks it)."""
 
     name: str
     value: str

@@ -67,7 +67,7 @@ def youngest(paths: Iterable[str], now: float) -> float:
     """When the last of these files came to its place or was changed; 0 without any.
 
     The inode's time, as a package keeps the modification time of its build. A time that is still to come is of before
-    a clock was set back, and is passed over: it would ask for a restart in each run.
+    a clock was set back, and is ignored: it would ask for a restart in each run.
     """
     times = [0.0]
     for path in paths:

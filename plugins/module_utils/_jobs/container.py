@@ -188,7 +188,7 @@ def unit_lines(container: Container, share: Share, argv: Sequence[str], stop_tim
 
 
 def variables_of(text: str) -> dict[str, str]:
-    """Variables of a file as systemd reads it (systemd.exec, EnvironmentFile=): quotes go, comments are passed over."""
+    """Variables of a file as systemd reads it (systemd.exec, EnvironmentFile=): quotes go, comments are skipped."""
     found: dict[str, str] = {}
     for line in text.replace("\\\n", "").splitlines():
         name, equals, rest = line.strip().partition("=")

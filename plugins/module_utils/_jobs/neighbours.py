@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Jobs beside each other on one node: the ports that each listens on, and a clash told before the start."""
+"""Jobs beside each other on one node: the ports that each listens on, and a clash reported before the start."""
 
 from __future__ import annotations
 

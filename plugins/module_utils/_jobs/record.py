@@ -2,7 +2,7 @@
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """The one reader of ``job.json``, which says what was started.
 
-It is root's. It is read by its kinds all the same: a file may be cut off or edited by hand.
+It is root's. It is still read with a check of every type: a file may be cut off or edited by hand.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ LEAST = 32
 
 
 def job_secret(cluster: str, job: str) -> str:
-    """64 hexadecimal digits for one job, from which neither the cluster's secret nor another job's can be told."""
+    """64 hexadecimal digits for one job, from which neither the cluster's secret nor another job's can be derived."""
     return hmac.new(cluster.encode(), f"gaudi3.scale job {job}".encode(), hashlib.sha256).hexdigest()
 
 

@@ -94,7 +94,7 @@ def _version(given: Mapping[str, Any], name: str, where: str) -> str:
 
 
 def _jobs(answer: object, asked: bool) -> tuple[list[JobAnswer], str]:
-    """The jobs that a node answers with, and what of it is no job."""
+    """The jobs that a node answers with, and the parts of the answer that are no job."""
     if not isinstance(answer, (list, tuple)):
         return [], f"jobs = {printable(answer, 60)}" if asked else ""
     found, odd = [], ""

@@ -62,7 +62,7 @@ def flags(arguments: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _value(found: Mapping[str, list[str]], names: Sequence[str]) -> str:
-    """The value of the first of these names that is given; it goes before the others in Prometheus, too."""
+    """The value of the first of these names that is given; it takes precedence in Prometheus, too."""
     words = next((found[name] for name in names if found.get(name)), [])
     return words[-1].partition("=")[2] if words and words[-1].startswith("-") else words[-1] if words else ""
 

@@ -87,7 +87,7 @@ def write(path: str, runs: Sequence[Past]) -> None:
 
 @dataclass(frozen=True)
 class Left:
-    """Seconds that a run still takes: from so many to so many."""
+    """Seconds that a run still takes: the least and the most."""
 
     least: float
     most: float

@@ -28,7 +28,7 @@ def is_command(line: str) -> bool:
 
 
 def folded(text: str, columns: int, first: str = "", others: str = "") -> list[str]:
-    """The text in lines of so many characters, begun with ``first`` and ``others``.
+    """The text in lines of this many characters, begun with ``first`` and ``others``.
 
     A piece that is longer than a line, such as an address or a command in quotes, has a line of its own and is whole.
     """

@@ -18,7 +18,7 @@ from .command import may_be_secret
 
 @dataclass(frozen=True)
 class Login:
-    """How Ansible logs in; what is empty, ssh decides. Without an address, nothing of it is known."""
+    """How Ansible logs in; ssh decides what is empty. Without an address, nothing is known."""
 
     address: str
     user: str = ""
@@ -130,7 +130,7 @@ _ROWS = (
         r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key for \S+ has changed",
         rf"Host key for {_PLACE}(?::(?P<port>\d+))? has changed",
         "{place} shows another host key than the one that this machine knows",
-        "If the node was installed anew, forget the old key and accept the new one; if not, another machine answers",
+        "If the node was reinstalled, forget the old key and accept the new one; if not, another machine answers",
         _forget,
     ),
     _Row(

@@ -3,7 +3,7 @@
 """The vendor's PyTorch on a node: a virtual environment for each release, and a link to the one in use.
 
 The environment's record is written last, once all files are on the disk. One without a record is a torn installation,
-and is made anew. So is one in which a file of the vendor's packages has another size than it was installed with.
+and is made again. So is one in which a file of the vendor's packages has another size than it was installed with.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class PytorchEnv:
             )
 
     def finish(self, record: Mapping[str, Any], found: Python) -> None:
-        """Say that the installation is complete, once all of it is on the disk."""
+        """Record that the installation is complete, once every file is on the disk."""
         sync_tree(self.folder)
         # What install.sh itself changed after pip had written it.
         unlike = {name: sorted(files) for name, files in torn(found.folders).items()}

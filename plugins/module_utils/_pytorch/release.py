@@ -81,7 +81,7 @@ def tarball(release: str, system: str, distribution: str, python: str, version: 
     """The tarball for a node; Refusal where there is none.
 
     ``system`` is the vendor's folder, and ``distribution`` the node's, for the message. ``python`` is the version of
-    the node's Python, ``version`` a PyTorch version which goes before the known one, and ``pythons`` those Pythons for
+    the node's Python, ``version`` a PyTorch version which precedes the known one, and ``pythons`` those Pythons for
     which the plain tarball is, where a site says so.
     """
     try:

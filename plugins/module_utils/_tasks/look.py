@@ -112,7 +112,7 @@ def ask(module: AnsibleModule, name: str, arguments: Mapping[str, Any]) -> dict[
 
 
 def look(module: AnsibleModule, parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What all parts answer, by their names, and every failure that is not to be tolerated, each told once."""
+    """What all parts answer, by their names, and every failure that is not to be tolerated, each reported once."""
     found: dict[str, dict[str, Any]] = {}
     failures: dict[str, None] = {}
     for part in parts:

@@ -46,7 +46,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Found:
-    """The node before: its packages, and what apt is told of the repository."""
+    """The node before: its packages, and apt's configuration of the repository."""
 
     source: Source
     state: dict[str, apt.Installed]

@@ -140,7 +140,7 @@ def _remove(module: AnsibleModule, service: service_state.Service) -> dict[str, 
 
 
 def _write(module: AnsibleModule) -> tuple[list[dict[str, Any]], bool]:
-    """Write the files that are given; their differences, and whether the service has to start anew for one."""
+    """Write the files that are given; their differences, and whether the service has to restart for one."""
     diffs, restart = [], False
     for file in module.params["files"]:
         diff = ensure_file(module, file["path"], file["content"], int(file["mode"], 8), own=True)

@@ -116,7 +116,7 @@ def _ends_machines(change: Mapping[str, Any]) -> bool:
 
 
 def _machines_told(shown: Mapping[str, Any]) -> set[str]:
-    """Ids of the machines that the outputs told before the plan, and that a job may so have used."""
+    """Ids of the machines in the outputs from before the plan, which a job may have used."""
     outputs = ((shown.get("prior_state") or {}).get("values") or {}).get("outputs") or {}
     endpoints = (outputs.get("cluster_endpoints") or {}).get("value") or {}
     return {str(each["instance_id"]) for each in endpoints.values() if each.get("instance_id")}

@@ -49,7 +49,7 @@ class Project:
         return pulled
 
     def keep_half_made(self) -> None:
-        """Take Terraform's mark from what an interrupted apply left and what must not be made anew, such as a key."""
+        """Take Terraform's mark from what an interrupted apply left and what must not be replaced, such as a key."""
         for address in to_be_kept_as_they_are(self.state()):
             self._call("untaint", self._lock, address)
 

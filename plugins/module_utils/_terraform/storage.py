@@ -34,7 +34,7 @@ def block_of(address: str) -> str:
 
 
 def to_be_kept_as_they_are(state: Mapping[str, Any]) -> list[str]:
-    """What is tainted and must not, or need not, be made anew: the next plan asks the cloud for it as it is."""
+    """What is tainted and must not, or need not, be replaced: the next plan asks the cloud for it as it is."""
     return [
         address
         for kind, address, instance in managed(state)

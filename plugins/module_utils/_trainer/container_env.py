@@ -132,7 +132,7 @@ class ContainerEnv(TrainerEnv):
         self._check(self._inside(argv, environ_update=environ, user=str(uid)), trouble)
 
     def make_venv(self, answer: Mapping[str, Any], release: Release) -> dict[str, Any]:
-        """Make the environment anew, as an earlier one has packages for another image."""
+        """Make the environment again, as an earlier one has packages for another image."""
         make_folder(self._root)
         if os.path.lexists(self.venv):
             shutil.rmtree(self.venv)

@@ -36,7 +36,7 @@ def pack(folder: str) -> str:
         if name.endswith(".py")
     )
     if "__init__.py" not in names:
-        raise Refusal(f"{folder} is not the package gaudi3_doctor: install the collection anew.")
+        raise Refusal(f"{folder} is not the package gaudi3_doctor: reinstall the collection.")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in names:

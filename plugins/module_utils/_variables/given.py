@@ -64,7 +64,7 @@ def config_sentences(given: Given, options: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _parts(given: Given, path: Path) -> Iterator[Any]:
-    """What was given, and what of it is on the path, as far as that was written out."""
+    """What was given, and which of its keys are on the path, as far as they were written out."""
     part = given.raw
     yield part
     for each in path:

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""What is wrong with a job's configuration, told without the trainer: names of keys, types, choices and bounds.
+"""What is wrong with a job's configuration, found without the trainer: names of keys, types, choices and bounds.
 
 What several keys have to do with each other is the trainer's to say, when it starts on the nodes.
 """
@@ -111,7 +111,7 @@ def _value(value: object, field: Mapping[str, Any], path: Path) -> Iterator[Faul
 
 
 def takes(value: object, field: Mapping[str, Any]) -> bool:
-    """Whether the trainer takes a value for a field of the table, as far as that can be told from the table."""
+    """Whether the trainer takes a value for a field of the table, as far as the table says."""
     kind = field["type"]
     if value is ... or kind == "any":
         return True

@@ -39,7 +39,7 @@ class Teller:
         self._thread.start()
 
     def step(self, number: int, total: int) -> None:
-        """What is said from now on belongs to this step of so many."""
+        """What is said from now on belongs to this step out of `total`."""
         self._prefix = f"step {number} of {total}: "
 
     def end(self) -> None:

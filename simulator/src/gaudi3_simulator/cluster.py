@@ -57,7 +57,7 @@ def preflight() -> None:
 def prepare(say: Say, step: Callable[[int, int], None] = lambda _number, _total: None) -> None:
     """Install what is missing of the apt packages, after saying so; build node image and PyTorch's tarball once.
 
-    ``step`` is told which of how many steps begins; one that has nothing to do says nothing.
+    ``step`` gets the number of the step that begins and the number of steps; a step without work reports nothing.
     """
     step(1, 3)
     missing = missing_packages()

@@ -65,7 +65,7 @@ def storage_host() -> str:
 
 
 def storage_arguments() -> list[str]:
-    """How the vault is told of the storage host, and whether that one has more than packages."""
+    """How the vault names the storage host, and whether that host has more than packages."""
     return [storage_host(), *(["whole"] if strictness.is_on("download-redirect") else [])]
 
 
@@ -181,7 +181,7 @@ def wait_until_booted(podman: Podman, cluster: Cluster, node: Node) -> None:
 def update_hosts(cluster: Cluster) -> None:
     """Every node knows every other by name, nodes that came later included, also after a reboot.
 
-    Each node's /etc/hosts is a file of its own outside of it: podman would write the container's anew at each start.
+    Each node's /etc/hosts is a file of its own outside of it: podman writes the container's own at each start.
     """
     vaults = ["vault", storage_host()] if storage_host() else ["vault"]
     for node in cluster.all_nodes():

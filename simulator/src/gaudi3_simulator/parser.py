@@ -110,7 +110,7 @@ def build_parser() -> argparse.ArgumentParser:
     fault.add_argument("--port", type=int, help="port of the card")
     fault.add_argument("--count", type=int, help="how often, of a fault that is counted (default: 1)")
     fault.add_argument("--event", help="name of the driver's event, or the mode of hl_qual that fails")
-    fault.add_argument("--after", type=float, metavar="SECONDS", help="let the fault come so many seconds from now")
+    fault.add_argument("--after", type=float, metavar="SECONDS", help="let the fault come this many seconds from now")
     fault.add_argument("--at-boot", action="store_true", help="let it come with the node's next boot")
     fault.add_argument("--share", type=int, metavar="PERCENT", help="let it be there in this share of the time only")
     fault.add_argument("--under-load", action="store_true", help="let it be there only while a process holds the card")

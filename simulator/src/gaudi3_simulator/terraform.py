@@ -24,7 +24,7 @@ class Machines:
 
 
 def read_machines(text: str) -> Machines:
-    """The machines in what ``terraform output -json`` printed; what it lacks is told in one sentence."""
+    """The machines in what ``terraform output -json`` printed; one sentence names what it lacks."""
     try:
         endpoints = json.loads(text)["cluster_endpoints"]["value"]
         hosts = [_host(name, endpoints[name]) for name in sorted(endpoints)]

@@ -92,7 +92,7 @@ def test_a_failed_reset_fails_again(machine: Machine) -> None:
     assert log(machine)[-3:] == expected
     result = machine.run("hl-smi", "-r", "-i", address)
     assert result.code == 1
-    assert result.err == f"hl-smi: the card at '{address}' could not be reset: load the driver anew\n"
+    assert result.err == f"hl-smi: the card at '{address}' could not be reset: reload the driver\n"
     assert log(machine)[-2:] == expected[1:]
     assert status(machine, 7) == "Disabled"
     assert machine.read("/sys/class/accel/accel7/device/hard_reset_cnt") == "1"

@@ -58,7 +58,7 @@ class FiniteLosses:
         self._steps: list[int] = []
 
     def note(self, outputs: Any, step: int) -> None:
-        """The outputs of a batch, after which the optimizer had made so many steps; without a loss nothing is noted."""
+        """Take the outputs of a batch, after which the optimizer had made this many steps, if they have a loss."""
         loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RESERVE = 16
-"""One part in so many of the host's memory is left alone: its kernel ends processes before the last page is gone."""
+"""One part in this many of the host's memory stays free: its kernel ends processes before the last page is gone."""
 MOST_RESERVE = 2**30
 """Bytes; no host is left more."""
 

@@ -137,7 +137,7 @@ SET_TIMEOUT = Internal(
 )  # fmt: skip
 STORAGE_INFO = Internal(
     "torch.distributed.checkpoint.filesystem", "_StorageInfo",
-    "FileSystemReader wants to be told in objects of this class where a tensor lies.", TORCH,
+    "FileSystemReader takes a tensor's place in the file as an object of this class.", TORCH,
 )  # fmt: skip
 STORAGE_PREFIX = Internal(
     "torch.distributed.checkpoint.filesystem", "_StoragePrefix",
@@ -243,7 +243,7 @@ PROCESSES = Internal(
 )  # fmt: skip
 CLOSE = Internal(
     _MULTIPROCESSING, "PContext.close",
-    "A process that was told to end has 30 s in torch before 2.13, whatever the launcher is told.", TORCH,
+    "A process that was told to end has 30 s in torch before 2.13, whatever the launcher is given.", TORCH,
     ("self", "death_sig", "timeout"),
 )  # fmt: skip
 ON_SIGNAL = Internal(
@@ -574,7 +574,7 @@ def have_choose(lightning: str, choose: Callable[[Any, int, int], str | None]) -
 def without_signals(trainer: Any) -> None:
     """Keep Lightning's own handling of signals out of a Trainer, or its twin's, that has not begun to fit.
 
-    Lightning 2.6 broadcasts from inside its handler of SIGTERM: a rank that is told alone waits there for others, which
+    Lightning 2.6 broadcasts from inside its handler of SIGTERM: a rank that gets it alone waits there for others, which
     wait for it in another collective (seen: two ranks, SIGTERM to one, neither ended within 26 seconds). It broadcasts
     before every batch besides, with a synchronisation of the device, and swallows the error if a rank is gone.
     """
@@ -597,6 +597,6 @@ def name_backend(strategy: Any, backend: str) -> None:
 
 
 def set_sizes(strategy: Any, data: int, tensor: int) -> None:
-    """Have so many processes share the data, and so many each matrix."""
+    """Have `data` processes share the data, and `tensor` processes each matrix."""
     DATA_PARALLEL.put(strategy, data)
     TENSOR_PARALLEL.put(strategy, tensor)

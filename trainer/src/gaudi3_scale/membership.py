@@ -5,7 +5,7 @@ torch's store asks nobody who they are. Whoever reaches it can write and delete 
 - the node that hosts the store makes up a number at its start and answers each node that asks, with a proof over the
   asking node's own number. From both follows the key of this start: what was heard at an earlier one is worth nothing;
 - the state of the rendezvous and what nodes tell each other when they have met are sealed with that key. What is not
-  sealed, or is older than what a node has seen, is passed over, and the state is put back.
+  sealed, or is older than what a node has seen, is skipped, and the state is put back.
 
 A stranger can still keep the nodes busy by writing on and on. Only a firewall prevents that.
 """

@@ -117,7 +117,7 @@ def _short(name: str) -> str:
 
 
 def _tls(config: MetricsConfig) -> ssl.SSLContext | None:
-    """What the server is told of TLS."""
+    """The server's settings of TLS."""
     if not config.certificate:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -55,7 +55,7 @@ def next_command(
 
 
 def command_line(*arguments: str, processes: int = 1) -> str:
-    """A command of the trainer, by the name that this process was started by, on so many processes of this node."""
+    """A command of the trainer, by the name that this process was started by, on this many processes of this node."""
     program = _program(sys.argv[0]) or ["gaudi3-train"]
     if processes > 1:
         program = _launched(program, [f"--nproc-per-node={processes}"])

@@ -67,7 +67,7 @@ class BatchOptimizer:
         self.learning_rate, self.reference, self.scaling = learning_rate, reference, scaling
 
     def plan(self, global_batch_size: int | None = None) -> BatchPlan:
-        """A step of so many samples; None = one pass of the largest batch on every process."""
+        """A step of this many samples; None = one pass of the largest batch on every process."""
         step = keep_samples(self.largest, global_batch_size or self.largest * self.world_size, self.world_size)
         reference = self.reference or step.samples
         rate = scaled_rate(self.learning_rate, step.samples, reference, self.scaling)

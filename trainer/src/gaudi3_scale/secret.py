@@ -80,8 +80,8 @@ def prove(group: Any, device: Any) -> None:
         expected = mine if secret is None else proof(secret, *about, str(other).encode())
         if not hmac.compare_digest(theirs, expected):
             raise TrainerError(
-                f"Rank {other} of {size} did not prove to rank {rank} that it belongs to this job, and nothing of it "
-                "was used: give all nodes the same secret, and let nobody else reach the cluster's network."
+                f"Rank {other} of {size} did not prove to rank {rank} that it belongs to this job, and its part "
+                "was not used: give all nodes the same secret, and let nobody else reach the cluster's network."
             )
 
 

@@ -1,6 +1,6 @@
 """The listener of a job's metrics, with bounds: its callers may be anybody, and its threads are those of a rank.
 
-So many callers at a time are answered, each within so many seconds of its call, TLS included, and nobody can send more
+The number of callers at a time and the time of each call, TLS included, are bounded, and nobody can send more
 than a request of Prometheus's needs. The others are let go at once.
 """
 

@@ -148,7 +148,7 @@ class StatusFile:
         return bool(status.get("state") == "finished" and (status.get("step") or 0) >= max_steps)
 
     def write(self, state: State, progress: Progress, error: str | None = None, **others: Any) -> None:
-        """Replace it; every change of state is made durable. `others` go before what `progress` has."""
+        """Replace it; every change of state is made durable. `others` override what `progress` has."""
         status = {
             "schema": SCHEMA,
             "state": state,

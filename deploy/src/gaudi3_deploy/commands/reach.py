@@ -25,7 +25,7 @@ def inventory(
     name: Name,
     output: Annotated[bool, typer.Option("--outputs", help="Print Terraform's outputs as JSON instead.")] = False,
 ) -> None:
-    """Write the inventory anew from Terraform's outputs and print its path, for `ansible-playbook -i`."""
+    """Write the inventory again from Terraform's outputs and print its path, for `ansible-playbook -i`."""
     settings: Context = context.obj
     deployment = settings.find(name)
     teller = Teller(Console(stderr=True))
@@ -81,7 +81,7 @@ def logs(
     name: Name,
     job: Annotated[str | None, typer.Argument(help="A job; without it, what Terraform said last.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the job writes.")] = False,
-    lines: Annotated[int, typer.Option(min=0, help="So many of the last lines.")] = 100,
+    lines: Annotated[int, typer.Option(min=0, help="How many of the last lines to show.")] = 100,
     node: Annotated[str | None, typer.Option(help="The job's log on another node than the first.")] = None,
 ) -> None:
     """What a job writes, on the first node or another; or what Terraform said last."""

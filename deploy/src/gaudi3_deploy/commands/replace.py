@@ -154,7 +154,7 @@ class Steps:
         self._resize(found.size, shrink=found)
 
     def start(self, found: Replacement) -> None:
-        """Set up all nodes anew, and let the jobs go on."""
+        """Set up all nodes again and resume the jobs."""
         ssh.wait(self.deployment, made(self.deployment), self.teller.say, 15 * MINUTES)
         given = [part for job in self.jobs for part in ("-e", f"@{job}")]
         self.deployment.enter("site")
@@ -164,7 +164,7 @@ class Steps:
         self.deployment.enter("ready")
 
     def in_place(self, node: str) -> None:
-        """End the node and make it anew; its jobs are drained before."""
+        """Drain the node's jobs, then destroy and recreate the node."""
         replacement.refuse(self.deployment, made(self.deployment), node)
         found = Replacement(node, node, int(self.deployment.variables["cluster_size"]), 0, "")
         self.drain(found)

@@ -27,7 +27,7 @@ def hold(started: dict[str, Any]) -> None:
 
 
 def acquire(started: dict[str, Any]) -> dict[str, Any]:
-    """Wait for the moment that the file names, then try once, so many seconds after it."""
+    """Wait for the moment that the file names, then try once, `after` seconds later."""
     settings = started["settings"]
     moment = Path(settings["moment"])
     while not moment.exists():

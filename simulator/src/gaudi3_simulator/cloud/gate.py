@@ -1,7 +1,7 @@
 """A gate at which a simulated cloud stands still after a change that was counted: an instant that no clock decides.
 
 A folder holds it. ``hold`` has ``action`` (``create:ibm_is_vpc``, or ``*`` for all changes) and ``count``, how many of
-them are let through. When it was done, and before anybody is told, ``held`` appears; when ``hold`` is removed, all goes
+them are let through. When it was done, and before the answer, ``held`` appears; when ``hold`` is removed, all goes
 on. ``actions`` lists what was done.
 """
 

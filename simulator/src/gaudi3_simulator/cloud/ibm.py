@@ -45,7 +45,7 @@ def crn(kind: str, region: str, ident: str, service: str = "is") -> str:
 def write(
     world: World, kind: str, values: Row, prior: Row | None, given: Row, fault: Row | None = None
 ) -> tuple[Row, str | None]:
-    """Create or update. The text is an error that comes with an object all the same, as a broken create does."""
+    """Create or update. The text is an error that still comes with an object, as a broken create does."""
     region = region_of(given)
     if fault and not fault.get("half"):
         raise Refused(fault["code"], fault["text"])

@@ -67,7 +67,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--port", type=int, help="port (default: the first external one)")
     command.add_argument("--count", type=int, help=f"how often (default 1), of {', '.join(faults.COUNTED)}")
     command.add_argument("--event", help=f"event or mode, of {' and '.join(faults.NAMED)}")
-    command.add_argument("--after", type=float, metavar="SECONDS", help="let it come so many seconds from now")
+    command.add_argument("--after", type=float, metavar="SECONDS", help="let it come this many seconds from now")
     command.add_argument("--at-boot", action="store_true", help="let it come with the next boot")
     command.add_argument("--share", type=int, metavar="PERCENT", help="let it be there in this share of the time")
     command.add_argument("--under-load", action="store_true", help="let it be there while a process holds the card")

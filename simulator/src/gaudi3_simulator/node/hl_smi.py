@@ -298,7 +298,7 @@ def _change(options: dict[str, str], cards: list[node.Card]) -> int:
         simulated.save()
         sysfs.apply(simulated)
     if "reset" in options and failed:
-        raise UsageError(f"the card at '{cards[0].bus_id}' could not be reset: load the driver anew")
+        raise UsageError(f"the card at '{cards[0].bus_id}' could not be reset: reload the driver")
     return 0
 
 

@@ -74,7 +74,7 @@ def _heading(simulated: node.Node, info: Release) -> list[str]:
 
 
 def title(card: node.Card) -> str:
-    """The line that begins what is told of one card."""
+    """The line that begins the report of one card."""
     return f"[{card.index}] AIP (accel{card.index}) {card.bus_id}"
 
 

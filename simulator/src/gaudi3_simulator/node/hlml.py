@@ -2,7 +2,7 @@
 
 The library (``simulator/hlml``) starts this module as a process when a program initialises it, and asks one line at a
 time over standard input, which is a socket: a name and numbers, ``temperature 3 0``. The answer is one line of fields
-between tabs, the first of them the library's return code. Every question reads the node anew, so a program sees a fault
+between tabs, the first of them the library's return code. Each question reads the node again, so a program sees a fault
 as soon as hl-smi does.
 """
 

@@ -132,7 +132,7 @@ class Node:
 
     @property
     def passthrough(self) -> bool:
-        """Whether the kernel was told not to translate what devices read and write."""
+        """Whether the kernel was started not to translate what devices read and write."""
         return "iommu=pt" in self.boot_options or "iommu.passthrough=1" in self.boot_options
 
     @property
@@ -241,6 +241,6 @@ class Node:
 
 
 def _flapped_up(now: float, port: int) -> bool:
-    """Whether a flapping link is up: drawn anew every two seconds, up for two thirds of the time (simulator values)."""
+    """Whether a flapping link is up: drawn every two seconds, up for two thirds of the time (simulator values)."""
     mixed = (int(now) // 2 * 2654435761 + port * 40503) & 0xFFFFFFFF
     return (mixed ^ mixed >> 15) * 2246822519 >> 13 & 0xFF < 0xAA

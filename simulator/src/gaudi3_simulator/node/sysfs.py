@@ -1,7 +1,7 @@
 """What the kernel shows of the node under /sys and /dev: computed as a whole, then made so.
 
 ``desired`` is pure. ``apply`` writes what differs and removes what an earlier call wrote and is no longer
-wanted, so a module load, a fault or a port change are all the same operation.
+wanted, so a module load, a fault or a port change are one and the same operation.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _counters(simulated: node.Node, card: node.Card, port: int) -> dict[str, int
     """Octets and packets of an idle port. One read in eight or so is torn: off by a multiple of 2**32.
 
     Seen on one Gaudi 2 machine (10 to 15 % of the reads, up to 13 times 2**32). There each read is a query of the
-    firmware that takes about 100 ms, which a file cannot imitate; here the values are drawn anew whenever the
+    firmware that takes about 100 ms, which a file cannot imitate; here the values are drawn again whenever the
     kernel's view changes.
     """
     values: dict[str, int] = {}

@@ -46,7 +46,7 @@ def _bus(card: node.Card) -> int:
 
 
 def _iommu(simulated: node.Node, card: node.Card) -> dict[str, Entry]:
-    """The card's IOMMU group: translated unless the kernel was told ``iommu=pt`` when it started."""
+    """The card's IOMMU group: translated unless the kernel was started with ``iommu=pt``."""
     group = f"{IOMMU}/{_bus(card)}"
     return {
         f"{DEVICES}/{card.bus_id}/iommu_group": Link(f"../../../../kernel/iommu_groups/{_bus(card)}"),

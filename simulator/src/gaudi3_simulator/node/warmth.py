@@ -23,7 +23,7 @@ DRAW_SECONDS = 2.0
 START_SECONDS = 1.0
 """A process this young has not yet given its card anything to do."""
 SAMPLE_SECONDS = 1.0
-"""How long a process is watched before its load is judged anew."""
+"""How long a process is watched before its load is judged again."""
 BUSY_SHARE = 0.05
 """A process that computes for less than this share of the time leaves its card idle."""
 

@@ -4,7 +4,7 @@
 
 gives each wheel of a folder the bytecode of its modules, unless it has some. Compiling is two thirds of what
 installing PyTorch costs, and each node would do it again. The bytecode carries the hash of its source, and Python
-compares the two: a module that somebody edits on a node is compiled anew, as it would be anywhere.
+compares the two: a module that somebody edits on a node is compiled again, as it would be anywhere.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class AdaptiveBatchFinder:
             bytes are the host's, no more than the host's memory has left.
         precision: 32-true, bf16-mixed or bf16-true.
         loss: `loss(model, batch)` gives a scalar; None = that of the tokens, for a transformers model.
-        batch_of: `batch_of(size)` gives a tensor of so many samples; None = tokens of `sequence_length`.
+        batch_of: `batch_of(size)` gives a tensor of `size` samples; None = tokens of `sequence_length`.
         sequence_length: tokens of a sample; None = as the model's configuration says.
         accelerator: hpu, cuda, cpu or auto.
         strategy: as of GaudiTrainer: auto, gaudi_single, habana_ddp, habana_fsdp.

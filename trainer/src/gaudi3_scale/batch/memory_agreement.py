@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 
-class Told(Exception):
+class PeerOutOfMemory(Exception):
     """Another process said that its memory does not suffice."""
 
 
@@ -16,9 +16,9 @@ class MemoryAgreement:
         self._gather = gather
 
     def ask(self) -> None:
-        """Collective; raises Told."""
+        """Collective; raises PeerOutOfMemory."""
         if not all(self._gather(True)):
-            raise Told
+            raise PeerOutOfMemory
 
     def leave(self) -> None:
         """In place of the next `ask`."""

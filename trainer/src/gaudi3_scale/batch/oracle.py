@@ -40,7 +40,7 @@ class Oracle:
             self._child.wait()
 
     def peak(self, batch: int) -> int:
-        """Bytes for so many samples. Raises UnpredictableError, and ConfigError where such a job cannot be."""
+        """Bytes for this many samples. Raises UnpredictableError, and ConfigError where such a job cannot be."""
         if self._config.train.strategy == "habana_fsdp" and self._world_size > 1:
             return self._asked(batch)
         return _answer(self._config, batch, self._world_size, self._device)

@@ -15,7 +15,7 @@ import lightning.pytorch as pl
 import torch
 from torch import Tensor
 
-from gaudi3_scale.batch.memory_agreement import MemoryAgreement, Told
+from gaudi3_scale.batch.memory_agreement import MemoryAgreement, PeerOutOfMemory
 from gaudi3_scale.batch.rehearsal_callback import RehearsalCallback
 from gaudi3_scale.batch.search import BatchTrial
 from gaudi3_scale.distributed.randomness import capture, restore
@@ -36,7 +36,7 @@ def rehearse(
 
     Args:
         build: a new trainer for `STEPS` steps with the given callbacks, and a new module.
-        batch: so many samples, on the CPU.
+        batch: this many samples, on the CPU.
         size: samples per process and forward pass.
         device: of this process.
         gather: everyone's value, known to everyone.
@@ -84,7 +84,7 @@ def _steps(
         passes = int(trainer.accumulate_grad_batches)
         trainer.fit(module, train_dataloaders=_Batches(batch(size), STEPS * passes))
         agreement.ask()
-    except Told:
+    except PeerOutOfMemory:
         return False
     except Exception as error:
         if not is_out_of_memory(error):

@@ -35,7 +35,7 @@ class Room:
 
 
 def of(device: Device, sharing: int) -> Room:
-    """For one of so many processes on its host, each with a card of its own.
+    """For one of this many processes on its host, each with a card of its own.
 
     What other processes hold of a card counts as taken. The bytes of a simulated card are the host's.
     """

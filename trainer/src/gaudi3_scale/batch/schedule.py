@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gaudi3_scale.config import Config, TrainConfig
 
 RULES: dict[str, Callable[[float], float]] = {"square_root": math.sqrt, "linear": float, "none": lambda _: 1.0}
-"""What the learning rate is multiplied by at a batch so many times the first one (`train.batch_learning_rate`)."""
+"""What the learning rate is multiplied by at a batch this many times the first one (`train.batch_learning_rate`)."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class BatchSchedule:
         return cls(stages or ((0, config.train.first_batch(world_size)),), step, samples)
 
     def per_step(self, samples: int) -> int:
-        """Samples that the step takes which begins when so many were consumed."""
+        """Samples of the step that begins when this many were consumed."""
         return next(size for begins, size in reversed(self.stages) if begins <= samples)
 
     def left(self, samples: int) -> int | None:
@@ -53,7 +53,7 @@ class BatchSchedule:
         return None if ends is None else -(-(ends - samples) // self.per_step(samples))
 
     def consumed(self, step: int) -> int:
-        """Samples consumed by so many steps. Before the known point it is counted from the beginning."""
+        """Samples consumed by this many steps. Before the known point it is counted from the beginning."""
         at, samples = (self.step, self.samples) if step >= self.step else (0, 0)
         while at < step:
             left = self.left(samples)
@@ -63,7 +63,7 @@ class BatchSchedule:
         return samples
 
     def steps(self, samples: int) -> int:
-        """Steps after which at least so many samples are consumed."""
+        """Steps after which at least this many samples are consumed."""
         at, done = (self.step, self.samples) if samples >= self.samples else (0, 0)
         while done < samples:
             left, size = self.left(done), self.per_step(done)

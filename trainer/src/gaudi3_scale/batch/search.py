@@ -55,7 +55,7 @@ def search(
     """The largest batch up to `most` whose step takes at most `limit` bytes.
 
     Args:
-        peak: predicted bytes of a step with so many samples: the highest of lines, so convex.
+        peak: predicted bytes of a step with this many samples: the highest of lines, so convex.
         trial: makes such steps; its result is the same on all processes.
         limit: bytes.
         most: samples.

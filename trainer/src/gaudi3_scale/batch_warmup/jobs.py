@@ -20,7 +20,7 @@ from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.status import JobStatus, read_status
 
 Train = Callable[[Path, int], None]
-"""Runs the job of a configuration file with so many processes to its end; raises TrainerError."""
+"""Runs the job of a configuration file with this many processes to its end; raises TrainerError."""
 FOREVER = 10**9
 """Steps after which the next checkpoint is due, where only the last one is wanted."""
 

@@ -145,7 +145,7 @@ class Measurement:
         return float(json.loads(result.read_text())["loss"])
 
     def _settings(self, output: Path, stages: Sequence[dict[str, int]], steps: int) -> dict[str, Any]:
-        """Of a job that makes so many steps of the whole one, whose learning rate it follows."""
+        """Of a job that makes this many steps of the whole one, whose learning rate it follows."""
         settings = settings_of(self._config, output, self._folder / "data")
         # A schedule of one stage is the job's own batch, by which the learning rate is counted.
         stages = stages or [{"from_tokens": 0, "samples_per_step": self.first}]

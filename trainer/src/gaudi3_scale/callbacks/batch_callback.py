@@ -1,4 +1,4 @@
-"""Follows the batch-size warm-up: each stage is an epoch of the loader, which Lightning accumulates anew."""
+"""Follows the batch-size warm-up: each stage is an epoch of the loader, where Lightning accumulates afresh."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class StageBatches:
         return self._ahead
 
     def resize(self, ahead: int) -> None:
-        """From now on so many, in this stage and the next ones; nothing changes where none are read ahead."""
+        """Read this many ahead from now on, in this stage and the next ones, where any are read ahead."""
         if self._stage is not None:
             self._stage.resize(ahead)
             self._ahead = self._stage.ahead

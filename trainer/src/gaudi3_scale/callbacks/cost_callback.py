@@ -43,7 +43,7 @@ class CostCallback(Contributor, pl.Callback):
     """
 
     def __init__(self, every: int = 10, tokens: Callable[[Any], Tensor] = input_tokens, **settings: Any) -> None:
-        """Look every so many optimizer steps; `settings` are those of the section `cost` of `gaudi3-train config`.
+        """Look every `every` optimizer steps; `settings` are those of the section `cost` of `gaudi3-train config`.
 
         `tokens` gives the token ids of a batch, as in ThroughputCallback.
 
@@ -83,7 +83,7 @@ class CostCallback(Contributor, pl.Callback):
         return made
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """A job is told of its cost."""
+        """Report the job's cost."""
         if stage == "fit" and self._run is None:
             join(trainer)
             _throughput(trainer)

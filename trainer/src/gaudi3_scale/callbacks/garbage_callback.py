@@ -30,7 +30,7 @@ class GarbageCallback(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Collect, if it is time to; batches are counted anew in each epoch, steps are not."""
+        """Collect, if it is time to; the count of batches starts again in each epoch, the count of steps goes on."""
         if (batch_idx + 1) % trainer.accumulate_grad_batches == 0:
             self._steps += 1
             if self._steps % self._every == 0:

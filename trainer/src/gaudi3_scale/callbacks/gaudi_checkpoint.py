@@ -66,7 +66,7 @@ class GaudiCheckpoint(Contributor, pl.Callback):
 
         Without `job`, a name, a training whose nodes all lost their disks does not know its checkpoints in `target`.
 
-        `resume` None starts anew, whatever is there; a `ckpt_path` given to the Trainer goes before `auto`.
+        `resume` None starts from the beginning, whatever is there; a `ckpt_path` of the Trainer overrides `auto`.
 
         `check_finite` ends the fit with a NotFiniteError on all ranks, before a checkpoint is begun, if a loss since
         the one before, the weights that are trained or the optimizers' state are NaN or infinite.

@@ -54,7 +54,7 @@ class MonitoringCallback(Contributor, pl.Callback):
         compilations: Callable[[], int] | None = None,
         **settings: Any,
     ) -> None:
-        """Wait for the device and look every so many optimizer steps.
+        """Wait for the device and look every `every` optimizer steps.
 
         `anomalies.jsonl` goes into `directory`, where none is given into the folder of the job or the trainer's
         `default_root_dir`. `compilations` counts them; by default distinct shapes of inputs are counted on an HPU.
@@ -88,7 +88,7 @@ class MonitoringCallback(Contributor, pl.Callback):
         return made
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """A job is told of its anomalies."""
+        """Report the job's anomalies."""
         if stage == "fit" and self._run is None:
             join(trainer)
 

@@ -37,7 +37,7 @@ class Contributor:
         raise NotImplementedError
 
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
-        """What fails before training, as a card that cannot be had, is told, too."""
+        """Report what fails before training, too, such as a card that is not available."""
         join(trainer)
 
 
@@ -45,7 +45,7 @@ class StatusCallback(CheckpointListener, pl.Callback):
     """Writes status.json of this node, by its first process."""
 
     def __init__(self, directory: str | Path | None = None, seconds: float = 2.0) -> None:
-        """Into `directory` (in a job its folder, else the trainer's `default_root_dir`), at most every so many seconds.
+        """Write into `directory` (default: a job's folder, else `default_root_dir`), at most every `seconds` seconds.
 
         Reading the loss waits for the device, so it is read that often, too.
         """

@@ -52,7 +52,7 @@ class ThroughputCallback(Contributor, pl.Callback):
         directory: str | Path | None = None,
         tokens: Callable[[Any], Tensor] = input_tokens,
     ) -> None:
-        """Log every so many optimizer steps; keep the ledger of goodput in `directory`, where one is given, else in the
+        """Log every `every` optimizer steps; keep the ledger of goodput in `directory`, where one is given, else in the
         folder of the job, if this is one.
 
         `tokens` gives the token ids of a batch, whose number counts and whose last dimension is the sequence. All

@@ -6,7 +6,7 @@
     checkpoints/step-00000050/manifest.json      size and SHA-256 of each file; written last: its presence is the commit
 
 A checkpoint is built in a directory of another name, made durable, and renamed. One that has the right name but not the
-content its manifest states was damaged afterwards, and is passed over with a word.
+content its manifest states was damaged afterwards, and is skipped with a warning.
 
 The parts: `store` (a node's disk), `peers` (who keeps what, and the copies between nodes), `saver` (the asynchronous
 save), `restore` (the state back into a model), `frozen` (what is not trained and left out), `collect` (all files of a

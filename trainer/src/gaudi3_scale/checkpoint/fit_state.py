@@ -113,7 +113,7 @@ class FitState:
             restore_random(self._random, _device(module))
 
     def batch_starts(self, module: pl.LightningModule) -> None:
-        """In the middle of an epoch only now: making the loaders' iterators anew draws from the generators, too."""
+        """In the middle of an epoch only now: making the loaders' iterators again draws from the generators, too."""
         if self._random is not None and not self._new_epoch:
             restore_random(self._random, _device(module))
         self._random = self._loaders = None

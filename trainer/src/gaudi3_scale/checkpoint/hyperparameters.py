@@ -78,7 +78,7 @@ def resume(
 
 
 def advance(scheduler: LRScheduler, position: int) -> None:
-    """Put a new schedule where it is after so many steps; its optimizer has the rates then."""
+    """Put a new schedule where it is after this many steps; its optimizer has the rates then."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch misses the optimizer's steps
         if isinstance(scheduler, LambdaLR):  # a function of the position

@@ -75,7 +75,7 @@ class Manifest:
 
     step: int
     run: str
-    """Drawn anew whenever the job is started: a step may be saved by more than one run."""
+    """Drawn again at each start of the job: a step may be saved by more than one run."""
     layout: Layout
     """replicated: every node has all files; sharded: the files are spread over the nodes, with copies."""
     files: dict[str, Entry]

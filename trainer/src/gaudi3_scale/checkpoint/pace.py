@@ -1,4 +1,4 @@
-"""When the next checkpoint is due: after so many steps, or so many seconds, at the same step on all ranks."""
+"""When the next checkpoint is due: after a number of steps or of seconds, at the same step on all ranks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Pace:
         self._next = 0
 
     def start(self, step: int) -> None:
-        """So many steps were made before, and training begins."""
+        """Training begins after this many earlier steps."""
         self._step, self._next = step, step + FIRST_LOOK
         self._saved = self._looked = self._clock()
 

@@ -42,7 +42,7 @@ def agree(
     begun: bool = False,
     adopt: bool = False,
 ) -> Checkpoint | None:
-    """The checkpoint all ranks resume from; None = start anew. Collective.
+    """The checkpoint all ranks resume from; None = start from the beginning. Collective.
 
     A replicated one is whole on every node afterwards. Of a sharded one every node has the description; which shards
     it needs is known when the model is there, and `fetch.load` gets them then. Among different checkpoints of the same
@@ -63,7 +63,7 @@ def agree(
     elif others:
         for manifest in others.values():
             if job is not None and manifest.job is not None and manifest.job.id == job.id:
-                say(f"checkpoint {store.path(manifest.step)} is not signed with the key and is passed over")
+                say(f"checkpoint {store.path(manifest.step)} is not signed with the key and is skipped")
             else:
                 store.spare(manifest.step)
                 say(f"checkpoint {store.path(manifest.step)} is not of this job and is left alone")
@@ -155,11 +155,11 @@ def _from_target(
         if peers.writer:
             shutil.rmtree(building, ignore_errors=True)
         trouble = failures[0]
-        say(f"checkpoint {target.url}/{folder(manifest)} is damaged ({trouble}) and is passed over")
+        say(f"checkpoint {target.url}/{folder(manifest)} is damaged ({trouble}) and is skipped")
     if best is None and trouble is not None:
         raise TrainerError(
             f"No node has a checkpoint, and {target.url} gives none ({trouble}): mend that, or take checkpoint.target "
-            "out of the configuration to start anew."
+            "out of the configuration to start from the beginning."
         )
     return best
 
@@ -188,7 +188,7 @@ def _listed(
                 manifests.append(manifest)
             except DamagedCheckpointError as damage:
                 trouble = str(damage)
-                say(f"checkpoint {target.url}/{name} is damaged ({damage}) and is passed over")
+                say(f"checkpoint {target.url}/{name} is damaged ({damage}) and is skipped")
     except TrainerError:
         raise
     except Exception as error:  # whatever the transport raises

@@ -47,7 +47,7 @@ class CheckpointSession:
         self._say = say
 
     def find(self, key: str, metrics: Path | None = None, resume: bool = True) -> Checkpoint | None:
-        """The checkpoint that all ranks resume from, here; None = start anew. Collective.
+        """The checkpoint that all ranks resume from, here; None = start from the beginning. Collective.
 
         `key` tells whose checkpoints in the target are this job's (see `identity.py`); a node without the checkpoint
         gets `metrics` too. Without `resume` the job is settled and nothing is looked for.

@@ -151,7 +151,7 @@ class CheckpointStore:
     def report(self, step: int, damage: object) -> None:
         """Say that a checkpoint is damaged; it counts for nothing when others are deleted."""
         self._damaged.add(step)
-        self.say(f"checkpoint {self.path(step)} is damaged ({damage}) and is passed over")
+        self.say(f"checkpoint {self.path(step)} is damaged ({damage}) and is skipped")
 
     def spare(self, step: int) -> None:
         """Leave the checkpoint of a step alone, as it is another job's; it counts for nothing."""

@@ -139,7 +139,7 @@ class S3Target:
         self._client.download_file(self._bucket, self._prefix + name, str(path), Config=self._transfer)
 
     def delete(self, names: Iterable[str]) -> None:
-        """See `Target`; a manifest goes before the files it names."""
+        """See `Target`; a manifest is deleted before the files it names."""
         ordered = sorted(names, key=lambda name: not name.endswith("/manifest.json"))
         for start in range(0, len(ordered), 1000):
             keys = [{"Key": self._prefix + name} for name in ordered[start : start + 1000]]

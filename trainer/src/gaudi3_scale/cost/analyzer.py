@@ -59,7 +59,7 @@ offers.h100.node_price_per_hour to the inputs, with its source and date, as node
     ) -> Comparison:
         """Estimate each of `platforms`: names of offers in the inputs, or of platforms; all offers without it.
 
-        What is given here goes before the inputs' `job`. With `include_energy`, the power of owned nodes is paid for;
+        What is given here overrides the inputs' `job`. With `include_energy`, the power of owned nodes is paid for;
         that of rented ones is in their price. Raises ConfigError for an input that is missing.
         """
         given = {"model_size": model_size, "dataset_tokens": dataset_tokens}

@@ -58,7 +58,7 @@ def expected_seconds(
     restart_seconds: float,
     mean_seconds_between_failures: float,
 ) -> float:
-    """Mean wall time of so many seconds of work, by Daly's complete model: M e^(R/M) (e^((t+C)/M) - 1) W/t.
+    """Mean wall time of this many seconds of work, by Daly's complete model: M e^(R/M) (e^((t+C)/M) - 1) W/t.
 
     Failures may also meet a checkpoint or a restart. Without failures (M infinite) the checkpoints remain. Raises
     OverflowError where the job would practically never end.

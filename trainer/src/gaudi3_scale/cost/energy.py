@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gaudi3_scale.errors import ConfigError
 
 HIGHEST = 1.3
-"""Readings above so many times the card's limit are none, as in the alert HpuReadingImpossible."""
+"""Readings above this many times the card's limit are ignored, as in the alert HpuReadingImpossible."""
 
 
 @dataclass(frozen=True)

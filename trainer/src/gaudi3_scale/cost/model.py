@@ -89,7 +89,7 @@ def needed(given: T | None, offer: str, name: str) -> T:
 
 
 def device_hours(inputs: Inputs, offer: str, pick: Pick, mfu: float | None = None) -> float:
-    """Hours of one accelerator for the work alone; `mfu` goes before the offer's own throughput."""
+    """Hours of one accelerator for the work alone; `mfu` overrides the offer's own throughput."""
     job, terms = inputs.job, inputs.offer(offer)
     tokens = count(job.dataset_tokens, "dataset_tokens")
     if mfu is None and terms.tokens_per_second_per_device is not None:

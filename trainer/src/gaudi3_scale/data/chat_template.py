@@ -40,7 +40,7 @@ Learnt = np.ndarray[Any, np.dtype[np.uint8]] | None
 GENERATION = re.compile(r"\{%-?\s*generation\b")
 PARTS = "parts"
 READING = 2
-"""Counts the ways in which conversations were read, so that what an earlier one left out is prepared anew."""
+"""Counts the ways in which conversations were read, so that what an earlier one left out is prepared again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class ChatEncoder:
         )  # fmt: skip
         if rendered != whole:
             raise ConfigError(
-                f"The tokenizer's chat template writes {lower(talk.where)} in two ways, so that it cannot be told "
+                f"The tokenizer's chat template writes {lower(talk.where)} in two ways, so that it is unclear "
                 "which tokens are the assistant's: delete the record, or correct the template."
             )
         return list(spans)
@@ -178,7 +178,7 @@ class ChatEncoder:
                 if not after.startswith(before) or not whole.startswith(after):
                     raise ConfigError(
                         f"The tokenizer's chat template writes message {number + talk.first} of {lower(talk.where)} "
-                        "otherwise when others follow, so that it cannot be told which tokens are the assistant's: "
+                        "otherwise when others follow, so that it is unclear which tokens are the assistant's: "
                         "give a template with {% generation %} marks."
                     )
                 spans.append((len(before), len(after)))
@@ -209,7 +209,7 @@ class ChatEncoder:
         if at < 0:
             raise ConfigError(
                 f"The tokenizer's chat template does not write message {talk.first} of {lower(talk.where)} behind what "
-                "it writes to prompt for an answer, so that it cannot be told where the answer begins: give a template "
+                "it writes to prompt for an answer, so that it is unclear where the answer begins: give a template "
                 "with {% generation %} marks, or delete the record."
             )
         return after[: at + len(begin)]

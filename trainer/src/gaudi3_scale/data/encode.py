@@ -37,7 +37,7 @@ def open_encoder(config: DataConfig, tokenizer: Tokenizer) -> Encoder:
 
 
 class TextEncoder:
-    """Plain text: all of it is learnt."""
+    """Plain text: every token is learnt."""
 
     digest = ""
 
@@ -72,7 +72,7 @@ class PromptEncoder:
 
 
 def _framed(tokenizer: Tokenizer, tokens: Tokens, first: bool, last: bool) -> Tokens:
-    """With the tokens that go before and after a document."""
+    """With the tokens before and after a document."""
     before = [tokenizer.begin] if first and tokenizer.begin is not None else []
     after = [tokenizer.separator] if last else []
     if not before and not after:

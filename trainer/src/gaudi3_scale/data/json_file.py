@@ -15,7 +15,7 @@ CHUNK_BYTES = 2**20
 LONGEST_RECORD = 2**30
 """Characters of one record, beyond which the file is taken for damaged."""
 NEAR_THE_END = 16
-"""What is incomplete is found wrong within so many characters of the end of what was read."""
+"""What is incomplete is found wrong within this many characters of the end of what was read."""
 BLANK = " \t\r\n"
 ENDED = re.compile(
     r"\s*|[-+.\deE]{1,40}|\\?(u[\da-fA-F]{0,4})?|t(ru?)?|f(a(ls?)?)?|n(ul?)?|N(a)?|-?I(n(f(i(n(it?)?)?)?)?)?"

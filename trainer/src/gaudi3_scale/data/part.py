@@ -25,7 +25,7 @@ BATCH_PIECES = 4096
 
 @dataclass
 class State:
-    """Where to go on: after this cursor, and so many tokens of the piece that begins there."""
+    """Where to go on: after this cursor, and this many tokens into the piece that begins there."""
 
     fingerprint: str
     cursor: Cursor

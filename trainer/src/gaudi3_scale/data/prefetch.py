@@ -36,7 +36,7 @@ class Prefetched(Generic[T]):
         return self._ahead
 
     def resize(self, ahead: int) -> None:
-        """From now on so many, 1 at least, also while items are taken; nothing changes where there is no thread."""
+        """Read this many ahead from now on, 1 at least, also while items are taken, where there is a thread."""
         if not self._ahead:
             return
         self._ahead = max(1, ahead)

@@ -41,9 +41,9 @@ def collect(config: DataConfig, directory: Path, say: Say = silent, bar: bool = 
         return known
     source = open_source(config, say)
     if format_of(folder) not in (None, FORMAT):
-        say(f"the data in {folder} was prepared by an earlier version, in another format: it is prepared anew")
+        say(f"the data in {folder} was prepared by an earlier version, in another format: it is prepared again")
     elif format_of(folder) is not None:
-        say(f"the data in {folder} is not as it was written: it is prepared anew")
+        say(f"the data in {folder} is not as it was written: it is prepared again")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if config.parts > 1:

@@ -48,7 +48,7 @@ class Source(Protocol):
         ...
 
     def borders(self, parts: int) -> list[Cursor]:
-        """Where each of so many parts begins, and where the last one ends; between two documents, always."""
+        """Where each of this many parts begins, and where the last one ends; between two documents, always."""
         ...
 
 

@@ -141,7 +141,7 @@ class HubSource:
             yield batch | table.to_pydict()
 
     def borders(self, parts: int) -> list[Cursor]:
-        """Where each of so many parts begins, and where the last one ends."""
+        """Where each of this many parts begins, and where the last one ends."""
         return [[self.size * part // parts, 0, 0] for part in range(parts + 1)]
 
 
@@ -155,7 +155,7 @@ def _columns(where: str, names: list[str], config: DataConfig) -> list[str]:
     found = present(config, names, where, "column", "set data.field to the one with the text")
     for name in found:
         if names.count(name) > 1:
-            raise ConfigError(f"{where} has {names.count(name)} columns {name!r}: write it anew with one of them.")
+            raise ConfigError(f"{where} has {names.count(name)} columns {name!r}: write it again with one of them.")
     return found
 
 

@@ -79,7 +79,7 @@ class FileTokenizer:
         try:
             self._tokenizer = Tokenizer.from_file(str(file))
         except Exception as error:  # the library raises no narrower one
-            raise ConfigError(f"data.tokenizer {str(file)!r} is no tokenizer ({error}): write it anew.") from None
+            raise ConfigError(f"data.tokenizer {str(file)!r} is no tokenizer ({error}): write it again.") from None
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._tokenizer.encode_special_tokens = True  # one that is written in a text is text
@@ -100,7 +100,7 @@ class FileTokenizer:
         self.mask: int | None = self._tokenizer.token_to_id(mask) if mask else None
 
     def _begin(self, wanted: str) -> int | None:
-        """Id of the token that goes before each document."""
+        """Id of the token before each document."""
         if not wanted:
             return None
         token = self._named("bos_token") if wanted == "auto" else wanted
@@ -108,7 +108,7 @@ class FileTokenizer:
         if found is None:
             what = f"no token {token!r}" if token else "no bos_token in tokenizer_config.json"
             raise ConfigError(
-                f"data.tokenizer {str(self._path)!r} has {what}: set data.begin_of_text to the token that goes before "
+                f"data.tokenizer {str(self._path)!r} has {what}: set data.begin_of_text to the token that begins "
                 "each document, or leave it empty."
             )
         return int(found)
@@ -173,7 +173,7 @@ def load_tokenizer(config: DataConfig) -> Tokenizer:
 
 
 def train_tokenizer(texts: Iterator[bytes | str], vocabulary: int) -> Any:
-    """A byte-level BPE of so many tokens (all 256 bytes among them, so that every text has ids), as a
+    """A byte-level BPE of this many tokens (all 256 bytes among them, so that every text has ids), as a
     `tokenizers.Tokenizer`."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 

@@ -13,7 +13,7 @@ from gaudi3_scale.hpu.device import Device
 
 
 def seed_all(seed: int) -> None:
-    """Start Python's, NumPy's and torch's generators (torch's devices included) anew."""
+    """Seed Python's, NumPy's and torch's generators (torch's devices included)."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)

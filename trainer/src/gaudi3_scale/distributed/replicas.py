@@ -9,7 +9,7 @@ def check_replicas(replicas: int, processes: int, tensor: int = 1, name: str = "
     """Refuse copies that the processes cannot be divided into; `name` is that of the setting."""
     if replicas < 1 or processes % replicas:
         raise ConfigError(
-            f"{name} is {replicas}, and there are {processes} process(es), which cannot be divided into so many "
+            f"{name} is {replicas}, and there are {processes} process(es), which cannot be divided into that many "
             "groups of one size: give a divisor of their number."
         )
     if replicas > 1 and tensor > 1:

@@ -22,7 +22,7 @@ BACKSTOP = 15.0
 
 
 class Watchdog:
-    """Watches from `watch` on, unless it is `paused`; it is told of what the process does."""
+    """Watches from `watch` on, unless it is `paused`; the process reports to it what it does."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Watchdog:
             before = now
 
     def passed(self, seconds: float) -> bool:
-        """So many seconds have passed; are they too many?"""
+        """Whether these seconds are too many."""
         with self._lock:
             if not self._watching:
                 return False

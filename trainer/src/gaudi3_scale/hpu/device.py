@@ -128,7 +128,7 @@ class Device:
 def resolve(wanted: str, local_rank: int, local_world_size: int, patience: float = PATIENCE) -> Device:
     """The device for this process: `auto` is HPU, else CUDA, else CPU; a named one is that one or an error.
 
-    A Gaudi card is taken into use; one that cannot be had is asked for again for so many seconds.
+    A Gaudi card is taken into use; one that is not available is tried again for this many seconds.
     """
     kind = first_available() if wanted == "auto" else wanted
     count = local_world_size if kind == "cpu" else available(kind)
@@ -145,7 +145,7 @@ def resolve(wanted: str, local_rank: int, local_world_size: int, patience: float
 
 
 def take(kind: str, index: int, patience: float = PATIENCE) -> Device:
-    """The device of this process, taken into use; a card that cannot be had is asked for again for so many seconds."""
+    """The device of this process, taken into use; a card that is not available is tried again for this many seconds."""
     if kind == "hpu":
         check_iommu()  # before the card is acquired, which has brought kernels down
     device = prepare(kind, index)

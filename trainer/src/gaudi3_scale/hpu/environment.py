@@ -139,7 +139,7 @@ def check_environment(environment: Mapping[str, str]) -> list[Finding]:
 
 
 def on_gaudi(device: str = "auto") -> bool:
-    """Whether a job with this `device` is meant for Gaudi cards: told without torch, and before it is imported."""
+    """Whether a job with this `device` is meant for Gaudi cards, answered without torch and before it is imported."""
     if device == "auto":
         return bool(gaudi_cards()) or importlib.util.find_spec("habana_frameworks") is not None
     return device == "hpu"

@@ -14,7 +14,7 @@ ACCEPT_TRANSLATED = "GAUDI3_ACCEPT_TRANSLATED_IOMMU"
 def check_iommu() -> None:
     """ConfigError where a card is in an IOMMU domain that translates; no group at all, as in a VM, is well.
 
-    The variable `GAUDI3_ACCEPT_TRANSLATED_IOMMU=1` accepts such a domain; the numbers are compared all the same.
+    The variable `GAUDI3_ACCEPT_TRANSLATED_IOMMU=1` accepts such a domain; the numbers are compared anyway.
     """
     if os.environ.get(ACCEPT_TRANSLATED) == "1":
         return
@@ -24,5 +24,5 @@ def check_iommu() -> None:
         raise ConfigError(
             f"{len(found)} Gaudi card(s), the first at {card}, are in an IOMMU domain of type {kind!r}, in which they "
             "may compute wrong numbers or bring the kernel down: start the kernel with iommu=pt (and intel_iommu=on on "
-            f"Intel's processors), or set {ACCEPT_TRANSLATED}=1 to train all the same."
+            f"Intel's processors), or set {ACCEPT_TRANSLATED}=1 to train anyway."
         )

@@ -150,7 +150,7 @@ class HabanaDDP(_Distributed):
     strategy_name: str = "habana_ddp"
 
     def determine_ddp_device_ids(self) -> list[int] | None:
-        """Only CUDA wants to be told; on others Lightning would open a CUDA stream."""
+        """Only CUDA needs this call; on others Lightning would open a CUDA stream."""
         root: torch.device = self.root_device  # type: ignore[attr-defined]
         return [root.index] if root.type == "cuda" else None
 

@@ -5,7 +5,7 @@
     signals.py     SIGTERM and SIGUSR1, heard even while the process waits for others
     cloud_notice.py  what AWS, Google Cloud and Azure say of the node
     exit_code.py   how a job that left in order ends
-    agreement.py   all ranks stop at the same step, though only one was told
+    agreement.py   all ranks stop at the same step, though only one got the notice
     last_checkpoint.py  the last checkpoint, if there is time for it
     leaving.py     all of it together, for a job and for callbacks/interruption_callback.py
 

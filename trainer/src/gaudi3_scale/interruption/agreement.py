@@ -1,4 +1,4 @@
-"""All ranks leave at the same step, though only one of them was told.
+"""All ranks leave at the same step, though only one of them got the notice.
 
 Each asks while the step computes and reads the answer when the step is over: by then the gradients have met, so the
 answer is there, and nobody waits for it. A few numbers are exchanged, over gloo on host memory. Where steps are short,

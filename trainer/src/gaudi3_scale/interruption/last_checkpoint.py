@@ -47,7 +47,7 @@ class LastSave:
 
 
 def first_notice(gather: Callable[[Any], list[Any]], notice: Notice | None) -> tuple[int, Notice]:
-    """The rank that was told first (the lowest of several) and its notice, with the earliest deadline of all."""
+    """The rank that got a notice first (the lowest of several) and its notice, with the earliest deadline of all."""
     # Clocks of nodes differ, spans of time do not.
     spoken = [(n, None if n is None else n.remaining()) for n in gather(notice)]
     heard = [(rank, n, left) for rank, (n, left) in enumerate(spoken) if n is not None and left is not None]

@@ -116,7 +116,7 @@ class Notices:
                 self._look_at(self._config.file)
 
     def _look_at(self, path: Path) -> None:
-        """One that was there before the process began is what an earlier job was told."""
+        """One that was there before the process began is an earlier job's notice."""
         try:
             if _touched(path) in (None, self._touched_before):
                 return

@@ -77,7 +77,7 @@ def _more_vocabulary(config: Config, needed: int) -> str:
     """What to do about a vocabulary that is too small, which depends on whether there are weights for it."""
     if has_weights(config.model):
         own = Path(config.data.tokenizer).resolve() == Path(config.model.name).resolve()
-        return f"call resize_token_embeddings({needed}) on the model in transformers and save it anew" + (
+        return f"call resize_token_embeddings({needed}) on the model in transformers and save it again" + (
             "." if own else ", or use the model's own tokenizer."
         )
     where = "model.vocab_size" if config.model.name == "llama" else "vocab_size in model.config"

@@ -271,7 +271,7 @@ def _require_finite_losses(progress: Progress) -> None:
     for name, loss in (("training", progress.loss), ("held-out", progress.validation_loss)):
         if loss is not None and not math.isfinite(loss):
             raise NotFiniteError(
-                f"The {name} loss is not finite after step {progress.step}, the last one: start anew with another "
+                f"The {name} loss is not finite after step {progress.step}, the last one: start again with another "
                 "output_dir, with a lower train.learning_rate, a longer train.warmup_steps or a tighter "
                 "train.gradient_clip."
             )

@@ -173,7 +173,7 @@ def _differences(one: Any, other: Any, where: str) -> list[str]:
 
 
 def _family(pid: int) -> list[int]:
-    """A process before its descendants, so that it does not start them anew."""
+    """A process before its descendants, so that it does not start them again."""
     children = Path(f"/proc/{pid}/task/{pid}/children")
     mine = [int(child) for child in children.read_text().split()] if children.exists() else []
     return [pid, *(found for child in mine for found in _family(child))]

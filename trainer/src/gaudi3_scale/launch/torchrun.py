@@ -155,7 +155,7 @@ def _strange_state(endpoint: str, failed: BaseException) -> str:
     """What to do about a store in which somebody else writes."""
     found = f" ({failed.__cause__})" if failed.__cause__ is not None else ""
     return (
-        f"the rendezvous at {endpoint} holds something that torchrun did not write there{found}, and nothing of it was "
+        f"the rendezvous at {endpoint} holds something that torchrun did not write there{found}, and none of it was "
         "run: let only the job's nodes reach that port, and start the job again"
     )
 

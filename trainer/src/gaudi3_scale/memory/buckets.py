@@ -58,7 +58,7 @@ class SequenceBuckets:
             raise ConfigError(f"sequence_buckets is {list(self.lengths)}: give ascending lengths of at least 1.")
 
     def bucket(self, length: int) -> int:
-        """The smallest bucket that holds so many tokens."""
+        """The smallest bucket that holds this many tokens."""
         place = bisect_left(self.lengths, length)
         if place == len(self.lengths):
             raise ConfigError(

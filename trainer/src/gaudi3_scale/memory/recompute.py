@@ -82,7 +82,7 @@ def plan_recompute(
     Args:
         model: on any device, `meta` included.
         loss: as for `predict_step`.
-        inputs: gives the tensors of a micro-batch of so many samples; `meta` will do.
+        inputs: gives the tensors of a micro-batch of this many samples; `meta` will do.
         micro_batch_size: samples per forward pass.
         budget: bytes of the device that the step may use.
         margin: share of the budget to leave free.

@@ -75,7 +75,7 @@ class StorageTracker(TorchDispatchMode):  # type: ignore[no-untyped-call]
             weakref.finalize(storage, self._free, key).atexit = False
 
     def reset_peak(self) -> int:
-        """The peak since the last call; counting starts anew from what is alive."""
+        """The peak since the last call; counting starts again from what is alive."""
         peak, self.peak = self.peak, self.live
         return peak
 

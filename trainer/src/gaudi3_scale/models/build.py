@@ -76,7 +76,7 @@ def build(
 
     Random weights come from torch's global generator, so that every rank that seeded it alike has the same. `device`
     "meta" gives shapes without storage. Without `weights` a folder's are not read: they are about to be overwritten.
-    Those that adapters leave as they are, are read all the same, and are of the type `frozen`. Without `adapters` the
+    Those that adapters leave as they are are still read, with the type `frozen`. Without `adapters` the
     model is the one that they would be added to.
     """
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM

@@ -30,7 +30,7 @@ _LAST: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 
 
 def chunks_for(model: Any, tokens: int, wanted: int = 0) -> int:
-    """Into how many parts to cut so many tokens: `wanted`, or for 0 the least power of two that keeps CHUNK_BYTES.
+    """Into how many parts to cut this many tokens: `wanted`, or for 0 the least power of two that keeps CHUNK_BYTES.
 
     1 where the loss is not computed from what the output layer gives alone.
     """
@@ -92,7 +92,7 @@ def _set_random_states(device: torch.device, states: list[Tensor]) -> None:
 
 @contextmanager
 def _loss_in_place_of_logits(layer: nn.Module, labels: Tensor, chunks: int) -> Iterator[list[Tensor]]:
-    """Within the model's own forward pass, so that whoever shards it has its weights at hand there."""
+    """Within the model's own forward pass, so that whoever shards it has gathered its weights."""
     project = layer.forward
     computed: list[Tensor] = []
 

@@ -1,4 +1,4 @@
-"""What a monitor is told, and what it says."""
+"""The observations that a monitor gets, and the anomalies that it reports."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Compilations:
         self._events: deque[tuple[int, int]] = deque()
 
     def update(self, step: int, count: int, judge: bool = True) -> DetectedChange | None:
-        """So many compilations since the start; what comes while not to be judged is expected."""
+        """Take the number of compilations since the start; those outside of judged steps are expected."""
         before, self._last = self._last, count
         if before is None or not judge:
             if not self._events:
@@ -119,7 +119,7 @@ class MemoryCreep:
     BLOCKS, BLOCK = 4, 16
     STRIDES = (1, 2, 4, 8, 16)
     EVEN = 8
-    """A block has at least one of so many parts of the growth."""
+    """A block has at least one part in this many of the growth."""
 
     def __init__(self, growth: float) -> None:
         """Report growth by this share or more, and again when it has doubled."""

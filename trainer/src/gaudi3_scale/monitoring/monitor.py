@@ -22,7 +22,7 @@ from gaudi3_scale.monitoring.level import LevelShift
 CRITICAL_RATIO = 1.5
 CRITICAL_SHARE = 0.5
 SOON = 10
-"""Memory that lasts for fewer than so many times the steps in which the growth was seen is critical."""
+"""Memory that lasts for fewer than this many times the steps in which the growth was seen is critical."""
 
 
 class PerformanceMonitor:

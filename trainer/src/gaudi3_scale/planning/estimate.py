@@ -92,7 +92,7 @@ class Planner:
     def __init__(
         self, job: Config, inputs: Inputs, tokens: float, margin: float = MARGIN, tensor_parallel: int = 1
     ) -> None:
-        """With `tensor_parallel` above 1, rows that fit no job are also tried with matrices split over so many."""
+        """With `tensor_parallel` above 1, rows that fit no job are also tried with matrices split over that many."""
         if not 0 <= margin < 1:
             raise ConfigError(f"The margin is {margin}: give the share of the memory to leave free, from 0 to below 1.")
         if tensor_parallel < 1:
@@ -153,7 +153,7 @@ class Planner:
         return [self.row(place, devices, precision) for precision in precisions]
 
     def row(self, place: Accelerator, devices: int, precision: str) -> Row:
-        """The preferred way on so many of these devices."""
+        """The preferred way on this many of these devices."""
         limit = int(place.memory_bytes * (1 - self.margin))
         row = Row(place.name, devices, precision, place.memory_bytes, None)
         if devices > place.per_node and devices % place.per_node:

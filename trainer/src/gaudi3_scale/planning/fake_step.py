@@ -1,7 +1,7 @@
 """A step of the job on fake tensors: nothing is allocated, nothing computed, and nobody exchanges anything.
 
 What makes the step is the job's own: the model and its loss, attention, recomputation, sharding by `integration`,
-clipping, the optimizer, and the order in which Lightning's loop does these. Written anew is what only a device has:
+clipping, the optimizer, and the order in which Lightning's loop does these. Only what needs a device is rewritten:
 
 * autocast on an HPU (`lowered.py`), and experts one after the other (`experts.py`);
 * Habana's fused AdamW, counted with the temporaries of its formula written out for one weight at a time;
@@ -54,7 +54,7 @@ FUSED_TEMPORARIES = 4
 def sections(
     config: Config, micro_batch: int, world_size: int, device: str, tensor_parallel: int = 1
 ) -> list[MemorySection]:
-    """The sections of a step that is not the first, of the first process of so many on devices of this type."""
+    """The sections of a step that is not the first, of the first process of this many on devices of this type."""
     sharded = config.train.strategy == "habana_fsdp" and world_size > 1
     with fake_world(world_size) if sharded else nullcontext():
         return _Step(config, micro_batch, world_size, device, tensor_parallel).run()
@@ -82,7 +82,7 @@ class _Step:
         self.account = MemoryAccount()
 
     def run(self) -> list[MemorySection]:
-        """Two steps, of which the second is told."""
+        """Two steps, of which the second is reported."""
         with ExitStack() as stack:
             holder = nn.Module()
             with fake_mode() as mode:

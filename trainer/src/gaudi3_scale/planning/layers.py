@@ -34,7 +34,7 @@ def equal_blocks(config: Config) -> int | None:
 
 
 def with_blocks(config: Config, number: int) -> Config:
-    """The job with a model of so many blocks."""
+    """The job with a model of this many blocks."""
     model = config.model
     if model.name == "llama":
         fewer = model.model_copy(update={"layers": number})

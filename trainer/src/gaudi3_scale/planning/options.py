@@ -35,7 +35,7 @@ class Option:
     precision: str
 
     def config(self, job: Config, devices: int, per_node: int) -> Config:
-        """The job trained so on so many devices; HSDP splits each copy over a node."""
+        """The job trained in this way on this many devices; HSDP splits each copy over a node."""
         train = {
             "precision": self.precision,
             "strategy": "habana_ddp" if self.strategy == "DDP" else "habana_fsdp",
@@ -87,7 +87,7 @@ class Need:
         return allowed(max(each.bytes for each in self.many))
 
     def bytes(self, micro_batch: int, split_over: int) -> int:
-        """Peak with weights split over so many processes (ignored for DDP, whose `many` is `one`)."""
+        """Peak with weights split over this many processes (ignored for DDP, whose `many` is `one`)."""
         if split_over >= MANY and micro_batch == 1:
             return self.least()
         share = (1 / split_over - 1 / FEW) / (1 / MANY - 1 / FEW) if self.split else 0.0
@@ -99,7 +99,7 @@ class Need:
         return allowed(highest)
 
     def largest_batch(self, limit: int, split_over: int) -> int:
-        """Samples per process that fit into so many bytes; 0 for none."""
+        """Samples per process that fit into this many bytes; 0 for none."""
         return largest(lambda batch: self.bytes(batch, split_over), limit)
 
 
@@ -109,6 +109,6 @@ def split_over(option: Option, devices: int, per_node: int) -> int:
 
 
 def options(precision: str, devices: int, per_node: int, recomputations: Sequence[str]) -> list[Option]:
-    """All for so many devices, the most preferred one first: least computed twice, then least on the network."""
+    """All for this many devices, the most preferred one first: least computed twice, then least on the network."""
     strategies = [name for name in STRATEGIES if name != "HSDP" or devices > per_node]
     return [Option(strategy, recompute, precision) for recompute in recomputations for strategy in strategies]

@@ -127,7 +127,7 @@ def max_batch(
     most: int = MOST_SAMPLES,
     tensor_parallel: int = 1,
 ) -> int:
-    """The largest micro-batch whose predicted peak is at most so many bytes, up to `most`; 0 if one sample is too many.
+    """The largest micro-batch with a predicted peak of at most this many bytes, up to `most`; 0 if no sample fits.
 
     The peak is the highest of lines in the batch, max(floor, a + b x batch) with several of them: the line through two
     points gives the next point to look at, until a batch fits and the next larger one does not.

@@ -53,7 +53,7 @@ class Meter:
             self._began = now
 
     def step(self, tokens: int, now: float) -> None:
-        """An optimizer step that learnt from so many tokens (all its micro-batches) has ended."""
+        """An optimizer step that learnt from this many tokens (all its micro-batches) has ended."""
         if self._began is not None:
             self._tokens += tokens
             return

@@ -20,7 +20,7 @@ class TrackerQueue:
     """Hands one tracker what it is given, in order, and again if that failed."""
 
     def __init__(self, name: str, tracker: Tracker, parameters: Mapping[str, Any], say: Callable[[str], None]) -> None:
-        """`name` is for people; `say` is told of the first failure, and at the end of what is missing."""
+        """`name` is for people; `say` gets the first failure, and at the end what is missing."""
         self._name, self._tracker, self._parameters, self._say = name, tracker, parameters, say
         self._items: deque[tuple[int, dict[str, float]]] = deque()
         self._dropped = 0
@@ -94,7 +94,7 @@ class TrackerQueue:
                 self._failed = True
                 words = str(error).strip().splitlines() or ["no message"]
                 self._say(
-                    f"{self._name} cannot be told ({type(error).__name__}: {words[0][:200]}): "
+                    f"{self._name} cannot be reached ({type(error).__name__}: {words[0][:200]}): "
                     "training goes on, and it is tried again"
                 )
             return False

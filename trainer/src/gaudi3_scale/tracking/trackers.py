@@ -1,4 +1,4 @@
-"""What each tracker is told, through Lightning's own loggers.
+"""What is sent to each tracker, through Lightning's own loggers.
 
 Imported where they are used: MLflow alone takes more than a second to import.
 """

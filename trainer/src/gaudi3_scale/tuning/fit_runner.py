@@ -200,7 +200,7 @@ class _Process:
 
 
 def of_trial(config: Config, options: Options, folder: Path, data: Path) -> Config:
-    """The job of a trial: fewer steps, a folder of its own, and nothing written or told elsewhere."""
+    """The job of a trial: fewer steps, a folder of its own, and nothing written or sent elsewhere."""
     train = config.train
     steps = train.max_steps if options.objective is Objective.time_to_loss else options.steps
     changes: dict[str, Any] = {

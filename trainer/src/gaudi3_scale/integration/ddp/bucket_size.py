@@ -43,7 +43,7 @@ class BucketSize:
 
 
 def candidates(gradient_bytes: int) -> list[float]:
-    """Sizes that differ for so many bytes of gradients, the smallest first; the last one takes all of them.
+    """Sizes that differ for this many bytes of gradients, the smallest first; the last one takes all of them.
 
     >>> candidates(60 * 2**20)
     [5.0, 25.0, 60.0]

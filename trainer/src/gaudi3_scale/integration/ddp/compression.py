@@ -14,7 +14,7 @@ from gaudi3_scale.integration.ddp.int8 import Int8Mean
 
 Compression = Literal["none", "int8", "powersgd"]
 WARM = 2
-"""Reductions before the first that is measured or compressed: DDP arranges its buckets anew after the first one."""
+"""Reductions before the first that is measured or compressed: DDP rearranges its buckets after the first one."""
 PASSES = 7
 """Of each kind; the first of each is not counted, as buffers are made in it."""
 WORTH = 0.97

@@ -137,7 +137,7 @@ class Int8Mean:
 
 
 def _kept(losses: dict[int, Tensor], index: int, like: Tensor) -> Tensor:
-    """What was lost of a bucket before; nothing of one that DDP has arranged anew."""
+    """What was lost of a bucket before; zero for one that DDP has rearranged."""
     kept = losses.get(index)
     return kept if kept is not None and kept.shape == like.shape else torch.zeros_like(like)
 

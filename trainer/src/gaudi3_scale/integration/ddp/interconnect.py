@@ -30,7 +30,7 @@ ON = ("1", "true", "yes", "on")
 
 @dataclass(frozen=True)
 class Interconnect:
-    """The link between nodes, and how it was told."""
+    """The link between nodes, and how it was found."""
 
     kind: Kind
     reason: str
