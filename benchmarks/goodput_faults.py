@@ -129,10 +129,10 @@ def train_plainly(folder: Path, steps: int) -> None:
 
     from gaudi3_scale.config import load
     from gaudi3_scale.data import RankBatches, Samples, collect
+    from gaudi3_scale.models.adamw import build_optimizer
     from gaudi3_scale.models.build import build
     from gaudi3_scale.models.learning_rate import learning_rate_scale
     from gaudi3_scale.models.objectives import sample_loss
-    from gaudi3_scale.models.optimizer import build_optimizer
 
     config = load(None, [*SETTINGS, f"output_dir={folder}", f"train.max_steps={steps}"])
     torch.set_num_threads(1)

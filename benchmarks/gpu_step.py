@@ -81,10 +81,10 @@ class CudaBench(Bench):
         import torch
 
         from gaudi3_scale.distributed.randomness import seed_all
+        from gaudi3_scale.models.adamw import build_optimizer
         from gaudi3_scale.models.build import build
         from gaudi3_scale.models.learning_rate import learning_rate_scale
         from gaudi3_scale.models.objectives import sample_loss
-        from gaudi3_scale.models.optimizer import build_optimizer
 
         train, device = self.config.train, self.device.torch_device()
         seed_all(train.seed)

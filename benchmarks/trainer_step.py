@@ -110,11 +110,11 @@ class Bench:
 
         from gaudi3_scale.config import load
         from gaudi3_scale.data import Samples, collect
-        from gaudi3_scale.distributed.team import Team, Topology
+        from gaudi3_scale.distributed.process_group import ProcessGroup, Topology
         from gaudi3_scale.hpu.device import Device
 
         self.topology, self.device = Topology.from_environment(), Device("cpu", 0, "gloo")
-        self.team = Team(self.topology, self.device, 60)
+        self.process_group = ProcessGroup(self.topology, self.device, 60)
         self.parameters = 0
         self.folder = folder
         self.steps = steps
@@ -139,7 +139,7 @@ class Bench:
 
     def all_processes(self, mine: Times) -> Times:
         """The slowest wall time and the sum of the CPU times."""
-        everyone = self.team.gather(mine)
+        everyone = self.process_group.gather(mine)
         return max(wall for wall, _ in everyone), sum(cpu for _, cpu in everyone)
 
     def plain(self) -> Times:
@@ -147,10 +147,10 @@ class Bench:
         import torch
 
         from gaudi3_scale.distributed.randomness import seed_all
+        from gaudi3_scale.models.adamw import build_optimizer
         from gaudi3_scale.models.build import build
         from gaudi3_scale.models.learning_rate import learning_rate_scale
         from gaudi3_scale.models.objectives import sample_loss
-        from gaudi3_scale.models.optimizer import build_optimizer
 
         train = self.config.train
         seed_all(train.seed)
@@ -255,9 +255,9 @@ class Bench:
         status = StatusFile(self.folder / "status.json")
         status.write("starting", progress)
         notices = Notices(config.interruption, topology.local_rank == 0)
-        interruption = Interruption.of_job(notices, self.team, progress, status)
+        interruption = Interruption.of_job(notices, self.process_group, progress, status)
         console = Console(speaks=False, bar=False)
-        run = Run(config, self.device, self.team, progress, console, status, interruption, use(Ledger()))
+        run = Run(config, self.device, self.process_group, progress, console, status, interruption, use(Ledger()))
         try:
             train(run, clock)
         finally:

@@ -13,7 +13,7 @@ from typing import Any
 CALLBACK = "ansible.posix.json"
 
 #: ansible-playbook, started so that it costs less.
-ANSIBLE_PLAYBOOK = (sys.executable, str(Path(__file__).with_name("cheap_playbook.py")))
+ANSIBLE_PLAYBOOK = (sys.executable, str(Path(__file__).with_name("fast_playbook.py")))
 
 
 def callback_that_shows(file: Path) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import CATALOGUE, Deploy
-from gaudi3_deploy import duration, guard, jobs, preflight, results, runs, site, ssh
+from gaudi3_deploy import duration, jobs, preflight, results, runs, site, ssh, watchdog_timer
 from gaudi3_deploy.app import Asked, Context
 from gaudi3_deploy.commands import run as command
 from gaudi3_deploy.errors import DeployError, UsageError
@@ -55,7 +55,7 @@ class World:
         monkeypatch.setattr(command, "bring_up", lambda *given, yes: self.note("up", self.bring_up, given[1]))
         monkeypatch.setattr(command, "take_down", lambda *given, yes: self.note("down", self.take_down, given[1]))
         monkeypatch.setattr(ssh, "wait", lambda *given: self.note("wait"))
-        monkeypatch.setattr(guard, "install", lambda *given: self.note("guard"))
+        monkeypatch.setattr(watchdog_timer, "install", lambda *given: self.note("guard"))
         monkeypatch.setattr(jobs, "drain", lambda *given: self.note("drain"))
         monkeypatch.setattr(results, "fetch", lambda *given: self.note(f"fetch {given[2]}"))
         self.really_start = site.start

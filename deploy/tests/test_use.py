@@ -14,7 +14,7 @@ from conftest import CATALOGUE, Deploy
 from gaudi3_deploy import estimate, preflight, record, terraform
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.wanted import default_key, public_key
+from gaudi3_deploy.requested import default_key, public_key
 
 ROOT = Path(__file__).resolve().parents[2]
 NEW = ("--cloud", "aws", "--size", "16", "--type", "box8")

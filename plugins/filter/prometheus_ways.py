@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.filter.doctor_letter import login
-from ansible_collections.gaudi3.scale.plugins.module_utils._monitoring.ways import ways
+from ansible_collections.gaudi3.scale.plugins.module_utils._monitoring.prometheus_access import ways
 
 DOCUMENTATION = r"""
 name: prometheus_ways

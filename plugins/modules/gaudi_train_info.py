@@ -183,7 +183,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.files import JobError
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.meeting import missing_here
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.missing_nodes import missing_here
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.node import PLACES, JobNode
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.rules import check
 

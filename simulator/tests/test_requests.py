@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gaudi3_simulator import cli, parser, podman, words
+from gaudi3_simulator import cli, parser, podman, suggestions
 from gaudi3_simulator.home import Cluster, Node, load_cluster
 from gaudi3_simulator.node import faults
 
@@ -112,4 +112,4 @@ def test_every_command_has_a_bad_request() -> None:
 def test_a_misspelt_fault_is_recognised() -> None:
     for kind in faults.REGISTRY:
         if len(kind) > 6:
-            assert words.meant(f"{kind[:2]}{kind[3:]}", faults.REGISTRY) == f" Did you mean '{kind}'?"
+            assert suggestions.meant(f"{kind[:2]}{kind[3:]}", faults.REGISTRY) == f" Did you mean '{kind}'?"

@@ -24,7 +24,7 @@ from gaudi3_simulator.home import home
 from gaudi3_simulator.vendor.pip_index import LIST
 from tests.suite.proof import Proof
 from tests.terraform.support.account import Account, moto_account
-from tests.terraform.support.desk import COMMANDS
+from tests.terraform.support.deploy_workspace import COMMANDS
 from tests.terraform.support.documents import blocks, commands
 from tests.terraform.support.ibm_account import IbmAccount, ibm_account
 from tests.terraform.support.tool import copied, user_environment

@@ -1,7 +1,7 @@
 """`gaudi3-deploy` on AWS as moto plays it: cut off, and run again, to nodes, to what holds checkpoints, to nothing.
 
-The tests build on each other. Instants are counted at the service (support/desk.py), so that a busy machine changes
-nothing.
+The tests build on each other. Instants are counted at the service (support/deploy_workspace.py), so that a busy
+machine changes nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pytest
 from gaudi3_deploy.converge import COUNTED
 
 from .support.account import Account, moto_account
-from .support.desk import DOWN, REPLACE, RUN, SETTINGS, UP, WAY, Desk, Instant
+from .support.deploy_workspace import DOWN, REPLACE, RUN, SETTINGS, UP, WAY, DeployWorkspace, Instant
 
-AwsDesk = Desk[Account]
+AwsDesk = DeployWorkspace[Account]
 PUBLIC = "module.cluster.aws_s3_bucket_public_access_block"
 MONITOR, KEY = "module.cluster.aws_instance.monitor[0]", "module.cluster.aws_kms_key.cluster[0]"
 
@@ -27,7 +27,7 @@ def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[A
     """An empty account with a gate."""
     folder = tmp_path_factory.mktemp("desk")
     with moto_account(folder, "us-east-1", folder / "gate") as account:
-        yield Desk(folder, account)
+        yield DeployWorkspace(folder, account)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """`gaudi3-deploy` on a simulated IBM Cloud: a half-made cluster is listed and completed; `down` keeps checkpoints.
 
-The tests build on each other. Instants are counted at the service (support/desk.py), so that a busy machine changes
-nothing.
+The tests build on each other. Instants are counted at the service (support/deploy_workspace.py), so that a busy
+machine changes nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from .support.desk import DOWN, Desk, Instant
+from .support.deploy_workspace import DOWN, DeployWorkspace, Instant
 from .support.ibm_account import ENOUGH, IbmAccount, ibm_account
 from .test_deploy_kills import NAMES, whole
 
-IbmDesk = Desk[IbmAccount]
+IbmDesk = DeployWorkspace[IbmAccount]
 #: IBM publishes none: a user gives what was quoted.
 PRICE = ("--price", "60")
 
@@ -26,7 +26,7 @@ def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[I
     """An empty account with a gate."""
     folder = tmp_path_factory.mktemp("desk")
     with ibm_account(folder, folder / "gate") as account:
-        yield Desk(folder, account)
+        yield DeployWorkspace(folder, account)
 
 
 @pytest.fixture

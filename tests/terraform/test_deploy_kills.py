@@ -19,7 +19,7 @@ import pytest
 
 from ..suite.proof import SEED, Proof
 from .support.account import Account, moto_account
-from .support.desk import Desk, Instant, cpu_seconds
+from .support.deploy_workspace import DeployWorkspace, Instant, cpu_seconds
 from .support.ibm_account import IbmAccount, ibm_account
 
 NAMES = ["cluster-01", "cluster-02", "cluster-monitor"]
@@ -136,14 +136,14 @@ left without use until `gaudi3-deploy down` deletes it.
 
 
 @pytest.fixture
-def desk(terraform: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Desk[Any]]:
+def desk(terraform: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[DeployWorkspace[Any]]:
     """An empty account with a gate."""
     case: Case = request.node.callspec.params["case"]
     with CLOUDS[case.cloud](tmp_path) as account:
-        yield Desk(tmp_path, account)
+        yield DeployWorkspace(tmp_path, account)
 
 
-def whole(desk: Desk[Any], gone: int = 0) -> None:
+def whole(desk: DeployWorkspace[Any], gone: int = 0) -> None:
     """Two nodes and a monitor, once, and one key; the interface of a machine that is gone is kept by moto alone."""
     assert sorted(desk.endpoints()) == sorted(desk.account.machines()) == NAMES
     if isinstance(desk.account, IbmAccount):
@@ -158,12 +158,12 @@ def whole(desk: Desk[Any], gone: int = 0) -> None:
     assert found == {**WHOLE, "interfaces": WHOLE["interfaces"] + gone}
 
 
-def machine(desk: Desk[Any], name: str) -> str:
+def machine(desk: DeployWorkspace[Any], name: str) -> str:
     """Its id."""
     return str(desk.account.machines()[name]["InstanceId"])
 
 
-def converge(desk: Desk[Any], case: Case) -> Mapping[str, Any]:
+def converge(desk: DeployWorkspace[Any], case: Case) -> Mapping[str, Any]:
     """Cut a command off, run it again, and look at what there is; a row of the table."""
     before: dict[str, int] = desk.account.everything()
     given = desk.commands.whole(case.command)
@@ -193,7 +193,7 @@ def converge(desk: Desk[Any], case: Case) -> Mapping[str, Any]:
 
 @pytest.mark.proof
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
-def test_cut_off_and_run_again_it_converges(desk: Desk[Any], case: Case) -> None:
+def test_cut_off_and_run_again_it_converges(desk: DeployWorkspace[Any], case: Case) -> None:
     print(f"seed {SEED}: {case}")
     PROOF.skip_if_held(str(case))
     row = dict(converge(desk, case))

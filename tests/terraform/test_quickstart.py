@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from .support.account import Account, moto_account
-from .support.desk import Desk
+from .support.deploy_workspace import DeployWorkspace
 from .support.documents import blocks, commands
 from .support.ibm_account import IbmAccount, ibm_account
 from .support.tool import KEY
@@ -25,7 +25,7 @@ CLOUDS: dict[str, tuple[str, Callable[[Path], AbstractContextManager[Account | I
 }
 
 
-def rehearse(desk: Desk[Any], heading: str) -> str:
+def rehearse(desk: DeployWorkspace[Any], heading: str) -> str:
     """Call what is documented, with the documented files beside; what it said."""
     (desk.folder / "job.yml").write_text(blocks("terraform.md", "Quick start")[0])
     (desk.folder / "lab.yml").write_text(blocks("terraform.md", "Machines that are there already")[0])
@@ -43,7 +43,7 @@ def test_on_a_cloud_it_goes_from_nothing_to_results_to_nothing(terraform: str, t
     heading, made = CLOUDS[cloud]
     with made(tmp_path) as account:
         before = account.everything()
-        desk: Desk[Any] = Desk(tmp_path, account)
+        desk: DeployWorkspace[Any] = DeployWorkspace(tmp_path, account)
         said = rehearse(desk, heading)
         assert said.splitlines()[-1] == "run trial is done"
         assert "2 machine(s) have ended their first start" in said
@@ -55,7 +55,7 @@ def test_on_a_cloud_it_goes_from_nothing_to_results_to_nothing(terraform: str, t
 
 def test_on_machines_that_are_there(terraform: str, tmp_path: Path) -> None:
     with ibm_account(tmp_path) as account:  # which nobody asks
-        desk = Desk(tmp_path, account)
+        desk = DeployWorkspace(tmp_path, account)
         said = rehearse(desk, "On machines that you have")
     assert said.splitlines()[-1] == "run lab is done"
     assert (tmp_path / "results/first").is_dir()

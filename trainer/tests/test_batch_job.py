@@ -28,7 +28,12 @@ on_cards = pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu 
 def fit(folder: Path, text: Path, *settings: str, code: int = 0) -> str:
     """A job to its end, whose second card is crowded in the first trial; what it printed."""
     arguments = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--rdzv-backend=c10d"]
-    arguments += ["--rdzv-id=batch", f"--rdzv-endpoint=127.0.0.1:{free_port()}", str(HERE / "crowded_trial.py"), "fit"]
+    arguments += [
+        "--rdzv-id=batch",
+        f"--rdzv-endpoint=127.0.0.1:{free_port()}",
+        str(HERE / "occupied_card_job.py"),
+        "fit",
+    ]
     environment = {
         **os.environ,
         "PYTHONPATH": f"{PACKAGES}{os.pathsep}{SIMULATOR}",

@@ -47,9 +47,11 @@ def mean(step: int) -> torch.Tensor:
 
 
 def test_the_name_is_there_and_importing_its_module_is_light() -> None:
-    code = "import sys, gaudi3_scale.distributed.team as d; assert 'torch' not in sys.modules; d.OptimizedDPP"
+    code = "import sys, gaudi3_scale.distributed.process_group as d; assert 'torch' not in sys.modules; d.OptimizedDPP"
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": PACKAGES}, capture_output=True, text=True)
-    assert "AttributeError: module 'gaudi3_scale.distributed.team' has no attribute 'OptimizedDPP'" in done.stderr
+    assert (
+        "AttributeError: module 'gaudi3_scale.distributed.process_group' has no attribute 'OptimizedDPP'" in done.stderr
+    )
     assert OptimizedDDP.strategy_name == "optimized_ddp"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch.distributed as dist
 
-from gaudi3_scale.distributed.team import Topology, fresh_name
+from gaudi3_scale.distributed.process_group import Topology, fresh_name
 from gaudi3_scale.errors import ConfigError, TrainerError
 
 

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 from gaudi3_scale.config import Config, load
-from gaudi3_scale.distributed.team import Topology
+from gaudi3_scale.distributed.process_group import Topology
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.hpu.device import tells_out_of_memory
 from gaudi3_scale.interruption import Notices

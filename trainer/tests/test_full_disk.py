@@ -138,7 +138,7 @@ def lines(job: ForkedJob) -> list[dict[str, Any]]:
 
 
 def full_between(job: ForkedJob, after: int, until: int | None = None) -> dict[str, str]:
-    """For `ForkedJob.fit`; see filling.py."""
+    """For `ForkedJob.fit`; see disk_full_job.py."""
     return {"FILL": str(job.folder), "FILL_AFTER": str(after)} | ({"FILL_UNTIL": str(until)} if until else {})
 
 
@@ -169,7 +169,7 @@ def test_a_failed_job_says_so_though_the_disk_is_full(small: Path, warm: Client,
 def test_a_run_that_is_started_on_a_full_disk_ends_in_a_sentence(
     small: Path, warm: Client, text: Path, tmp_path: Path
 ) -> None:
-    from filling import fill
+    from disk_full_job import fill
 
     job = ForkedJob(warm, small / "job", text, log=tmp_path / "log")
     fill(small / "filler")

@@ -240,7 +240,7 @@ def run(*command: str, hpu: bool = False, **environment: str) -> subprocess.Comp
 @pytest.mark.parametrize("lightning", ["lightning.pytorch", "pytorch_lightning"])
 def test_a_users_own_module_trains_with_lightnings_own_trainer(lightning: str, tmp_path: Path) -> None:
     """Lightning starts both processes itself; each strategy trains, validates, saves, resumes and predicts."""
-    result = run(str(HERE / "plain.py"), lightning, str(tmp_path))
+    result = run(str(HERE / "lightning_script.py"), lightning, str(tmp_path))
     assert result.returncode == 0, result.stdout + result.stderr
     seen = json.loads((tmp_path / "seen.json").read_text())
     assert seen["dtypes"] == ["torch.bfloat16"]  # Lightning by itself would have autocast for CUDA: float32 here

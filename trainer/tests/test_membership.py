@@ -200,10 +200,11 @@ def test_two_nodes_meet_and_a_stranger_is_no_node_of_theirs(warm: Client, tmp_pa
     port, script = free_port(), tmp_path / "worker.py"
     script.write_text(
         "import os, sys, torch.distributed as dist\n"
-        "from gaudi3_scale.distributed.team import Team, Topology\nfrom gaudi3_scale.hpu.device import Device\n"
-        "team = Team(Topology.from_environment(), Device('cpu', 0, 'gloo'), 60)\n"
+        "from gaudi3_scale.distributed.process_group import ProcessGroup, Topology\n"
+        "from gaudi3_scale.hpu.device import Device\n"
+        "process_group = ProcessGroup(Topology.from_environment(), Device('cpu', 0, 'gloo'), 60)\n"
         f"open({str(tmp_path)!r} + '/' + sys.argv[1] + '-' + os.environ['RANK'], 'w').write(os.environ['WORLD_SIZE'])\n"
-        "team.close()\n"
+        "process_group.close()\n"
     )
 
     def start(name: str, hosts: bool, *more: str) -> Any:
@@ -261,4 +262,4 @@ def test_every_process_group_of_the_package_is_proven() -> None:
             if re.search(r"\b(init_process_group|new_group)\(", text):
                 assert re.search(r"\bprove\(", text), f"{path.name}: {function.name} makes a group that is not proven"
                 asked.append(path.name)
-    assert {"team.py", "strategies.py", "export.py", "secret.py"} <= set(asked)
+    assert {"process_group.py", "strategies.py", "export.py", "secret.py"} <= set(asked)

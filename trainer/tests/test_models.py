@@ -20,12 +20,12 @@ from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.job.data import check
 from gaudi3_scale.models import weights
+from gaudi3_scale.models.adamw import build_optimizer
 from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build
 from gaudi3_scale.models.learning_rate import learning_rate_scale
 from gaudi3_scale.models.materialise import materialise
 from gaudi3_scale.models.objectives import example, losses, sample_loss
-from gaudi3_scale.models.optimizer import build_optimizer
 from gaudi3_scale.models.weights import weight_files
 from gaudi3_scale.step.module import LanguageModule
 

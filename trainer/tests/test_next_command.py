@@ -128,7 +128,7 @@ def run_of(node: Path, *overrides: str) -> Any:
         progress=SimpleNamespace(checkpoint_step=max(store.steps(), default=None)),
         config=load(None, overrides),
         checkpoints=SimpleNamespace(store=store),
-        team=SimpleNamespace(topology=SimpleNamespace(nodes=2)),
+        process_group=SimpleNamespace(topology=SimpleNamespace(nodes=2)),
     )
 
 

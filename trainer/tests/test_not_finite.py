@@ -31,7 +31,7 @@ def assert_finite(job: ForkedJob) -> None:
 
 
 def poison(kind: str, *steps: int, rank: int = 0) -> dict[str, str]:
-    """For `ForkedJob.fit`; see poisoning.py."""
+    """For `ForkedJob.fit`; see nan_job.py."""
     return {"POISON": kind, "POISON_STEPS": ",".join(map(str, steps)), "POISON_RANK": str(rank)}
 
 

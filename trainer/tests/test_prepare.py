@@ -25,7 +25,7 @@ from gaudi3_scale.data.progress import PreparationProgress
 from gaudi3_scale.data.shards import width
 from gaudi3_scale.data.sources import START, open_source
 from gaudi3_scale.data.tokenizer import ByteTokenizer, load_tokenizer, train_tokenizer
-from gaudi3_scale.distributed.team import Team, Topology
+from gaudi3_scale.distributed.process_group import ProcessGroup, Topology
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.job import data as job_data
@@ -146,7 +146,7 @@ def test_a_job_asks_while_it_prepares_whether_to_give_up(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = load(None, [f"data.source={text}", f"output_dir={tmp_path}"])
-    team, console = Team(Topology(), Device("cpu", 0, "gloo"), 5), Console(speaks=False, bar=False)
+    process_group, console = ProcessGroup(Topology(), Device("cpu", 0, "gloo"), 5), Console(speaks=False, bar=False)
     monkeypatch.setattr(job_data, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(job_data, "POLL_SECONDS", 0.01)
     released = threading.Event()
@@ -159,18 +159,18 @@ def test_a_job_asks_while_it_prepares_whether_to_give_up(
             raise TrainerError("told to")
 
     with pytest.raises(TrainerError, match="told to"):
-        prepare(config, team, console, give_up)
+        prepare(config, process_group, console, give_up)
 
     def release() -> None:
         asked.append(len(asked))
         if len(asked) == 10:
             released.set()
 
-    assert prepare(config, team, console, release).size == text.stat().st_size + 1
+    assert prepare(config, process_group, console, release).size == text.stat().st_size + 1
     assert len(asked) >= 10
     monkeypatch.setattr(job_data, "collect_all", collect_all)
     with pytest.raises(ConfigError, match=r"^data.source is ./nowhere., which does not exist on this node: "):
-        prepare(load(None, ["data.source=/nowhere", f"output_dir={tmp_path}"]), team, console, lambda: None)
+        prepare(load(None, ["data.source=/nowhere", f"output_dir={tmp_path}"]), process_group, console, lambda: None)
 
 
 def test_a_changed_source_starts_a_partial_preparation_anew(

@@ -203,7 +203,7 @@ def test_no_gauge_has_a_value_that_was_not_measured() -> None:
 def test_goodput_is_served_from_the_first_reading_on_with_what_earlier_processes_spent() -> None:
     said: list[str] = []
     run = SimpleNamespace(
-        team=SimpleNamespace(leader=True, topology=SimpleNamespace(local_world_size=2)),
+        process_group=SimpleNamespace(leader=True, topology=SimpleNamespace(local_world_size=2)),
         config=SimpleNamespace(metrics=MetricsConfig(port=0)),
         progress=progress(),
         watch=SimpleNamespace(goodput=lambda: Goodput(dict.fromkeys(PARTS, 7 * 10**9), runs=2)),

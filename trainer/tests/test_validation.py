@@ -49,8 +49,8 @@ def test_every_batch_of_an_evaluation_has_one_shape(
         return totals
 
     for rank in range(3):
-        team: Any = SimpleNamespace(topology=SimpleNamespace(rank=rank, world_size=3), sum=kept)
-        validation.validate(model, samples, config, CPU, team)
+        process_group: Any = SimpleNamespace(topology=SimpleNamespace(rank=rank, world_size=3), sum=kept)
+        validation.validate(model, samples, config, CPU, process_group)
     assert set(shapes) == {(4, 16)} and len(shapes) == 3
     total, count = torch.stack(sums).sum(0).tolist()
     assert count == 11

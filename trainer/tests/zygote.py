@@ -221,13 +221,13 @@ def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gau
         import old_launchers
 
         old_launchers.worker(Path(arguments[0]), [float(part) for part in arguments[1:]])
-    import filling
-    import pausing
-    import poisoning
+    import disk_full_job
+    import nan_job
+    import paused_job
 
-    filling.install()
-    pausing.install()
-    poisoning.install()
+    disk_full_job.install()
+    paused_job.install()
+    nan_job.install()
     from gaudi3_scale.cli import main
 
     sys.argv = ["gaudi3-train", *arguments]

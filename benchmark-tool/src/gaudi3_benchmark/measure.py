@@ -13,7 +13,7 @@ import torch
 from gaudi3_benchmark.result import Round, Row, Settings
 from gaudi3_benchmark.workloads import Workload, build
 from gaudi3_scale.hpu.device import Device, is_out_of_memory
-from gaudi3_scale.models.optimizer import build_optimizer
+from gaudi3_scale.models.adamw import build_optimizer
 from gaudi3_scale.precision import GaudiMixedPrecision, build_precision
 
 

@@ -19,8 +19,8 @@ from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.plan import Plan
 from gaudi3_deploy.record import Deployment
+from gaudi3_deploy.requested import given_names, requested_deployment
 from gaudi3_deploy.terraform import Terraform
-from gaudi3_deploy.wanted import given_names, wanted
 
 #: Variable of a root module for the price of a node, as one was quoted it.
 PRICE = "node_usd_per_hour"
@@ -70,7 +70,7 @@ class Context:
     def want(self, name: str, asked: Asked) -> Deployment:
         """The record with what is asked for laid over it; not written yet."""
         given = (asked.cloud, asked.size, asked.kind, asked.var, asked.var_file, asked.ssh_key)
-        return wanted(self.folder(name), self.terraform_dir, name, *given)
+        return requested_deployment(self.folder(name), self.terraform_dir, name, *given)
 
     def refuse(self, name: str, asked: Asked, offered: bool = True) -> Deployment:
         """What is asked for, as `want` has it. Raises UsageError where that cannot be, before anything is written."""

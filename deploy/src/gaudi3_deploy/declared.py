@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gaudi3_deploy.words import meant, shown
+from gaudi3_deploy.messages import meant, shown
 
 WORD = re.compile(r"\s*([A-Za-z_]\w*|[(){}=,]|\"(?:[^\"\\]|\\.)*\"|-?[\d.]+|\[[^\]]*\])")
 BLOCK = re.compile(r'^variable "(\w+)" \{(?:([^\n]*)\}$|\n(.*?)^\})', re.MULTILINE | re.DOTALL)

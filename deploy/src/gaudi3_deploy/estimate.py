@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.messages import reason
 from gaudi3_deploy.record import Deployment, Period
-from gaudi3_deploy.words import reason
 
 HOURS = 3600.0
 

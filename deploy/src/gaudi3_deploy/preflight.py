@@ -13,7 +13,7 @@ from typing import Any
 
 from gaudi3_deploy import estimate
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.wanted import KEY, KEYS_THERE, PREFIX
+from gaudi3_deploy.requested import KEY, KEYS_THERE, PREFIX
 
 OK, PROBLEM, UNKNOWN = "ok", "problem", "unknown"
 #: By what the providers take credentials from the environment; AWS is asked itself.

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_deploy.errors import DeployError, UsageError
-from gaudi3_deploy.words import reason
+from gaudi3_deploy.messages import reason
 
 #: As terraform/modules/cluster has it: nodes are called NAME-01, and host names are short.
 NAME = re.compile(r"[a-z]([a-z0-9-]{0,22}[a-z0-9])?")

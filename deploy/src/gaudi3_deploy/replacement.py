@@ -21,9 +21,9 @@ from typing import Any
 
 from gaudi3_deploy import nodes
 from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.messages import reason
 from gaudi3_deploy.record import Deployment, write_atomically
 from gaudi3_deploy.state import State
-from gaudi3_deploy.words import reason
 
 FILE, ALL = "replace.json", "replace-all.json"
 STAGES = ("grow", "gate", "drain", "swap", "shrink", "start")

@@ -17,8 +17,8 @@ import yaml
 from gaudi3_deploy import declared, estimate, tree, yaml_file
 from gaudi3_deploy.declared import Type, Variable
 from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.messages import meant, reason, shown
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.words import meant, reason, shown
 
 PREFIX = "TF_VAR_"
 OPTIONS = {"cluster_size": "--size", "instance_type": "--type", "ssh_public_key": "--ssh-key"}

@@ -19,8 +19,8 @@ import yaml
 
 from gaudi3_deploy import estimate, yaml_file
 from gaudi3_deploy.errors import DeployError, UsageError
+from gaudi3_deploy.messages import reason
 from gaudi3_deploy.record import Deployment, Period, write_atomically
-from gaudi3_deploy.words import reason
 
 FILE = "run.json"
 #: `stop` saves the job where its money or its time is spent.

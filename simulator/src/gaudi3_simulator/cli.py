@@ -14,8 +14,8 @@ from .home import Cluster, clusters, load_cluster
 from .node import board, faults, schedule
 from .parser import build_parser, split
 from .podman import Podman, missing_packages
+from .suggestions import meant
 from .terraform import read_machines
-from .words import meant
 
 _say = Teller()
 

@@ -22,10 +22,10 @@ from .node.board import BOARDS, DEFAULT_BOARD, DEFAULT_PROFILE, PROFILES
 from .nodes import container, label, let_in, record_host_keys, start_node, start_vault, update_hosts, wait_until_booted
 from .podman import PACKAGES, Podman, missing_packages
 from .shelves import build_chosen, ensure_pytorch
+from .suggestions import meant
 from .systems import PRESENTATIONS, choose, distribution
 from .terraform import Machines, subnet_of
 from .vendor.rpm import build_rpm_repository
-from .words import meant
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _MAX_NODES = 64

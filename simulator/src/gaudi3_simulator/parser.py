@@ -10,7 +10,7 @@ from typing import NoReturn
 from . import __version__, systems
 from .completion import NAMES, SHELLS, names_of
 from .reach import DEFAULT_CLUSTER, SERVICES
-from .words import meant_choice
+from .suggestions import meant_choice
 
 
 def default_cluster() -> str:

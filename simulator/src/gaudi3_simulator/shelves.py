@@ -19,6 +19,7 @@ from . import RequestError, SimulatorError
 from .home import home, write_atomically
 from .image import BESIDE_TORCH, ensure_device, ensure_image, pip_runs, requirements_files
 from .podman import Podman
+from .suggestions import meant
 from .systems import DEFAULT, SYSTEMS
 from .vendor import (
     DEFAULT_RELEASE,
@@ -32,7 +33,6 @@ from .vendor import (
     pytorch,
 )
 from .vendor.repository import check_releases
-from .words import meant
 
 SHELVES = ("pytorch", "image")
 

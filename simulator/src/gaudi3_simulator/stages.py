@@ -20,7 +20,7 @@ from .image import device_wheel, image_name
 from .network import check_same_subnet, new_subnet
 from .nodes import container, label, wait_until_booted
 from .podman import Podman
-from .words import meant
+from .suggestions import meant
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _INPUTS = (

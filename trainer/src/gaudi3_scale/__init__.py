@@ -13,7 +13,7 @@ from gaudi3_scale.version import VERSION
 if TYPE_CHECKING:
     from gaudi3_scale.integration.accelerator import GaudiAccelerator
     from gaudi3_scale.integration.trainer import GaudiTrainer
-    from gaudi3_scale.models.optimizer import GaudiOptimizer
+    from gaudi3_scale.models.adamw import GaudiOptimizer
 
 __version__ = VERSION
 __all__ = ["GaudiAccelerator", "GaudiOptimizer", "GaudiTrainer", "__version__"]
@@ -22,7 +22,7 @@ __getattr__ = lazily(
     __name__,
     {
         "GaudiAccelerator": "integration.accelerator",
-        "GaudiOptimizer": "models.optimizer",
+        "GaudiOptimizer": "models.adamw",
         "GaudiTrainer": "integration.trainer",
     },
 )

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gaudi3_scale.console import Console
-from gaudi3_scale.distributed.team import Team, lower_timeout
+from gaudi3_scale.distributed.process_group import ProcessGroup, lower_timeout
 from gaudi3_scale.distributed.watchdog import Watchdog
 from gaudi3_scale.files import Outage
 from gaudi3_scale.hpu.device import Device
@@ -88,7 +88,7 @@ class Run:
     config: Config
     """What was asked for; it stays as it is. What is trained with is in the plan."""
     device: Device
-    team: Team
+    process_group: ProcessGroup
     progress: Progress
     console: Console
     status: StatusFile
@@ -124,12 +124,12 @@ class Run:
     @property
     def rank(self) -> int:
         """Of this process in the job."""
-        return self.team.topology.rank
+        return self.process_group.topology.rank
 
     @property
     def world_size(self) -> int:
         """Processes of the job."""
-        return self.team.topology.world_size
+        return self.process_group.topology.world_size
 
     def is_logged(self, batch_idx: int) -> bool:
         """Has this batch completed a step whose loss was read?"""
@@ -139,5 +139,5 @@ class Run:
     def _started(self) -> None:
         """The first step is made: from here on, processes wait for each other as long as for any step."""
         seconds = self.config.train.collective_timeout
-        self.team.lower_timeout(seconds)
+        self.process_group.lower_timeout(seconds)
         lower_timeout(self.checkpoints.peers.group, seconds)

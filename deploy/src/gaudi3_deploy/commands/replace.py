@@ -19,8 +19,8 @@ from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.plan import Plan
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.replacement import Replacement
+from gaudi3_deploy.requested import variable
 from gaudi3_deploy.terraform import Terraform
-from gaudi3_deploy.wanted import variable
 
 
 @app.command()

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gaudi3_deploy import declared, duration, estimate, guard, jobs, nodes, record, results, runs, site, ssh
+from gaudi3_deploy import declared, duration, estimate, jobs, nodes, record, results, runs, site, ssh, watchdog_timer
 from gaudi3_deploy.app import (
     Asked,
     Beside,
@@ -31,7 +31,7 @@ from gaudi3_deploy.app import (
     talker,
 )
 from gaudi3_deploy.commands.check import findings, require, show
-from gaudi3_deploy.commands.end import take_down
+from gaudi3_deploy.commands.down import take_down
 from gaudi3_deploy.commands.provision import bring_up
 from gaudi3_deploy.commands.reach import MINUTES, made
 from gaudi3_deploy.console import Teller
@@ -180,8 +180,8 @@ class Stages:
         deployment = self.settings.want(self.name, asked)
         known = declared.names(self.settings.terraform_dir / deployment.cloud)
         fresh = deployment.phase in record.BEFORE  # machines that are there do not get it any more
-        if fresh and guard.VARIABLE in known and guard.VARIABLE not in deployment.variables:
-            deployment.variables[guard.VARIABLE] = guard.span(self.run.ttl)
+        if fresh and watchdog_timer.VARIABLE in known and watchdog_timer.VARIABLE not in deployment.variables:
+            deployment.variables[watchdog_timer.VARIABLE] = watchdog_timer.span(self.run.ttl)
         bring_up(self.settings, deployment, self.teller, self.price, yes=True)
         return "wait"
 
@@ -199,7 +199,7 @@ class Stages:
         """Give the nodes an end of their own."""
         deployment = self.settings.find(self.name)
         if deployment.cloud != HOSTS:
-            guard.install(deployment, self.run.until, self.teller.say)
+            watchdog_timer.install(deployment, self.run.until, self.teller.say)
         return "site"
 
     def site(self) -> str:

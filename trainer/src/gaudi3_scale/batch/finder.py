@@ -98,7 +98,7 @@ class AdaptiveBatchFinder:
     def _find(self) -> Found:
         from gaudi3_scale.batch import cache, room
         from gaudi3_scale.batch.search import Found
-        from gaudi3_scale.distributed.team import Topology
+        from gaudi3_scale.distributed.process_group import Topology
         from gaudi3_scale.hpu import device as devices
 
         topology = Topology.from_environment()
@@ -162,7 +162,7 @@ class AdaptiveBatchFinder:
     def _build(self, callbacks: list[pl.Callback]) -> tuple[pl.Trainer, pl.LightningModule]:
         from gaudi3_scale.batch.rehearsal import STEPS
         from gaudi3_scale.batch.scout import Scout
-        from gaudi3_scale.distributed.team import Topology
+        from gaudi3_scale.distributed.process_group import Topology
         from gaudi3_scale.integration.quiet import quiet
         from gaudi3_scale.integration.trainer import GaudiTrainer
 
@@ -219,11 +219,11 @@ def _gather(topology: Any, device: Device) -> Callable[[Any], Sequence[Any]]:
     import torch.distributed as dist
 
     from gaudi3_scale.distributed.exchange import all_gather
-    from gaudi3_scale.distributed.team import Team
+    from gaudi3_scale.distributed.process_group import ProcessGroup
     from gaudi3_scale.secret import proven_group
 
     if not dist.is_initialized():
-        return Team(topology, device, SECONDS).gather
+        return ProcessGroup(topology, device, SECONDS).gather
     return partial(_over, all_gather, proven_group())
 
 

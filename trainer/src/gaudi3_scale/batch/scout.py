@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from gaudi3_scale.memory.tracker import adamw
-from gaudi3_scale.models.optimizer import GaudiOptimizer
+from gaudi3_scale.models.adamw import GaudiOptimizer
 
 
 class Scout(pl.LightningModule):

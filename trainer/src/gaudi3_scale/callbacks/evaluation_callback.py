@@ -23,7 +23,7 @@ class EvaluationCallback(pl.Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """The step resumed from may be one to evaluate."""
-        if self._run.config.train.evaluate_every and self._run.team.writer:
+        if self._run.config.train.evaluate_every and self._run.process_group.writer:
             self._run.evaluations.truncate(self._run.progress.step - 1)
         self._evaluate(trainer, pl_module)
 
@@ -47,9 +47,9 @@ class EvaluationCallback(pl.Callback):
 
         with run.watchdog.anew():
             progress.validation_loss = validate(
-                module.model, self._samples, run.plan.config, run.device, run.team, before_batch
+                module.model, self._samples, run.plan.config, run.device, run.process_group, before_batch
             )
             run.watchdog.seen()
-        if run.team.writer:
+        if run.process_group.writer:
             run.evaluations.evaluated(progress)
         run.console.say(f"step {step}: held-out loss {progress.validation_loss:.3f}")

@@ -9,6 +9,6 @@ class MetricsCallback(Reporter):
     """A line where the loss is read, by each node's writer."""
 
     def report(self) -> None:
-        if self.run.team.writer:
+        if self.run.process_group.writer:
             progress = self.run.progress
             self.run.lines.append(progress, progress.learning_rate, progress.mean_loss)

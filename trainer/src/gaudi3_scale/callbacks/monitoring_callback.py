@@ -97,7 +97,7 @@ class MonitoringCallback(Contributor, pl.Callback):
         run, device = self._run, trainer.strategy.root_device
         self._clock = ForwardClock(device)
         if run is not None:
-            self._group, writes = run.team.control, run.team.writer
+            self._group, writes = run.process_group.control, run.process_group.writer
             compiles = run.device.compile_backend(run.config.train.mode) is not None
         else:
             compiles = False

@@ -165,7 +165,7 @@ class StatusCallback(CheckpointListener, pl.Callback):
 
     def _write(self, state: State, error: str | None = None) -> None:
         if self._run is not None:
-            if self._run.team.writer:
+            if self._run.process_group.writer:
                 self._run.status.write(state, self._run.progress, error)
             return
         if self._file is None or self._progress is None or self._trainer is None:

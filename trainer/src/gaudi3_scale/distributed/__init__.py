@@ -1,4 +1,4 @@
-"""Who the processes are and how they agree: `team`, what they exchange, and what watches over it.
+"""Who the processes are and how they agree: `process_group`, what they exchange, and what watches over it.
 
 `from gaudi3_scale.distributed import OptimizedDDP` brings torch and Lightning with it.
 """

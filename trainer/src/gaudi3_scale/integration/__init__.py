@@ -4,7 +4,7 @@ Importing this package, which all names of `gaudi3_scale` for a Trainer do, regi
 """
 
 from gaudi3_scale.hpu.torch_import import refuse_known_bad
-from gaudi3_scale.integration.twins import register
+from gaudi3_scale.integration.lightning_variants import register
 
 refuse_known_bad()  # before Lightning is imported
 register()

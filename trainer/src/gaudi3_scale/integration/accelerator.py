@@ -13,7 +13,7 @@ from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.hpu.device import available, first_available, index_of, missing
 
 BEFORE_FIRST_USE: list[Callable[[], None]] = []
-"""Called whenever an accelerator is made; `twins` serves another Lightning by it, if that has been imported."""
+"""Called whenever an accelerator is made; `lightning_variants` serves another imported Lightning by it."""
 
 
 class GaudiAccelerator(Accelerator):

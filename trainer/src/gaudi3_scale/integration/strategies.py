@@ -1,7 +1,7 @@
 """Strategies with nothing left for Lightning to guess: device, process-group backend, precision, signals.
 
 What is ours is in mixins, because Lightning exists twice: the classes of `lightning.pytorch` are not those of
-`pytorch_lightning`, and `twins` puts the mixins over both.
+`pytorch_lightning`, and `lightning_variants` puts the mixins over both.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import torch.distributed as dist
 from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy, SingleDeviceStrategy
 
 from gaudi3_scale.distributed.exchange import broadcast
+from gaudi3_scale.distributed.process_group import fresh_store
 from gaudi3_scale.distributed.replicas import check_replicas
-from gaudi3_scale.distributed.team import fresh_store
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.hpu.device import Device, check_all_reduce, take
 from gaudi3_scale.hpu.selfcheck import check_numbers_once

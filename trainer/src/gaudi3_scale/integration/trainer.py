@@ -14,7 +14,7 @@ from lightning.pytorch.strategies import Strategy
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.hpu.device import available, first_available
 from gaudi3_scale.integration.accelerator import CLASSES, GaudiAccelerator
-from gaudi3_scale.integration.twins import check_module
+from gaudi3_scale.integration.lightning_variants import check_module
 from gaudi3_scale.precision import PRECISIONS, refusal
 
 STRATEGIES = ("gaudi_single", "habana_ddp", "habana_fsdp", "optimized_ddp")

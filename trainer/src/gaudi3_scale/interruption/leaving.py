@@ -12,7 +12,7 @@ from gaudi3_scale.interruption.notice import BUDGET, Notice
 from gaudi3_scale.interruption.notices import Interrupted, Notices
 
 if TYPE_CHECKING:
-    from gaudi3_scale.distributed.team import Team
+    from gaudi3_scale.distributed.process_group import ProcessGroup
     from gaudi3_scale.status import Progress, StatusFile
 
 
@@ -34,15 +34,17 @@ class Interruption:
         notices.before_leaving = record
 
     @classmethod
-    def of_job(cls, notices: Notices, team: Team, progress: Progress, status: StatusFile) -> Interruption:
+    def of_job(
+        cls, notices: Notices, process_group: ProcessGroup, progress: Progress, status: StatusFile
+    ) -> Interruption:
         """For a job with this progress, which each node's writer writes down."""
 
         def record(reason: str) -> None:
             progress.interruption = reason
-            if team.writer:
+            if process_group.writer:
                 status.write("interrupted", progress)
 
-        return cls(notices, team.control, team.topology.world_size, record)
+        return cls(notices, process_group.control, process_group.topology.world_size, record)
 
     def check(self, during: str, step: int) -> None:
         """Outside training there is nothing to save: raise Interrupted on all ranks if any of them has a notice."""

@@ -109,7 +109,7 @@ def _as_before(run: Run, plan: JobPlan, about: Any) -> JobPlan:
 
 
 def _find(run: Run) -> Found:
-    config, device, team = run.config, run.device, run.team
+    config, device, process_group = run.config, run.device, run.process_group
     train = config.train
     if config.memory.activation_checkpointing == "budget":
         raise ConfigError(
@@ -127,15 +127,15 @@ def _find(run: Run) -> Found:
                 "set train.max_micro_batch_size."
             )
         return Found(most, "the bound, as the memory of a cpu is not only this job's")
-    has = room.least(team.gather(astuple(room.of(device, team.topology.local_world_size))))
+    has = room.least(process_group.gather(astuple(room.of(device, process_group.topology.local_world_size))))
     limit = int(has.free * train.target_utilization)
     digest = cache.key(_facts(run, most, has.free))
     reads = run.rank == 0 and not has.by_host  # what a host has left is another amount each time
-    known = team.gather(cache.read(config.output_dir, digest) if reads else None)[0]
+    known = process_group.gather(cache.read(config.output_dir, digest) if reads else None)[0]
     if known is not None:
         return known
     found = has.say(lambda: _search(run, limit, most, train.target_utilization))
-    if team.writer and not has.by_host:
+    if process_group.writer and not has.by_host:
         run.outage.attempt(config.output_dir / cache.FILE, lambda: cache.write(config.output_dir, digest, found))
     return found
 
@@ -174,7 +174,7 @@ def _search(run: Run, limit: int, most: int, share: float) -> Found:
 
         def peak(batch: int) -> int:
             if batch not in known:
-                mine = run.team.must_all(lambda: oracle.peak(batch) if run.rank == 0 else 0)
+                mine = run.process_group.must_all(lambda: oracle.peak(batch) if run.rank == 0 else 0)
                 known[batch] = mine[0]
             return known[batch]
 
@@ -208,7 +208,7 @@ def _trial(run: Run, config: Config, batch: int) -> BatchTrial:
         return build_trainer(run, JobPlan.of(scout), callbacks), LanguageModule(scout, run.device, weights=False)
 
     run.console.say(f"trying a micro-batch of {batch}")
-    return rehearse(build, lambda size: _samples(config, size), batch, run.device, run.team.gather)
+    return rehearse(build, lambda size: _samples(config, size), batch, run.device, run.process_group.gather)
 
 
 def _samples(config: Config, size: int) -> Tensor:

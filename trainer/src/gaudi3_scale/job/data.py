@@ -18,7 +18,7 @@ from gaudi3_scale.data.samples import Samples
 from gaudi3_scale.data.shards import Corpus
 from gaudi3_scale.data.tokenizer import FILE as TOKENIZER_FILE
 from gaudi3_scale.data.tokenizer import Tokenizer, load_tokenizer
-from gaudi3_scale.distributed.team import Team
+from gaudi3_scale.distributed.process_group import ProcessGroup
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.build import architecture, has_weights, is_masked
 
@@ -84,13 +84,15 @@ def _more_vocabulary(config: Config, needed: int) -> str:
     return f"set {where} to {needed} or more, or use a smaller tokenizer."
 
 
-def prepare(config: Config, team: Team, console: Console, between: Callable[[], None]) -> Corpus | Mixture:
+def prepare(
+    config: Config, process_group: ProcessGroup, console: Console, between: Callable[[], None]
+) -> Corpus | Mixture:
     """The prepared data, on every node; an error of any writer is everyone's.
 
     However long it takes, no collective waits for it: the ranks ask each other every second whether all are done, and
     call `between`, which may raise to give up; what was prepared so far stays.
     """
-    team.must_all(lambda: check(config) and None)
+    process_group.must_all(lambda: check(config) and None)
     outcome: list[Corpus | Mixture | BaseException] = []
 
     def work() -> None:
@@ -100,12 +102,13 @@ def prepare(config: Config, team: Team, console: Console, between: Callable[[], 
             outcome.append(error)
 
     thread = threading.Thread(target=work, name="prepare", daemon=True)
-    works = team.writer or (team.leader and config.data.parts > 1)  # of nodes that share the folder, each takes parts
+    # Of nodes that share the folder, each takes parts.
+    works = process_group.writer or (process_group.leader and config.data.parts > 1)
     if works:
         thread.start()
         thread.join(FIRST_SECONDS)
     between()
-    while not all(team.gather(not thread.is_alive())):
+    while not all(process_group.gather(not thread.is_alive())):
         if works:
             thread.join(POLL_SECONDS)
         else:
@@ -116,7 +119,7 @@ def prepare(config: Config, team: Team, console: Console, between: Callable[[], 
         if outcome and isinstance(outcome[0], BaseException):
             raise outcome[0]
 
-    team.must_all(result)
+    process_group.must_all(result)
     return collect_all(config.data, directory(config))
 
 

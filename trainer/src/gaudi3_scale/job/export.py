@@ -22,7 +22,7 @@ from gaudi3_scale.checkpoint.target import open_target
 from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.config.auto_precision import OF_DEVICE, with_precision
 from gaudi3_scale.data.shards import TOKENIZER, Corpus, identity, read_index
-from gaudi3_scale.distributed.team import Topology, fresh_store
+from gaudi3_scale.distributed.process_group import Topology, fresh_store
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.job.data import directory
 from gaudi3_scale.models.build import build, quiet_bars

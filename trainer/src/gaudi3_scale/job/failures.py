@@ -11,7 +11,7 @@ from typing import NoReturn
 import torch
 
 from gaudi3_scale.config import Config
-from gaudi3_scale.distributed.team import Topology
+from gaudi3_scale.distributed.process_group import Topology
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.hpu.device import OUT_OF_MEMORY, is_out_of_memory
 from gaudi3_scale.status import Progress, StatusFile

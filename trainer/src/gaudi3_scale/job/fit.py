@@ -20,8 +20,8 @@ from gaudi3_scale.console import Console
 from gaudi3_scale.cost import bill
 from gaudi3_scale.cost.budget import require as require_budget
 from gaudi3_scale.cost.running import Watch
+from gaudi3_scale.distributed.process_group import ProcessGroup, Topology
 from gaudi3_scale.distributed.replicas import check_replicas
-from gaudi3_scale.distributed.team import Team, Topology
 from gaudi3_scale.distributed.watchdog import Watchdog
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.files import Outage
@@ -72,7 +72,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     if leader and not status.finished(config.train.max_steps):
         status.write("starting", progress)
     ledger = use(Ledger(age=process_age(), outage=outage))
-    team: Team | None = None
+    process_group: ProcessGroup | None = None
     interruption: Interruption | None = None
     try:
         device = devices.resolve(
@@ -91,13 +91,15 @@ def fit(config: Config, notices: Notices | None = None) -> None:
             enabled=topology.world_size > 1 and not device.heeds_timeouts,
         )
         with watchdog.watch():
-            team = Team(topology, device, config.train.first_timeout)
-        team.elect_writers(config.output_dir)
-        interruption = Interruption.of_job(listening, team, progress, status)
+            process_group = ProcessGroup(topology, device, config.train.first_timeout)
+        process_group.elect_writers(config.output_dir)
+        interruption = Interruption.of_job(listening, process_group, progress, status)
         named = wanted != AUTO
-        train(Run(config, device, team, progress, console, status, interruption, ledger, outage, watchdog, named))
+        train(
+            Run(config, device, process_group, progress, console, status, interruption, ledger, outage, watchdog, named)
+        )
         with watchdog.watch():
-            team.close()
+            process_group.close()
     except Interrupted:
         raise
     except Exception as error:  # of whatever it is, status.json says it in one sentence
@@ -105,7 +107,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         if interruption is not None and interruption.leaving and is_lost_contact(error):
             # Another process was quicker to leave: all had agreed to.
             raise Interrupted(str(failure)) from error
-        if leader if team is None else team.writer:
+        if leader if process_group is None else process_group.writer:
             status.write("failed", progress, str(failure))
         raise failure from (None if isinstance(failure, TrainerError) else error)
     finally:
@@ -125,7 +127,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     from gaudi3_scale.step.module import LanguageModule
     from gaudi3_scale.step.validation import validate
 
-    progress, team, say = run.progress, run.team, run.console.say
+    progress, process_group, say = run.progress, run.process_group, run.console.say
     settings, folder = run.config.checkpoint, run.config.output_dir
     run.checkpoints = CheckpointSession(folder, folder / "checkpoints", settings, run.config.train.first_timeout, say)
     checkpoint = run.checkpoints.find(key_of(run.config), run.lines.path)
@@ -139,10 +141,10 @@ def train(run: Run, *more: pl.Callback) -> None:
     samples = open_samples(config, corpus)
     about = describe(run, corpus)
     state = go_on(run, checkpoint, about) if checkpoint is not None else None
-    if team.writer:
+    if process_group.writer:
         run.lines.truncate(progress.step)
     baseline = samples.baseline() if run.rank == 0 else 0.0
-    progress.baseline_loss = team.gather(baseline)[0]
+    progress.baseline_loss = process_group.gather(baseline)[0]
     progress.weights = weights_of(config.model)
     say(
         f"{run.world_size} process(es) on {progress.device_label}, {progress.precision_words}, "
@@ -151,8 +153,8 @@ def train(run: Run, *more: pl.Callback) -> None:
         f"{corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
     )
     run.ledger.about = _terms(run, state)
-    run.watch = Watch(run.ledger, folder if team.writer else None, progress.step)
-    team.must_all(lambda: require_budget(config.cost, run.watch.spent_before()))
+    run.watch = Watch(run.ledger, folder if process_group.writer else None, progress.step)
+    process_group.must_all(lambda: require_budget(config.cost, run.watch.spent_before()))
     _serve_metrics(run)
 
     run.batches = BatchSchedule.of(config, run.world_size, progress.step, progress.samples)
@@ -180,9 +182,9 @@ def train(run: Run, *more: pl.Callback) -> None:
         run.interruption.check("the last evaluation", progress.step)
 
     with run.watchdog.watch():
-        progress.validation_loss = validate(module.model, samples, config, device, team, before_batch)
+        progress.validation_loss = validate(module.model, samples, config, device, process_group, before_batch)
     _require_finite_losses(progress)
-    if team.writer and config.train.evaluate_every:
+    if process_group.writer and config.train.evaluate_every:
         run.evaluations.truncate(progress.step - 1)  # a job that is started again when it is done evaluates again
         run.evaluations.evaluated(progress)
     run.outage.retry()
@@ -190,7 +192,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     progress.peak_memory_bytes = run.device.peak_memory()
     progress.goodput = run.watch.goodput().status()
     progress.cost = bill.status_of(run.watch.spent(), config.cost, progress.tokens)
-    if team.writer:
+    if process_group.writer:
         run.status.write("finished", progress)
     run.console.summary(progress, next_command(sys.argv, _nodes_of_checkpoint(run)), folder)
 
@@ -215,14 +217,16 @@ def _progress(config: Config, topology: Topology) -> Progress:
 def _is_finished(run: Run, step: int) -> bool:
     """Has every node seen the job end? Collective."""
     last = run.config.train.max_steps
-    return step >= last and all(run.team.gather(not run.team.writer or run.status.finished(last)))
+    return step >= last and all(run.process_group.gather(not run.process_group.writer or run.status.finished(last)))
 
 
 def _terms(run: Run, state: dict[str, Any] | None) -> dict[str, Any]:
     """What the ledger's lines say of the price; a job goes on with the bill of its checkpoint."""
     before = state["ranks"][0].get(bill.KEY) if state is not None else None
     job = run.checkpoints.job
-    return bill.terms(run.config.cost, run.team.topology.nodes, before, job=job.id if job is not None else None)
+    return bill.terms(
+        run.config.cost, run.process_group.topology.nodes, before, job=job.id if job is not None else None
+    )
 
 
 def _beginning(run: Run) -> str:
@@ -237,8 +241,8 @@ def _serve_metrics(run: Run) -> None:
     from gaudi3_scale.metrics import TrainingMetrics
     from gaudi3_scale.throughput.meter import Reading
 
-    if run.team.leader and run.config.metrics.enabled:
-        run.metrics = TrainingMetrics(run.progress, run.team.topology.local_world_size)
+    if run.process_group.leader and run.config.metrics.enabled:
+        run.metrics = TrainingMetrics(run.progress, run.process_group.topology.local_world_size)
         # A counter that appears with its first increase loses it, and one that begins anew at 0 counts twice.
         run.metrics.measured(Reading(), run.watch.goodput())
         run.console.say(f"metrics at {run.metrics.serve(run.config.metrics)}")
@@ -262,7 +266,7 @@ def _nodes_of_checkpoint(run: Run) -> int:
         return 1
     with suppress(DamagedCheckpointError, TrainerError):  # said when it is read
         manifest = run.checkpoints.store.read(step)
-        return run.team.topology.nodes if set(manifest.files) - set(manifest.here) else 1
+        return run.process_group.topology.nodes if set(manifest.files) - set(manifest.here) else 1
     return 1
 
 

@@ -51,7 +51,7 @@ def leave_out_empty_hooks(callbacks: list[pl.Callback]) -> None:
 
 def build_trainer(run: Run, plan: JobPlan, callbacks: list[pl.Callback]) -> pl.Trainer:
     """A trainer that makes the steps that are left and nothing besides: what else happens is in the callbacks."""
-    settings, topology = plan.config.train, run.team.topology
+    settings, topology = plan.config.train, run.process_group.topology
     leave_out_empty_hooks(callbacks)
     strategy = _strategy(run, plan)
     strategy.plain_batches = True

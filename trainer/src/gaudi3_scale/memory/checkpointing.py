@@ -16,7 +16,7 @@ from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.internals import GROUPED_PRODUCT
-from gaudi3_scale.models.again import checkpoint
+from gaudi3_scale.models.activation_checkpoint import checkpoint
 from gaudi3_scale.models.blocks import repeated_blocks
 
 Level = Literal["none", "selective", "full"]

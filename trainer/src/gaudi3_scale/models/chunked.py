@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from gaudi3_scale.data.masking import IGNORED
-from gaudi3_scale.models.again import checkpoint
+from gaudi3_scale.models.activation_checkpoint import checkpoint
 
 log = logging.getLogger(__name__)
 

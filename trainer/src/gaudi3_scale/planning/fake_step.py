@@ -34,11 +34,11 @@ from gaudi3_scale.integration.tensor_parallel import split_matrices
 from gaudi3_scale.memory.apply import apply_recomputation
 from gaudi3_scale.memory.attention import use_attention
 from gaudi3_scale.memory.tracker import fake_mode, fake_twin
-from gaudi3_scale.models.again import around_recomputation
+from gaudi3_scale.models.activation_checkpoint import around_recomputation
+from gaudi3_scale.models.adamw import GaudiOptimizer, build_optimizer
 from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build, frozen_dtype
 from gaudi3_scale.models.objectives import batch_shape, training_loss
-from gaudi3_scale.models.optimizer import GaudiOptimizer, build_optimizer
 from gaudi3_scale.planning.account import COLLECTIVES, MemoryAccount, MemorySection
 from gaudi3_scale.planning.experts import use_even_experts
 from gaudi3_scale.planning.lowered import HpuAutocast

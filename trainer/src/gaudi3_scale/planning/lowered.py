@@ -48,7 +48,7 @@ FIRST_ONLY = frozenset(
 class HpuAutocast(TorchFunctionMode):
     """Casts the operands of operations as autocast on an HPU does, while it is entered.
 
-    To be entered again wherever something is recomputed (`models.again`).
+    To be entered again wherever something is recomputed (`models.activation_checkpoint`).
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

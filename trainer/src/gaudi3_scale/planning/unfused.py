@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 class CudaAttention(TorchFunctionMode):
     """Writes attention out where torch has no fused kernel on CUDA, while it is entered.
 
-    To be entered again wherever something is recomputed (`models.again`).
+    To be entered again wherever something is recomputed (`models.activation_checkpoint`).
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -15,7 +15,7 @@ class FiniteCheck:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._team = run.team
+        self._process_group = run.process_group
         self._progress = run.progress
         self._skipped_since: int | None = None
 
@@ -23,7 +23,7 @@ class FiniteCheck:
         """The mean loss of all ranks since the last call, None if all steps were skipped; raises NotFiniteError."""
         steps = module.finite_steps
         count = torch.full_like(module.loss_sum, module.loss_count)
-        totals = self._team.sum(torch.stack([module.loss_sum, count, steps.finite]))
+        totals = self._process_group.sum(torch.stack([module.loss_sum, count, steps.finite]))
         total, number, finite, norm = torch.cat([totals, module.gradient_norm.reshape(1)]).tolist()
         self._progress.gradient_norm = norm
         module.reset_sums()
@@ -34,7 +34,7 @@ class FiniteCheck:
         """Raise NotFiniteError if the state after the step that was just made may not be saved."""
         steps = module.finite_steps
         state = is_state_finite(trainer.optimizers).to(steps.finite.device)
-        finite, states = self._team.sum(torch.stack([steps.finite, state])).tolist()
+        finite, states = self._process_group.sum(torch.stack([steps.finite, state])).tolist()
         self._require(module, finite)
         if states < self._run.world_size:
             raise NotFiniteError(
@@ -62,7 +62,7 @@ class FiniteCheck:
     def _require(self, module: LanguageModule, finite: float) -> None:
         steps = module.finite_steps
         if finite < steps.noted * self._run.world_size:
-            before = min(self._team.gather(int(steps.finite.item())))
+            before = min(self._process_group.gather(int(steps.finite.item())))
             step = self._progress.step - steps.noted + before + 1
             self._progress.loss = float("nan")
             raise NotFiniteError(

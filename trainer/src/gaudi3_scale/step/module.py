@@ -15,12 +15,12 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.config.auto_precision import with_precision
 from gaudi3_scale.finite import FiniteSteps, gradient_norm
 from gaudi3_scale.hpu.device import Device
+from gaudi3_scale.models.adamw import build_optimizer
 from gaudi3_scale.models.blocks import compile_blocks
 from gaudi3_scale.models.build import build, frozen_dtype
 from gaudi3_scale.models.learning_rate import learning_rate_scale
 from gaudi3_scale.models.materialise import build_deferred, materialise
 from gaudi3_scale.models.objectives import losses, training_loss
-from gaudi3_scale.models.optimizer import build_optimizer
 
 
 class LanguageModule(pl.LightningModule):

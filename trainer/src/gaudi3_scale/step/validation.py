@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from gaudi3_scale.config import Config
 from gaudi3_scale.data import Samples
 from gaudi3_scale.data.masking import IGNORED
-from gaudi3_scale.distributed.team import Team
+from gaudi3_scale.distributed.process_group import ProcessGroup
 from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.models.objectives import sample_loss
 from gaudi3_scale.precision import build_precision
@@ -25,7 +25,7 @@ def validate(
     samples: Samples,
     config: Config,
     device: Device,
-    team: Team,
+    process_group: ProcessGroup,
     between: Callable[[], None] | None = None,
 ) -> float:
     """Mean loss in nats per predicted token over `data.validation_samples`, shared among the ranks.
@@ -35,11 +35,11 @@ def validate(
     target = device.torch_device()
     precision = build_precision(config.train.precision, device)
     blocks = samples.order.validation(config.data.validation_samples)
-    mine = blocks[team.topology.rank :: team.topology.world_size]
+    mine = blocks[process_group.topology.rank :: process_group.topology.world_size]
     totals = torch.zeros(2, device=target)
     was_training = model.training
     model.to(target).eval()
-    most = math.ceil(len(blocks) / team.topology.world_size)
+    most = math.ceil(len(blocks) / process_group.topology.world_size)
     for start in range(0, most, config.train.micro_batch_size):
         if between is not None:
             between()
@@ -53,7 +53,7 @@ def validate(
         totals += torch.stack([loss * len(chosen), torch.full_like(loss, len(chosen))])
         device.step_boundary()
     model.train(was_training)
-    total, count = team.sum(totals).tolist()
+    total, count = process_group.sum(totals).tolist()
     return float(total / count)
 
 

@@ -24,8 +24,8 @@ from gaudi3_scale.integration.ddp import bucket_size
 from gaudi3_scale.integration.ddp.balance import advice, weight
 from gaudi3_scale.integration.ddp.compression import PASSES, CompressionTrial, Reduction, gathered
 from gaudi3_scale.integration.ddp.interconnect import SLOWEST_FIRST, Interconnect, detect
+from gaudi3_scale.integration.lightning_variants import register_strategy
 from gaudi3_scale.integration.strategies import HabanaDDP
-from gaudi3_scale.integration.twins import offer
 
 log = logging.getLogger(__name__)
 OWN = ("ddp_comm_state", "ddp_comm_hook", "ddp_comm_wrapper", "model_averaging_period")
@@ -208,7 +208,7 @@ class OptimizedDDP(OptimizedDDPParts, DDPStrategy):
     """
 
 
-offer(OptimizedDDP, OptimizedDDPParts)
+register_strategy(OptimizedDDP, OptimizedDDPParts)
 
 
 def _settings(values: dict[str, Any]) -> DdpConfig:

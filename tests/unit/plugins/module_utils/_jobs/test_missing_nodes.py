@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import meeting
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import missing_nodes
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 #: As a kernel prints them: 10.0.0.2, 10.0.0.3 which only begins to connect, one to ssh; fd00::4 and ::ffff:10.0.0.5.
@@ -23,8 +23,8 @@ V6 = HEAD + (
 
 
 def test_only_established_connections_to_the_port_count() -> None:
-    assert meeting.connected([V4, V6], 29400) == {"10.0.0.2", "fd00::4", "10.0.0.5"}
-    assert meeting.connected([V4, V6], 29500) == set()
+    assert missing_nodes.connected([V4, V6], 29400) == {"10.0.0.2", "fd00::4", "10.0.0.5"}
+    assert missing_nodes.connected([V4, V6], 29500) == set()
 
 
 @pytest.mark.parametrize(
@@ -39,18 +39,18 @@ def test_only_established_connections_to_the_port_count() -> None:
 def test_who_is_missing(peers: dict[str, list[str]], absent: list[str]) -> None:
     there = {"10.0.0.1", "10.0.0.2", "fd00::4", "10.0.0.5"}
     own = {str(address) for given in peers.values() for address in given}
-    assert meeting.missing(peers, there & own) == absent
+    assert missing_nodes.missing(peers, there & own) == absent
 
 
 def test_nodes_from_unknown_addresses_are_not_called_missing() -> None:
     peers = {"gaudi-2": ["10.0.0.2"], "gaudi-3": ["10.0.0.3"]}
-    assert meeting.missing(peers, {"10.0.0.1", "10.1.0.2", "10.1.0.3"}) == []
+    assert missing_nodes.missing(peers, {"10.0.0.1", "10.1.0.2", "10.1.0.3"}) == []
 
 
 def test_a_real_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         peers, job = {"gaudi-2": ["127.0.0.1"]}, {"rdzv_port": port}
-        assert meeting.missing_here(peers, job) == ["gaudi-2"]
+        assert missing_nodes.missing_here(peers, job) == ["gaudi-2"]
         with socket.create_connection(("127.0.0.1", port)), server.accept()[0]:
-            assert meeting.missing_here(peers, job) == []
+            assert missing_nodes.missing_here(peers, job) == []

@@ -1,4 +1,4 @@
-"""A user's own module with Lightning's own Trainer, as its documentation writes it: `plain.py LIGHTNING OUT`."""
+"""A user's own module with Lightning's own Trainer, as documented there: `lightning_script.py LIGHTNING OUT`."""
 
 from __future__ import annotations
 

@@ -112,8 +112,8 @@ def lower_timeout(group: Any, seconds: int) -> None:
     SET_TIMEOUT.get()(timedelta(seconds=seconds), group)
 
 
-class Team:
-    """All processes of the job; a team of one needs no process group."""
+class ProcessGroup:
+    """All processes of the job; one process alone needs no group of torch."""
 
     def __init__(self, topology: Topology, device: Device, timeout: int) -> None:
         """Connect, and make sure that the device's collectives work and that all ranks are of this job."""

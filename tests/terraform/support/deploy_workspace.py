@@ -85,7 +85,7 @@ class Instant:
 AnAccount = TypeVar("AnAccount", Account, IbmAccount)
 
 
-class Desk(Generic[AnAccount]):
+class DeployWorkspace(Generic[AnAccount]):
     """The command, in a folder of its own, on an account."""
 
     def __init__(self, folder: Path, account: AnAccount) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from gaudi3_deploy import guard, jobs, results, site, ssh
+from gaudi3_deploy import jobs, results, site, ssh, watchdog_timer
 from gaudi3_deploy.errors import DeployError
 from gaudi3_deploy.record import Deployment
 
@@ -314,7 +314,7 @@ def test_stop_has_the_job_save_and_stay_stopped_on_all_nodes(demo: Deployment, n
 
 def test_every_machine_gets_an_end_of_its_own(demo: Deployment, nodes: Nodes) -> None:
     said: list[str] = []
-    guard.install(demo, 1_700_000_000.0, said.append)
+    watchdog_timer.install(demo, 1_700_000_000.0, said.append)
     assert said == ["3 machine(s) power off at 2023-11-14 22:23 UTC by themselves"]
     (text,) = {call["given"] for call in nodes.calls()}
     assert "OnCalendar=2023-11-14 22:23:20 UTC\n" in text
@@ -322,7 +322,7 @@ def test_every_machine_gets_an_end_of_its_own(demo: Deployment, nodes: Nodes) ->
     assert subprocess.run(["sh", "-n"], input=text, text=True, check=False).returncode == 0
     nodes.answer(demo_02=[(1, "", "sudo: a password is required\n")])
     with pytest.raises(DeployError, match=r"^demo-02 did not take the timer that ends it \(sudo: a password"):
-        guard.install(demo, 1_700_000_000.0, said.append)
+        watchdog_timer.install(demo, 1_700_000_000.0, said.append)
 
 
 def test_results_come_whole_or_not_at_all(demo: Deployment, nodes: Nodes, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import yaml
 
 from gaudi3_deploy import declared, record, yaml_file
 from gaudi3_deploy.errors import UsageError
+from gaudi3_deploy.messages import reason
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.words import reason
 
 PREFIX = "TF_VAR_"
 KEY = "ssh_public_key"
@@ -23,7 +23,7 @@ ANY_KEY = ("gcp", "onprem")
 CLOUDS = ("aws", "azure", "gcp", "ibm", "onprem")
 
 
-def wanted(
+def requested_deployment(
     deployments: Path,
     tree: Path,
     name: str,

@@ -1,4 +1,4 @@
-"""ansible-playbook for less: `python tests/cheap_playbook.py ARGUMENT ...` does what `ansible-playbook` does.
+"""ansible-playbook for less: `python tests/fast_playbook.py ARGUMENT ...` does what `ansible-playbook` does.
 
 Garbage is not collected, which takes an eighth of a run, as Python goes through all of the controller's objects again
 and again, in each task's process of each host too. What is sent to a host for a module is kept from run to run, as long
