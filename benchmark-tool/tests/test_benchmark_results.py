@@ -39,7 +39,7 @@ def test_a_single_round_is_taken_in_five_parts_and_a_single_step_shows_nothing()
     times = [1.0] * 3 + [1.1] * 3 + [1.2] * 3 + [1.3] * 3 + [1.4] * 3
     assert median_interval([times]) == pytest.approx(median_interval([[1.0], [1.1], [1.2], [1.3], [1.4]]))
     assert median_interval([[1.0]]) == (0, 1, math.inf)
-    assert ratio_interval([[2.0]], [[1.0], [1.0]]).verdict == "no difference shown"
+    assert ratio_interval([[2.0]], [[1.0], [1.0]]).comparison == "no difference shown"
 
 
 def ratios(scale: float) -> Result:

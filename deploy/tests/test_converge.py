@@ -27,7 +27,7 @@ def taken(
     monkeypatch.setattr(converge.orphans, "on_aws", lambda region, name, state: found)
     unmarked: list[str] = []
     terraform = SimpleNamespace(
-        state=lambda: State(resources, {}), adopts=True, say=lambda text: None, untaint=unmarked.append
+        state=lambda: State(resources, {}), adopts=True, log=lambda text: None, untaint=unmarked.append
     )
     deployment = Deployment("demo", Path("demo"), "aws", phase)
     return converge.take_over(deployment, terraform, nodes), unmarked  # type: ignore[arg-type]
@@ -61,7 +61,7 @@ def test_an_account_that_cannot_be_asked_stops_nothing(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(converge.orphans, "on_aws", refuse)
     said: list[str] = []
-    terraform = SimpleNamespace(state=lambda: State((), {}), adopts=True, say=said.append)
+    terraform = SimpleNamespace(state=lambda: State((), {}), adopts=True, log=said.append)
     assert converge.take_over(Deployment("demo", Path("demo"), "aws"), terraform) == {}  # type: ignore[arg-type]
     assert said == [
         "whether anything of cluster demo is in us-west-2 that Terraform's state lacks was not checked: AccessDenied"

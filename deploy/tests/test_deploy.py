@@ -326,7 +326,7 @@ def test_costs_are_summed_over_the_periods_whose_price_is_known(tmp_path: Path) 
 def test_a_price_is_that_of_its_market(variables: dict[str, object], words: str) -> None:
     price = {"market": "on-demand", "usd_per_hour": 13.0, "region": "here", "source": "a list", "seen": "2026-01-02"}
     kind = InstanceType("box8", 8, "Gaudi", (price,))
-    assert Price.of(kind, "here", market(variables), None).words == words
+    assert Price.of(kind, "here", market(variables), None).description == words
 
 
 def test_ones_own_price_is_remembered_and_the_catalogues_is_not(deploy: Deploy) -> None:

@@ -103,7 +103,7 @@ class World:
         given = {"max_usd": None, "ttl": 3600.0, **limits}
         found = found or runs.load(directory) or Run(str(self.job), digest, names, results=str(self.folder), **given)
         asked = Asked("aws", 8, "box8", var)
-        teller = SimpleNamespace(say=print, stop=lambda: None)
+        teller = SimpleNamespace(log=print, stop=lambda: None)
         command.Stages(self.settings, "demo", found, teller, asked, None, True, keep).go_on()  # type: ignore[arg-type]
         return found
 

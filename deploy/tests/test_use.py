@@ -225,7 +225,7 @@ def test_a_price_is_that_of_the_default_region_where_none_is_given() -> None:
     kind = estimate.read_catalogue(ROOT / "terraform/catalogue/instances.json")["dl1.24xlarge"]
     for variables, where in (({}, ""), ({"region": "us-east-1"}, " in us-west-2, not us-east-1")):
         found = estimate.price_of(kind, Deployment("demo", ROOT / "demo", "aws", variables=variables), None)
-        assert found.words.startswith(f"13.11 USD per node and hour, on-demand{where} (seen 2026-11-21: ")
+        assert found.description.startswith(f"13.11 USD per node and hour, on-demand{where} (seen 2026-11-21: ")
 
 
 def test_a_withdrawn_type_says_so_and_check_names_every_problem_before_anything_is_made(deploy: Deploy) -> None:

@@ -181,7 +181,7 @@ def test_the_names_of_keys_are_cleaned_too_and_json_can_have_all(machine: Machin
 def fake_sections(monkeypatch: pytest.MonkeyPatch, **functions: Any) -> None:
     sections = tuple(Section(key, key, run) for key, run in functions.items())
     monkeypatch.setattr(report, "SECTIONS", sections)
-    monkeypatch.setattr(report, "on_cards", lambda host, options, say: iter(()))
+    monkeypatch.setattr(report, "on_cards", lambda host, options, log: iter(()))
 
 
 def test_no_section_stops_another(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,7 +214,7 @@ class CallbackModule(Default):
         if self._detailed():
             super().v2_runner_item_on_ok(result)
         elif part(result, "task").action in DEBUG:
-            self._say(result)
+            self._print(result)
 
     def v2_runner_on_skipped(self, result: Any) -> None:
         """A task was skipped on a host."""
@@ -231,7 +231,7 @@ class CallbackModule(Default):
             return
         self._warn(result)
         if part(result, "task").action in DEBUG and not isinstance(answer.get("results"), list):
-            self._say(result)
+            self._print(result)
 
     def _warn(self, result: Any) -> None:
         """The warnings of a module. Its text may be a node's; Ansible would write it as it is."""
@@ -249,7 +249,7 @@ class CallbackModule(Default):
         host = LOCAL if changed and str(task.delegate_to or "") == LOCAL else name
         self._begin().result(time.monotonic(), host, name_of(task), changed, is_chosen(task))
 
-    def _say(self, result: Any) -> None:
+    def _print(self, result: Any) -> None:
         """The message of a debug task, or the value of its variable."""
         answer: Mapping[str, Any] = part(result, "result")
         if answer.get("skipped") or answer.get("censored"):

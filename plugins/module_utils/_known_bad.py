@@ -67,11 +67,11 @@ def known_bad(versions: Mapping[str, str]) -> list[KnownBad]:
     return [bad for bad in KNOWN_BAD if plain_version(versions.get(bad.package, "")) in bad.versions]
 
 
-def refuse_known_bad(place: str, versions: Mapping[str, str]) -> None:
+def refuse_known_bad(where: str, versions: Mapping[str, str]) -> None:
     """Refusal where an environment has a release that must not be there."""
     for bad in known_bad(versions):
         raise Refusal(
-            f"{place} has {bad.package} {versions[bad.package]}, which {bad.reason} ({bad.source}, {bad.date}): remove "
+            f"{where} has {bad.package} {versions[bad.package]}, which {bad.reason} ({bad.source}, {bad.date}): remove "
             f"it, replace every credential that this machine could read, and install {bad.instead}."
         )
 

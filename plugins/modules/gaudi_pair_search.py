@@ -132,7 +132,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.pair_jobs import calls, job_results, replay
-from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import Found, bound
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import SearchResult, bound
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 
@@ -152,7 +152,7 @@ def look(given: dict[str, Any]) -> dict[str, Any]:
     passed, told = [list(each) for each in given["passed"]], []
     if given["answers"] is not None:
         jobs = replay(given["nodes"], given["faults"], passed)
-        if isinstance(jobs, Found):
+        if isinstance(jobs, SearchResult):
             raise Refusal("answers were given after the last round: begin a new search without passed and answers.")
         results = job_results(jobs, given["answers"], given["floors"], given["timeout"])
         told = [result.as_line for result in results]
@@ -163,8 +163,8 @@ def look(given: dict[str, Any]) -> dict[str, Any]:
                 f"first of them said: {told[0]}."
             )
     following = replay(given["nodes"], given["faults"], passed)
-    found = following if isinstance(following, Found) else None
-    planned = [] if isinstance(following, Found) else following
+    found = following if isinstance(following, SearchResult) else None
+    planned = [] if isinstance(following, SearchResult) else following
     return {
         "done": found is not None,
         "round": len(passed) + (found is None),

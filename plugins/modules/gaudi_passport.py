@@ -113,7 +113,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._health import passpo
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.checks import CHECKS, DEEP, DEPTHS
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.fleet import apart
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.pair_jobs import findings
-from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import Found
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import SearchResult
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.report import Report, read_all, verdict_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
@@ -217,7 +217,7 @@ def main() -> None:
     outliers = apart({node: health.figures for node, health in reports.items()})
     search = module.params["pair_search"]
     links = [(str(one), str(other)) for one, other in search.get("links") or ()]
-    paired = findings(Found(list(search.get("nodes") or ()), links))
+    paired = findings(SearchResult(list(search.get("nodes") or ()), links))
     nodes: dict[str, dict[str, Any]] = {}
     for node, why in unread.items():
         office.ensure(f"{node}.report.json", report(Report(), f"its report cannot be read: {why}"))

@@ -19,7 +19,7 @@ except ImportError:  # before ansible-core 2.19
 VAULT = b"$ANSIBLE_VAULT;"
 
 
-def _place(value: Any) -> tuple[Optional[str], Optional[int], Optional[str]]:
+def _position(value: Any) -> tuple[Optional[str], Optional[int], Optional[str]]:
     """The file of a value, its line, and what else is known of where it comes from."""
     if Origin is not None:
         tag = Origin.get_tag(value)
@@ -30,7 +30,7 @@ def _place(value: Any) -> tuple[Optional[str], Optional[int], Optional[str]]:
 
 def origin_of(value: Any) -> str:
     """File and line of a value, or that it was given with -e; empty where that is unknown."""
-    path, line, description = _place(value)
+    path, line, description = _position(value)
     if path:
         shown = printable(os.path.relpath(path) if str(path).startswith(os.getcwd() + os.sep) else path, 200)
         return f"{shown}, line {line}" if line else shown
@@ -39,7 +39,7 @@ def origin_of(value: Any) -> str:
 
 def is_encrypted(value: Any) -> bool:
     """Whether a value stands in a file that is a vault, or is one itself."""
-    path = _place(value)[0]
+    path = _position(value)[0]
     return "Encrypted" in type(value).__name__ or (path is not None and _is_vault(str(path)))
 
 

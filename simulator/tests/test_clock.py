@@ -25,17 +25,17 @@ def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO) -> str:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(cli, "_say", clock.Teller(every=3600))
+    monkeypatch.setattr(cli, "_log", clock.Teller(every=3600))
 
-    def prepare(say: Any, step: Any) -> None:
+    def prepare(log: Any, step: Any) -> None:
         step(1, 3)
         step(2, 3)
-        say("building the image")
+        log("building the image")
         now[0] += 5
-        say("  torch for CPU")
+        log("  torch for CPU")
         now[0] += 83
         step(3, 3)
-        say("building the tarball")
+        log("building the tarball")
         now[0] += 0.5
 
     monkeypatch.setattr(cli.cluster, "prepare", prepare)
@@ -61,8 +61,8 @@ def test_a_line_that_is_rewritten_fits_into_the_terminal(monkeypatch: pytest.Mon
     stream, text = Terminal(), f"building; log: {'x' * 100}"
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("COLUMNS", "40")
-    with clock.Teller(every=3600) as say:
-        say(text)
+    with clock.Teller(every=3600) as log:
+        log(text)
         assert len(stream.getvalue().lstrip("\r")) < 40
     assert stream.getvalue().endswith(f"\r{text}\n")
 
@@ -70,8 +70,8 @@ def test_a_line_that_is_rewritten_fits_into_the_terminal(monkeypatch: pytest.Mon
 def test_the_time_goes_on_while_a_step_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    with clock.Teller(every=0.001) as say:
-        say("building")
+    with clock.Teller(every=0.001) as log:
+        log("building")
         while stream.getvalue().count("\rbuilding") < 3:
             time.sleep(0.001)
     assert stream.getvalue().endswith("\rbuilding\n")
@@ -81,8 +81,8 @@ def test_an_error_begins_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
 
-    def prepare(say: Any, _step: Any) -> None:
-        say("building")
+    def prepare(log: Any, _step: Any) -> None:
+        log("building")
         raise cli.SimulatorError("It failed.")
 
     monkeypatch.setattr(cli.cluster, "prepare", prepare)

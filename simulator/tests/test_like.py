@@ -131,7 +131,7 @@ def test_a_machine_that_terraform_replaced_is_replaced_here(tmp_path: Path) -> N
 
 
 def test_clusters_of_both_kinds_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "bring_up", lambda name, wanted, say: wanted(load_cluster(name)))
+    monkeypatch.setattr(cluster, "bring_up", lambda name, wanted, log: wanted(load_cluster(name)))
     machines = read_machines(outputs(**HOSTS))
 
     made = cluster.up_like("like", machines, print, "10.42.0.0/16", "key")

@@ -122,7 +122,7 @@ def test_every_node_knows_the_storage_host() -> None:
 def test_a_cluster_keeps_its_board_and_profile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str, profile: str
 ) -> None:
-    def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: object) -> Cluster:
+    def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], log: object) -> Cluster:
         return wanted(load_cluster(name))
 
     monkeypatch.setattr(cluster, "bring_up", bring_up)

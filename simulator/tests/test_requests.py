@@ -79,7 +79,7 @@ def test_a_bad_request_ends_with_2(
     monkeypatch.setattr(podman.Podman, "run", lambda *_arguments, **_options: pytest.fail("podman was started"))
     monkeypatch.setattr(cli.cluster, "preflight", lambda: None)
 
-    def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], _say: object) -> None:
+    def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], _log: object) -> None:
         wanted(load_cluster(name))
         pytest.fail("a cluster was brought up")
 

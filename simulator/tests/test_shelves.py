@@ -87,8 +87,8 @@ def downloads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(pins, "torch_index_arguments", lambda: ["--index-url", "https://torch.example/cpu"])
-    monkeypatch.setattr(shelves, "ensure_device", lambda say: Path("device.whl"))
-    monkeypatch.setattr(shelves, "_compile", lambda folder, say: None)
+    monkeypatch.setattr(shelves, "ensure_device", lambda log: Path("device.whl"))
+    monkeypatch.setattr(shelves, "_compile", lambda folder, log: None)
     return commands
 
 
@@ -163,7 +163,7 @@ def test_the_image_is_made_of_the_image_with_torch_once(
         return f"gaudi-docker/{system}:{release}"
 
     monkeypatch.setattr(shelves, "Podman", Podman)
-    monkeypatch.setattr(shelves, "ensure_image", lambda podman, say, torch: f"localhost/gaudi3-node-torch:{torch}")
+    monkeypatch.setattr(shelves, "ensure_image", lambda podman, log, torch: f"localhost/gaudi3-node-torch:{torch}")
     monkeypatch.setattr(container_image, "shelve", shelve)
     for _ in range(2):
         shelves.arrange(releases, None, ("image",), lambda _: None)

@@ -66,7 +66,7 @@ def test_the_key_depends_on_what_configures_nodes(tmp_path: Path, monkeypatch: p
 
 def test_nodes_of_a_stage_become_a_cluster_of_another_name(saved: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     (saved.folder / "cluster.json").unlink(missing_ok=True)
-    monkeypatch.setattr(stages, "bring_up", lambda name, wanted, say: wanted(None))
+    monkeypatch.setattr(stages, "bring_up", lambda name, wanted, log: wanted(None))
     made, stage = stages.up_from("drivers", "second", 1, False, _silent)
     assert (made.name, made.subnet, made.monitor) == ("second", saved.subnet, None)
     assert [node.name for node in made.nodes] == ["gaudi-1"]
@@ -77,7 +77,7 @@ def test_nodes_of_a_stage_become_a_cluster_of_another_name(saved: Cluster, monke
 
 def test_a_stage_does_not_start_while_its_addresses_are_in_use(saved: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     saved.save()
-    monkeypatch.setattr(stages, "bring_up", lambda name, wanted, say: wanted(None))
+    monkeypatch.setattr(stages, "bring_up", lambda name, wanted, log: wanted(None))
     with pytest.raises(SimulatorError, match="Stage drivers has the addresses of cluster first, which is there: take"):
         stages.up_from("drivers", "second", 1, True, _silent)
 

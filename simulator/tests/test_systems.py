@@ -78,7 +78,7 @@ def test_an_unknown_system_is_refused_in_a_sentence(system: str, present_as: str
 
 def test_a_cluster_keeps_its_system(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Cluster("c", "10.89.80.0/24", system="debian-13", present_as="ubuntu-24.04")
-    monkeypatch.setattr(cluster, "bring_up", lambda name, wanted, say: wanted(made))
+    monkeypatch.setattr(cluster, "bring_up", lambda name, wanted, log: wanted(made))
     assert cluster.up("c", 1, 8, False, lambda _: None).present_as == "ubuntu-24.04"
     with pytest.raises(SimulatorError, match=r"Cluster c has --present-as ubuntu-24\.04: give another --name"):
         cluster.up("c", 1, 8, False, lambda _: None, None, "", "rhel-9.4")

@@ -112,7 +112,7 @@ def trained(rank: int, folder: str, options: dict[str, Any], steps: int, accumul
     batches = [torch.randn(4, 8, generator=torch.Generator().manual_seed(n)) for n in range(total * steps)]
     mine = [b for n, b in enumerate(batches) if before <= n % total < before + accumulate[rank]]
     said: list[str] = []
-    strategy = OptimizedDDP(**options, folder=folder or None, say=said.append, rows=4)
+    strategy = OptimizedDDP(**options, folder=folder or None, log=said.append, rows=4)
     module = Module()
     trainer = GaudiTrainer(
         "cpu", strategy=strategy, devices=size, plugins=[TorchElasticEnvironment()], max_steps=steps, max_epochs=1,

@@ -32,7 +32,7 @@ class Ranks:
 
     def __init__(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
         self.clock = clock
-        self.notices = [Notices(InterruptionConfig(), say=lambda text: None) for _ in range(2)]
+        self.notices = [Notices(InterruptionConfig(), log=lambda text: None) for _ in range(2)]
         self.ranks = [Agreement(each, object(), 2) for each in self.notices]
         self._sent: list[torch.Tensor] = []
         monkeypatch.setattr(dist, "all_reduce", self._all_reduce)

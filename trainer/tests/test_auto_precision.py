@@ -63,8 +63,8 @@ def test_each_row_of_a_plan_has_the_precision_of_its_accelerator(tmp_path: Path)
 
 
 def test_the_line_at_the_start_says_whence_the_precision_is() -> None:
-    assert auto_precision.words("auto", "bf16-mixed", "hpu") == "precision bf16-mixed (auto, device hpu)"
-    assert auto_precision.words("32-true", "32-true", "hpu") == "precision 32-true"
+    assert auto_precision.precision_text("auto", "bf16-mixed", "hpu") == "precision bf16-mixed (auto, device hpu)"
+    assert auto_precision.precision_text("32-true", "32-true", "hpu") == "precision 32-true"
 
 
 def test_a_checkpoint_without_its_precision_goes_on_only_in_one_that_is_named(text: Path, tmp_path: Path) -> None:

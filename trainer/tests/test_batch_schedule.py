@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from conftest import Job, assert_same
 
-from gaudi3_scale.batch.schedule import BatchSchedule, check_stages, learning_rate_of, words
+from gaudi3_scale.batch.schedule import BatchSchedule, check_stages, learning_rate_of, schedule_text
 from gaudi3_scale.callbacks import GarbageCallback
 from gaudi3_scale.config import Config, dump_default, load
 from gaudi3_scale.errors import ConfigError
@@ -72,7 +72,9 @@ def test_the_learning_rate_follows_the_batch_and_the_tokens(rule: str, growth: f
     assert [share(step) for step in (0, 9, 10, 20)] == pytest.approx([1, 0.82, 0.8 * growth, 0.4 * growth])
     longer = config.train.model_copy(update={"schedule_tokens": 4000})
     assert learning_rate_of(longer, 10, schedule)(20) == pytest.approx(0.7 * growth)
-    assert words(config.train).startswith("batch warm-up: 4 samples per step, 8 from 400 tokens; the learning rate ")
+    assert schedule_text(config.train).startswith(
+        "batch warm-up: 4 samples per step, 8 from 400 tokens; the learning rate "
+    )
 
 
 @pytest.mark.parametrize(

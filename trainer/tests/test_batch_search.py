@@ -9,7 +9,7 @@ import pytest
 
 from gaudi3_scale.batch import cache
 from gaudi3_scale.batch.scaling import Step, keep_samples, scaled_rate
-from gaudi3_scale.batch.search import BatchTrial, Found, probe, search
+from gaudi3_scale.batch.search import BatchTrial, FoundBatch, probe, search
 from gaudi3_scale.config import load
 from gaudi3_scale.errors import ConfigError
 
@@ -89,7 +89,7 @@ def test_accumulation_keeps_the_samples_of_a_step() -> None:
 
 
 def test_what_was_found_is_remembered_by_all_that_matters(tmp_path: Path) -> None:
-    found = Found(12, "predicted and tried", 100, 99, 101, [BatchTrial(12, True, 99)])
+    found = FoundBatch(12, "predicted and tried", 100, 99, 101, [BatchTrial(12, True, 99)])
     cache.write(tmp_path, cache.key({"world_size": 2}), found)
     assert cache.read(tmp_path, cache.key({"world_size": 2})) == found
     assert cache.read(tmp_path, cache.key({"world_size": 4})) is None

@@ -83,17 +83,17 @@ def test_a_damaged_newest_checkpoint_is_passed_over_with_its_reason(
 ) -> None:
     said: list[str] = []
     training = Training()
-    writer = saver(tmp_path, training, say=said.append)
+    writer = saver(tmp_path, training, log=said.append)
     for step in (10, 20):
         training.train(1)
         writer.save(step)
     assert writer.wait()
     store = writer.store
-    assert (found := agree(Peers.single(), store, say=said.append)) is not None and found.step == 20 and said == []
+    assert (found := agree(Peers.single(), store, log=said.append)) is not None and found.step == 20 and said == []
     damage(store.path(20))
     with pytest.raises(DamagedCheckpointError, match=reason):
         store.verify(20)
-    assert (found := agree(Peers.single(), store, say=said.append)) is not None and found.step == 10
+    assert (found := agree(Peers.single(), store, log=said.append)) is not None and found.step == 10
     assert len(said) == 1 and said[0].startswith(f"checkpoint {store.path(20)} is damaged (")
     writer.save(25)
     assert writer.wait()
@@ -133,7 +133,7 @@ def test_a_malformed_manifest_is_passed_over(text: str, tmp_path: Path) -> None:
     end = "" if text == "[]" else ', "step": 20, "run": "abc", "layout": "replicated"}'
     (store.path(20) / "manifest.json").write_text(text + end)
     assert (found := store.newest()) is not None and found.step == 10
-    assert (found := agree(Peers.single(), store, say=said.append)) is not None and found.step == 10
+    assert (found := agree(Peers.single(), store, log=said.append)) is not None and found.step == 10
     assert len(said) == 2 and all(word.isprintable() and " is damaged (its manifest " in word for word in said)
 
 
@@ -205,7 +205,7 @@ def test_a_full_disk_costs_a_sentence_and_the_one_before_stays(
     said: list[str] = []
     training = Training()
     training.train(1)
-    writer = saver(tmp_path / "checkpoints", training, keep=1, say=said.append)
+    writer = saver(tmp_path / "checkpoints", training, keep=1, log=said.append)
     writer.save(1)
     assert writer.wait()
 
@@ -359,7 +359,7 @@ def test_a_kill_at_any_instant_of_a_save_leaves_the_one_before_or_the_new_one(tm
     for instant in range(1 + stride, calls + 1, stride):
         folder = tmp_path / str(instant)
         words: list[str] = []
-        found = agree(Peers.single(), CheckpointStore(folder, 1, words.append), say=words.append)
+        found = agree(Peers.single(), CheckpointStore(folder, 1, words.append), log=words.append)
         assert found is not None and words == [], f"at {instant}"
         assert all(path.name.startswith("step-") for path in folder.iterdir()), f"at {instant}"
         resumed, expected = Training(), Training()

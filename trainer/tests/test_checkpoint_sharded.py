@@ -48,7 +48,7 @@ def resume(rank: int, folder: Path, sharded: bool) -> Any:
     said: list[str] = []
     training, own = Training(sharded), Peers.meet(node(folder, rank), 30)
     store = CheckpointStore(node(folder, rank) / "checkpoints", 2, said.append)
-    found = agree(own.patient, store, say=said.append)
+    found = agree(own.patient, store, log=said.append)
     if found is None:
         return None, None, said, []
     training.resume(found, own.patient)

@@ -65,7 +65,7 @@ def resume(folders: list[Path], places: list[int]) -> tuple[list[Checkpoint | No
 
     def one(rank: int) -> Checkpoint | None:
         store = CheckpointStore(folders[rank], 9, said[rank].append)
-        return agree(Thread(rank, places, meeting), store, say=said[rank].append)
+        return agree(Thread(rank, places, meeting), store, log=said[rank].append)
 
     with ThreadPoolExecutor(len(places)) as pool:
         return list(pool.map(one, range(len(places)))), said

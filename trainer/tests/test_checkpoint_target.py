@@ -76,7 +76,7 @@ def run(rank: int, folder: Path, place: tuple[str, str | None], steps: int, shar
     if found is not None:
         training.resume(found, own.patient)
     uploader = Uploader(target, store, own, said.append, patience=20)
-    writer = saver(store.directory, training, own, uploader=uploader, say=said.append)
+    writer = saver(store.directory, training, own, uploader=uploader, log=said.append)
     if found is not None:
         uploader.catch_up(own, found)
         uploader.drain()

@@ -16,7 +16,7 @@ from gaudi3_scale.cli import app
 
 def test_the_command_writes_its_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(report, "SECTIONS", (Section("cards", "cards", lambda host, options: Result({"cards": []})),))
-    monkeypatch.setattr(report, "on_cards", lambda host, options, say: iter(()))
+    monkeypatch.setattr(report, "on_cards", lambda host, options, log: iter(()))
     path = tmp_path / "report.json"
     result = CliRunner().invoke(app, ["doctor", "--json", str(path)])
     assert result.exit_code == 0 and "The whole report" in result.output

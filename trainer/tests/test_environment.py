@@ -48,7 +48,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "hpu-environment.md"
     ],
 )
 def test_what_is_not_read_is_reported(name: str, value: str, words: str) -> None:
-    assert [finding.words for finding in check_environment({name: value, "PATH": "/bin"})] == [words]
+    assert [finding.message for finding in check_environment({name: value, "PATH": "/bin"})] == [words]
 
 
 def test_what_is_read_passes() -> None:
@@ -83,7 +83,7 @@ def test_each_device_compiles_with_its_own_backend() -> None:
 )
 def test_a_process_on_a_card_without_the_kernels_of_graphs_is_told_so(value: str | None, fault: str) -> None:
     (finding,) = check_runtime({} if value is None else {"GC_KERNEL_PATH": value})
-    assert finding.words == (
+    assert finding.message == (
         f"GC_KERNEL_PATH {fault}, and without it no graph can be compiled on a card: give the process what "
         "/etc/profile.d/habanalabs*.sh sets, as a login shell does."
     )

@@ -112,7 +112,7 @@ def test_a_torn_line_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_console_that_cannot_be_written_is_no_reason_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     full = Path("/dev/full").open("w", encoding="utf-8")  # noqa: SIM115
     monkeypatch.setattr("sys.stdout", full)
-    Console(speaks=True, bar=False).say("a line")
+    Console(speaks=True, bar=False).log("a line")
     monkeypatch.undo()
     with pytest.raises(OSError, match="No space"):
         full.close()

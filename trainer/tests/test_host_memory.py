@@ -11,7 +11,7 @@ import pytest
 
 from gaudi3_scale import host_memory
 from gaudi3_scale.batch import room
-from gaudi3_scale.batch.search import Found
+from gaudi3_scale.batch.search import FoundBatch
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.hpu import device as devices
 
@@ -122,11 +122,11 @@ def test_processes_share_the_host_where_cards_are_made_of_it(
 
 
 def test_what_is_found_says_that_the_host_ended_first() -> None:
-    def fails() -> Found:
+    def fails() -> FoundBatch:
         raise ConfigError("A step with one sample does not fit.")
 
     left = "3 MiB that the host has left for each simulated card"
-    assert room.Room(3 * MIB).say(lambda: Found(4, "tried")).how == "tried"
-    assert room.Room(3 * MIB, True).say(lambda: Found(4, "tried")).how == f"tried, within the {left}"
+    assert room.Room(3 * MIB).explain(lambda: FoundBatch(4, "tried")).how == "tried"
+    assert room.Room(3 * MIB, True).explain(lambda: FoundBatch(4, "tried")).how == f"tried, within the {left}"
     with pytest.raises(ConfigError, match=rf"does not fit\. The limit is a share of the {left}: free some"):
-        room.Room(3 * MIB, True).say(fails)
+        room.Room(3 * MIB, True).explain(fails)

@@ -314,7 +314,7 @@ def test_what_makes_no_sense_is_no_notice() -> None:
 def test_a_clock_that_is_set_changes_nothing_about_the_time_that_is_left(
     step: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    notices = Notices(InterruptionConfig(grace=30), say=lambda text: None)
+    notices = Notices(InterruptionConfig(grace=30), log=lambda text: None)
     notices.tell(Notice("SIGTERM", "why", time.time() + 30))
     assert notices.notice is not None
     real = time.time

@@ -207,7 +207,7 @@ def test_goodput_is_served_from_the_first_reading_on_with_what_earlier_processes
         config=SimpleNamespace(metrics=MetricsConfig(port=0)),
         progress=progress(),
         watch=SimpleNamespace(goodput=lambda: Goodput(dict.fromkeys(PARTS, 7 * 10**9), runs=2)),
-        console=SimpleNamespace(say=said.append),
+        console=SimpleNamespace(log=said.append),
     )
     _serve_metrics(run)  # type: ignore[arg-type]
     page = urllib.request.urlopen(said[0].removeprefix("metrics at ")).read().decode()

@@ -72,6 +72,6 @@ class Training:
 
 def saver(folder: Path, training: Training, peers: Peers | None = None, keep: int = 2, **options: Any) -> Saver:
     """A saver of a training's state."""
-    made = Saver(CheckpointStore(folder, keep, options.pop("say", print)), peers or Peers.single(), **options)
+    made = Saver(CheckpointStore(folder, keep, options.pop("log", print)), peers or Peers.single(), **options)
     made.bind(training.snapshot)
     return made

@@ -96,7 +96,7 @@ def _compared(old: Row, new: Row) -> Compared:
                 f"{getattr(new, name):,}. Measure both with the same release."
             )
     ratio = ratio_interval([each.seconds for each in old.rounds], [each.seconds for each in new.rounds])
-    return Compared(old.case.text, ratio, ratio.verdict)
+    return Compared(old.case.text, ratio, ratio.comparison)
 
 
 def _differences(old: Result, new: Result) -> list[tuple[str, str, str]]:

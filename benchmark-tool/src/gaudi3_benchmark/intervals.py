@@ -26,7 +26,7 @@ class Interval(NamedTuple):
     high: float
 
     @property
-    def verdict(self) -> str:
+    def comparison(self) -> str:
         """Of a ratio of rates, new to old."""
         if self.low > 1:
             return "faster"

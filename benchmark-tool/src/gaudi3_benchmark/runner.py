@@ -98,7 +98,7 @@ def run(
     found: Result,
     path: Path,
     device: Device,
-    say: Callable[[str], None],
+    log: Callable[[str], None],
     measure: Callable[[Row, Settings, Device], Row] | None = None,
 ) -> Result:
     """Measure what is left, one round of every row after the other; the file is replaced after each."""
@@ -120,7 +120,7 @@ def run(
                 done = measure(row, found.settings, device)
                 found = _with_row(found, number, {name: getattr(done, name) for name in Row.model_fields})
             results.write(found, path)
-            say(f"round {turn} of {found.settings.rounds}: {row_words(found.rows[number], found.environment)}")
+            log(f"round {turn} of {found.settings.rounds}: {row_words(found.rows[number], found.environment)}")
     return found
 
 

@@ -109,23 +109,23 @@ def build(case: Case, mode: str, device: Device) -> Workload:
 
     seed_all(0)
     config = _config(case, mode)
-    place = device.torch_device()
+    torch_device = device.torch_device()
     if case.shape in DIFFUSION:
-        return _diffusion(case, config, device, place)
+        return _diffusion(case, config, device, torch_device)
     from gaudi3_scale.models.build import is_masked
     from gaudi3_scale.models.objectives import training_loss
     from gaudi3_scale.step.module import LanguageModule
     from gaudi3_scale.throughput.flops import count
 
     module = LanguageModule(config, device)
-    model = module.model.to(place)
+    model = module.model.to(torch_device)
     named: Any = model.config
     shape = (case.batch_size, case.size)
     if is_masked(named):
         batch = _masked(torch.randint(0, named.vocab_size, shape))
     else:
         batch = torch.randint(0, named.vocab_size, (case.batch_size, case.size + 1))
-    batch = batch.to(place)
+    batch = batch.to(torch_device)
     tokens = case.batch_size * case.size
     return Workload(
         model,
@@ -194,28 +194,28 @@ def _unet_class() -> Any:
     return UNet2DConditionModel
 
 
-def _inputs(case: Case, sizes: dict[str, Any], batch: int, place: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+def _inputs(case: Case, sizes: dict[str, Any], batch: int, torch_device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """Noisy latents (B, 4, H/8, W/8), time steps (B,) and the text's embeddings (B, 77, width)."""
     import torch
 
     side, dtype = case.size // LATENT, torch.bfloat16 if case.precision == "bf16-true" else torch.float32
-    noisy = torch.randn((batch, sizes["in_channels"], side, side)).to(place, dtype)
-    times = torch.randint(0, 1000, (batch,)).to(place)
-    return noisy, times, torch.randn((batch, TEXT_TOKENS, sizes["cross_attention_dim"])).to(place, dtype)
+    noisy = torch.randn((batch, sizes["in_channels"], side, side)).to(torch_device, dtype)
+    times = torch.randint(0, 1000, (batch,)).to(torch_device)
+    return noisy, times, torch.randn((batch, TEXT_TOKENS, sizes["cross_attention_dim"])).to(torch_device, dtype)
 
 
-def _diffusion(case: Case, config: Config, device: Device, place: torch.device) -> Workload:
+def _diffusion(case: Case, config: Config, device: Device, torch_device: torch.device) -> Workload:
     """The noise is predicted, and the loss is the mean squared error of it (Ho et al., arXiv:2006.11239, eq. 14)."""
     import torch
 
     sizes, make = _sizes(case), _unet_class()
-    model: Any = make(**sizes).to(place).train()
+    model: Any = make(**sizes).to(torch_device).train()
     if case.recompute == "full":
         model.enable_gradient_checkpointing()
     backend = device.compile_backend(config.train.mode)
     if backend is not None:
         model.compile(backend=backend)
-    noisy, times, text = _inputs(case, sizes, case.batch_size, place)
+    noisy, times, text = _inputs(case, sizes, case.batch_size, torch_device)
     noise = torch.randn_like(noisy, dtype=torch.float32)
 
     def loss() -> Tensor:

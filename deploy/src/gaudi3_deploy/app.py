@@ -84,7 +84,7 @@ class Context:
         where = tree.root(self.terraform_dir, folder, deployment.cloud, deployment.name)
         logs, environment = deployment.logs, deployment.environment
         terraform = Terraform(where, deployment.name, logs, teller, self.terraform, environment, deployment.directory)
-        teller.say(f"terraform in {terraform.directory}, workspace {deployment.name}")
+        teller.log(f"terraform in {terraform.directory}, workspace {deployment.name}")
         terraform.init()
         return terraform
 

@@ -44,7 +44,7 @@ class Teller:
         self._done += not failed
         self._show()
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """A sentence of its own."""
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
@@ -60,7 +60,7 @@ class Teller:
             self._bar.update(self._task, completed=self._done, description=now or "terraform")
         elif time.monotonic() - self._last > LINES_EVERY or self._done == self._total:
             self._last = time.monotonic()
-            self.say(f"{self._done}/{self._total} resources" + (f", at work on {now}" if now else ""))
+            self.log(f"{self._done}/{self._total} resources" + (f", at work on {now}" if now else ""))
 
 
 def tell_warnings(console: Console, planned: Plan) -> None:

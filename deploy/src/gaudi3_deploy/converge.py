@@ -70,20 +70,20 @@ def take_over(deployment: Deployment, terraform: Terraform, nodes: int = 0) -> d
     for resource in (each for each in state.resources if each.tainted):
         if _is_whole(resource, state, deployment):
             terraform.untaint(resource.address)
-            terraform.say(f"{resource.address} ({resource.id}) was being made when the last run ended, and is kept")
+            terraform.log(f"{resource.address} ({resource.id}) was being made when the last run ended, and is kept")
     if deployment.cloud not in NETWORK or deployment.phase in WHOLE or not terraform.adopts:
         return {}
     try:
         found = lacking(deployment, state)
     except Unchecked as reason:
-        terraform.say(
+        terraform.log(
             f"whether anything of cluster {deployment.name} is in {deployment.region} that Terraform's state lacks "
             f"was not checked: {reason}"
         )
         return {}
     found = _of_this_deployment(found, deployment, state, nodes)
     for address, identity in found.items():
-        terraform.say(f"{address} ({identity}) is there without Terraform's knowledge, and is taken over")
+        terraform.log(f"{address} ({identity}) is there without Terraform's knowledge, and is taken over")
     return found
 
 
@@ -153,7 +153,7 @@ def take_over_to_destroy(deployment: Deployment, terraform: Terraform) -> None:
             terraform.take(deployment.variables, f"module.cluster.{address}{index}", identity)
         except DeployError as error:
             # It is named among what is left in the end.
-            terraform.say(f"{address} ({identity}) was not taken over: {error}")
+            terraform.log(f"{address} ({identity}) was not taken over: {error}")
 
 
 def sweep(deployment: Deployment, terraform: Terraform, state: State) -> None:
@@ -165,7 +165,7 @@ def sweep(deployment: Deployment, terraform: Terraform, state: State) -> None:
     except Unchecked:
         return
     if gone:
-        terraform.say(f"deleted what an interrupted run left behind: {', '.join(gone)}")
+        terraform.log(f"deleted what an interrupted run left behind: {', '.join(gone)}")
 
 
 def _is_whole(resource: Resource, state: State, deployment: Deployment) -> bool:

@@ -48,7 +48,7 @@ def variables(directory: Path) -> dict[str, Variable]:
         for name, line, block in BLOCK.findall(COMMENT.sub("", path.read_text())):
             body = line or block
             written = re.search(r"^\s*type\s*=\s*", body, re.MULTILINE)
-            kind = _type(_Words(body[written.end() :])) if written else Type("any")
+            kind = _type(_Tokens(body[written.end() :])) if written else Type("any")
             found[name] = Variable(name, kind, not re.search(r"^\s*default\s*=", body, re.MULTILINE))
     return found
 
@@ -59,8 +59,8 @@ def names(directory: Path) -> set[str]:
     return {name for text in texts for name in re.findall(r'^variable "(\w+)"', text, re.MULTILINE)}
 
 
-class _Words:
-    """The words of a type, one after the other."""
+class _Tokens:
+    """The tokens of a type, one after the other."""
 
     def __init__(self, text: str) -> None:
         self._text, self._place = text, 0
@@ -72,8 +72,8 @@ class _Words:
         self._place = found.end()
         return found[1]
 
-    def skip(self, words: int) -> None:
-        for _word in range(words):
+    def skip(self, count: int) -> None:
+        for _word in range(count):
             self.next()
 
     def peek(self) -> str:
@@ -81,30 +81,30 @@ class _Words:
         return found[1] if found else ""
 
 
-def _type(words: _Words) -> Type:
-    kind = words.next()
+def _type(tokens: _Tokens) -> Type:
+    kind = tokens.next()
     if kind in ("list", "set", "map"):
-        words.skip(1)  # (
-        of = _type(words)
-        words.skip(1)  # )
+        tokens.skip(1)  # (
+        of = _type(tokens)
+        tokens.skip(1)  # )
         return Type("map" if kind == "map" else "list", of)
     if kind != "object":
         return Type(kind if kind in EXAMPLES else "any")
-    words.skip(2)  # ({
+    tokens.skip(2)  # ({
     keys, optional = {}, set()
-    while (name := words.next()) not in ("}", ""):
-        words.skip(1)  # =
-        if words.peek() == "optional":
-            words.skip(2)  # optional(
-            keys[name] = _type(words)
+    while (name := tokens.next()) not in ("}", ""):
+        tokens.skip(1)  # =
+        if tokens.peek() == "optional":
+            tokens.skip(2)  # optional(
+            keys[name] = _type(tokens)
             optional.add(name)
-            while words.next() not in (")", ""):  # and its default
+            while tokens.next() not in (")", ""):  # and its default
                 pass
         else:
-            keys[name] = _type(words)
-        if words.peek() == ",":
-            words.skip(1)
-    words.skip(1)  # )
+            keys[name] = _type(tokens)
+        if tokens.peek() == ",":
+            tokens.skip(1)
+    tokens.skip(1)  # )
     return Type("object", None, keys, frozenset(optional))
 
 

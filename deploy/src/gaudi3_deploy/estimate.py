@@ -38,7 +38,7 @@ class Price:
     """Of one node, per hour, without storage, traffic and taxes."""
 
     usd_per_hour: float | None
-    words: str
+    description: str
 
     @classmethod
     def of(

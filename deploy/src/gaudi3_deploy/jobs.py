@@ -26,21 +26,21 @@ LONGEST = 1800.0
 JOBS_DIR = "{{ trainer_jobs_dir | default('/var/lib/gaudi3-scale/jobs') }}"
 
 
-def drain(deployment: Deployment, say: Callable[[str], None], leave_out: Sequence[str] = ()) -> list[str]:
+def drain(deployment: Deployment, log: Callable[[str], None], leave_out: Sequence[str] = ()) -> list[str]:
     """Have all jobs save and end, on all nodes at once; their units. Raises DeployError where a node did not."""
     found = _ask(deployment, STOP, "were not stopped", LONGEST, leave_out)
-    say(f"saved and ended: {', '.join(found)}" if found else "no job runs")
+    log(f"saved and ended: {', '.join(found)}" if found else "no job runs")
     return found
 
 
-def stop(deployment: Deployment, collection: Path, say: Callable[[str], None], name: str | None = None) -> list[str]:
+def stop(deployment: Deployment, collection: Path, log: Callable[[str], None], name: str | None = None) -> list[str]:
     """Have one job or all save and end, and stay so in later runs of site.yml; their names.
 
     Raises UsageError where the job does not run and others do.
     """
     running = _ask(deployment, LIST, "were not looked at", 60)
     if not running:
-        say("no job runs")
+        log("no job runs")
         return []
     if name is not None and name not in running:
         raise UsageError(
@@ -48,12 +48,12 @@ def stop(deployment: Deployment, collection: Path, say: Callable[[str], None], n
         )
     chosen = [name] if name is not None else running
     for each in chosen:
-        say(f"{each} saves and ends")
+        log(f"{each} saves and ends")
         given = {"name": each, "state": "stopped", "jobs_dir": JOBS_DIR}
         code = site.run_module(deployment, collection, "gaudi3.scale.gaudi_train", given)
         if code:
             raise DeployError(f"Job {each} was not stopped on every node (exit code {code}): run the same again.")
-    say(
+    log(
         f"stopped: {', '.join(chosen)}; to go on, run "
         f"`gaudi3-deploy site {deployment.name} -e trainer_resume_stopped=true`"
     )
@@ -65,7 +65,7 @@ def _ask(deployment: Deployment, script: str, failed: str, timeout: float, leave
     outputs = nodes.on_record(deployment)
     names = [each["name"] for each in nodes.machines(outputs) if each.get("role") != "monitor"]
     names = [each for each in names if each not in leave_out]
-    answers = ssh.each(names, lambda node: ssh.run(deployment, node, "sh -s", timeout=timeout, given=script))
+    answers = ssh.on_each(names, lambda node: ssh.run(deployment, node, "sh -s", timeout=timeout, given=script))
     units: set[str] = set()
     for node, answer in zip(names, answers, strict=True):
         if answer.returncode:

@@ -41,13 +41,13 @@ def on_aws(region: str, cluster: str) -> list[str]:
 
 
 def look(
-    find: Callable[[], list[str]], region: str, cluster: str, kept: Collection[str], say: Callable[[str], None]
+    find: Callable[[], list[str]], region: str, cluster: str, kept: Collection[str], log: Callable[[str], None]
 ) -> None:
     """Terraform has destroyed what it knew; say what else `find` finds of the cluster, and is not to be kept."""
     try:
         left = [each for each in find() if each.partition(" ")[2] not in kept]
     except Unchecked as reason:
-        say(f"whether anything of cluster {cluster} is left in {region} was not checked: {reason}")
+        log(f"whether anything of cluster {cluster} is left in {region} was not checked: {reason}")
         return
     if left:
         raise DeployError(

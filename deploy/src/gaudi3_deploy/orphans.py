@@ -14,7 +14,7 @@ from typing import Any
 from gaudi3_deploy.leftover import GENERATED, Unchecked
 from gaudi3_deploy.state import State
 
-Found = Iterator[tuple[str, str]]
+Orphans = Iterator[tuple[str, str]]
 PORTS = {22: "ssh", 3000: "grafana", 9090: "prometheus", 9093: "alertmanager"}
 WEB = {80: "http", 443: "https"}
 
@@ -108,7 +108,7 @@ class _Search:
         told = {each.get("Key", each.get("TagKey")): each.get("Value", each.get("TagValue")) for each in tags}
         return self._tags.items() <= told.items()
 
-    def _storage(self) -> Found:
+    def _storage(self) -> Orphans:
         """The key, its alias, the bucket: with data in it, if there are several; then the oldest."""
         kms, s3 = self._session.client("kms"), self._session.client("s3")
         if self._state.named("aws_s3_bucket.checkpoints") is None:
@@ -168,7 +168,7 @@ class _Search:
         rule: dict[str, str] = answer["Rules"][0]["ApplyServerSideEncryptionByDefault"]
         return rule.get("KMSMasterKeyID")
 
-    def _names(self) -> Found:
+    def _names(self) -> Orphans:
         """What has no place in the network."""
         for group in self._ec2.describe_placement_groups(Filters=self._filters)["PlacementGroups"]:
             if group["GroupName"] == self._cluster and self._ours(group.get("Tags", ())):
@@ -191,7 +191,7 @@ class _Search:
         group = self._state.named("aws_security_group.nodes")
         return self._id("aws_vpc.cluster") or (str(group.attributes.get("vpc_id") or "") or None if group else None)
 
-    def _network(self) -> Found:
+    def _network(self) -> Orphans:
         """The VPC and its parts, by their names."""
         for vpc in self._ec2.describe_vpcs(Filters=self._filters)["Vpcs"]:
             yield "aws_vpc.cluster", vpc["VpcId"]
@@ -222,7 +222,7 @@ class _Search:
         for log in self._ec2.describe_flow_logs(Filter=of_vpc)["FlowLogs"]:
             yield "aws_flow_log.cluster", log["FlowLogId"]
 
-    def _gateways(self) -> Found:
+    def _gateways(self) -> Orphans:
         """Ways to the internet. A gateway that failed is of no use."""
         vpc_id = self._vpc
         for gateway in self._ec2.describe_internet_gateways(Filters=self._filters)["InternetGateways"]:
@@ -232,7 +232,7 @@ class _Search:
             if gateway["State"] in ("pending", "available"):
                 yield "aws_nat_gateway.cluster[0]", gateway["NatGatewayId"]
 
-    def _routes(self) -> Found:
+    def _routes(self) -> Orphans:
         """Routes, and which subnet uses which table; they have no tags."""
         for place in ("nodes", "gateway[0]"):
             table = self._id(f"aws_route_table.{place}")
@@ -247,7 +247,7 @@ class _Search:
                 if any(subnet and each.get("SubnetId") == subnet for each in found["Associations"]):
                     yield f"aws_route_table_association.{place}", f"{subnet}/{table}"
 
-    def _rules(self) -> Found:
+    def _rules(self) -> Orphans:
         """Rules of the security groups of nodes and monitor, by what they let through."""
         places = {"nodes": "aws_security_group.nodes", "monitor": "aws_security_group.monitor[0]"}
         owners = {group: name for name, place in places.items() if (group := self._id(place))}
@@ -275,7 +275,7 @@ class _Search:
                 continue
             yield f"aws_vpc_security_group_{way}.{place}", rule["SecurityGroupRuleId"]
 
-    def _machines(self) -> Found:
+    def _machines(self) -> Orphans:
         """Machines, and the group that keeps them."""
         running = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
         number = re.compile(r"\d{2,}")
@@ -292,7 +292,7 @@ class _Search:
             if pattern.fullmatch(group["AutoScalingGroupName"]) and self._ours(group.get("Tags", ())):
                 yield "aws_autoscaling_group.nodes[0]", group["AutoScalingGroupName"]
 
-    def _identities(self) -> Found:
+    def _identities(self) -> Orphans:
         """Roles with their own policies, and instance profiles."""
         iam = self._session.client("iam")
         places = {"node": "node", "monitor": "monitor[0]", "flow": "flow"}

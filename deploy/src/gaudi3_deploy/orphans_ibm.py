@@ -16,7 +16,7 @@ from gaudi3_deploy.ibm import Account
 from gaudi3_deploy.leftover import Unchecked
 from gaudi3_deploy.state import State
 
-Found = Iterator[tuple[str, str]]
+Orphans = Iterator[tuple[str, str]]
 #: By how much this machine's clock may be ahead of IBM's, in seconds.
 SLACK = 300.0
 #: Rules of the nodes' group to everywhere, by protocol and port.
@@ -76,7 +76,7 @@ class _Search:
         group = self._state.named("ibm_is_security_group.nodes")
         return self._id("ibm_is_vpc.cluster[0]") or (str(group.attributes["vpc"]) if group else None)
 
-    def _network(self) -> Found:
+    def _network(self) -> Orphans:
         """The VPC and its parts."""
         for vpc in self._account.vpc("vpcs"):
             if self._ours(vpc, "") is not None:
@@ -97,7 +97,7 @@ class _Search:
             elif rest and (match := re.fullmatch(r"data-(\d+)", rest)):
                 yield f"ibm_is_subnet.data[{int(match.group(1)) - 1}]", subnet["id"]
 
-    def _groups(self) -> Found:
+    def _groups(self) -> Orphans:
         """Security groups and their rules, by what these let through."""
         vpc_id = self._vpc
         places = {"nodes": "ibm_is_security_group.nodes", "monitor": "ibm_is_security_group.monitor[0]"}
@@ -125,7 +125,7 @@ class _Search:
         name = OUTBOUND.get((str(rule.get("protocol")), int(port or 0)))
         return f'outbound["{name}"]' if name and cidr == "0.0.0.0/0" else None
 
-    def _machines(self) -> Found:
+    def _machines(self) -> Orphans:
         """Machines, and the address of the one that is the way in."""
         vpc_id = self._vpc
         for machine in self._account.vpc("instances", **{"vpc.id": vpc_id}) if vpc_id else ():
@@ -138,7 +138,7 @@ class _Search:
             if self._ours(address, "entry") is not None:
                 yield "ibm_is_floating_ip.entry[0]", address["id"]
 
-    def _names(self) -> Found:
+    def _names(self) -> Orphans:
         """What has no place in the network."""
         for key in self._account.vpc("keys"):
             if self._ours(key, "") is not None:
@@ -147,7 +147,7 @@ class _Search:
             if self._ours(log, "") is not None:
                 yield "ibm_is_flow_log.cluster[0]", log["id"]
 
-    def _storage(self) -> Found:
+    def _storage(self) -> Orphans:
         """The storage instance, its buckets, the trainer's key pair."""
         for each in self._account.controlled("resource_instances", f"{self._cluster}-storage"):
             if self._ours(each, "storage") is not None and each.get("state", "active") == "active":
@@ -164,7 +164,7 @@ class _Search:
             if self._ours(key, "checkpoints") is not None:
                 yield "ibm_resource_key.checkpoints[0]", key["id"]
 
-    def _access(self) -> Found:
+    def _access(self) -> Orphans:
         """Who may use the storage."""
         own = {
             "ibm_iam_trusted_profile.node": ("v1/profiles", "profiles", "node"),

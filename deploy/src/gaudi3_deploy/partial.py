@@ -92,7 +92,7 @@ def read(deployment: Deployment) -> list[str]:
         return []
 
 
-def report(deployment: Deployment, state: State, usd: float | None, say: Callable[[str], None]) -> None:
+def report(deployment: Deployment, state: State, usd: float | None, log: Callable[[str], None]) -> None:
     """After a failed `up`: write down and say what there is, with what it costs by the hour."""
     found = machines(state)
     beside = estimate.billed_beside(each.address for each in state.resources)
@@ -101,19 +101,19 @@ def report(deployment: Deployment, state: State, usd: float | None, say: Callabl
         return
     write(deployment, found)
     for each in found:
-        say(f"{each['name']}  {each['address'] or 'no address yet'}  {each['id']}  {each['type']}".rstrip())
+        log(f"{each['name']}  {each['address'] or 'no address yet'}  {each['id']}  {each['type']}".rstrip())
     count = deployment.nodes
     asked = "" if usd is None else f", {count * usd:.2f} USD per hour"
     price = asked or ", at a price that is not known: give yours with --price"
     nodes = f"{count} node(s) run and cost money{price}" if count else "no node runs"
     also = f"; billed beside: {', '.join(beside)}" if beside else ""
-    say(f"{nodes}{also}")
+    log(f"{nodes}{also}")
     for group in state.of(GROUPS):
-        say(
+        log(
             f"{group.address} ({group.id}) goes on trying, and buys machines when there are some: only its end stops "
             "that"
         )
-    say(
+    log(
         f"this is partial, and on record in {deployment.directory / FILE}: run `up` again, which goes on from it, or "
         f"`gaudi3-deploy down {deployment.name}`"
     )

@@ -51,7 +51,7 @@ def look(
     yield from _quota(deployment, offer)
     if price is not None:
         verdict = OK if price.usd_per_hour is not None else UNKNOWN
-        yield Finding("price", verdict, price.words)
+        yield Finding("price", verdict, price.description)
     yield _key(deployment)
     yield _way_in(deployment)
 

@@ -16,7 +16,7 @@ from gaudi3_deploy.record import Deployment
 JOBS = "/var/lib/gaudi3-scale/jobs"
 
 
-def fetch(deployment: Deployment, node: str, job: str, target: Path, say: Callable[[str], None]) -> Path:
+def fetch(deployment: Deployment, node: str, job: str, target: Path, log: Callable[[str], None]) -> Path:
     """Bring a job's folder with its checkpoints, whole or not at all. Raises DeployError where it was not brought."""
     target.mkdir(parents=True, exist_ok=True)
     command = f'sudo=""; [ "$(id -u)" -eq 0 ] || sudo="sudo -n"; $sudo tar -C {JOBS} -cf - {job}'
@@ -44,5 +44,5 @@ def fetch(deployment: Deployment, node: str, job: str, target: Path, say: Callab
         if there.exists():
             shutil.rmtree(there)
         Path(folder, job).replace(there)
-    say(f"results: {there}")
+    log(f"results: {there}")
     return there

@@ -78,7 +78,7 @@ class Run:
         beside = self.beside * max(0.0, now - self.began) / estimate.HOURS if self.began else 0.0
         return estimate.accrued(of_run, now)[0] + beside
 
-    def over(self, deployment: Deployment, now: float | None = None) -> str:
+    def end_reason(self, deployment: Deployment, now: float | None = None) -> str:
         """Why it has to end now, as a sentence; empty where it has not."""
         now = time.time() if now is None else now
         if now >= self.until:

@@ -113,7 +113,7 @@ def run(
         return subprocess.CompletedProcess(called, NO_CONNECTION, "", f"no answer within {timeout:.0f} s")
 
 
-def each(names: Sequence[str], do: Callable[[str], Any]) -> list[Any]:
+def on_each(names: Sequence[str], do: Callable[[str], Any]) -> list[Any]:
     """Do something for every node, 32 at a time."""
     with ThreadPoolExecutor(max(1, min(32, len(names)))) as pool:
         return list(pool.map(do, names))
@@ -124,7 +124,7 @@ def answering(deployment: Deployment, outputs: Mapping[str, Any]) -> list[bool]:
     names = [machine["name"] for machine in nodes.machines(outputs)]
     if not names or not (deployment.directory / CONFIG).exists():
         return [False] * len(names)
-    return each(names, lambda node: run(deployment, node, "true", timeout=20).returncode == 0)
+    return on_each(names, lambda node: run(deployment, node, "true", timeout=20).returncode == 0)
 
 
 def learn(deployment: Deployment, outputs: Mapping[str, Any], name: str) -> subprocess.CompletedProcess[str]:
@@ -148,7 +148,7 @@ def given_keys(outputs: Mapping[str, Any]) -> list[str]:
 def wait(
     deployment: Deployment,
     outputs: Mapping[str, Any],
-    say: Callable[[str], None],
+    log: Callable[[str], None],
     limit: float,
     names: Sequence[str] = (),
     pause: float = 5.0,
@@ -161,9 +161,9 @@ def wait(
     began = time.monotonic()
     left = list(names) or [machine["name"] for machine in nodes.machines(outputs)]
     total, reason = len(left), {}
-    say(f"waiting for {total} machine(s) to let ssh in, for {limit / 60:.0f} minutes at most")
+    log(f"waiting for {total} machine(s) to let ssh in, for {limit / 60:.0f} minutes at most")
     while left:
-        answers = each(left, lambda node: learn(deployment, outputs, node))
+        answers = on_each(left, lambda node: learn(deployment, outputs, node))
         for node, answer in zip(list(left), answers, strict=True):
             if answer.returncode == 0:
                 left.remove(node)
@@ -173,7 +173,7 @@ def wait(
                     f"{node} has another host key than the one in {known}: if you reinstalled the machine, "
                     f"remove its line there; otherwise somebody else answers for it."
                 )
-        say(f"{total - len(left)} of {total} let ssh in" + (f"; not yet {', '.join(left[:4])}" if left else ""))
+        log(f"{total - len(left)} of {total} let ssh in" + (f"; not yet {', '.join(left[:4])}" if left else ""))
         if left and time.monotonic() - began > limit:
             raise DeployError(
                 f"{len(left)} of {total} machines do not let ssh in after {limit / 60:.0f} minutes ({left[0]}: "
@@ -182,11 +182,11 @@ def wait(
             )
         if left:
             time.sleep(pause)
-    _first_boot(deployment, list(names) or [each["name"] for each in nodes.machines(outputs)], say, limit)
+    _first_boot(deployment, list(names) or [each["name"] for each in nodes.machines(outputs)], log, limit)
 
 
-def _first_boot(deployment: Deployment, names: Sequence[str], say: Callable[[str], None], limit: float) -> None:
-    answers = each(names, lambda node: run(deployment, node, FIRST_BOOT, timeout=limit))
+def _first_boot(deployment: Deployment, names: Sequence[str], log: Callable[[str], None], limit: float) -> None:
+    answers = on_each(names, lambda node: run(deployment, node, FIRST_BOOT, timeout=limit))
     for node, answer in zip(names, answers, strict=True):
         if answer.returncode:
             said = " ".join(answer.stdout.split()) or _reason(answer)
@@ -194,7 +194,7 @@ def _first_boot(deployment: Deployment, names: Sequence[str], say: Callable[[str
                 f"The first start of {node} did not end well ({said}): look at /var/log/cloud-init-output.log there, "
                 f"with `gaudi3-deploy ssh {deployment.name} {node}`."
             )
-    say(f"{len(names)} machine(s) have ended their first start")
+    log(f"{len(names)} machine(s) have ended their first start")
 
 
 def _reason(answer: subprocess.CompletedProcess[str]) -> str:

@@ -41,7 +41,7 @@ class Progress(Protocol):
     def done(self, address: str, failed: bool) -> None:
         """Work on it has ended."""
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """A sentence of its own."""
 
 
@@ -98,7 +98,7 @@ class Terraform:
             self._prepared.note({self.workspace, *(there or ())})
         self._environment["TF_WORKSPACE"] = self.workspace
         if copy := self._kept.restore():
-            self.say(
+            self.log(
                 f"Terraform's state was broken, as by a power cut while it was written, and is restored from {copy}"
             )
 
@@ -212,9 +212,9 @@ class Terraform:
         """Names of the root module's variables."""
         return declared.names(self.directory)
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """Tell a sentence."""
-        self._progress.say(text)
+        self._progress.log(text)
 
     def forget(self) -> None:
         """Remove the empty workspace."""
@@ -261,7 +261,7 @@ class Terraform:
             on_line(line)
 
         def interrupted(times: int) -> None:
-            self._progress.say(
+            self._progress.log(
                 "interrupted: terraform finishes what it has begun, then stops"
                 if times == 1
                 else "interrupted again: terraform is told to stop at once; look whether anything was left behind"

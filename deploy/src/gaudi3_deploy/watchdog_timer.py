@@ -54,14 +54,14 @@ def script(until: float) -> str:
     return UNIT.replace("{when}", time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(until)))
 
 
-def install(deployment: Deployment, until: float, say: Callable[[str], None]) -> None:
+def install(deployment: Deployment, until: float, log: Callable[[str], None]) -> None:
     """Put the timer on every machine. Raises DeployError where one did not take it."""
     machines = [machine["name"] for machine in nodes.machines(nodes.on_record(deployment))]
     last = until + GRACE
-    answers = ssh.each(machines, lambda node: ssh.run(deployment, node, "sh -s", given=script(last)))
+    answers = ssh.on_each(machines, lambda node: ssh.run(deployment, node, "sh -s", given=script(last)))
     for node, answer in zip(machines, answers, strict=True):
         if answer.returncode:
             said = (answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
             raise DeployError(f"{node} did not take the timer that ends it ({said}): nothing would end it without you.")
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(last))
-    say(f"{len(machines)} machine(s) power off at {when} by themselves")
+    log(f"{len(machines)} machine(s) power off at {when} by themselves")

@@ -21,10 +21,10 @@ ASK = "computes on the cards, so it needs --cards (doctor_cards)"
 TRANSLATED = "translated-iommu"
 _GRACE = 40.0
 """Seconds that torchrun and a job get to end in order; torchrun gives its workers 30."""
-Found = tuple[str, Result, float]
+Measured = tuple[str, Result, float]
 
 
-def on_cards(host: Host, options: Options, say: Callable[[str], None] | None = None) -> Iterator[Found]:
+def on_cards(host: Host, options: Options, log: Callable[[str], None] | None = None) -> Iterator[Measured]:
     """Each section of the cards with its result and its seconds."""
     left = [*SINGLE, *(step.key for step in STEPS)]
     why = ASK if not options.cards else _obstacle(host, options)
@@ -32,8 +32,8 @@ def on_cards(host: Host, options: Options, say: Callable[[str], None] | None = N
         yield from ((key, Result(not_tried=why), 0.0) for key in left)
         return
     try:
-        with bench(host, options) as place:
-            for key, result, seconds in _tried(place, options, say or (lambda title: None)):
+        with bench(host, options) as started:
+            for key, result, seconds in _tried(started, options, log or (lambda title: None)):
                 left.remove(key)
                 yield key, result, seconds
     except Exception as error:  # whatever a machine that nobody has seen makes of it
@@ -56,13 +56,13 @@ def _obstacle(host: Host, options: Options) -> str:
     return ""
 
 
-def _tried(place: Bench, options: Options, say: Callable[[str], None]) -> Iterator[Found]:
-    say("Probes of one card")
+def _tried(bench: Bench, options: Options, log: Callable[[str], None]) -> Iterator[Measured]:
+    log("Probes of one card")
     started = time.monotonic()
-    answers = place.single(SINGLE)
+    answers = bench.single(SINGLE)
     count = _device_count(answers)
     if "data" in answers.get("first_step", {}):
-        answers["first_step"]["data"]["trainer"] = _trainer(place)
+        answers["first_step"]["data"]["trainer"] = _trainer(bench)
     for key in SINGLE:
         answer = answers[key]
         yield key, _result(answer), float(answer.get("seconds", time.monotonic() - started))
@@ -74,9 +74,9 @@ def _tried(place: Bench, options: Options, say: Callable[[str], None]) -> Iterat
         elif count < step.cards:
             result = Result(not_tried=f"needs {step.cards} cards, and torch counts {count}")
         else:
-            say(step.key)
+            log(step.key)
             try:
-                result = step.run(place, count)
+                result = step.run(bench, count)
             except Exception as error:  # it costs this section alone
                 result = failure(error)
         yield step.key, result, time.monotonic() - started
@@ -100,23 +100,23 @@ def _device_count(answers: dict[str, dict[str, Any]]) -> int:
     return int(identity.get("device_count", 0))
 
 
-def _trainer(place: Bench) -> dict[str, Any]:
+def _trainer(bench: Bench) -> dict[str, Any]:
     """Two steps of `gaudi3-train fit` on one card, where that Python has the trainer."""
-    found = place.host.run(
-        [place.python, "-c", "import importlib.util as u, sys; sys.exit(not u.find_spec('gaudi3_scale'))"],
-        30, place.user, place.environment, place.folder,
+    found = bench.host.run(
+        [bench.python, "-c", "import importlib.util as u, sys; sys.exit(not u.find_spec('gaudi3_scale'))"],
+        30, bench.user, bench.environment, bench.folder,
     )  # fmt: skip
     if found.code != 0:
         return {"missing": "that Python has no gaudi3_scale"}
-    text = place.put("text.txt", b"One sentence after the other makes a text to train on.\n" * 400)
-    out = os.path.join(place.folder, "job")
+    text = bench.put("text.txt", b"One sentence after the other makes a text to train on.\n" * 400)
+    out = os.path.join(bench.folder, "job")
     small = (
         "model.hidden_size=64", "model.intermediate_size=128", "model.layers=2", "model.sequence_length=64",
         "train.max_steps=2", "train.micro_batch_size=2", "data.validation_samples=2", "metrics.enabled=false",
     )  # fmt: skip
-    outcome = place.host.run(
-        [place.python, "-m", "gaudi3_scale", "fit", "device=hpu", f"output_dir={out}", f"data.source={text}", *small],
-        place.patience, place.user, place.environment, place.folder, _GRACE,
+    outcome = bench.host.run(
+        [bench.python, "-m", "gaudi3_scale", "fit", "device=hpu", f"output_dir={out}", f"data.source={text}", *small],
+        bench.patience, bench.user, bench.environment, bench.folder, _GRACE,
     )  # fmt: skip
     status: JobStatus = {}
     unreadable = ""
@@ -146,8 +146,8 @@ def _failures(children: list[Child], names: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _collective(place: Bench, count: int) -> Result:
-    children = place.group(("collective",), count)
+def _collective(bench: Bench, count: int) -> Result:
+    children = bench.group(("collective",), count)
     ranks = [_answers(child) for child in children]
     result = Result({"world_size": count, "ranks": ranks}, _failures(children, ("collective",)))
     wrong = [str(rank) for rank, each in enumerate(ranks) if each.get("collective", {}).get("data", {}).get("wrong")]
@@ -162,9 +162,9 @@ def _collective(place: Bench, count: int) -> Result:
     return result
 
 
-def _sharded(place: Bench, count: int) -> Result:
+def _sharded(bench: Bench, count: int) -> Result:
     names = ("sharded", "compiled_sharded")
-    children = place.group(names, 2)
+    children = bench.group(names, 2)
     result = Result({"ranks": [_answers(child) for child in children]}, _failures(children, names))
     difference = children[0].answers.get("sharded", {}).get("data", {}).get("largest_difference", 0.0)
     if not difference < 0.05:
@@ -172,16 +172,16 @@ def _sharded(place: Bench, count: int) -> Result:
     return result
 
 
-def _elastic(place: Bench, count: int) -> Result:
+def _elastic(bench: Bench, count: int) -> Result:
     """torchrun with one restart, whose last worker fails at its first start."""
-    folder = os.path.join(place.folder, f"elastic-{time.monotonic_ns()}")
-    place.host.run(["mkdir", folder], 10, place.user)
-    outcome = place.host.run(
+    folder = os.path.join(bench.folder, f"elastic-{time.monotonic_ns()}")
+    bench.host.run(["mkdir", folder], 10, bench.user)
+    outcome = bench.host.run(
         [
-            place.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1",
+            bench.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--max-restarts=1",
             "-m", f"{PACKAGE}.elastic", folder,
         ],
-        place.patience, place.user, place.environment, place.folder, _GRACE,
+        bench.patience, bench.user, bench.environment, bench.folder, _GRACE,
     )  # fmt: skip
     found = []
     for path in sorted(glob.glob(os.path.join(folder, "elastic-*.json"))):

@@ -28,14 +28,14 @@ class Step:
     consent: str = ""
 
 
-def killed_holder(place: Bench, count: int) -> Result:
+def killed_holder(bench: Bench, count: int) -> Result:
     """Kill a holder, watch the status of its card, and try to get the card at several times after that."""
-    offsets = _OFFSETS[:2] if place.options.quick else _OFFSETS
-    moment = os.path.join(place.folder, f"moment-{time.monotonic_ns()}")
-    holder = place.start("hold", ("hold",), role="holder")
+    offsets = _OFFSETS[:2] if bench.options.quick else _OFFSETS
+    moment = os.path.join(bench.folder, f"moment-{time.monotonic_ns()}")
+    holder = bench.start("hold", ("hold",), role="holder")
     tries: list[Child] = []
     try:
-        _until_begun("hold", [holder], place.patience)
+        _until_begun("hold", [holder], bench.patience)
         identity = holder.answers.get("start", {}).get("data")
         if holder.begun != "hold" or identity is None:
             return Result({"holder": holder.answers, "log": holder.last_words()}, ["the holder got no card"])
@@ -44,13 +44,13 @@ def killed_holder(place: Bench, count: int) -> Result:
         choices = ("HLS_MODULE_ID", "HABANA_VISIBLE_MODULES") if card.get("module_id") is not None else ()
         more = {name: str(card["module_id"]) for name in choices}
         for each in offsets:
-            tries.append(place.start("hold", ("acquire",), more, role="other", moment=moment, after=each))
-        _until_begun("acquire", tries, place.patience)
+            tries.append(bench.start("hold", ("acquire",), more, role="other", moment=moment, after=each))
+        _until_begun("acquire", tries, bench.patience)
         os.kill(holder.process.pid, signal.SIGKILL)
         killed = time.time()
-        os.replace(place.put("moment.new", repr(killed).encode()), moment)
-        statuses = _watch(place, card, killed, tries)
-        place.follow(tries, 120.0)
+        os.replace(bench.put("moment.new", repr(killed).encode()), moment)
+        statuses = _watch(bench, card, killed, tries)
+        bench.follow(tries, 120.0)
     finally:
         end([holder, *tries])
     answers = [child.answers.get("acquire", {"error": f"the process {child.ending()}"}) for child in tries]
@@ -65,12 +65,12 @@ def killed_holder(place: Bench, count: int) -> Result:
     return result
 
 
-def lost_peer(place: Bench, count: int) -> Result:
+def lost_peer(bench: Bench, count: int) -> Result:
     """What the other process says when its peer is killed, and when it does not answer."""
-    patience = 30.0 if place.options.quick else 300.0
+    patience = 30.0 if bench.options.quick else 300.0
     result = Result()
     for name in ("killed_peer", "stopped_peer"):
-        children = place.group((name,), 2, patience)
+        children = bench.group((name,), 2, patience)
         kept = children[0].answers.get(name) or {"error": f"the process {children[0].ending()}"}
         result.data[name] = {**kept, "log": children[0].last_words(), "waited_at_most_seconds": patience}
         if "data" not in kept:
@@ -78,11 +78,11 @@ def lost_peer(place: Bench, count: int) -> Result:
     return result
 
 
-def part_of_node(place: Bench, count: int) -> Result:
+def part_of_node(bench: Bench, count: int) -> Result:
     """A collective over numbers of cards that are no half, quarter or whole of a node."""
     result = Result()
     for size in (each for each in _SIZES if each <= count):
-        children = place.group(("collective",), size)
+        children = bench.group(("collective",), size)
         answers = [child.answers for child in children]
         good = [each for each in answers if each.get("collective", {}).get("data", {}).get("wrong") == 0]
         result.data[str(size)] = {"ranks": answers, "log": children[0].last_words() if len(good) < size else ""}
@@ -104,12 +104,12 @@ def _until_begun(name: str, children: list[Child], seconds: float) -> None:
         time.sleep(0.05)
 
 
-def _watch(place: Bench, card: dict[str, Any], killed: float, tries: list[Child]) -> list[dict[str, Any]]:
+def _watch(bench: Bench, card: dict[str, Any], killed: float, tries: list[Child]) -> list[dict[str, Any]]:
     """The card's status each time that it changes, until a try got it or time is up."""
     name = os.path.basename(str(card.get("file", "")))
     found: list[dict[str, Any]] = []
     while time.time() < killed + _WATCHED and any(child.process.poll() is None for child in tries):
-        status = place.host.value(f"{ACCEL}/{name}/device/status") if name else None
+        status = bench.host.value(f"{ACCEL}/{name}/device/status") if name else None
         if not found or found[-1]["status"] != status:
             found.append({"after_seconds": round(time.time() - killed, 3), "status": status})
         for child in tries:

@@ -26,10 +26,10 @@ _CUTS = (40_000, 10_000, 3_000, 1_000, 300, 100)
 _SIGNS = ("packages", "kernel_log", "tools", "ports_script", "python", "numbers")
 _SIMULATED = re.compile(r"[^\n]*simulat[^\n]*", re.IGNORECASE)
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
-def examine(options: Options, host: Host | None = None, say: Say | None = None) -> dict[str, Any]:
+def examine(options: Options, host: Host | None = None, log: Log | None = None) -> dict[str, Any]:
     """The report of this machine; never raises for what is wrong with it."""
     unknown = [name for name in options.consent if name not in CONSENTS]
     if unknown:
@@ -38,10 +38,10 @@ def examine(options: Options, host: Host | None = None, say: Say | None = None) 
     found: dict[str, dict[str, Any]] = {}
     for section in SECTIONS:
         if section.run is not None:
-            if say is not None:
-                say(section.title)
+            if log is not None:
+                log(section.title)
             found[section.key] = _limited(section, host, options)
-    for key, result, seconds in on_cards(host, options, say):
+    for key, result, seconds in on_cards(host, options, log):
         found[key] = _entry(result, seconds)
     report: dict[str, Any] = {
         "format": FORMAT,

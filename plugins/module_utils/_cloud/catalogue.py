@@ -130,19 +130,19 @@ def select(types: Mapping[str, InstanceType], question: Question) -> list[Instan
     return sorted(fitting, key=lambda each: (-(each.gaudi_generation or 0), each.cloud, each.name))
 
 
-def _fits(each: InstanceType, question: Question) -> bool:
+def _fits(kind: InstanceType, question: Question) -> bool:
     if question.names:
-        if each.name not in question.names:
+        if kind.name not in question.names:
             return False
-    elif ((each.refused or each.withdrawn) and not question.refused) or not (
-        each.gaudi_generation or each.refused or question.other_accelerators
+    elif ((kind.refused or kind.withdrawn) and not question.refused) or not (
+        kind.gaudi_generation or kind.refused or question.other_accelerators
     ):
         return False
     return (
-        question.cloud in (None, each.cloud)
-        and question.gaudi_generation in (None, each.gaudi_generation)
-        and (question.region is None or not each.regions or question.region in each.regions)
-        and each.cards >= question.minimum_cards
+        question.cloud in (None, kind.cloud)
+        and question.gaudi_generation in (None, kind.gaudi_generation)
+        and (question.region is None or not kind.regions or question.region in kind.regions)
+        and kind.cards >= question.minimum_cards
     )
 
 

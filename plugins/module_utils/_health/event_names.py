@@ -87,7 +87,7 @@ class Meaning:
 
     name: str
     unit: str
-    place: str
+    location: str
     key: str
     wording: str
     severity: str
@@ -101,12 +101,12 @@ def describe(name: str) -> Meaning | None:
     unit, length = _unit(parts)
     if not unit or not kinds:
         return None
-    place = " ".join(part for part in parts[length:] if _PLACE.fullmatch(part))
+    location = " ".join(part for part in parts[length:] if _PLACE.fullmatch(part))
     kind = CLASSES[kinds[-1]]
     known = UNITS[re.sub(r"\d+$", "", unit)]
-    spot = f"{unit}{' ' + place if place else ''}"
+    spot = f"{unit}{' ' + location if location else ''}"
     wording = f"{kind.wording}, in {known} ({spot})" if known else f"{kind.wording}, in unit {spot}"
-    return Meaning(name, unit, place, kind.key, wording, kind.severity, kind.action)
+    return Meaning(name, unit, location, kind.key, wording, kind.severity, kind.action)
 
 
 def _unit(parts: list[str]) -> tuple[str, int]:

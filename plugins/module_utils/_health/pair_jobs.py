@@ -17,7 +17,7 @@ from .._printable import printable
 from .._refusal import Refusal
 from .actions import ERROR, ISOLATE, WARNING, WATCH
 from .fleet import outliers
-from .pairs import Found, Job, search
+from .pairs import Job, SearchResult, search
 from .tools import collective_result, last_line
 from .verdicts import NODE, NODE_FAULT, Finding
 
@@ -142,7 +142,7 @@ def _judged(job: Job, answers: Mapping[str, Any], floor: float | None, timeout: 
     return Result(job, "", figure)
 
 
-def replay(nodes: Sequence[str], most: int, passed: Sequence[Sequence[bool]]) -> list[Job] | Found:
+def replay(nodes: Sequence[str], most: int, passed: Sequence[Sequence[bool]]) -> list[Job] | SearchResult:
     """The jobs of the round that comes after those of ``passed``; what was found after the last one."""
     steps = search(nodes, most)
     jobs = next(steps)
@@ -150,12 +150,12 @@ def replay(nodes: Sequence[str], most: int, passed: Sequence[Sequence[bool]]) ->
         try:
             jobs = steps.send(list(results))
         except StopIteration as end:
-            found: Found = end.value
+            found: SearchResult = end.value
             return found
     return jobs
 
 
-def findings(found: Found) -> dict[str, list[Finding]]:
+def findings(found: SearchResult) -> dict[str, list[Finding]]:
     """What the search says of each node. A bad link is neither node's fault, and takes none of them away."""
     said: dict[str, list[Finding]] = {}
     for node in found.nodes:

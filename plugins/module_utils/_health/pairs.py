@@ -40,7 +40,7 @@ class Job:
 
 
 @dataclass
-class Found:
+class SearchResult:
     """What the search named. ``rounds`` is how many it took."""
 
     nodes: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Found:
     rounds: int = 0
 
 
-Search = Generator[list[Job], Sequence[bool], Found]
+Search = Generator[list[Job], Sequence[bool], SearchResult]
 
 
 def bound(number: int, k: int) -> int:
@@ -68,14 +68,14 @@ def search(nodes: Sequence[str], k: int = 2) -> Search:
     """
     if len(set(nodes)) != len(nodes) or len(nodes) < 2:
         raise Refusal(f"{len(nodes)} nodes were given for the pair search: give two or more, each once")
-    found = Found()
+    found = SearchResult()
     good = yield from _nodes(list(nodes), k, found)
     yield from _links(good, found)
     found.links.sort()
     return found
 
 
-def run(nodes: Sequence[str], passes: Callable[[Job], bool], k: int = 2) -> Found:
+def run(nodes: Sequence[str], passes: Callable[[Job], bool], k: int = 2) -> SearchResult:
     """The whole search with a function that runs one job."""
     steps = search(nodes, k)
     try:
@@ -83,11 +83,11 @@ def run(nodes: Sequence[str], passes: Callable[[Job], bool], k: int = 2) -> Foun
         while True:
             jobs = steps.send([passes(job) for job in jobs])
     except StopIteration as end:
-        found: Found = end.value
+        found: SearchResult = end.value
         return found
 
 
-def _nodes(nodes: list[str], k: int, found: Found) -> Generator[list[Job], Sequence[bool], list[str]]:
+def _nodes(nodes: list[str], k: int, found: SearchResult) -> Generator[list[Job], Sequence[bool], list[str]]:
     """The nodes that passed at least once; those that never did go into ``found``."""
     pairs = [Job((one, other)) for one, other in zip(nodes[::2], nodes[1::2])]
     results = yield pairs
@@ -128,7 +128,7 @@ def _nodes(nodes: list[str], k: int, found: Found) -> Generator[list[Job], Seque
     return [node for node in nodes if node in set(good)]
 
 
-def _links(good: list[str], found: Found) -> Generator[list[Job], Sequence[bool], None]:
+def _links(good: list[str], found: SearchResult) -> Generator[list[Job], Sequence[bool], None]:
     """The bad links among good nodes."""
     pending = [Job(tuple(good))] if len(good) > 1 else []
     while pending:

@@ -18,18 +18,18 @@ class _Cell:
     fact: str
     field: str
     attribute: str = ""
-    words: bool = False
+    is_text: bool = False
 
 
 #: In the order of the facts.
 _CELLS = (
     _Cell("index", "index", "index"),
     _Cell("module_id", "module_id", "module_id"),
-    _Cell("bus_id", "bus_id", "bus_id", words=True),
-    _Cell("name", "name", "name", words=True),
-    _Cell("uuid", "uuid", words=True),
-    _Cell("serial", "serial", "serial", words=True),
-    _Cell("driver_version", "driver_version", words=True),
+    _Cell("bus_id", "bus_id", "bus_id", is_text=True),
+    _Cell("name", "name", "name", is_text=True),
+    _Cell("uuid", "uuid", is_text=True),
+    _Cell("serial", "serial", "serial", is_text=True),
+    _Cell("driver_version", "driver_version", is_text=True),
     _Cell("memory_total_mib", "memory.total", "memory_total_mib"),
     _Cell("memory_used_mib", "memory.used", "memory_used_mib"),
     _Cell("memory_free_mib", "memory.free"),
@@ -38,8 +38,8 @@ _CELLS = (
     _Cell("temperature_c", "temperature.aip", "temperature_c"),
     _Cell("utilization_percent", "utilization.aip", "utilization"),
     _Cell("memory_utilization_percent", "utilization.memory"),
-    _Cell("ecc_mode.current", "ecc.mode.current", words=True),
-    _Cell("ecc_mode.pending", "ecc.mode.pending", words=True),
+    _Cell("ecc_mode.current", "ecc.mode.current", is_text=True),
+    _Cell("ecc_mode.pending", "ecc.mode.pending", is_text=True),
     _Cell("ecc.uncorrected_volatile", "ecc.errors.uncorrected.volatile.total", "uncorrected"),
     _Cell("ecc.uncorrected_aggregate", "ecc.errors.uncorrected.aggregate.total"),
     _Cell("ecc.corrected_volatile", "ecc.errors.corrected.volatile.total", "corrected"),
@@ -52,14 +52,14 @@ _CELLS = (
     _Cell("pcie.gen_max", "pcie.link.gen.max", "pcie_gen_max"),
     _Cell("pcie.width_current", "pcie.link.width.current", "pcie_width"),
     _Cell("pcie.width_max", "pcie.link.width.max", "pcie_width_max"),
-    _Cell("pcie.speed_current", "pcie.link.speed.current", words=True),
-    _Cell("pcie.speed_max", "pcie.link.speed.max", words=True),
+    _Cell("pcie.speed_current", "pcie.link.speed.current", is_text=True),
+    _Cell("pcie.speed_max", "pcie.link.speed.max", is_text=True),
     _Cell("clocks.soc_current_mhz", "clocks.current.soc"),
     _Cell("clocks.soc_max_mhz", "clocks.max.soc"),
     _Cell("clocks.soc_limit_mhz", "clocks.limit.soc"),
     _Cell("clocks.tpc_limit_mhz", "clocks.limit.tpc"),
-    _Cell("violations.power", "stats.violation.power", words=True),
-    _Cell("violations.thermal", "stats.violation.thermal", words=True),
+    _Cell("violations.power", "stats.violation.power", is_text=True),
+    _Cell("violations.thermal", "stats.violation.thermal", is_text=True),
 )
 
 
@@ -155,7 +155,7 @@ def read_card(
     details: dict[str, Any] = {}
     for cell in _CELLS:
         found = row.get(cell.field)
-        value = text(found) if cell.words else read_number(found, cell.field, bus_id, strange)
+        value = text(found) if cell.is_text else read_number(found, cell.field, bus_id, strange)
         (known if cell.attribute else details)[cell.attribute or cell.fact] = value
     known.update(
         bus_id=bus_id,

@@ -16,9 +16,9 @@ TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 _ESTABLISHED = "01"
 
 
-def _address(words: str) -> str:
+def _address(printed: str) -> str:
     """An address as the kernel prints it: words of four bytes in the machine's (little-endian) order."""
-    data = b"".join(bytes.fromhex(words[start : start + 8])[::-1] for start in range(0, len(words), 8))
+    data = b"".join(bytes.fromhex(printed[start : start + 8])[::-1] for start in range(0, len(printed), 8))
     if len(data) == 4:
         return socket.inet_ntop(socket.AF_INET, data)
     mapped = data[:12] == b"\0" * 10 + b"\xff\xff"

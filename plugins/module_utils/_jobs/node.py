@@ -306,10 +306,10 @@ class JobNode:
             if os.path.isdir(self.directory(found.name)):
                 shutil.rmtree(self.directory(found.name))
 
-    def _systemd(self, *words: str) -> None:
-        rc, out, err = self._run([self.systemctl, *words])
+    def _systemd(self, *arguments: str) -> None:
+        rc, out, err = self._run([self.systemctl, *arguments])
         if rc != 0:
-            raise JobError("systemctl {0} failed: {1}".format(" ".join(words), printable((err or out).strip())))
+            raise JobError("systemctl {0} failed: {1}".format(" ".join(arguments), printable((err or out).strip())))
 
 
 def _holds_something(folder: str) -> bool:

@@ -19,7 +19,7 @@ _DEPTH = 32
 
 
 @dataclass(frozen=True)
-class Words:
+class OptionNames:
     """What the options are called where they are given; the module's own names by default."""
 
     environment: str = ""
@@ -27,21 +27,24 @@ class Words:
     files: str = "environment_files"
 
 
-OF_THE_ROLE = Words("trainer_environment", "trainer_command", "trainer_environment_files")
+OF_THE_ROLE = OptionNames("trainer_environment", "trainer_command", "trainer_environment_files")
 
 
 def secret_problem(
-    environment: object, command: object = (), configs: Optional[Mapping[str, object]] = None, words: Words = Words()
+    environment: object,
+    command: object = (),
+    configs: Optional[Mapping[str, object]] = None,
+    options: OptionNames = OptionNames(),
 ) -> Optional[str]:
     """Why a job must not be given this, for its first secret; None where none is seen.
 
     ``configs`` has configurations by the names of their options. Values of another kind than expected hold none.
     """
-    found = _in_environment(environment, words) or _in_command(command, words)
-    return found or next((_in_config(value, name, words) for name, value in (configs or {}).items() if value), None)
+    found = _in_environment(environment, options) or _in_command(command, options)
+    return found or next((_in_config(value, name, options) for name, value in (configs or {}).items() if value), None)
 
 
-def _in_environment(environment: object, words: Words) -> Optional[str]:
+def _in_environment(environment: object, options: OptionNames) -> Optional[str]:
     for key, value in environment.items() if isinstance(environment, Mapping) else ():
         name = str(key)
         # GOOGLE_APPLICATION_CREDENTIALS is the path of a file.
@@ -49,16 +52,16 @@ def _in_environment(environment: object, words: Words) -> Optional[str]:
         kind = "" if named else secret_kind(str(value))
         if not kind and not named:
             continue
-        of = f" of {words.environment}" if words.environment else ""
+        of = f" of {options.environment}" if options.environment else ""
         return (
             f"Environment variable {printable(name, 100)!r}{of} {'holds ' + kind if kind else 'looks like a secret'}, "
             "and every user of the node can read a unit's environment: put it into a file with mode 0600 and name "
-            f"that in {words.files}."
+            f"that in {options.files}."
         )
     return None
 
 
-def _in_command(command: object, words: Words) -> Optional[str]:
+def _in_command(command: object, options: OptionNames) -> Optional[str]:
     given = [str(word) for word in command] if isinstance(command, Sequence) and not isinstance(command, str) else []
     for number, word in enumerate(given):
         option = given[number - 1] if number else ""
@@ -67,14 +70,14 @@ def _in_command(command: object, words: Words) -> Optional[str]:
         kind = f"a value of {option.lstrip('-')}" if named else secret_kind(word)
         if kind:
             return (
-                f"Word {number + 1} of {words.command} holds {printable(kind, 100)}, and every user of the node can "
+                f"Word {number + 1} of {options.command} holds {printable(kind, 100)}, and every user of the node can "
                 "read a unit's command: put it as a variable into a file with mode 0600, name that in "
-                f"{words.files}, and have the script read its environment."
+                f"{options.files}, and have the script read its environment."
             )
     return None
 
 
-def _in_config(config: object, name: str, words: Words) -> Optional[str]:
+def _in_config(config: object, name: str, options: OptionNames) -> Optional[str]:
     for key, last, value in _entries(config, name):
         named = bool(value) and option_names_secret(last) and not is_place(value)
         kind = secret_kind(value) or ("what looks like a secret" if named else "")
@@ -82,7 +85,7 @@ def _in_config(config: object, name: str, words: Words) -> Optional[str]:
             return (
                 f"{printable(key, 200)} holds {kind}, and the trainer's configuration is kept in plain text on the "
                 "node: take it out, put it as a variable into a file with mode 0600 and name that in "
-                f"{words.files}."
+                f"{options.files}."
             )
     return None
 

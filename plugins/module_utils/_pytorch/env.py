@@ -230,9 +230,9 @@ class PytorchEnv:
         sync_tree(self.folder)
         # What install.sh itself changed after pip had written it.
         unlike = {name: sorted(files) for name, files in torn(found.folders).items()}
-        self.say({**record, "unlike": unlike})
+        self.write_record({**record, "unlike": unlike})
 
-    def say(self, record: Mapping[str, Any]) -> None:
+    def write_record(self, record: Mapping[str, Any]) -> None:
         """Change what is known of an installation that is complete."""
         write(os.path.join(self.folder, RECORD), record)
 

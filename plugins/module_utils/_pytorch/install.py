@@ -322,7 +322,7 @@ class Installer:
         # Written before pip runs: what it installs before it fails is the list's, too.
         names = sorted({*record["requirements"], *(pin.name for pin in missing)})
         record = {**record, "requirements": names}
-        env.say(record)
+        env.write_record(record)
         if missing:
             env.add(missing, self.pip_environ, before)
         after = env.made()

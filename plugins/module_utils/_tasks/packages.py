@@ -45,7 +45,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class NodeBefore:
     """The node before: its packages, and apt's configuration of the repository."""
 
     source: Source
@@ -88,7 +88,7 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     return _result(found, wanted)
 
 
-def _look(node: Node, given: dict[str, Any]) -> Found:
+def _look(node: Node, given: dict[str, Any]) -> NodeBefore:
     """The node as it is; Refusal where it cannot be brought to the release."""
     Release.parse(given["release"])
     fingerprint = normalized(given["key_fingerprint"])
@@ -103,10 +103,10 @@ def _look(node: Node, given: dict[str, Any]) -> Found:
     if lack:
         raise Refusal(lack)
     texts = {path: (read(path) or b"").decode(errors="replace") for path in (SOURCE, PIN)}
-    return Found(source, state, plan, read(KEYRING), texts, {path: files[path] for path in foreign})
+    return NodeBefore(source, state, plan, read(KEYRING), texts, {path: files[path] for path in foreign})
 
 
-def _decide(node: Node, found: Found, release: str) -> Wanted:
+def _decide(node: Node, found: NodeBefore, release: str) -> Wanted:
     """What has to change; the repository is asked only where something has to."""
     keyring = found.keyring
     key = found.source.key(keyring)
@@ -121,7 +121,7 @@ def _decide(node: Node, found: Found, release: str) -> Wanted:
     return Wanted(keyring, texts, new_key, stale, [name for name, is_so in differs.items() if is_so])
 
 
-def _act(node: Node, found: Found, wanted: Wanted) -> None:
+def _act(node: Node, found: NodeBefore, wanted: Wanted) -> None:
     """Tell apt of the repository, and install."""
     for path in found.foreign:
         node.module.backup_local(path)
@@ -134,7 +134,7 @@ def _act(node: Node, found: Found, wanted: Wanted) -> None:
     node.carry_out(found.plan, found.state, refresh=wanted.new_key or SOURCE in wanted.stale)
 
 
-def _result(found: Found, wanted: Wanted) -> dict[str, Any]:
+def _result(found: NodeBefore, wanted: Wanted) -> dict[str, Any]:
     """What is returned: the same after a real run and in check mode."""
     plan, keys = found.plan, fingerprints(wanted.keyring or b"")
     old_keys = fingerprints(found.keyring or b"")

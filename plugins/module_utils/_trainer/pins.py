@@ -23,17 +23,17 @@ PLACE = "gaudi3_scale/requirements.txt"
 _COMPLAINT = re.compile(r"(\S+) \S+ (?:requires|has requirement) ([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
-def read_list(place: str) -> str:
+def read_list(path: str) -> str:
     """The list of a wheel, or of the folder of one that is unpacked; Refusal where there is none."""
     try:
-        if os.path.isdir(place):
-            with open(os.path.join(place, PLACE), encoding="utf-8") as stream:
+        if os.path.isdir(path):
+            with open(os.path.join(path, PLACE), encoding="utf-8") as stream:
                 return stream.read()
-        with zipfile.ZipFile(place) as archive:
+        with zipfile.ZipFile(path) as archive:
             return archive.read(PLACE).decode("utf-8")
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
         raise Refusal(
-            f"The trainer in {place} has no {PLACE}, by which trainer_dependencies=index installs: take a wheel of "
+            f"The trainer in {path} has no {PLACE}, by which trainer_dependencies=index installs: take a wheel of "
             "this collection's trainer, or install what it requires and set trainer_dependencies to preinstalled."
         ) from None
 
@@ -54,9 +54,9 @@ def _line_refusal(line: str) -> Refusal:
     )
 
 
-def pins_for(place: str, requirements: Iterable[str]) -> dict[str, Pin]:
+def pins_for(path: str, requirements: Iterable[str]) -> dict[str, Pin]:
     """The list of a trainer by name; Refusal where it does not have these requirements of it."""
-    pins = hashed_pins(read_list(place))
+    pins = hashed_pins(read_list(path))
     unlisted = sorted(set(names_of(requirements)) - set(pins))
     if unlisted:
         raise Refusal(

@@ -216,8 +216,8 @@ def wanted(field: Mapping[str, Any]) -> str:
     return said + (" or null" if field.get("null") else "")
 
 
-def _or(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+def _or(alternatives: Sequence[str]) -> str:
+    return alternatives[0] if len(alternatives) == 1 else f"{', '.join(alternatives[:-1])} or {alternatives[-1]}"
 
 
 def _unknown(name: str) -> str:

@@ -17,7 +17,7 @@ from .podman import Podman, missing_packages
 from .suggestions import meant
 from .terraform import read_machines
 
-_say = Teller()
+_log = Teller()
 
 
 def _status(as_json: bool) -> None:
@@ -76,16 +76,16 @@ def _up(arguments: argparse.Namespace) -> Cluster:
                 "--stage was given with --like, --authorized-key, --system or --present-as: give one of them."
             )
         made, stage = stages.up_from(
-            arguments.stage, arguments.name, arguments.nodes, not arguments.no_monitor, _say, arguments.subnet
+            arguments.stage, arguments.name, arguments.nodes, not arguments.no_monitor, _log, arguments.subnet
         )
         if not stage.is_current:
-            _say(f"warning: stage {stage.name} was made from other sources than these")
+            _log(f"warning: stage {stage.name} was made from other sources than these")
         return made
     if not arguments.like:
         if arguments.authorized_key:
             raise RequestError("--authorized-key was given without --like: give both, or neither.")
         return cluster.up(
-            arguments.name, arguments.nodes, arguments.cards, not arguments.no_monitor, _say, arguments.subnet,
+            arguments.name, arguments.nodes, arguments.cards, not arguments.no_monitor, _log, arguments.subnet,
             arguments.system, arguments.present_as, arguments.board, arguments.profile,
         )  # fmt: skip
     if arguments.board or arguments.profile:
@@ -94,7 +94,7 @@ def _up(arguments: argparse.Namespace) -> Cluster:
         raise RequestError("--like was given with --system or --present-as: give one of them.")
     key = _read(arguments.authorized_key, "--authorized-key") if arguments.authorized_key else ""
     machines = read_machines(_read(arguments.like, "--like"))
-    return cluster.up_like(arguments.name, machines, _say, arguments.subnet, key)
+    return cluster.up_like(arguments.name, machines, _log, arguments.subnet, key)
 
 
 def _fault(arguments: argparse.Namespace) -> int:
@@ -150,8 +150,8 @@ def _repository(arguments: argparse.Namespace) -> None:
     releases = arguments.releases.split(",") if arguments.releases else []
     if arguments.shelf:
         cluster.preflight()
-    with cluster.lock(), _say:
-        choice = shelves.arrange(releases, arguments.fault, arguments.shelf, _say)
+    with cluster.lock(), _log:
+        choice = shelves.arrange(releases, arguments.fault, arguments.shelf, _log)
     print(f"the repository has {', '.join(choice.releases)}" + (f", with {choice.fault}" if choice.fault else ""))
 
 
@@ -173,7 +173,7 @@ def main(argv: list[str] | None = None) -> int:
         if behind is not None and arguments.command != "ssh":
             raise RequestError(f"{arguments.command} takes no command behind --: only ssh does.")
         if arguments.command == "up":
-            with _say:
+            with _log:
                 made = _up(arguments)
             names = ", ".join(f"{node.name} {node.address}" for node in made.all_nodes())
             print(f"simulated cluster {made.name} is up: {names}")
@@ -192,16 +192,16 @@ def main(argv: list[str] | None = None) -> int:
         elif arguments.command == "repository":
             _repository(arguments)
         elif arguments.command == "prepare":
-            with _say:
-                cluster.prepare(_say, _say.step)
+            with _log:
+                cluster.prepare(_log, _log.step)
         elif arguments.command == "clean":
             cluster.clean()
             print("everything that the simulator made is removed")
         elif arguments.command == "status":
             _status(arguments.json)
         elif arguments.command == "save":
-            with _say:
-                saved = stages.save(arguments.name, arguments.stage, _say)
+            with _log:
+                saved = stages.save(arguments.name, arguments.stage, _log)
             print(f"stage {saved.name} holds {', '.join(node.name for node in saved.cluster.all_nodes())}")
         elif arguments.command == "stages":
             if arguments.remove:

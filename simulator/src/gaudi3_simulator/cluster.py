@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _MAX_NODES = 64
 _INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def preflight() -> None:
         )
 
 
-def prepare(say: Say, step: Callable[[int, int], None] = lambda _number, _total: None) -> None:
+def prepare(log: Log, step: Callable[[int, int], None] = lambda _number, _total: None) -> None:
     """Install what is missing of the apt packages, after saying so; build node image and PyTorch's tarball once.
 
     ``step`` gets the number of the step that begins and the number of steps; a step without work reports nothing.
@@ -62,20 +62,20 @@ def prepare(say: Say, step: Callable[[int, int], None] = lambda _number, _total:
     step(1, 3)
     missing = missing_packages()
     if missing:
-        _install(missing, say)
+        _install(missing, log)
     preflight()
     with lock():
         step(2, 3)
-        ensure_image(Podman(), say)
+        ensure_image(Podman(), log)
         step(3, 3)
-        ensure_pytorch(say)
+        ensure_pytorch(log)
 
 
-def _install(missing: list[str], say: Say) -> None:
+def _install(missing: list[str], log: Log) -> None:
     """Install apt packages; stops in one sentence where that is not possible."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         preflight()
-    say(f"installing with apt-get: {' '.join(missing)}")
+    log(f"installing with apt-get: {' '.join(missing)}")
     apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for step in (["update"], ["install", "-y", "--no-install-recommends", *missing]):
@@ -97,7 +97,7 @@ def _wanted(cluster: Cluster, nodes: int, cards: int, monitor: bool) -> Cluster:
 
 
 def up(
-    name: str, nodes: int, cards: int, monitor: bool, say: Say, subnet: str | None = None,
+    name: str, nodes: int, cards: int, monitor: bool, log: Log, subnet: str | None = None,
     system: str = "", present_as: str = "", board: str = "", profile: str = "",
 ) -> Cluster:  # fmt: skip
     """Bring cluster ``name`` to at least ``nodes`` Gaudi nodes; nodes that run already are left alone.
@@ -133,10 +133,10 @@ def up(
                 raise RequestError(f"Cluster {name} has {option} {have or 'of the default'}: give another --name.")
         return _wanted(known, nodes, cards, monitor)
 
-    return bring_up(name, wanted, say)
+    return bring_up(name, wanted, log)
 
 
-def up_like(name: str, machines: Machines, say: Say, subnet: str | None = None, authorized_key: str = "") -> Cluster:
+def up_like(name: str, machines: Machines, log: Log, subnet: str | None = None, authorized_key: str = "") -> Cluster:
     """Bring cluster ``name`` to exactly ``machines``: the same names, addresses and user; what runs is left alone."""
 
     def wanted(known: Cluster | None) -> Cluster:
@@ -149,10 +149,10 @@ def up_like(name: str, machines: Machines, say: Say, subnet: str | None = None, 
         subnet_of(machines, known.subnet)
         return replace(known, nodes=machines.nodes, monitor=machines.monitor)
 
-    return bring_up(name, wanted, say)
+    return bring_up(name, wanted, log)
 
 
-def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -> Cluster:
+def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], log: Log) -> Cluster:
     """Bring cluster ``name`` to what ``wanted`` makes of its record; nodes that run are left alone."""
     preflight()
     with lock():
@@ -161,9 +161,9 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
         cluster = wanted(known)
         presented = PRESENTATIONS.get(cluster.present_as)
         dnf = presented is not None and presented.family == "rhel"
-        image = ensure_image(podman, say, choose(cluster.system, cluster.present_as), dnf=dnf)
+        image = ensure_image(podman, log, choose(cluster.system, cluster.present_as), dnf=dnf)
         choice = build_chosen()
-        ensure_pytorch(say)
+        ensure_pytorch(log)
         if dnf:
             build_rpm_repository(podman, image, home() / "vendor", choice.releases, choice.fault)
         # Before the record says otherwise: killed in between, the next run would take the old ones for the new.
@@ -180,7 +180,7 @@ def bring_up(name: str, wanted: Callable[[Cluster | None], Cluster], say: Say) -
         update_hosts(cluster)
         fresh = [node for node in cluster.all_nodes() if container(cluster, node.name) not in running]
         for node in fresh:
-            say(f"  {node.name} at {node.address}" + (f" with {node.cards} cards" if node.cards else ""))
+            log(f"  {node.name} at {node.address}" + (f" with {node.cards} cards" if node.cards else ""))
             start_node(podman, cluster, node, image)
     for node in fresh:
         wait_until_booted(podman, cluster, node)

@@ -129,7 +129,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def split(words: Sequence[str]) -> tuple[list[str], list[str] | None]:
+def split(command_line: Sequence[str]) -> tuple[list[str], list[str] | None]:
     """What is before the first ``--``, and the command of a node behind it; None where there is no ``--``."""
-    place = words.index("--") if "--" in words else len(words)
-    return [*words[:place]], [*words[place + 1 :]] if place < len(words) else None
+    place = command_line.index("--") if "--" in command_line else len(command_line)
+    return [*command_line[:place]], [*command_line[place + 1 :]] if place < len(command_line) else None

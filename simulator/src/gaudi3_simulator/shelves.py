@@ -36,7 +36,7 @@ from .vendor.repository import check_releases
 
 SHELVES = ("pytorch", "image")
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def build_chosen() -> Choice:
     return choice
 
 
-def arrange(releases: Sequence[str], fault: str | None, shelves: Sequence[str], say: Say) -> Choice:
+def arrange(releases: Sequence[str], fault: str | None, shelves: Sequence[str], log: Log) -> Choice:
     """Build the repository with ``releases`` (none given: the default ones), a fault or none, and further shelves."""
     check_releases(releases)
     found = next((each for each in FAULTS if each == fault), None)
@@ -85,18 +85,18 @@ def arrange(releases: Sequence[str], fault: str | None, shelves: Sequence[str], 
     build_repository(home() / "vendor", choice.releases, choice.fault)
     write_atomically(_record(), json.dumps({"releases": choice.releases, "fault": choice.fault}))
     if "pytorch" in shelves:
-        for path in _pytorch(wanted, say):
-            say(f"  http://vault/{path.relative_to(home() / 'vendor')}")
+        for path in _pytorch(wanted, log):
+            log(f"  http://vault/{path.relative_to(home() / 'vendor')}")
     if "image" in shelves:
-        _image(wanted, say)
+        _image(wanted, log)
     return choice
 
 
-def ensure_pytorch(say: Say) -> None:
+def ensure_pytorch(log: Log) -> None:
     """The tarballs that nodes get PyTorch from, and the index of what the trainer needs beside it."""
     wanted = dict.fromkeys((DEFAULT_RELEASE, *pytorch.built(home() / "vendor")))
-    _pytorch(tuple(wanted), say)
-    _index(say)
+    _pytorch(tuple(wanted), log)
+    _index(log)
 
 
 def _download(folder: Path, what: str, arguments: list[str]) -> None:
@@ -108,12 +108,12 @@ def _download(folder: Path, what: str, arguments: list[str]) -> None:
         raise SimulatorError(f"pip could not download {what}: {last}")
 
 
-def _compile(folder: Path, say: Say) -> None:
+def _compile(folder: Path, log: Log) -> None:
     """Put bytecode into a folder's wheels: of the nodes' Python, whatever runs this program."""
     podman = Podman()
     podman.run(
         "run", "--rm", "--network", "none", "-v", f"{folder}:/wheels",
-        "-v", f"{bytecode.__file__}:/bytecode.py:ro", ensure_image(podman, say), "python3", "/bytecode.py", "/wheels",
+        "-v", f"{bytecode.__file__}:/bytecode.py:ro", ensure_image(podman, log), "python3", "/bytecode.py", "/wheels",
         timeout=1800,
     )  # fmt: skip
 
@@ -122,34 +122,34 @@ def _inputs() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in requirements_files())).hexdigest()
 
 
-def _pytorch(releases: tuple[str, ...], say: Say) -> list[Path]:
+def _pytorch(releases: tuple[str, ...], log: Log) -> list[Path]:
     def gather(folder: Path) -> None:
-        say(f"building PyTorch's tarball of {', '.join(releases)}")
+        log(f"building PyTorch's tarball of {', '.join(releases)}")
         with tempfile.TemporaryDirectory() as work:
             for arguments in pip_runs(SYSTEMS[DEFAULT], Path(work), BESIDE_TORCH):
                 _download(folder, "torch for the PyTorch shelf", arguments)
 
-    device = ensure_device(say)
+    device = ensure_device(log)
     python = SYSTEMS[DEFAULT].python
     return pytorch.build_shelf(
-        home() / "vendor", releases, python, device, gather, lambda folder: _compile(folder, say), _inputs()
+        home() / "vendor", releases, python, device, gather, lambda folder: _compile(folder, log), _inputs()
     )
 
 
-def _index(say: Say) -> None:
+def _index(log: Log) -> None:
     def gather(folder: Path) -> None:
-        say("building the index of what the trainer needs beside PyTorch")
+        log("building the index of what the trainer needs beside PyTorch")
         _torch, beside = pip_runs(SYSTEMS[DEFAULT], folder)
         _download(folder, "the trainer's requirements", beside)
-        _compile(folder, say)
+        _compile(folder, log)
 
     pip_index.build_index(home() / "vendor", gather, _inputs())
 
 
-def _image(releases: tuple[str, ...], say: Say) -> None:
+def _image(releases: tuple[str, ...], log: Log) -> None:
     """Hand a node image with torch out under the vendor's names, one for each release and system."""
     podman = Podman()
-    source = ensure_image(podman, say, torch=True)
+    source = ensure_image(podman, log, torch=True)
     digest = hashlib.sha256(source.encode())
     for path in sorted(Path(container_image.__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
@@ -163,11 +163,11 @@ def _image(releases: tuple[str, ...], say: Say) -> None:
         return
     if not there:
         shutil.rmtree(shelf, ignore_errors=True)
-    say("writing the image with torch under the vendor's names")
+    log("writing the image with torch under the vendor's names")
     with tempfile.TemporaryDirectory(dir=home(), prefix="layout-") as folder:
         layout = Path(folder) / "image"
         podman.run("save", "--quiet", "--format", "oci-dir", "--output", str(layout), source)
         for release, system in missing:
-            say(f"  vault/{container_image.shelve(layout, home() / 'vendor', release, system)}")
+            log(f"  vault/{container_image.shelve(layout, home() / 'vendor', release, system)}")
     names = sorted(there | {" ".join(pair) for pair in missing})
     write_atomically(record, json.dumps({"inputs": digest.hexdigest(), "names": names}))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import RequestError
-from .cluster import Say, bring_up, find_cluster, lock, preflight
+from .cluster import Log, bring_up, find_cluster, lock, preflight
 from .home import Cluster, Node, clusters, home, read_cluster, write_atomically
 from .image import device_wheel, image_name
 from .network import check_same_subnet, new_subnet
@@ -77,7 +77,7 @@ def stages() -> list[Stage]:
     return [load_stage(path.parent.name) for path in sorted((home() / "stages").glob("*/stage.json"))]
 
 
-def save(cluster_name: str, stage_name: str, say: Say) -> Stage:
+def save(cluster_name: str, stage_name: str, log: Log) -> Stage:
     """Keep cluster ``cluster_name`` as stage ``stage_name``. Its nodes are shut down for it, and started again."""
     _check_name(stage_name)
     preflight()
@@ -90,7 +90,7 @@ def save(cluster_name: str, stage_name: str, say: Say) -> Stage:
             raise RequestError(f"{', '.join(off)} is off: switch it on with 'gaudi3-simulator restart' first.")
         key = input_key()
         names = [container(cluster, node.name) for node in cluster.all_nodes()]
-        say(f"shutting {len(names)} nodes down and saving them as {stage_name}")
+        log(f"shutting {len(names)} nodes down and saving them as {stage_name}")
         podman.run("stop", "--time", "60", *names)
         images = {node.name: f"localhost/gaudi3-stage/{stage_name}:{node.name}" for node in cluster.all_nodes()}
         for node in cluster.all_nodes():
@@ -129,7 +129,7 @@ def _copy_identity(source: Path, target: Path) -> None:
 
 
 def up_from(
-    stage_name: str, name: str, nodes: int, monitor: bool, say: Say, subnet: str | None = None
+    stage_name: str, name: str, nodes: int, monitor: bool, log: Log, subnet: str | None = None
 ) -> tuple[Cluster, Stage]:
     """Bring cluster ``name`` up from stage ``stage_name``: its first ``nodes`` Gaudi nodes, and its monitoring host."""
     stage = load_stage(stage_name)
@@ -156,7 +156,7 @@ def up_from(
         _copy_identity(stage.folder, made.folder)
         return made
 
-    return bring_up(name, wanted, say), stage
+    return bring_up(name, wanted, log), stage
 
 
 def remove(name: str) -> None:

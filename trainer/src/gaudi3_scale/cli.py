@@ -68,7 +68,7 @@ def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
     if os.environ.get("RANK", "0") == "0":
         runtime = check_runtime(os.environ) if on_gaudi(settings.device) else []
         for finding in [*check_environment(os.environ), *runtime]:
-            typer.echo(f"environment: {finding.words}", err=True)
+            typer.echo(f"environment: {finding.message}", err=True)
     notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
     notices.start()  # before the imports, which take seconds
     from gaudi3_scale.hpu.torch_import import import_torch_for
@@ -175,7 +175,7 @@ def checkpoints(
 
     found = list(listed(directory))
     for one in found:
-        typer.echo(f"step {one.step:>9,}  {one.size / 2**20:>12,.1f} MiB  {one.words}")
+        typer.echo(f"step {one.step:>9,}  {one.size / 2**20:>12,.1f} MiB  {one.condition}")
     if not all(one.good for one in found):
         raise typer.Exit(1)
 
@@ -201,7 +201,7 @@ def environment(
     if markdown:
         return
     for finding in findings:
-        typer.echo(finding.words, err=True)
+        typer.echo(finding.message, err=True)
     if findings:
         raise typer.Exit(1)
 
@@ -248,7 +248,7 @@ def doctor(
         pythons=(str(python or sys.executable),),
         environment_files=tuple(map(str, environment_file or ())),
     )
-    report = doctor.examine(options, say=lambda title: typer.echo(f"... {title}", err=True))
+    report = doctor.examine(options, log=lambda title: typer.echo(f"... {title}", err=True))
     typer.echo(doctor.text(report), nl=False)
     if json_file is not None:
         doctor.write(report, str(json_file))

@@ -50,7 +50,7 @@ class Console:
         """May bars be drawn?"""
         return self._wants_bar
 
-    def say(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """One line; one that nobody can read, as when the disk under a log is full, is lost."""
         with contextlib.suppress(OSError):
             if self._bar is not None:
@@ -81,7 +81,7 @@ class Console:
         mfu = f" MFU {100 * progress.mfu:.1f} %" if progress.mfu is not None else ""
         loss = "unknown" if progress.loss is None else f"{progress.loss:.3f}"
         left = time_left(progress)
-        self.say(f"step {progress.step}/{progress.max_steps} loss {loss}{speed}{mfu}{f', {left} left' if left else ''}")
+        self.log(f"step {progress.step}/{progress.max_steps} loss {loss}{speed}{mfu}{f', {left} left' if left else ''}")
 
     def stop(self) -> None:
         """Training is over, one way or the other."""
@@ -97,16 +97,16 @@ class Console:
         if progress.goodput is not None:
             share, total = 100 * progress.goodput["ratio"], progress.goodput["total_seconds"]
             where = command_line("goodput", str(folder))
-            self.say(f"goodput {share:.1f} % of {total:.0f} s; {where} shows where the rest went")
+            self.log(f"goodput {share:.1f} % of {total:.0f} s; {where} shows where the rest went")
         if progress.cost is not None:
             tokens = progress.cost["per_million_tokens"]
             each = f", {tokens:,.4g} per million tokens" if tokens is not None else ""
-            self.say(f"cost {progress.cost['spent']:,.2f} {progress.cost['currency']}{each}")
+            self.log(f"cost {progress.cost['spent']:,.2f} {progress.cost['currency']}{each}")
         first, last = progress.first_loss or 0.0, progress.loss or 0.0
-        self.say(
+        self.log(
             f"finished {progress.step} steps ({progress.tokens:,} tokens) with {progress.world_size} process(es) on "
             f"{progress.device_label} in {took:.0f} s{resumed}: loss {first:.3f} -> {last:.3f}{held_out}, "
             f"{progress.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{progress.unit}"
         )
         if progress.checkpoint is not None:
-            self.say(f"checkpoint {progress.checkpoint}{f'; {then}' if then else ''}")
+            self.log(f"checkpoint {progress.checkpoint}{f'; {then}' if then else ''}")

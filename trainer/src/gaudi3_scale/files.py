@@ -26,11 +26,11 @@ PENDING = 10_000
 class Outage:
     """Writes whose failure is reported once, and which are made again as soon as another succeeds."""
 
-    def __init__(self, say: Callable[[str], None] | None = None) -> None:
-        """`say` reports; standard error without it."""
+    def __init__(self, log: Callable[[str], None] | None = None) -> None:
+        """`log` reports; standard error without it."""
         self.failures = 0
         """Writes that failed."""
-        self._say = say or _say
+        self._log = log or _log
         self._failing: dict[Path, Callable[[], object]] = {}
         self._lines: dict[Path, list[str]] = {}
 
@@ -64,18 +64,18 @@ class Outage:
         except OSError as error:
             self.failures += 1
             if not self._failing:
-                self._say(
+                self._log(
                     f"{path} cannot be written ({error.strerror or error}): training goes on, and what is missing is "
                     "written as soon as it can be"
                 )
             self._failing[path] = write
             return False
         if self._failing.pop(path, None) and not self._failing:
-            self._say(f"{path} is written again")
+            self._log(f"{path} is written again")
         return True
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 

@@ -81,8 +81,8 @@ class Internal:
         if self.parameters is not None:
             has = tuple(inspect.signature(found).parameters)
             if has != self.parameters:
-                words = f"with ({', '.join(has)}) in place of ({', '.join(self.parameters)})"
-                raise self._changed("has", words)
+                details = f"with ({', '.join(has)}) in place of ({', '.join(self.parameters)})"
+                raise self._changed("has", details)
         return found
 
     @property
@@ -105,10 +105,10 @@ class Internal:
         self.of(thing)
         setattr(thing, self.key, value)
 
-    def _changed(self, verb: str, *words: str) -> InternalChangedError:
+    def _changed(self, verb: str, *details: str) -> InternalChangedError:
         library = self.module.split(".")[0]
         version = getattr(sys.modules.get(library), "__version__", "as installed")
-        said = " ".join([f"{library} {version} {verb} {self.module}:{self.name}", *words])
+        said = " ".join([f"{library} {version} {verb} {self.module}:{self.name}", *details])
         return InternalChangedError(
             f"{said}, which the trainer uses: install {self.versions}, or a newer gaudi3-scale."
         )

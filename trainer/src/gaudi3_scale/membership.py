@@ -38,16 +38,16 @@ MOST = 1 << 16
 """Bytes of knocks that are looked at together; nodes knock again."""
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"gaudi3-launch: {text}", file=sys.stderr, flush=True)
 
 
 class Membership:
     """What a node of a job does to be one, and whom it takes for one."""
 
-    def __init__(self, secret: bytes, say: Callable[[str], None] = _say) -> None:
+    def __init__(self, secret: bytes, log: Callable[[str], None] = _log) -> None:
         self._secret = secret
-        self._say = say
+        self._log = log
         self._key: bytes | None = None
         self._run = b""
 
@@ -60,9 +60,9 @@ class Membership:
         self._run = parameters.run_id.encode()
         number = os.urandom(16).hex() if hosts else self._asked(store, parameters.endpoint)
         if hosts:
-            Doorkeeper(self._secret, self._run, number, self._say).watch(store)
+            Doorkeeper(self._secret, self._run, number, self._log).watch(store)
         self._key = proof(self._secret, b"session", self._run, number.encode())
-        return SealedBackend(store, self._key, parameters.run_id, self._say), store
+        return SealedBackend(store, self._key, parameters.run_id, self._log), store
 
     def seal_of(self, turn: int, met: dict[Any, int]) -> Seal:
         """What seals the messages of nodes that have met; good for these nodes and this meeting."""
@@ -96,8 +96,8 @@ class Membership:
 class Doorkeeper:
     """Answers the nodes that ask the host of the store to prove itself, and no others."""
 
-    def __init__(self, secret: bytes, run: bytes, number: str, say: Callable[[str], None]) -> None:
-        self._secret, self._run, self._number, self._say = secret, run, number, say
+    def __init__(self, secret: bytes, run: bytes, number: str, log: Callable[[str], None]) -> None:
+        self._secret, self._run, self._number, self._log = secret, run, number, log
         self._refused = False
 
     def watch(self, store: Any) -> None:
@@ -127,7 +127,7 @@ class Doorkeeper:
                 store.set(ANSWER + asked.decode(), f"{self._number}.{mine}")
             elif not self._refused:
                 self._refused = True
-                self._say("somebody without this job's secret asks to join it, and is refused")
+                self._log("somebody without this job's secret asks to join it, and is refused")
 
 
 class SealedBackend:
@@ -135,8 +135,8 @@ class SealedBackend:
 
     name = "c10d"
 
-    def __init__(self, store: Any, key: bytes, run: str, say: Callable[[str], None] = _say) -> None:
-        self._store, self._key, self._run, self._say = store, key, run, say
+    def __init__(self, store: Any, key: bytes, run: str, log: Callable[[str], None] = _log) -> None:
+        self._store, self._key, self._run, self._log = store, key, run, log
         self._place = PREFIX + run
         self._number = 0
         self._state: bytes | None = None
@@ -192,7 +192,7 @@ class SealedBackend:
     def _tell(self, found: bytes) -> None:
         if found and not self._told:
             self._told = True
-            self._say(
+            self._log(
                 "somebody without this job's secret writes into the rendezvous, or repeats what was written earlier, "
                 "which this node ignores: let only the job's nodes reach that port"
             )

@@ -259,12 +259,12 @@ def _keep_batched_products_float32(module: nn.Module) -> None:
 
     blocks = {id(block) for _, block in repeated_blocks(module)}
 
-    def visit(each: nn.Module) -> bool:
+    def visit(part: nn.Module) -> bool:
         """Is there a block in it?"""
-        inner = [visit(child) for child in each.children()]
-        around = id(each) in blocks or any(inner)
+        inner = [visit(child) for child in part.children()]
+        around = id(part) in blocks or any(inner)
         if around:
-            for child, contains in zip(each.children(), inner, strict=True):
+            for child, contains in zip(part.children(), inner, strict=True):
                 if not contains:
                     child.forward = _InFloat32Products(child.forward)
         return around

@@ -69,7 +69,7 @@ def findings(settings: Context, deployment: Deployment, price: float | None) -> 
 def show(found: Sequence[preflight.Finding], teller: Teller) -> None:
     """One line each."""
     for each in found:
-        teller.say(f"{each.verdict:8} {each.what}: {each.sentence}")
+        teller.log(f"{each.verdict:8} {each.what}: {each.sentence}")
 
 
 def require(found: Sequence[preflight.Finding]) -> None:

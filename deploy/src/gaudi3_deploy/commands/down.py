@@ -56,7 +56,7 @@ def take_down(settings: Context, deployment: Deployment, teller: Teller, yes: bo
     kept = kept.with_(storage.logs(deployment, state))
     going = sorted({each.configured for each in state.resources if each.address not in kept.addresses})
     for sentence in kept.sentences:
-        teller.say(sentence)
+        teller.log(sentence)
     if going:
         only = going if kept.addresses else ()
         planned = terraform.plan(deployment.variables, destroy=True, only=only)
@@ -90,5 +90,5 @@ def take_down(settings: Context, deployment: Deployment, teller: Teller, yes: bo
     deployment.enter("stored" if kept.addresses else "down")
     find = converge.finder(deployment)
     if find is not None:
-        leftover.look(find, deployment.region, name, kept.ids, teller.say)
-    teller.say(f"deployment {name} is gone" + (f", but for {' and '.join(kept.names)}" if kept.names else ""))
+        leftover.look(find, deployment.region, name, kept.ids, teller.log)
+    teller.log(f"deployment {name} is gone" + (f", but for {' and '.join(kept.names)}" if kept.names else ""))

@@ -65,7 +65,7 @@ class Bill:
             return []
         total = self.usd_per_hour
         found = [f"machines: {self.count} x {self.kind}"] if self.count else []
-        found.append(f"price: {self.price.words}")
+        found.append(f"price: {self.price.description}")
         if total is not None:
             found[-1] += f"; {self.count} node(s): {total:.2f} USD per hour"
         if self.beside and self.beside_usd is None:
@@ -86,7 +86,7 @@ class Bill:
             "nodes": self.count,
             "usd_per_hour": self.usd_per_hour,
             "usd_per_hour_all_in": self.all_in,
-            "reason": self.price.words if self.price else "the machines are your own",
+            "reason": self.price.description if self.price else "the machines are your own",
             "not_included": self.beside,
         }
 
@@ -204,8 +204,8 @@ def bring_up(
     deployment.count(len(machines), str(deployment.variables.get("instance_type", "")), known, given=own)
     deployment.enter("up")
     for each in nodes.machines(outputs):
-        teller.say(f"{each['name']}  {nodes.address(each)[0]}")
-    teller.say(f"inventory: {deployment.inventory}")
+        teller.log(f"{each['name']}  {nodes.address(each)[0]}")
+    teller.log(f"inventory: {deployment.inventory}")
     if not planned.empty:
         tell_warnings(settings.console, planned)
     return planned, cost
@@ -249,7 +249,7 @@ def _report(deployment: Deployment, terraform: Terraform, teller: Teller, usd: f
         state = terraform.state()
     except DeployError:
         return  # Whoever needs the state next is told why it cannot be read.
-    partial.report(deployment, state, usd, teller.say)
+    partial.report(deployment, state, usd, teller.log)
 
 
 def show_plan(settings: Context, planned: Plan, cost: Bill) -> None:
@@ -273,7 +273,7 @@ def give_back(settings: Context, deployment: Deployment, teller: Teller, before:
     going = [each.address for each in state.of(INSTANCES) if each.id in fresh]
     if not going:
         return
-    teller.say(f"gives back {', '.join(sorted(fresh.values()))}, as not all could be had")
+    teller.log(f"gives back {', '.join(sorted(fresh.values()))}, as not all could be had")
     planned = terraform.plan(deployment.variables, destroy=True, only=going)
     try:
         terraform.apply(planned)

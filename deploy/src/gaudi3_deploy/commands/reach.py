@@ -45,7 +45,7 @@ def wait(
     settings: Context = context.obj
     deployment = settings.find(name)
     with settings.alone(name, "wait"):
-        ssh.wait(deployment, made(deployment), Teller(settings.console).say, minutes * MINUTES)
+        ssh.wait(deployment, made(deployment), Teller(settings.console).log, minutes * MINUTES)
 
 
 @app.command("site", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -116,7 +116,7 @@ def stop(
     made(deployment)
     teller = talker(settings, as_json)
     # Whoever follows the job holds the deployment meanwhile, so this does not ask for it: it changes no record.
-    stopped = jobs.stop(deployment, settings.collection, teller.say, job)
+    stopped = jobs.stop(deployment, settings.collection, teller.log, job)
     if as_json:
         print_json({"deployment": name, "stopped": stopped})
 
@@ -137,7 +137,7 @@ def prepared_site(settings: Context, deployment: Deployment, teller: Teller, arg
     """Wait for the nodes and run site.yml on them; its exit code."""
     quiet = {"--syntax-check", "--list-tasks", "--list-hosts", "--list-tags"} & set(arguments)
     if not quiet:
-        ssh.wait(deployment, made(deployment), teller.say, 15 * MINUTES)
+        ssh.wait(deployment, made(deployment), teller.log, 15 * MINUTES)
     deployment.enter("site")
     code = site.run_site(deployment, settings.collection, arguments)
     if code == 0 and not quiet and not {"--check", "-C"} & set(arguments):

@@ -109,10 +109,10 @@ class Steps:
         found.save(directory)
         for stage in replacement.STAGES[replacement.STAGES.index(found.stage) :]:
             found.enter(directory, stage)
-            self.teller.say(f"replace {found.node}: {stage}")
+            self.teller.log(f"replace {found.node}: {stage}")
             getattr(self, stage)(found)
         (directory / replacement.FILE).unlink()
-        self.teller.say(f"{found.node} is another machine now")
+        self.teller.log(f"{found.node} is another machine now")
 
     def grow(self, found: Replacement) -> None:
         """Make the new machine."""
@@ -122,7 +122,7 @@ class Steps:
         """Set it up and look whether it is healthy; without a green gate the old one stays."""
         outputs = made(self.deployment)
         try:
-            ssh.wait(self.deployment, outputs, self.teller.say, 15 * MINUTES, [found.new])
+            ssh.wait(self.deployment, outputs, self.teller.log, 15 * MINUTES, [found.new])
             code = self._play(["--limit", found.new, "--skip-tags", "train,verify"])
             if code:
                 raise DeployError(f"site.yml failed on it (exit code {code})")
@@ -132,7 +132,7 @@ class Steps:
                 if code:
                     raise DeployError(f"the health command failed (exit code {code})")
         except DeployError as error:
-            self.teller.say(f"{found.new} is not healthy and goes: {error}")
+            self.teller.log(f"{found.new} is not healthy and goes: {error}")
             given = {**self.deployment.variables, **found.before}
             self.deployment.variables = {name: value for name, value in given.items() if value is not None}
             self._resize(found.size, shrink=found)
@@ -141,7 +141,7 @@ class Steps:
 
     def drain(self, found: Replacement) -> None:
         """Have the jobs save and end."""
-        jobs.drain(self.deployment, self.teller.say)
+        jobs.drain(self.deployment, self.teller.log)
 
     def swap(self, found: Replacement) -> None:
         """Let both change their names."""
@@ -155,7 +155,7 @@ class Steps:
 
     def start(self, found: Replacement) -> None:
         """Set up all nodes again and resume the jobs."""
-        ssh.wait(self.deployment, made(self.deployment), self.teller.say, 15 * MINUTES)
+        ssh.wait(self.deployment, made(self.deployment), self.teller.log, 15 * MINUTES)
         given = [part for job in self.jobs for part in ("-e", f"@{job}")]
         self.deployment.enter("site")
         code = self._play([*given, *(["-e", "trainer_state=started"] if given else [])])

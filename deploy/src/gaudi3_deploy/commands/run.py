@@ -87,13 +87,13 @@ def run(
             }
         else:
             _refuse_another(found, digest, job)
-            teller.say(f"run {name} goes on at stage {found.stage}")
+            teller.log(f"run {name} goes on at stage {found.stage}")
         Stages(settings, name, found, teller, asked, price, yes, keep).go_on()
         if as_json:
             print_json({"deployment": name, **asdict(found), "usd": found.spent(settings.find(name).periods)})
     if found.failed:
         raise DeployError(f"The run has ended, and {found.failed}.")
-    teller.say(f"run {name} is done" + (f", cut short: {found.reason}" if found.reason else ""))
+    teller.log(f"run {name} is done" + (f", cut short: {found.reason}" if found.reason else ""))
 
 
 def _refuse_another(found: Run, digest: str, job: Path) -> None:
@@ -134,7 +134,7 @@ class Stages:
         deployment = record.load(self.folder.parent, self.name)
         if self.run.stage not in ("up", "wait", "guard", "site") or not self.run.began or deployment is None:
             return
-        self.run.reason = self.run.over(deployment)
+        self.run.reason = self.run.end_reason(deployment)
         if self.run.reason:
             self.run.enter(self.folder, "stop" if self.run.stage == "site" else "down")
 
@@ -142,7 +142,7 @@ class Stages:
         """Refuse what would fail, or cost too much."""
         deployment = self.settings.want(self.name, self.asked)
         if deployment.phase not in ("new", "down", "stored"):
-            self.teller.say(f"deployment {self.name} is there already ({deployment.phase})")
+            self.teller.log(f"deployment {self.name} is there already ({deployment.phase})")
         if deployment.variables.get("autoscaling"):
             raise UsageError(
                 "An autoscaling group replaces each node that powers itself off, so that nothing would end this run "
@@ -164,9 +164,9 @@ class Stages:
         price = estimate.price_of(kind, deployment, self.price)
         count = estimate.node_count(kind, deployment.variables)
         total = None if price.usd_per_hour is None else price.usd_per_hour * count
-        runs.refuse_price(total, price.words, self.run.max_usd, self.run.ttl, count, self.run.beside)
+        runs.refuse_price(total, price.description, self.run.max_usd, self.run.ttl, count, self.run.beside)
         if self.run.max_usd is not None and not self.run.beside:
-            self.teller.say(
+            self.teller.log(
                 "--max-usd counts the nodes alone, and not the monitoring machine, disks, gateway and traffic: give "
                 "the price of these per hour with --price-beside"
             )
@@ -192,14 +192,14 @@ class Stages:
     def wait(self) -> str:
         """Until ssh is let in."""
         deployment = self.settings.find(self.name)
-        ssh.wait(deployment, made(deployment), self.teller.say, 15 * MINUTES)
+        ssh.wait(deployment, made(deployment), self.teller.log, 15 * MINUTES)
         return "guard"
 
     def guard(self) -> str:
         """Give the nodes an end of their own."""
         deployment = self.settings.find(self.name)
         if deployment.cloud != HOSTS:
-            watchdog_timer.install(deployment, self.run.until, self.teller.say)
+            watchdog_timer.install(deployment, self.run.until, self.teller.log)
         return "site"
 
     def site(self) -> str:
@@ -236,11 +236,11 @@ class Stages:
     def stop(self) -> str:
         """Have the job save, as an interruption does."""
         deployment = self.settings.find(self.name)
-        self.teller.say(f"the job is stopped and saves: {self.run.reason}")
+        self.teller.log(f"the job is stopped and saves: {self.run.reason}")
         try:
-            jobs.drain(deployment, self.teller.say)
+            jobs.drain(deployment, self.teller.log)
         except DeployError as error:
-            self.teller.say(f"warning: {error} Its last checkpoint is the one before.")
+            self.teller.log(f"warning: {error} Its last checkpoint is the one before.")
         return "fetch"
 
     def fetch(self) -> str:
@@ -249,11 +249,11 @@ class Stages:
         outputs = made(deployment)
         for each in self.run.names:
             try:
-                results.fetch(deployment, nodes.head(outputs), each, Path(self.run.results), self.teller.say)
+                results.fetch(deployment, nodes.head(outputs), each, Path(self.run.results), self.teller.log)
             except DeployError as error:
                 if not self.run.reason and not self.run.failed:
                     raise
-                self.teller.say(f"warning: {error}")
+                self.teller.log(f"warning: {error}")
         return "down"
 
     def down(self) -> str:
@@ -266,7 +266,7 @@ class Stages:
         process = site.start(deployment, self.settings.collection, arguments)
         try:
             while process.poll() is None:
-                self.run.reason = self.run.reason or self.run.over(deployment)
+                self.run.reason = self.run.reason or self.run.end_reason(deployment)
                 if self.run.reason:
                     self.run.save(self.folder)
                     process.send_signal(signal.SIGINT)

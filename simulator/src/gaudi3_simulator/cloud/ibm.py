@@ -158,9 +158,9 @@ def renamed(before: Row, given: Row) -> Row:
     return {**before, "name": given.get("name") or before.get("name"), "virtual_network_interface": [vni]}
 
 
-def attachment(world: World, each: Row, ident: str) -> Row:
+def attachment(world: World, interface: Row, ident: str) -> Row:
     """One interface."""
-    inner = dict(each["virtual_network_interface"][0])
+    inner = dict(interface["virtual_network_interface"][0])
     taken = {one["address"] for one in world.rows("_address")}
     subnet = world.get("ibm_is_subnet", inner["subnet"])
     assert subnet is not None, "the rules have looked"
@@ -172,7 +172,7 @@ def attachment(world: World, each: Row, ident: str) -> Row:
     inner.update(
         id=vni, primary_ip=[{"address": address, "reserved_ip": new_id()}], resource_type="virtual_network_interface"
     )
-    return {**each, "id": new_id(), "virtual_network_interface": [inner], "primary_ip": [{"address": address}]}
+    return {**interface, "id": new_id(), "virtual_network_interface": [inner], "primary_ip": [{"address": address}]}
 
 
 def floating_ip(world: World, values: Row, ident: str, region: str) -> Row:

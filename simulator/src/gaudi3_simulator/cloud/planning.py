@@ -44,20 +44,20 @@ def plan(
 
 
 def planned_block(
-    each: dict[str, Any], given: Any, old: Any, new: Any, here: Path_, replace: list[Path_], *, fresh: bool
+    schema: dict[str, Any], given: Any, old: Any, new: Any, here: Path_, replace: list[Path_], *, fresh: bool
 ) -> Any:
     """The same of a repeated block."""
     if given is UNKNOWN:
         return UNKNOWN
-    if not given and each.get("computed"):
+    if not given and schema.get("computed"):
         return UNKNOWN if fresh else old
     rows = []
     for index, row in enumerate(new or []):
         before = old[index] if isinstance(old, list) and index < len(old) else None
-        if each["type"] == "set":
+        if schema["type"] == "set":
             before = next((one for one in old or [] if covers(one, given[index])), None)
-        rows.append(plan(each["block"], given[index], before, row, [*here, index], replace))
-    if each.get("forcenew") and not fresh and len(old or []) != len(rows):
+        rows.append(plan(schema["block"], given[index], before, row, [*here, index], replace))
+    if schema.get("forcenew") and not fresh and len(old or []) != len(rows):
         replace.append(here)
     return rows
 

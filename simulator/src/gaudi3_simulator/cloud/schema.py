@@ -67,17 +67,17 @@ def problems(attributes: Attributes, config: dict[str, Any], path: Path_) -> Ite
         yield from wrong(name, each, value, here)
 
 
-def wrong(name: str, each: dict[str, Any], value: Any, here: Path_) -> Iterator[tuple[str, Path_]]:
+def wrong(name: str, attribute: dict[str, Any], value: Any, here: Path_) -> Iterator[tuple[str, Path_]]:
     """What is wrong with one value: enums, ranges and patterns that the source has as literals."""
-    if each.get("enum") and value not in each["enum"]:
-        yield f"expected {name} to be one of {each['enum']}, got {value}", here
-    low, high = each.get("range", [None, None])
+    if attribute.get("enum") and value not in attribute["enum"]:
+        yield f"expected {name} to be one of {attribute['enum']}, got {value}", here
+    low, high = attribute.get("range", [None, None])
     if isinstance(value, (int, float)) and not ((low is None or value >= low) and (high is None or value <= high)):
         yield f"expected {name} to be in the range ({low} - {high}), got {value}", here
-    if isinstance(value, str) and each.get("matches") and not each.get("enum"):
+    if isinstance(value, str) and attribute.get("matches") and not attribute.get("enum"):
         try:
-            bad = re.search(each["matches"], value) is None
+            bad = re.search(attribute["matches"], value) is None
         except re.error:
             bad = False  # Go's own syntax: not checked.
         if bad:
-            yield f'"{name}" ({value!r}) must match a regular expression {each["matches"]}', here
+            yield f'"{name}" ({value!r}) must match a regular expression {attribute["matches"]}', here

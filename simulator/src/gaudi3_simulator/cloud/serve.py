@@ -56,13 +56,13 @@ def unpack(message: Any) -> Any:
     return json.loads(message.json) if message.json else None
 
 
-def type_of(each: dict[str, Any]) -> Any:
+def type_of(attribute: dict[str, Any]) -> Any:
     """An attribute's type as the protocol writes it."""
-    if "block" in each:
-        return [each["type"], ["object", {name: type_of(one) for name, one in each["block"].items()}]]
-    if each["type"] in SCALARS:
-        return each["type"]
-    return [each["type"], each.get("elem", "string")]
+    if "block" in attribute:
+        return [attribute["type"], ["object", {name: type_of(one) for name, one in attribute["block"].items()}]]
+    if attribute["type"] in SCALARS:
+        return attribute["type"]
+    return [attribute["type"], attribute.get("elem", "string")]
 
 
 def block_of(attributes: Attributes, timeouts: list[str] | None = None) -> Any:

@@ -41,7 +41,7 @@ __all__ = [
     "requirements_file", "requirements_files", "torch_arguments", "torch_index_arguments",
 ]  # fmt: skip
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 def image_name(system: System = SYSTEMS[DEFAULT], *, dnf: bool = False, torch: bool = False) -> str:
@@ -61,27 +61,27 @@ def image_name(system: System = SYSTEMS[DEFAULT], *, dnf: bool = False, torch: b
 
 
 def ensure_image(
-    podman: Podman, say: Say, system: System = SYSTEMS[DEFAULT], *, dnf: bool = False, torch: bool = False
+    podman: Podman, log: Log, system: System = SYSTEMS[DEFAULT], *, dnf: bool = False, torch: bool = False
 ) -> str:
     """Build the image of a Debian unless it is there; returns its name."""
     name = image_name(system, dnf=dnf, torch=torch)
     if podman.ok("image", "exists", name):
         return name
-    log = home() / f"image-{name.rsplit('/', 1)[1].replace(':', '-').removeprefix('gaudi3-node-')}.txt"
+    log_file = home() / f"image-{name.rsplit('/', 1)[1].replace(':', '-').removeprefix('gaudi3-node-')}.txt"
     content = ", torch for CPU" if torch else ""
-    say(f"building the node image once ({system.title}{content}); log: {log}")
+    log(f"building the node image once ({system.title}{content}); log: {log_file}")
     work = Path(tempfile.mkdtemp(dir=home(), prefix="image-"))
     try:
-        with log.open("w") as output:
-            _debian(work / "root", system, _DEBIAN + (f",{_DNF}" if dnf else ""), output, say)
+        with log_file.open("w") as output:
+            _debian(work / "root", system, _DEBIAN + (f",{_DNF}" if dnf else ""), output, log)
             if torch:
                 folder = work / "root" / system.packages_folder
-                _python(folder, pip_runs(system, work), output, say)
-                with zipfile.ZipFile(_device(lambda: folder, system, work, output, say)) as wheel:
+                _python(folder, pip_runs(system, work), output, log)
+                with zipfile.ZipFile(_device(lambda: folder, system, work, output, log)) as wheel:
                     wheel.extractall(folder)
             # Empty, and old: Ansible's apt module then knows that it has to update first.
             os.utime(work / "root" / "var/lib/apt/lists", (0, 0))
-            say("  importing it into podman")
+            log("  importing it into podman")
             _import(podman, work / "root", name)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -94,23 +94,23 @@ def device_wheel() -> Path:
     return hpu.kept_wheel(requirements_file("torch"), SYSTEMS[DEFAULT].python)
 
 
-def ensure_device(say: Say) -> Path:
+def ensure_device(log: Log) -> Path:
     """Build the simulated device for the nodes' Python unless it is there; returns its wheel."""
     kept = device_wheel()
     if kept.exists():
         return kept
     system = SYSTEMS[DEFAULT]
-    log = home() / "image-hpu.txt"
-    say(f"building the simulated hpu device of torch once; log: {log}")
+    log_file = home() / "image-hpu.txt"
+    log(f"building the simulated hpu device of torch once; log: {log_file}")
     work = Path(tempfile.mkdtemp(dir=home(), prefix="device-"))
 
     def packages() -> Path:
-        _python(work / "packages", pip_runs(system, work, BESIDE_TORCH), output, say)
+        _python(work / "packages", pip_runs(system, work, BESIDE_TORCH), output, log)
         return work / "packages"
 
     try:
-        with log.open("w") as output:
-            return _device(packages, system, work, output, say)
+        with log_file.open("w") as output:
+            return _device(packages, system, work, output, log)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -148,8 +148,8 @@ def _mirror(system: System) -> list[str]:
     ]
 
 
-def _debian(root: Path, system: System, packages: str, output: TextIO, say: Say) -> None:
-    say(f"  {system.title} with systemd and sshd")
+def _debian(root: Path, system: System, packages: str, output: TextIO, log: Log) -> None:
+    log(f"  {system.title} with systemd and sshd")
     certificates = "/usr/local/share/ca-certificates"
     hooks = [
         f"copy-in {_HERE}/node-shadow /usr/local/sbin",
@@ -192,8 +192,8 @@ def mounts_below(folder: Path, table: str) -> list[Path]:
     return [place for place in reversed(places) if folder in place.parents]
 
 
-def _python(target: Path, runs: list[list[str]], output: TextIO, say: Say) -> None:
-    say("  torch for CPU, and what comes with it")
+def _python(target: Path, runs: list[list[str]], output: TextIO, log: Log) -> None:
+    log("  torch for CPU, and what comes with it")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-warn-script-location", "--target", str(target)]
     command += ["--require-hashes", "--only-binary=:all:"]
     for arguments in runs:
@@ -202,10 +202,10 @@ def _python(target: Path, runs: list[list[str]], output: TextIO, say: Say) -> No
         shutil.rmtree(target / "bin", ignore_errors=True)
 
 
-def _device(packages: Callable[[], Path], system: System, work: Path, output: TextIO, say: Say) -> Path:
+def _device(packages: Callable[[], Path], system: System, work: Path, output: TextIO, log: Log) -> Path:
     if hpu.source_folder() is None:
         raise SimulatorError("The simulated hpu device cannot be built, as its sources (simulator/torch) are not here.")
-    say("  the simulated hpu device of torch")
+    log("  the simulated hpu device of torch")
     return hpu.ensure_wheel(
         packages,
         work,

@@ -175,14 +175,14 @@ def parse(arguments: Sequence[str]) -> dict[str, str]:
     return options
 
 
-def _parse_subcommand(name: str, words: list[str]) -> dict[str, str]:
+def _parse_subcommand(name: str, arguments: list[str]) -> dict[str, str]:
     """``topo`` with the columns that it shall show, or ``dmon`` with a card."""
     if name == "dmon":
-        if len(words) == 2 and words[0] in ("-i", "--device"):
-            return {"dmon": "", "device": words[1]}
+        if len(arguments) == 2 and arguments[0] in ("-i", "--device"):
+            return {"dmon": "", "device": arguments[1]}
         raise UsageError("dmon needs one card: name it by its PCI address, such as dmon -i 0000:19:00.0")
-    if words and set(words) <= {"-c", "-N"}:
-        return {"topo": " ".join(words)}
+    if arguments and set(arguments) <= {"-c", "-N"}:
+        return {"topo": " ".join(arguments)}
     raise UsageError("topo shows processors with -c and memory with -N: give one or both")
 
 

@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from .hlml_values import Field
 
 
-def value(simulated: node.Node, info: releases.Release, name: str, words: list[str]) -> list[Field]:
+def value(simulated: node.Node, info: releases.Release, name: str, arguments: list[str]) -> list[Field]:
     """The fields that answer a question; Refused with the error code otherwise."""
     if name in _OF_THE_LIBRARY:
-        return _OF_THE_LIBRARY[name](simulated, info, words)
+        return _OF_THE_LIBRARY[name](simulated, info, arguments)
     if not simulated.driver_up and (name != "count" or is_on("hlml-needs-driver")):
         raise Refused(DRIVER_NOT_LOADED)
     if name in _OF_THE_NODE:
-        return _OF_THE_NODE[name](simulated, info, words)
-    return hlml_values.OF_A_CARD[name](hlml_values.Question(simulated, info, words))
+        return _OF_THE_NODE[name](simulated, info, arguments)
+    return hlml_values.OF_A_CARD[name](hlml_values.Question(simulated, info, arguments))
 
 
-def _initialise(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
+def _initialise(simulated: node.Node, info: releases.Release, arguments: list[str]) -> list[Field]:
     if not simulated.driver_up and is_on("hlml-needs-driver"):
         raise Refused(DRIVER_NOT_LOADED)
     return []
 
 
-def _count(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
+def _count(simulated: node.Node, info: releases.Release, arguments: list[str]) -> list[Field]:
     return [len(simulated.cards) if simulated.driver_up else 0]
 
 
-def _by_index(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    wanted = number(words[0])
+def _by_index(simulated: node.Node, info: releases.Release, arguments: list[str]) -> list[Field]:
+    wanted = number(arguments[0])
     indexes = sorted(card.index for card in simulated.cards)
     # The vendor's page: the index is the number of an existing device file.
     places = {index: index for index in indexes} if is_on("hlml-index-is-minor") else dict(enumerate(indexes))
@@ -45,8 +45,8 @@ def _by_index(simulated: node.Node, info: releases.Release, words: list[str]) ->
     return [places[wanted]]
 
 
-def _by_address(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    wanted = words[0].lower() if words else ""
+def _by_address(simulated: node.Node, info: releases.Release, arguments: list[str]) -> list[Field]:
+    wanted = arguments[0].lower() if arguments else ""
     # On a node of one PCI domain the domain may be left out (habana-pyhlml's text).
     domains = {card.bus_id.partition(":")[0] for card in simulated.cards}
     if wanted.count(":") == 1 and len(domains) == 1:
@@ -54,8 +54,8 @@ def _by_address(simulated: node.Node, info: releases.Release, words: list[str]) 
     return _found([card.index for card in simulated.cards if card.bus_id == wanted])
 
 
-def _by_uuid(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
-    return _found([card.index for card in simulated.cards if card.uuid == " ".join(words)])
+def _by_uuid(simulated: node.Node, info: releases.Release, arguments: list[str]) -> list[Field]:
+    return _found([card.index for card in simulated.cards if card.uuid == " ".join(arguments)])
 
 
 def _found(indexes: list[int]) -> list[Field]:
@@ -64,7 +64,7 @@ def _found(indexes: list[int]) -> list[Field]:
     return [indexes[0]]
 
 
-def _events(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
+def _events(simulated: node.Node, info: releases.Release, arguments: list[str]) -> list[Field]:
     """Of each card: its index, critical events, ECC errors (double, single), those in DRAM, changes of clock."""
     answered: list[Field] = []
     present = {card.index for card in simulated.cards}
@@ -84,15 +84,15 @@ def _events(simulated: node.Node, info: releases.Release, words: list[str]) -> l
     return answered
 
 
-def _driver_version(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
+def _driver_version(simulated: node.Node, info: releases.Release, arguments: list[str]) -> list[Field]:
     return [simulated.driver_version]
 
 
-def _nic_driver_version(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
+def _nic_driver_version(simulated: node.Node, info: releases.Release, arguments: list[str]) -> list[Field]:
     return [simulated.nic_driver_version]
 
 
-def _library_version(simulated: node.Node, info: releases.Release, words: list[str]) -> list[Field]:
+def _library_version(simulated: node.Node, info: releases.Release, arguments: list[str]) -> list[Field]:
     return [info.tool]
 
 

@@ -35,11 +35,11 @@ class Question:
 
     __slots__ = ("card", "choices", "info", "shown", "simulated")
 
-    def __init__(self, simulated: node.Node, info: releases.Release, words: list[str]) -> None:
-        index = number(words[0])
+    def __init__(self, simulated: node.Node, info: releases.Release, arguments: list[str]) -> None:
+        index = number(arguments[0])
         self.simulated = simulated
         self.info = info
-        self.choices = words[1:]
+        self.choices = arguments[1:]
         cards = [card for card in simulated.cards if card.index == index]
         if not cards:
             raise Refused(AIP_IS_LOST)  # it was there when the program asked for its handle

@@ -38,7 +38,7 @@ def of(source: bytes, name: str, work: Path) -> bytes:
     return target.read_bytes()
 
 
-def place(name: str) -> str:
+def cache_path(name: str) -> str:
     """Where Python looks for the bytecode of a module."""
     path = PurePosixPath(name)
     return str(path.parent / "__pycache__" / f"{path.stem}.{sys.implementation.cache_tag}.pyc")
@@ -64,7 +64,7 @@ def add(wheel: Path) -> None:
                     continue
                 made = of(content, info.filename, Path(work))
                 if made:
-                    path = place(info.filename)
+                    path = cache_path(info.filename)
                     rows.append(recorded(path, made))
                     put(new, path, made)
             put(new, record, table(rows))

@@ -140,7 +140,7 @@ def build_shelf(
                 compiled(folder)
                 tarball = Path(work) / "pytorch.tgz"
                 _write(tarball, folder, release, python)
-                _place(tarball, targets[release])
+                _move(tarball, targets[release])
                 found[release] = digest.hexdigest()
                 record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 record.write_text(json.dumps(found))
@@ -189,7 +189,7 @@ def _entry(name: str, content: bytes, mode: int) -> tuple[tarfile.TarInfo, io.By
     return entry, io.BytesIO(content)
 
 
-def _place(tarball: Path, targets: Sequence[Path]) -> None:
+def _move(tarball: Path, targets: Sequence[Path]) -> None:
     """Move a file to the first of its places and link it from the others."""
     for path in targets:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.pair_jobs import findings, job_results
-from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import Found, Job
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import Job, SearchResult
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_pair_search
 
 Run = Callable[..., dict[str, Any]]
@@ -114,7 +114,7 @@ def test_without_a_floor_a_job_stands_apart_from_eight_of_its_kind(run_module: R
 
 
 def test_a_bad_link_is_neither_nodes_fault() -> None:
-    said = findings(Found(["c"], [("a", "b")]))
+    said = findings(SearchResult(["c"], [("a", "b")]))
     assert {node: [(each.component, each.drains) for each in found] for node, found in said.items()} == {
         "c": [("node", True)], "a": [("link to b", False)], "b": [("link to a", False)],
     }  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gaudi3_scale.batch.search import BatchTrial, Found
+from gaudi3_scale.batch.search import BatchTrial, FoundBatch
 from gaudi3_scale.files import write_atomically
 
 FILE = "batch.json"
@@ -29,17 +29,17 @@ def key(facts: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def read(folder: Path, digest: str) -> Found | None:
+def read(folder: Path, digest: str) -> FoundBatch | None:
     """What was found for a key; None if nothing was, or the file is damaged."""
     try:
         value = json.loads((folder / FILE).read_text(encoding="utf-8"))[digest]
-        found = Found(**{**value, "trials": [BatchTrial(**each) for each in value["trials"]]})
+        found = FoundBatch(**{**value, "trials": [BatchTrial(**each) for each in value["trials"]]})
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found.batch, int) and found.batch >= 1 else None
 
 
-def write(folder: Path, digest: str, found: Found) -> None:
+def write(folder: Path, digest: str, found: FoundBatch) -> None:
     """Remember it. Raises OSError."""
     try:
         known = json.loads((folder / FILE).read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import lightning.pytorch as pl
     from torch import Tensor, nn
 
-    from gaudi3_scale.batch.search import BatchTrial, Found
+    from gaudi3_scale.batch.search import BatchTrial, FoundBatch
     from gaudi3_scale.hpu.device import Device
 
 MOST = 2**16
@@ -87,7 +87,7 @@ class AdaptiveBatchFinder:
         self.cache_dir = Path(cache_dir) if cache_dir is not None else None
         self._loss = loss or _token_loss(model, batch_of)
         self._batch_of = batch_of or partial(_tokens, model, sequence_length)
-        self.found: Found | None = None
+        self.found: FoundBatch | None = None
         """How it was found, once it was."""
 
     def find_optimal_batch_size(self) -> int:
@@ -95,9 +95,9 @@ class AdaptiveBatchFinder:
         self.found = self._find()
         return self.found.batch
 
-    def _find(self) -> Found:
+    def _find(self) -> FoundBatch:
         from gaudi3_scale.batch import cache, room
-        from gaudi3_scale.batch.search import Found
+        from gaudi3_scale.batch.search import FoundBatch
         from gaudi3_scale.distributed.process_group import Topology
         from gaudi3_scale.hpu import device as devices
 
@@ -106,7 +106,7 @@ class AdaptiveBatchFinder:
         if device.type == "cpu":
             if self.max_batch_size is None:
                 raise ConfigError("A cpu has no memory of its own to fill: give max_batch_size.")
-            return Found(self.max_batch_size, "the bound, as the memory of a cpu is not only this job's")
+            return FoundBatch(self.max_batch_size, "the bound, as the memory of a cpu is not only this job's")
         gather = _gather(topology, device)
         has = room.least(gather(astuple(room.of(device, topology.local_world_size))))
         folder = None if has.by_host else self.cache_dir  # what a host has left is another amount each time
@@ -115,13 +115,13 @@ class AdaptiveBatchFinder:
         known = cache.read(folder, digest) if folder is not None and topology.rank == 0 else None
         if (shared := gather(known)[0]) is not None:
             return shared  # type: ignore[no-any-return]
-        found = has.say(lambda: self._search(device, gather, topology.world_size, has.free))
+        found = has.explain(lambda: self._search(device, gather, topology.world_size, has.free))
         if folder is not None and topology.rank == 0:
             folder.mkdir(parents=True, exist_ok=True)
             cache.write(folder, digest, found)
         return found
 
-    def _search(self, device: Device, gather: Callable[[Any], Sequence[Any]], world_size: int, free: int) -> Found:
+    def _search(self, device: Device, gather: Callable[[Any], Sequence[Any]], world_size: int, free: int) -> FoundBatch:
         from gaudi3_scale.batch.rehearsal import rehearse
         from gaudi3_scale.batch.search import probe, search
         from gaudi3_scale.errors import TrainerError
@@ -224,10 +224,10 @@ def _gather(topology: Any, device: Device) -> Callable[[Any], Sequence[Any]]:
 
     if not dist.is_initialized():
         return ProcessGroup(topology, device, SECONDS).gather
-    return partial(_over, all_gather, proven_group())
+    return partial(_gathered, all_gather, proven_group())
 
 
-def _over(all_gather: Callable[[Any, Any], Sequence[Any]], group: Any, value: Any) -> Sequence[Any]:
+def _gathered(all_gather: Callable[[Any, Any], Sequence[Any]], group: Any, value: Any) -> Sequence[Any]:
     return all_gather(value, group)
 
 

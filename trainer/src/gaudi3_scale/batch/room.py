@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gaudi3_scale.errors import ConfigError
 
 if TYPE_CHECKING:
-    from gaudi3_scale.batch.search import Found
+    from gaudi3_scale.batch.search import FoundBatch
     from gaudi3_scale.hpu.device import Device
 
 
@@ -22,7 +22,7 @@ class Room:
     by_host: bool = False
     """Is it the host's memory that ends first?"""
 
-    def say(self, find: Callable[[], Found]) -> Found:
+    def explain(self, find: Callable[[], FoundBatch]) -> FoundBatch:
         """What `find` finds; it, or the ConfigError where nothing fits, says so where the host's memory ends first."""
         if not self.by_host:
             return find()

@@ -106,7 +106,7 @@ def learning_rate_of(train: TrainConfig, sequence_length: int, schedule: BatchSc
     return share
 
 
-def words(train: TrainConfig) -> str:
+def schedule_text(train: TrainConfig) -> str:
     """The schedule for readers."""
     stages = train.batch_warmup
     later = ", ".join(f"{each.samples_per_step:,} from {each.from_tokens:,} tokens" for each in stages[1:])

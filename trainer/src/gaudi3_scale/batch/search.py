@@ -34,7 +34,7 @@ class BatchTrial:
 
 @record
 @dataclass(frozen=True)
-class Found:
+class FoundBatch:
     """The largest micro-batch, and how it was found."""
 
     batch: int
@@ -51,7 +51,7 @@ class Found:
 
 def search(
     peak: Callable[[int], int], trial: Callable[[int], BatchTrial], limit: int, most: int, share: float = 1.0
-) -> Found:
+) -> FoundBatch:
     """The largest batch up to `most` whose step takes at most `limit` bytes.
 
     Args:
@@ -72,7 +72,7 @@ def search(
     if first == most and expected <= IDLE * limit:
         taken = f"{expected / limit:.0%}" if expected > limit / 100 else "less than 1%"
         how = f"the bound, at which a step takes {taken} of the memory by the prediction"
-        return Found(first, how, expected, None, limit)
+        return FoundBatch(first, how, expected, None, limit)
     trials = [trial(first)]
     tried = trials[0]
     if _within(tried, limit):
@@ -80,21 +80,21 @@ def search(
         ratio = tried.peak / expected
         second = largest(lambda batch: int(peak(batch) * ratio), limit, most)
         if second < WORTH * first:
-            return Found(first, "predicted and tried", expected, tried.peak, limit, trials)
+            return FoundBatch(first, "predicted and tried", expected, tried.peak, limit, trials)
         trials.append(trial(second))
         best = trials[-1] if _within(trials[-1], limit) else tried
-        return Found(best.batch, "predicted, corrected and tried", peak(best.batch), best.peak, limit, trials)
+        return FoundBatch(best.batch, "predicted, corrected and tried", peak(best.batch), best.peak, limit, trials)
     ratio = max(1.0, tried.peak / expected) if tried.peak is not None else share / SHRINK
     second = largest(lambda batch: int(peak(batch) * max(ratio, 1.01)), limit, first - 1) if first > 1 else 0
     if second:
         trials.append(trial(second))
         if _within(trials[-1], limit):
             how = "predicted too high, corrected and tried"
-            return Found(second, how, peak(second), trials[-1].peak, limit, trials)
+            return FoundBatch(second, how, peak(second), trials[-1].peak, limit, trials)
     return _halve(trial, limit, trials, (second or first) // 2)
 
 
-def probe(trial: Callable[[int], BatchTrial], limit: int, most: int) -> Found:
+def probe(trial: Callable[[int], BatchTrial], limit: int, most: int) -> FoundBatch:
     """Without a prediction: at most eight trials, led by the line through what was measured before."""
     trials: list[BatchTrial] = []
     good: list[BatchTrial] = []
@@ -120,7 +120,7 @@ def probe(trial: Callable[[int], BatchTrial], limit: int, most: int) -> Found:
     if not good:
         raise too_small(None, limit)
     best = max(good, key=lambda each: each.batch)
-    return Found(best.batch, f"tried {len(trials)} batches", None, best.peak, limit, trials)
+    return FoundBatch(best.batch, f"tried {len(trials)} batches", None, best.peak, limit, trials)
 
 
 def _line(before: BatchTrial, last: BatchTrial, limit: int) -> int:
@@ -130,11 +130,11 @@ def _line(before: BatchTrial, last: BatchTrial, limit: int) -> int:
     return last.batch + int((limit - last.peak) / slope) if slope > 0 else 4 * last.batch
 
 
-def _halve(trial: Callable[[int], BatchTrial], limit: int, trials: list[BatchTrial], batch: int) -> Found:
+def _halve(trial: Callable[[int], BatchTrial], limit: int, trials: list[BatchTrial], batch: int) -> FoundBatch:
     while batch and len(trials) < PROBES:
         trials.append(trial(batch))
         if _within(trials[-1], limit):
-            return Found(batch, "halved, as the prediction was too low", None, trials[-1].peak, limit, trials)
+            return FoundBatch(batch, "halved, as the prediction was too low", None, trials[-1].peak, limit, trials)
         batch //= 2
     raise too_small(None, limit)
 

@@ -51,10 +51,10 @@ class Plan:
 class Measurement:
     """A measurement in a folder of its own."""
 
-    def __init__(self, config: Config, plan: Plan, folder: Path, processes: int, say: Callable[[str], None]) -> None:
+    def __init__(self, config: Config, plan: Plan, folder: Path, processes: int, log: Callable[[str], None]) -> None:
         """ConfigError if the folder has another measurement."""
         plan.check(config)
-        self._config, self._plan, self._folder, self._processes, self._say = config, plan, folder, processes, say
+        self._config, self._plan, self._folder, self._processes, self._log = config, plan, folder, processes, log
         self.first = config.train.first_batch(processes)
         self.samples = self.first * config.train.max_steps
         """Of the whole job."""
@@ -96,7 +96,7 @@ class Measurement:
             name = f"step-{step:08d}"
             kept = self._folder / "points" / name
             if not kept.exists():
-                self._say(f"training with {self.first} samples per step up to step {step:,} of {steps[-1]:,}")
+                self._log(f"training with {self.first} samples per step up to step {step:,} of {steps[-1]:,}")
                 settings = self._settings(self._folder / "trunk", [], step)
                 run_job(settings, self._processes, train)
                 link_checkpoint(self._folder / "trunk" / "checkpoints" / name, kept)
@@ -117,14 +117,14 @@ class Measurement:
             good = point.holds(branch)
             gap = branch.loss - point.branches[0].loss
             about = f"{gap:+.4f}, {'no worse' if good else 'worse'}: {point.tolerance:.4f} is allowed"
-            self._say(
+            self._log(
                 f"from {tokens:,} tokens with {branch.samples_per_step} samples per step: held-out loss "
                 f"{branch.loss:.4f} ({about if factor > 1 else f'{len(losses)} seed(s)'})"
             )
             if not good:
                 break
             factor *= 2
-        self._say(f"critical batch at {tokens:,} tokens: {point.critical} samples per step")
+        self._log(f"critical batch at {tokens:,} tokens: {point.critical} samples per step")
         return point
 
     def _branch(self, source: Path, point: CriticalPoint, factor: int, seed: int, train: Train) -> float:

@@ -41,7 +41,7 @@ class BatchCallback(pl.Callback):
         trainer.accumulate_grad_batches = run.plan.accumulation
         if run.config.train.batch_warmup and self._size != before:
             growth = RULES[run.config.train.batch_learning_rate](self._size / run.batches.stages[0][1])
-            run.console.say(
+            run.console.log(
                 f"step {run.progress.step + 1}, {run.progress.tokens:,} tokens: {self._size:,} samples per step, "
                 f"{run.plan.accumulation} micro-batch(es) accumulated, learning rate times {growth:.4g}"
             )

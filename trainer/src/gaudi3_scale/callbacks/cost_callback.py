@@ -77,7 +77,7 @@ class CostCallback(Contributor, pl.Callback):
         made = cls(**config.model_dump())
         made._run = run
         if run.rank == 0:
-            made._budget = Budget(config, run.console.say, lambda why: run.interruption.tell(Notice(BUDGET, why)))
+            made._budget = Budget(config, run.console.log, lambda why: run.interruption.tell(Notice(BUDGET, why)))
             if run.metrics is not None:
                 made._metrics = CostMetrics(config, run.metrics.registry)
         return made

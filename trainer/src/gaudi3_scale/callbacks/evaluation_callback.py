@@ -52,4 +52,4 @@ class EvaluationCallback(pl.Callback):
             run.watchdog.seen()
         if run.process_group.writer:
             run.evaluations.evaluated(progress)
-        run.console.say(f"step {step}: held-out loss {progress.validation_loss:.3f}")
+        run.console.log(f"step {step}: held-out loss {progress.validation_loss:.3f}")

@@ -239,14 +239,14 @@ class GaudiCheckpoint(Contributor, pl.Callback):
     def _open(self, trainer: pl.Trainer) -> tuple[CheckpointSession, Contents]:
         """Look for the checkpoint to resume from. Collective."""
 
-        def say(text: str) -> None:
+        def log(text: str) -> None:
             if trainer.local_rank == 0:
                 print(text, file=sys.stderr, flush=True)
 
         self._directory.mkdir(parents=True, exist_ok=True)
-        session = CheckpointSession(self._directory, self._directory, self._settings, TIMEOUT, say)
+        session = CheckpointSession(self._directory, self._directory, self._settings, TIMEOUT, log)
         session.find(self._settings.job or "", resume=self._resume is not None and trainer.ckpt_path is None)
-        return session, FitState(self._check_finite, say, self._save_frozen)
+        return session, FitState(self._check_finite, log, self._save_frozen)
 
     @accounted(CHECKPOINT)
     def _begin(self, trainer: pl.Trainer, step: int, last: bool) -> None:

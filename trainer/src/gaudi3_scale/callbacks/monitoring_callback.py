@@ -203,7 +203,7 @@ class MonitoringCallback(Contributor, pl.Callback):
             self._tell(trainer, self._actions.take(anomaly))
 
     def _found(self, trainer: pl.Trainer, anomaly: Anomaly) -> None:
-        self._say(trainer, f"anomaly at step {anomaly.step}: {anomaly.sentence}")
+        self._log(trainer, f"anomaly at step {anomaly.step}: {anomaly.sentence}")
         self._write(anomaly.record())
         if self._run is not None:
             self._run.progress.anomaly = _status(anomaly)
@@ -212,13 +212,13 @@ class MonitoringCallback(Contributor, pl.Callback):
 
     def _tell(self, trainer: pl.Trainer, lines: list[dict[str, Any]]) -> None:
         for line in lines:
-            self._say(trainer, f"action at step {line['step']}: {sentence(line)}")
+            self._log(trainer, f"action at step {line['step']}: {sentence(line)}")
             self._write(line)
 
-    def _say(self, trainer: pl.Trainer, text: str) -> None:
+    def _log(self, trainer: pl.Trainer, text: str) -> None:
         if trainer.is_global_zero:
             if self._run is not None:
-                self._run.console.say(text)
+                self._run.console.log(text)
             else:
                 print(text, flush=True)
 

@@ -25,12 +25,12 @@ class ProfileCallback(pl.Callback):
     """Traces, and snapshots of the device's memory, of every rank; nothing is recorded or slowed down otherwise."""
 
     def __init__(
-        self, config: Config, device: Device, progress: Progress, say: Callable[[str], None], rank: int
+        self, config: Config, device: Device, progress: Progress, log: Callable[[str], None], rank: int
     ) -> None:
         """ConfigError where the device keeps no history of its memory and one is wanted."""
         self._settings, self._train = config.profile, config.train
         self._folder, self._rank = config.output_dir / FOLDER, rank
-        self._device, self._progress, self._say = device, progress, say
+        self._device, self._progress, self._log = device, progress, log
         self._profiler: GaudiProfiler | None = None
         self._remembers = False
         self._seen = progress.step
@@ -107,7 +107,7 @@ class ProfileCallback(pl.Callback):
         self._try(path, lambda: profiler.export_chrome_trace(path))
         summary = self._folder / f"summary-{self._rank}.txt"
         self._try(summary, lambda: write_atomically(summary, profiler.summary() + "\n", durable=False))
-        self._say(
+        self._log(
             f"profiled {profiler.recorded_steps} step(s): {path} and {summary.name}, written in "
             f"{time.perf_counter() - began:.1f} s"
         )
@@ -119,11 +119,11 @@ class ProfileCallback(pl.Callback):
         path = self._folder / f"memory-{self._rank}.pickle"
         self._try(path, lambda: DUMP_MEMORY.get()(str(path)))
         RECORD_MEMORY.get()(enabled=None)
-        self._say(f"history of the device's memory: {path}")
+        self._log(f"history of the device's memory: {path}")
 
     def _try(self, path: Path, write: Callable[[], object]) -> None:
         """A trace that cannot be written is no reason to stop."""
         try:
             write()
         except Exception as error:  # of torch's exporter, besides that of the disk
-            self._say(f"{path} cannot be written ({error}): training goes on without it")
+            self._log(f"{path} cannot be written ({error}): training goes on without it")

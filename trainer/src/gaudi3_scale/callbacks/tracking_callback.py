@@ -26,8 +26,8 @@ HURRIED_SECONDS = 2.0
 class TrackingCallback(pl.Callback):
     """Tells the trackers of each logged step; after the callback that reads the loss, and on rank 0 alone."""
 
-    def __init__(self, config: Config, progress: Progress, say: Callable[[str], None]) -> None:
-        self._config, self._progress, self._say = config, progress, say
+    def __init__(self, config: Config, progress: Progress, log: Callable[[str], None]) -> None:
+        self._config, self._progress, self._log = config, progress, log
         self._queues: list[TrackerQueue] = []
         self._seen = progress.step
 
@@ -40,10 +40,10 @@ class TrackingCallback(pl.Callback):
             try:
                 load(name)
             except Exception as error:  # a library that is installed may still be broken
-                self._say(f"{NAMES[name]} cannot be loaded ({error}): training goes on without it")
+                self._log(f"{NAMES[name]} cannot be loaded ({error}): training goes on without it")
                 continue
             tracker = KINDS[name](directory, settings, self._progress.step)
-            self._queues.append(TrackerQueue(NAMES[name], tracker, values, self._say))
+            self._queues.append(TrackerQueue(NAMES[name], tracker, values, self._log))
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -79,17 +79,17 @@ class TrackingCallback(pl.Callback):
 
 
 def observers(
-    config: Config, device: Device, progress: Progress, say: Callable[[str], None], rank: int
+    config: Config, device: Device, progress: Progress, log: Callable[[str], None], rank: int
 ) -> list[pl.Callback]:
     """What the sections `tracking` and `profile` ask for; ConfigError where it cannot be had."""
     check(config.tracking)
     found: list[pl.Callback] = []
     if config.tracking.trackers and rank == 0:
-        found.append(TrackingCallback(config, progress, say))
+        found.append(TrackingCallback(config, progress, log))
     if config.profile.steps or config.profile.memory_steps:
         from gaudi3_scale.callbacks.profile_callback import ProfileCallback
 
-        found.append(ProfileCallback(config, device, progress, say, rank))
+        found.append(ProfileCallback(config, device, progress, log, rank))
     return found
 
 

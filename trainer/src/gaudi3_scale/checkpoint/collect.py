@@ -96,12 +96,12 @@ def _in_target(target: Target, store: CheckpointStore, wanted: Wanted, jobs: Set
             try:
                 manifest = read_manifest(target, name)
             except (DamagedCheckpointError, TrainerError) as damage:
-                store.say(f"checkpoint {target.url}/{name} is skipped ({damage})")
+                store.log(f"checkpoint {target.url}/{name} is skipped ({damage})")
                 continue
             if store.signer is None or store.signer.good(manifest):
                 found.append(manifest)
     except Exception as error:  # whatever the transport raises
-        store.say(f"{target.url} cannot be asked for checkpoints ({type(error).__name__}: {error})")
+        store.log(f"{target.url} cannot be asked for checkpoints ({type(error).__name__}: {error})")
     jobs = jobs or {each.job.id for each in found if each.job is not None and each.job.key in wanted.keys}
     return {each.fingerprint: each for each in found if _id(each) in jobs and wanted.step in (None, each.step)}
 

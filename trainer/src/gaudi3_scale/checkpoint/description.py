@@ -76,7 +76,7 @@ def read_description(folder: Path, files: Mapping[str, Entry]) -> Metadata:
         with (folder / METADATA).open("rb") as file:
             metadata = _known(_Unpickler(file).load(), "Metadata")
         tensors = {_text(n): _tensor(n, about) for n, about in _table(metadata["state_dict_metadata"]).items()}
-        places = dict(_place(i, about, tensors, files) for i, about in _table(metadata["storage_data"]).items())
+        places = dict(_location(i, about, tensors, files) for i, about in _table(metadata["storage_data"]).items())
         for name, about in tensors.items():
             if any(MetadataIndex(name, chunk.offsets) not in places for chunk in about.chunks):
                 raise DamagedCheckpointError(f"its .metadata says nothing of where a part of {name} lies")
@@ -111,7 +111,7 @@ def _tensor(name: Any, about: Any) -> TensorStorageMetadata:
     return TensorStorageMetadata(TensorProperties(dtype=dtype), size, chunks)
 
 
-def _place(
+def _location(
     index: Any, about: Any, tensors: Mapping[str, TensorStorageMetadata], files: Mapping[str, Entry]
 ) -> tuple[MetadataIndex, StorageInfo]:
     """Where a part lies: within a file of the manifest, and long enough for what it is said to hold."""

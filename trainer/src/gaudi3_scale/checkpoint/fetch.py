@@ -66,7 +66,7 @@ def fetch(checkpoint: Checkpoint, peers: Peers, needed: set[str]) -> Checkpoint:
     failure: OSError | None = None
     for wave in peers.spread(have, want, manifest.files):
         failure = peers.exchange(wave, path) or failure
-    got = manifest.with_here({*have[peers.place], *want[peers.place]})
+    got = manifest.with_here({*have[peers.folder_rank], *want[peers.folder_rank]})
     if peers.writer and failure is None and got != manifest:
         try:
             write_atomically(path / MANIFEST, got.dump())

@@ -58,11 +58,11 @@ class Contents(Protocol):
 class FitState:
     """Model, optimizers, schedules, the loops' counters, the other callbacks, and every rank's random state."""
 
-    def __init__(self, check_finite: bool, say: Callable[[str], None], save_frozen: bool = True) -> None:
+    def __init__(self, check_finite: bool, log: Callable[[str], None], save_frozen: bool = True) -> None:
         self._save_frozen = save_frozen
         self._frozen: str | None = None
         self._finite = FiniteLosses() if check_finite else None
-        self._say = say
+        self._log = log
         self._configured: dict[str, Any] = {}
         self._random: dict[str, Any] | None = None
         self._loaders: Any = None
@@ -84,7 +84,7 @@ class FitState:
         load(checkpoint, peers.patient, module, trainer.optimizers, state)
         with restoring(checkpoint.path / STATE):
             self._give_back(trainer, state, peers)
-        self._say(f"resuming from step {checkpoint.step} ({checkpoint.path / STATE})")
+        self._log(f"resuming from step {checkpoint.step} ({checkpoint.path / STATE})")
 
     def _give_back(self, trainer: pl.Trainer, state: dict[str, Any], peers: Peers) -> None:
         saved = {"groups": state["training"]["groups"], "schedulers": state["schedulers"]}
@@ -92,7 +92,7 @@ class FitState:
             trainer.optimizers, _schedulers(trainer), self._configured, state.get("configured"), saved
         )
         if changed:
-            self._say(f"resuming with {', '.join(changed)}")
+            self._log(f"resuming with {', '.join(changed)}")
         for callback in trainer.callbacks:
             if callback.state_key in state["callbacks"]:
                 callback.load_state_dict(state["callbacks"][callback.state_key])
@@ -103,7 +103,7 @@ class FitState:
             self._new_epoch = bool(loops["epoch_loop.batch_progress"]["is_last_batch"])
         else:  # positions and random states were those of other ranks
             loops["state_dict"].pop("combined_loader", None)
-            self._say(f"{peers.size} processes instead of {len(ranks)}: the order of samples is not continued")
+            self._log(f"{peers.size} processes instead of {len(ranks)}: the order of samples is not continued")
         self._loaders = loops["state_dict"].get("combined_loader")
         trainer.fit_loop.load_state_dict(loops)
 

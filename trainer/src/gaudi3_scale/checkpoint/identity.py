@@ -129,12 +129,12 @@ def _in_target(target: Target | None, key: str) -> str | None:
     return None
 
 
-def foreign(where: str, job: Job | None, step: int, place: str, signed: bool = True) -> TrainerError:
+def foreign(where: str, job: Job | None, step: int, alternative: str, signed: bool = True) -> TrainerError:
     """The sentence about checkpoints that are not of this job."""
     whose = f"of another job ({job.id})" if job else "of no job that they name"
     if not signed:
         whose = "not signed with the key of checkpoint.signing_key_file"
     return TrainerError(
-        f"The checkpoints in {where}, up to step {step}, are {whose}, and there is none of this job: give {place}, or "
-        "set checkpoint.adopt=true to go on from the newest of them."
+        f"The checkpoints in {where}, up to step {step}, are {whose}, and there is none of this job: give "
+        f"{alternative}, or set checkpoint.adopt=true to go on from the newest of them."
     )

@@ -19,7 +19,7 @@ class Listed:
     size: int
     """Bytes of its files here."""
     good: bool
-    words: str
+    condition: str
     """`verified`, or what is wrong."""
 
 

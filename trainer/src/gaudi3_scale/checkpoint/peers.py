@@ -84,14 +84,14 @@ class Peers:
         return len(self.places)
 
     @property
-    def place(self) -> int:
+    def folder_rank(self) -> int:
         """Where this process keeps its files."""
         return self.places[self.rank]
 
     @property
     def writer(self) -> bool:
         """Does this process write for its place?"""
-        return self.place == self.rank
+        return self.folder_rank == self.rank
 
     @property
     def writers(self) -> list[int]:
@@ -111,7 +111,7 @@ class Peers:
 
     def share(self, files: dict[str, Entry]) -> list[str]:
         """Which of the files of this place are this process's to read, if all that share it read about as much."""
-        load = {rank: 0 for rank, place in enumerate(self.places) if place == self.place}
+        load = {rank: 0 for rank, place in enumerate(self.places) if place == self.folder_rank}
         mine = []
         for name, entry in sorted(files.items(), key=lambda item: (-item[1].size, item[0])):
             idle = min(load, key=lambda rank: (load[rank], rank))

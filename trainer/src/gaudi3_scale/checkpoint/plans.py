@@ -37,21 +37,21 @@ class Failure:
     """Why a rank could not do its part."""
 
     error: TrainerError | OSError | None
-    words: str
+    message: str
     damaged: bool
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
         """An error, of which the others get what they act on."""
         known = error if isinstance(error, TrainerError | OSError) else None
-        words = str(error) if isinstance(error, DamagedCheckpointError) else f"{type(error).__name__}: {error}"
-        return cls(known, words, isinstance(error, DamagedCheckpointError))
+        message = str(error) if isinstance(error, DamagedCheckpointError) else f"{type(error).__name__}: {error}"
+        return cls(known, message, isinstance(error, DamagedCheckpointError))
 
     def raised(self) -> BaseException:
         """The error at the rank that hears of it."""
         if self.error is not None:
             return self.error
-        return DamagedCheckpointError(self.words) if self.damaged else RuntimeError(self.words)
+        return DamagedCheckpointError(self.message) if self.damaged else RuntimeError(self.message)
 
 
 @exchange.record

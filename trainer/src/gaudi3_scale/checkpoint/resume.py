@@ -24,7 +24,7 @@ Fingerprint = tuple[int, str, str]
 
 @record
 @dataclass(frozen=True)
-class _Found:
+class _HeldCheckpoint:
     """What a place has of a checkpoint."""
 
     manifest: Manifest
@@ -36,7 +36,7 @@ def agree(
     peers: Peers,
     store: CheckpointStore,
     metrics: Path | None = None,
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
     target: Target | None = None,
     job: Job | None = None,
     begun: bool = False,
@@ -55,18 +55,18 @@ def agree(
     found = _readable(store) if peers.writer else {}
     own = {print_: manifest for print_, manifest in found.items() if _is_own(manifest, job, store)}
     others = {print_: manifest for print_, manifest in found.items() if print_ not in own}
-    best = _newest(peers, store, own, say)
+    best = _newest(peers, store, own, log)
     if target is not None:
-        best = _from_target(peers, store, target, best, say, None if job is None else {job.id})
+        best = _from_target(peers, store, target, best, log, None if job is None else {job.id})
     if best is None and job is not None:
-        best = _of_others(peers, store, target, others, job, begun, adopt, say)
+        best = _of_others(peers, store, target, others, job, begun, adopt, log)
     elif others:
         for manifest in others.values():
             if job is not None and manifest.job is not None and manifest.job.id == job.id:
-                say(f"checkpoint {store.path(manifest.step)} is not signed with the key and is skipped")
+                log(f"checkpoint {store.path(manifest.step)} is not signed with the key and is skipped")
             else:
                 store.spare(manifest.step)
-                say(f"checkpoint {store.path(manifest.step)} is not of this job and is left alone")
+                log(f"checkpoint {store.path(manifest.step)} is not of this job and is left alone")
     return None if best is None else _bring(peers, store, *best, metrics)
 
 
@@ -85,17 +85,17 @@ def _of_others(
     job: Job,
     begun: bool,
     adopt: bool,
-    say: Callable[[str], None],
-) -> tuple[Manifest, _Found | None] | None:
+    log: Callable[[str], None],
+) -> tuple[Manifest, _HeldCheckpoint | None] | None:
     """Nothing of this job is there: what there is of others is taken if that is wanted, and refused if not."""
     newest = max(others.values(), key=lambda manifest: manifest.step, default=None)
     here = [each for each in peers.gather((str(store.directory), newest)) if each[1] is not None]
     there = peers.gather(_foreign(target, job) if peers.rank == 0 and target is not None else [])[0]
     if adopt:
-        best = _newest(peers, store, others, say)
+        best = _newest(peers, store, others, log)
         if target is None or not there:
             return best
-        return _from_target(peers, store, target, best, say, {theirs for _, theirs, _ in there})
+        return _from_target(peers, store, target, best, log, {theirs for _, theirs, _ in there})
     if here:
         where, manifest = here[0]
         assert manifest is not None
@@ -117,8 +117,8 @@ def _foreign(target: Target, job: Job) -> list[tuple[int, str | None, str]]:
 
 
 def _newest(
-    peers: Peers, store: CheckpointStore, mine: dict[Fingerprint, Manifest], say: Callable[[str], None]
-) -> tuple[Manifest, _Found | None] | None:
+    peers: Peers, store: CheckpointStore, mine: dict[Fingerprint, Manifest], log: Callable[[str], None]
+) -> tuple[Manifest, _HeldCheckpoint | None] | None:
     """The newest checkpoint that is whole if all nodes' files are put together, and what this place has of it."""
     for fingerprint in _candidates(peers.gather(list(mine))):
         found = _look(peers, store, fingerprint, mine.get(fingerprint))
@@ -126,7 +126,7 @@ def _newest(
         manifest = next(f.manifest for f in everyone if f is not None)
         have = {rank: set(f.good) for rank, f in enumerate(everyone) if f is not None}
         lost = sorted(set(manifest.files) - set().union(*have.values()))
-        _explain(store, fingerprint[0], found, lost, say)
+        _explain(store, fingerprint[0], found, lost, log)
         if not lost:
             return manifest, found
     return None
@@ -136,14 +136,14 @@ def _from_target(
     peers: Peers,
     store: CheckpointStore,
     target: Target,
-    best: tuple[Manifest, _Found | None] | None,
-    say: Callable[[str], None],
+    best: tuple[Manifest, _HeldCheckpoint | None] | None,
+    log: Callable[[str], None],
     jobs: set[str | None] | set[str] | None,
-) -> tuple[Manifest, _Found | None] | None:
+) -> tuple[Manifest, _HeldCheckpoint | None] | None:
     """A newer checkpoint of these jobs in the target, if it has one that is whole; each place fetches its share."""
-    manifests, trouble = peers.gather(_listed(peers, target, best[0].step if best else -1, say, jobs, store.signer))[0]
+    manifests, trouble = peers.gather(_listed(peers, target, best[0].step if best else -1, log, jobs, store.signer))[0]
     for manifest in manifests:
-        share = sorted(manifest.files)[peers.writers.index(peers.place) :: len(peers.writers)]
+        share = sorted(manifest.files)[peers.writers.index(peers.folder_rank) :: len(peers.writers)]
         part = manifest.with_here(share)
         failure = _download(store, target, part) if peers.writer else None
         failures = [f for f in peers.gather(failure) if f is not None]
@@ -151,11 +151,11 @@ def _from_target(
         if not failures:
             if peers.writer:
                 store.commit(building, part)
-            return manifest, _Found(part, frozenset(share), {}) if peers.writer else None
+            return manifest, _HeldCheckpoint(part, frozenset(share), {}) if peers.writer else None
         if peers.writer:
             shutil.rmtree(building, ignore_errors=True)
         trouble = failures[0]
-        say(f"checkpoint {target.url}/{folder(manifest)} is damaged ({trouble}) and is skipped")
+        log(f"checkpoint {target.url}/{folder(manifest)} is damaged ({trouble}) and is skipped")
     if best is None and trouble is not None:
         raise TrainerError(
             f"No node has a checkpoint, and {target.url} gives none ({trouble}): mend that, or take checkpoint.target "
@@ -168,7 +168,7 @@ def _listed(
     peers: Peers,
     target: Target,
     after: int,
-    say: Callable[[str], None],
+    log: Callable[[str], None],
     jobs: set[str | None] | set[str] | None,
     signer: Signer | None,
 ) -> tuple[list[Manifest], str | None]:
@@ -188,12 +188,12 @@ def _listed(
                 manifests.append(manifest)
             except DamagedCheckpointError as damage:
                 trouble = str(damage)
-                say(f"checkpoint {target.url}/{name} is damaged ({damage}) and is skipped")
+                log(f"checkpoint {target.url}/{name} is damaged ({damage}) and is skipped")
     except TrainerError:
         raise
     except Exception as error:  # whatever the transport raises
         trouble = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-        say(f"{target.url} cannot be asked for newer checkpoints ({trouble})")
+        log(f"{target.url} cannot be asked for newer checkpoints ({trouble})")
     return manifests, trouble
 
 
@@ -231,7 +231,9 @@ def _candidates(offers: list[list[Fingerprint]]) -> list[Fingerprint]:
     return sorted(ranks, key=lambda fingerprint: (-fingerprint[0], ranks[fingerprint]))
 
 
-def _look(peers: Peers, store: CheckpointStore, fingerprint: Fingerprint, manifest: Manifest | None) -> _Found | None:
+def _look(
+    peers: Peers, store: CheckpointStore, fingerprint: Fingerprint, manifest: Manifest | None
+) -> _HeldCheckpoint | None:
     """Read this place's files of a checkpoint, and tell the good ones from the others; what its writer has. Collective.
 
     All processes of the place read, each its share, since one would hold the others up for minutes. The writer reads
@@ -244,7 +246,7 @@ def _look(peers: Peers, store: CheckpointStore, fingerprint: Fingerprint, manife
     good &= set(manifest.here)
     checked = store.check(manifest, [name for name in manifest.here if name not in good])
     reasons = {name: reason for name, reason in checked.items() if reason is not None}
-    return _Found(manifest, frozenset(manifest.here) - frozenset(reasons), reasons)
+    return _HeldCheckpoint(manifest, frozenset(manifest.here) - frozenset(reasons), reasons)
 
 
 def _good_of_share(peers: Peers, store: CheckpointStore, fingerprint: Fingerprint) -> list[str]:
@@ -260,7 +262,7 @@ def _good_of_share(peers: Peers, store: CheckpointStore, fingerprint: Fingerprin
 
 
 def _explain(
-    store: CheckpointStore, step: int, found: _Found | None, lost: list[str], say: Callable[[str], None]
+    store: CheckpointStore, step: int, found: _HeldCheckpoint | None, lost: list[str], log: Callable[[str], None]
 ) -> None:
     """A word for whoever looks after this node."""
     damage = next(iter(found.reasons.values())) if found is not None and found.reasons else None
@@ -270,11 +272,11 @@ def _explain(
     elif lost:
         store.report(step, damage)
     elif damage is not None:
-        say(f"checkpoint {store.path(step)} is damaged ({damage}): another node has what is missing")
+        log(f"checkpoint {store.path(step)} is damaged ({damage}): another node has what is missing")
 
 
 def _bring(
-    peers: Peers, store: CheckpointStore, manifest: Manifest, found: _Found | None, metrics: Path | None
+    peers: Peers, store: CheckpointStore, manifest: Manifest, found: _HeldCheckpoint | None, metrics: Path | None
 ) -> Checkpoint:
     """Make the checkpoint usable at every place."""
     step, path = manifest.step, store.path(manifest.step)

@@ -202,7 +202,7 @@ class Saver:
     def _failed(self, error: SaveFailedError) -> None:
         self.failures += 1
         self.error = str(error)
-        self.store.say(f"{error} Training goes on.")
+        self.store.log(f"{error} Training goes on.")
 
     def _join(self, deadline: float | None) -> bool:
         if self._thread is None:
@@ -273,8 +273,8 @@ class Saver:
                 if peers.rank != 0:
                     self._write_metadata(job, written[0][1] or b"")
                 files[STATE] = self._write_state(job)
-                held = {n for n, (r, _) in owners.items() if peers.places[r] == peers.place}
-                held |= {t.name for t in transfers if peers.places[t.target] == peers.place}
+                held = {n for n, (r, _) in owners.items() if peers.places[r] == peers.folder_rank}
+                held |= {t.name for t in transfers if peers.places[t.target] == peers.folder_rank}
                 manifest = self._manifest(job, files).with_here(held | {METADATA, STATE})
             except (OSError, TrainerError) as error:
                 failure = error
@@ -293,7 +293,7 @@ class Saver:
             failure = error
         self._agree(job, peers, failure)
         if checkpoint is not None:
-            mine = {n for n, (r, _) in owners.items() if peers.places[r] == peers.place}
+            mine = {n for n, (r, _) in owners.items() if peers.places[r] == peers.folder_rank}
             self._committed(job, checkpoint, mine | ({METADATA, STATE} if peers.rank == 0 else set()))
 
     @staticmethod

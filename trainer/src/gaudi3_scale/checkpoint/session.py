@@ -28,7 +28,7 @@ class CheckpointSession:
         directory: Path,
         settings: CheckpointConfig,
         timeout: float,
-        say: Callable[[str], None] = print,
+        log: Callable[[str], None] = print,
     ) -> None:
         """`folder` keeps the job's id and exists, `directory` the checkpoints. Collective.
 
@@ -36,7 +36,7 @@ class CheckpointSession:
         """
         self.settings = settings
         self.peers = Peers.meet(folder, timeout)
-        self.store = CheckpointStore(directory, settings.keep, say, settings.keep_every)
+        self.store = CheckpointStore(directory, settings.keep, log, settings.keep_every)
         if settings.signing_key_file is not None:
             self.store.signer = Signer.load(settings.signing_key_file)
         self.target = open_target(settings.target, settings.endpoint_url) if settings.target else None
@@ -44,7 +44,7 @@ class CheckpointSession:
         self.checkpoint: Checkpoint | None = None
         """The one that training resumes from."""
         self._folder = folder
-        self._say = say
+        self._log = log
 
     def find(self, key: str, metrics: Path | None = None, resume: bool = True) -> Checkpoint | None:
         """The checkpoint that all ranks resume from, here; None = start from the beginning. Collective.
@@ -55,7 +55,7 @@ class CheckpointSession:
         patient, adopt = self.peers.patient, self.settings.adopt
         self.job, begun = settle(patient, self._folder, self.store, key, self.target, adopt)
         if resume:
-            self.checkpoint = agree(patient, self.store, metrics, self._say, self.target, self.job, begun, adopt)
+            self.checkpoint = agree(patient, self.store, metrics, self._log, self.target, self.job, begun, adopt)
         remember(patient, self._folder, self.job)
         return self.checkpoint
 
@@ -67,7 +67,7 @@ class CheckpointSession:
         uploader = None
         if self.target is not None:
             assert self.job is not None
-            uploader = Uploader(self.target, self.store, self.peers, self._say, job=self.job)
+            uploader = Uploader(self.target, self.store, self.peers, self._log, job=self.job)
         saver = Saver(
             self.store, self.peers, about, self.settings.asynchronous, self.settings.copies, uploader, self.job
         )

@@ -21,12 +21,12 @@ def _is(*kinds: type) -> Check:
     return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
-def _list_of(each: Check) -> Check:
-    return lambda value: isinstance(value, list | tuple) and all(map(each, value))
+def _list_of(part: Check) -> Check:
+    return lambda value: isinstance(value, list | tuple) and all(map(part, value))
 
 
-def _table_of(each: Check) -> Check:
-    return lambda value: isinstance(value, dict) and all(type(key) is str and each(value[key]) for key in value)
+def _table_of(part: Check) -> Check:
+    return lambda value: isinstance(value, dict) and all(type(key) is str and part(value[key]) for key in value)
 
 
 def _has(*required: str, **parts: Check) -> Check:

@@ -54,14 +54,14 @@ class CheckpointStore:
     """The checkpoints in a directory, of which the newest `keep` stay, and every `keep_every`-th step besides."""
 
     def __init__(
-        self, directory: Path, keep: int, say: Callable[[str], None] = print, keep_every: int | None = None
+        self, directory: Path, keep: int, log: Callable[[str], None] = print, keep_every: int | None = None
     ) -> None:
         self.directory = directory
         self.keep = keep
         self.keep_every = keep_every
         self.signer: Signer | None = None
         """With one, manifests are signed, and a job goes on from nothing that is not."""
-        self.say = say
+        self.log = log
         self._damaged: set[int] = set()
         self._spared: set[int] = set()
         self._held: dict[int, int] = {}
@@ -151,7 +151,7 @@ class CheckpointStore:
     def report(self, step: int, damage: object) -> None:
         """Say that a checkpoint is damaged; it counts for nothing when others are deleted."""
         self._damaged.add(step)
-        self.say(f"checkpoint {self.path(step)} is damaged ({damage}) and is skipped")
+        self.log(f"checkpoint {self.path(step)} is damaged ({damage}) and is skipped")
 
     def spare(self, step: int) -> None:
         """Leave the checkpoint of a step alone, as it is another job's; it counts for nothing."""

@@ -37,7 +37,7 @@ class Uploader:
         target: Target,
         store: CheckpointStore,
         peers: Peers,
-        say: Callable[[str], None] = print,
+        log: Callable[[str], None] = print,
         patience: float = PATIENCE,
         job: Job | None = None,
     ) -> None:
@@ -49,8 +49,8 @@ class Uploader:
         """Why the last upload failed; None if it did not."""
         self.failures = 0
         self._store = store
-        self._commits = peers.place == 0
-        self._say = say
+        self._commits = peers.folder_rank == 0
+        self._log = log
         self._patience = patience
         self._job = job
         self._queue: SimpleQueue[tuple[Checkpoint, set[str], ExitStack]] = SimpleQueue()
@@ -103,7 +103,7 @@ class Uploader:
         steps = " and ".join(str(step) for step in self._pending)
         self.failures += 1
         self.error = f"step {steps} was not copied within {seconds:g} s"
-        self._say(
+        self._log(
             f"{self.target.url} has not taken all checkpoints within {seconds:g} s (checkpoint.upload_timeout), step "
             f"{steps} is missing: the nodes' disks have what they keep, and the job ends"
         )
@@ -118,7 +118,7 @@ class Uploader:
                 except Exception as error:  # whatever the transport raises
                     self.failures += 1
                     self.error = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-                    self._say(
+                    self._log(
                         f"the checkpoint of step {checkpoint.step} could not be copied to {self.target.url} "
                         f"({self.error}): it is safe on the nodes' disks, and training goes on"
                     )

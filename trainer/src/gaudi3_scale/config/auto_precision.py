@@ -29,6 +29,6 @@ def with_precision(config: Config, kind: str) -> Config:
     return config.model_copy(update={"train": train})
 
 
-def words(wanted: str, taken: str, kind: str) -> str:
+def precision_text(wanted: str, taken: str, kind: str) -> str:
     """For the line that a job begins with."""
     return f"precision {taken}" + (f" (auto, device {kind})" if wanted == AUTO else "")

@@ -14,7 +14,7 @@ LINE = "on the command line"
 class Origins:
     """What the file says, and the dotted keys that were given behind the command."""
 
-    place: str
+    path: str
     """The file's path; empty where there is none."""
     file: Mapping[str, Any] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Origins:
             return LINE
         if any(each.startswith(f"{key}.") for each in self.keys) and not self._in_file(key):
             return LINE
-        return f"in {self.place}" if self.place else "in the configuration"
+        return f"in {self.path}" if self.path else "in the configuration"
 
     def of_sentence(self, section: str, sentence: str, names: Iterable[str]) -> str:
         """The same for a sentence on keys that do not go together; ``names`` are the section's keys."""

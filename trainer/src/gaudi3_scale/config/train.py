@@ -29,7 +29,7 @@ def _written(value: int) -> int | str:
     return "auto" if isinstance(value, Auto) else value
 
 
-Found = Annotated[int, WrapValidator(_number), PlainSerializer(_written)]
+SizeOrAuto = Annotated[int, WrapValidator(_number), PlainSerializer(_written)]
 """A number or `auto`."""
 
 
@@ -48,7 +48,7 @@ class TrainConfig(Section):
     max_steps: int = Field(
         200, ge=1, description="optimizer steps of the whole job; not given, a plan has those of its tokens"
     )
-    micro_batch_size: Found = Field(
+    micro_batch_size: SizeOrAuto = Field(
         8, ge=1, description="samples per process and forward pass; auto = the most that the device's memory holds"
     )
     accumulation_steps: int = Field(1, ge=1, description="forward passes per optimizer step")

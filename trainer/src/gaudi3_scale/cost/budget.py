@@ -12,10 +12,10 @@ from gaudi3_scale.errors import ConfigError
 class Budget:
     """Watches the bill of one job; says each thing once."""
 
-    def __init__(self, config: CostConfig, say: Callable[[str], None], stop: Callable[[str], None]) -> None:
-        """`say` prints a line; `stop` is called with the reason, where the budget is to end the job."""
+    def __init__(self, config: CostConfig, log: Callable[[str], None], stop: Callable[[str], None]) -> None:
+        """`log` prints a line; `stop` is called with the reason, where the budget is to end the job."""
         self._config = config
-        self._say, self._stop = say, stop
+        self._log, self._stop = log, stop
         self._warned = self._spent = False
 
     def look(self, spent: Spent) -> None:
@@ -28,14 +28,14 @@ class Budget:
             if self._config.on_budget == "stop":
                 self._stop(f"the budget of {_money(budget, spent)} is spent")
             else:
-                self._say(
+                self._log(
                     f"warning: the budget of {_money(budget, spent)} is spent, and the job goes on, as "
                     "cost.on_budget is alert"
                 )
         elif spent.total >= self._config.alert_at * budget and not self._warned:
             self._warned = True
             share = 100 * spent.total / budget
-            self._say(f"warning: {share:.0f} % of the budget of {_money(budget, spent)} is spent")
+            self._log(f"warning: {share:.0f} % of the budget of {_money(budget, spent)} is spent")
 
 
 def require(config: CostConfig, spent: Spent | None) -> None:

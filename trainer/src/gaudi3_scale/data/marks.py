@@ -92,16 +92,16 @@ class Marker:
             return {self._key(Said(number, CALLS, name)): self._value(each, number) for name, each in value.items()}
         return [self._value(each, number) for each in value] if isinstance(value, list) else value
 
-    def _tool(self, tool: dict[str, Any], place: str) -> dict[str, Any]:
+    def _tool(self, tool: dict[str, Any], where: str) -> dict[str, Any]:
         made = {**tool["function"]}
         for name, value in made.items():
             if isinstance(value, str) and name != "type":
-                made[name] = self._text(Said(None, place, value, "" if name == NAME else f"the {name} of "))
+                made[name] = self._text(Said(None, where, value, "" if name == NAME else f"the {name} of "))
             elif isinstance(value, dict):
-                made[name] = self._schema(value, place)
+                made[name] = self._schema(value, where)
         return {**tool, "function": made}
 
-    def _schema(self, schema: dict[str, Any], place: str) -> dict[str, Any]:
+    def _schema(self, schema: dict[str, Any], where: str) -> dict[str, Any]:
         """With marks at the parameters and their descriptions. Of what is within them, templates leave out much."""
         bare = "type" not in schema and all(isinstance(each, dict) for each in schema.values())
         parameters = schema if bare and "properties" not in schema else schema.get("properties")
@@ -109,10 +109,10 @@ class Marker:
             return schema
         keys, made = {}, {}
         for name, value in parameters.items():
-            keys[name] = self._key(Said(None, place, name, f"the parameter {name!r} of "))
+            keys[name] = self._key(Said(None, where, name, f"the parameter {name!r} of "))
             made[keys[name]] = value
             if isinstance(value, dict) and isinstance(value.get("description"), str):
-                said = Said(None, place, value["description"], f"the description of {name!r} of ")
+                said = Said(None, where, value["description"], f"the description of {name!r} of ")
                 made[keys[name]] = {**value, "description": self._text(said)}
         if parameters is schema:
             return made

@@ -68,19 +68,19 @@ class Part:
         state = self._stored()
         return state if state is not None and state.done else None
 
-    def run(self, say: Callable[[str], None], bar: bool) -> State:
+    def run(self, log: Callable[[str], None], bar: bool) -> State:
         """Prepare what is missing of it."""
         state = self._resume()
         if state.done:
             return state
         what = "" if self.number is None else f" part {self.number + 1} of {self._of}"
         if state.shards:
-            say(f"preparing data{what} goes on after shard {len(state.shards)}")
+            log(f"preparing data{what} goes on after shard {len(state.shards)}")
         writer = ShardWriter(self._folder, self._dtype, self._capacity, state.shards, self._tokenizer.vocabulary)
         writer.prefix = self._prefix
         first = self._source.done(self._begin)
         size = self._source.size if self.number is None else self._source.done(self._end) - first
-        progress = PreparationProgress(size, self._source.done(state.cursor) - first, say, bar, what=what)
+        progress = PreparationProgress(size, self._source.done(state.cursor) - first, log, bar, what=what)
         try:
             with progress:
                 for batch in _batches(self._pieces(state.cursor), state.cursor):

@@ -21,14 +21,14 @@ from gaudi3_scale.data.tokenizer import Tokenizer, load_tokenizer
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.files import lock_file
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 def silent(text: str) -> None:
     """For callers without a console."""
 
 
-def collect(config: DataConfig, directory: Path, say: Say = silent, bar: bool = False) -> Corpus:
+def collect(config: DataConfig, directory: Path, log: Log = silent, bar: bool = False) -> Corpus:
     """The prepared data of a configuration's one source, made now if the directory does not have it yet.
 
     Once there, it is not compared with its source again: a job goes on with the data it began with.
@@ -39,23 +39,23 @@ def collect(config: DataConfig, directory: Path, say: Say = silent, bar: bool = 
     known = _known(folder, tokenizer)
     if known:
         return known
-    source = open_source(config, say)
+    source = open_source(config, log)
     if format_of(folder) not in (None, FORMAT):
-        say(f"the data in {folder} was prepared by an earlier version, in another format: it is prepared again")
+        log(f"the data in {folder} was prepared by an earlier version, in another format: it is prepared again")
     elif format_of(folder) is not None:
-        say(f"the data in {folder} is not as it was written: it is prepared again")
+        log(f"the data in {folder} is not as it was written: it is prepared again")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if config.parts > 1:
             parts = [Part(config, source, encoder, folder, number) for number in range(config.parts)]
-            states = prepare_parts(parts, folder, lambda: _known(folder, tokenizer) is not None, say, bar)
+            states = prepare_parts(parts, folder, lambda: _known(folder, tokenizer) is not None, log, bar)
             with _alone(folder):
                 return _known(folder, tokenizer) or _finish(config, tokenizer, folder, states or [])
         with _alone(folder):
             known = _known(folder, tokenizer)  # another process may have made it meanwhile
             if known:
                 return known
-            state = Part(config, source, encoder, folder, None).run(say, bar)
+            state = Part(config, source, encoder, folder, None).run(log, bar)
             return _finish(config, tokenizer, folder, [state])
     except OSError as error:
         raise ConfigError(
@@ -64,11 +64,11 @@ def collect(config: DataConfig, directory: Path, say: Say = silent, bar: bool = 
         ) from None
 
 
-def collect_all(config: DataConfig, directory: Path, say: Say = silent, bar: bool = False) -> Corpus | Mixture:
+def collect_all(config: DataConfig, directory: Path, log: Log = silent, bar: bool = False) -> Corpus | Mixture:
     """The prepared data of a configuration: of its one source, or of all that are in its mixture."""
     if not config.mixture:
-        return collect(config, directory, say, bar)
-    parts = tuple(collect(each, directory, say, bar) for each in single(config))
+        return collect(config, directory, log, bar)
+    parts = tuple(collect(each, directory, log, bar) for each in single(config))
     return Mixture(parts, tuple(each.weight for each in config.mixture))
 
 

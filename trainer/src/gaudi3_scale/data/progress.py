@@ -19,7 +19,7 @@ class PreparationProgress:
         self,
         size: int,
         done: int,
-        say: Callable[[str], None],
+        log: Callable[[str], None],
         bar: bool,
         clock: Callable[[], float] = time.monotonic,
         what: str = "",
@@ -29,7 +29,7 @@ class PreparationProgress:
         self.tokens = 0
         self._size = max(1, size)
         self._first = done
-        self._say = say
+        self._log = log
         self._wants_bar = bar
         self._bar: Any = None
         self._task: Any = None
@@ -56,7 +56,7 @@ class PreparationProgress:
             self._draw(done, rate)
             self._next = now + BAR_SECONDS
         else:
-            self._say(
+            self._log(
                 f"preparing data{self._what}: {100 * done / self._size:.0f} %, {self.tokens:,} tokens, "
                 f"{rate:,.0f} tokens/s, about {_duration(self._remaining(done, now))} left"
             )

@@ -52,15 +52,15 @@ class Source(Protocol):
         ...
 
 
-def open_source(config: DataConfig, say: Callable[[str], None] | None = None) -> Source:
-    """The source of a configuration; ConfigError where there is nothing to read. `say` is given what is left out."""
+def open_source(config: DataConfig, log: Callable[[str], None] | None = None) -> Source:
+    """The source of a configuration; ConfigError where there is nothing to read. `log` is given what is left out."""
     if config.source.startswith("hf:"):
         from gaudi3_scale.data.tabular import HubSource
 
         return HubSource(config)
     source = FileSource(config)
-    if source.left_out and say is not None:
-        say(f"{config.source}: left out, as they hold no records: {', '.join(source.left_out)}")
+    if source.left_out and log is not None:
+        log(f"{config.source}: left out, as they hold no records: {', '.join(source.left_out)}")
     return source
 
 

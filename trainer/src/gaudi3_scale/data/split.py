@@ -22,7 +22,7 @@ SOURCE = ".source"
 
 
 def prepare_parts(
-    parts: list[Part], folder: Path, is_known: Callable[[], bool], say: Callable[[str], None], bar: bool
+    parts: list[Part], folder: Path, is_known: Callable[[], bool], log: Callable[[str], None], bar: bool
 ) -> list[State] | None:
     """Prepare parts until all are; their states, or None where another process has written the index meanwhile."""
     if not _agree(parts, folder) and not is_known():
@@ -32,7 +32,7 @@ def prepare_parts(
         for part in parts:
             with _claimed(folder, part) as mine:
                 if mine and part.finished() is None and not is_known():
-                    part.run(say, bar)
+                    part.run(log, bar)
                     worked = True
         states = [part.finished() for part in parts]
         found = [state for state in states if state is not None]

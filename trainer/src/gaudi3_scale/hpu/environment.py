@@ -130,7 +130,7 @@ class Finding:
     """A variable that does not do what whoever set it believes."""
 
     name: str
-    words: str
+    message: str
 
 
 def check_environment(environment: Mapping[str, str]) -> list[Finding]:

@@ -160,26 +160,26 @@ class Azure(Metadata):
 CLOUDS: dict[str, type[Metadata]] = {"aws": Aws, "gcp": Gcp, "azure": Azure}
 
 
-def watch(config: InterruptionConfig, tell: Callable[[Notice], None], say: Callable[[str], None]) -> None:
+def watch(config: InterruptionConfig, tell: Callable[[Notice], None], log: Callable[[str], None]) -> None:
     """Watch each of the configured clouds until one has a notice; daemon threads, which end with the process."""
     for name in config.sources:
         if name in CLOUDS:
             cloud = CLOUDS[name](config)
-            threading.Thread(target=_watch, args=(cloud, tell, say), name=f"interruption-{name}", daemon=True).start()
+            threading.Thread(target=_watch, args=(cloud, tell, log), name=f"interruption-{name}", daemon=True).start()
 
 
-def _watch(cloud: Metadata, tell: Callable[[Notice], None], say: Callable[[str], None]) -> None:
+def _watch(cloud: Metadata, tell: Callable[[Notice], None], log: Callable[[str], None]) -> None:
     silent = False
     while True:
         pause = cloud.poll
         try:
             notice = cloud.look()
             if silent:
-                say(f"the metadata service of {cloud.name} answers again")
+                log(f"the metadata service of {cloud.name} answers again")
             silent = False
         except (OSError, ValueError, KeyError, TypeError) as error:
             if not silent:
-                say(
+                log(
                     f"the metadata service of {cloud.name} does not tell whether this node is to leave "
                     f"({type(error).__name__}: {error}); asking on"
                 )

@@ -39,13 +39,13 @@ class Notices:
     """Listens from `start` on. Reading `notice` costs nothing; it is set by threads of this class."""
 
     def __init__(
-        self, config: InterruptionConfig, leader: bool = True, say: Callable[[str], None] | None = None
+        self, config: InterruptionConfig, leader: bool = True, log: Callable[[str], None] | None = None
     ) -> None:
         """Only the node's leader watches the file and the cloud: what they say holds for the whole node."""
         self.notice: Notice | None = None
         self._config = config
         self._leader = leader
-        self._say = say or _to_stderr
+        self._log = log or _to_stderr
         self._lock = threading.Lock()
         self._first_signal = 0.0
         self._touched_before = _touched(config.file)
@@ -63,7 +63,7 @@ class Notices:
         if self._leader:
             from gaudi3_scale.interruption.cloud_notice import watch
 
-            watch(self._config, self.tell, self._say)
+            watch(self._config, self.tell, self._log)
 
     def stop(self) -> None:
         """No longer listen to signals."""
@@ -90,7 +90,7 @@ class Notices:
         """End the process now, from any thread, whatever the others do; committed checkpoints are whole."""
         try:
             self.before_leaving(why)
-            self._say(f"leaving at once, {why}; started again, the job goes on from its newest checkpoint")
+            self._log(f"leaving at once, {why}; started again, the job goes on from its newest checkpoint")
         finally:
             os._exit(EXIT_CODE)
 

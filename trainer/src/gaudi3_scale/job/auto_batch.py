@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gaudi3_scale.batch import cache, room
 from gaudi3_scale.batch.oracle import Oracle, UnpredictableError
 from gaudi3_scale.batch.scaling import Step, keep_samples, scaled_rate
-from gaudi3_scale.batch.search import SHRINK, Found, probe, search
+from gaudi3_scale.batch.search import SHRINK, FoundBatch, probe, search
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.planning.peak import MOST_SAMPLES, largest
 from gaudi3_scale.run import JobPlan, Run
@@ -53,16 +53,16 @@ def resolve(run: Run, plan: JobPlan) -> JobPlan:
         "limit_bytes": found.limit,
         "trials": [asdict(each) for each in found.trials],
     }
-    run.console.say(_sentence(run.config, found, step))
+    run.console.log(_sentence(run.config, found, step))
     if train.batch_scaling != "none":
-        run.console.say(
+        run.console.log(
             f"learning rate {rate:.4g} instead of {train.learning_rate:.4g}: {train.batch_scaling} in the samples per "
             f"step, {step.samples} instead of {reference}"
         )
     return replace(plan, micro_batch=step.micro_batch, accumulation=step.accumulation, learning_rate=rate)
 
 
-def _sentence(config: Config, found: Found, step: Step) -> str:
+def _sentence(config: Config, found: FoundBatch, step: Step) -> str:
     words = f"micro-batch of {step.micro_batch} (train.micro_batch_size=auto, {found.how}"
     if found.limit is not None and found.measured is not None:
         words += f": a step of {found.batch} takes {_mib(found.measured)} of {_mib(found.limit)}"
@@ -104,11 +104,11 @@ def _as_before(run: Run, plan: JobPlan, about: Any) -> JobPlan:
         "learning_rate": scaled,
         "how": how,
     }
-    run.console.say(f"micro-batch of {micro} (train.micro_batch_size=auto, {how})")
+    run.console.log(f"micro-batch of {micro} (train.micro_batch_size=auto, {how})")
     return replace(plan, micro_batch=micro, accumulation=passes, learning_rate=scaled)
 
 
-def _find(run: Run) -> Found:
+def _find(run: Run) -> FoundBatch:
     config, device, process_group = run.config, run.device, run.process_group
     train = config.train
     if config.memory.activation_checkpointing == "budget":
@@ -126,7 +126,7 @@ def _find(run: Run) -> Found:
                 "train.micro_batch_size is auto, and device cpu has no memory of its own to fill: give a number, or "
                 "set train.max_micro_batch_size."
             )
-        return Found(most, "the bound, as the memory of a cpu is not only this job's")
+        return FoundBatch(most, "the bound, as the memory of a cpu is not only this job's")
     has = room.least(process_group.gather(astuple(room.of(device, process_group.topology.local_world_size))))
     limit = int(has.free * train.target_utilization)
     digest = cache.key(_facts(run, most, has.free))
@@ -134,7 +134,7 @@ def _find(run: Run) -> Found:
     known = process_group.gather(cache.read(config.output_dir, digest) if reads else None)[0]
     if known is not None:
         return known
-    found = has.say(lambda: _search(run, limit, most, train.target_utilization))
+    found = has.explain(lambda: _search(run, limit, most, train.target_utilization))
     if process_group.writer and not has.by_host:
         run.outage.attempt(config.output_dir / cache.FILE, lambda: cache.write(config.output_dir, digest, found))
     return found
@@ -164,7 +164,7 @@ def _passes(config: Config) -> int:
     return 2 if config.train.global_batch_size is not None else min(2, config.train.accumulation_steps)
 
 
-def _search(run: Run, limit: int, most: int, share: float) -> Found:
+def _search(run: Run, limit: int, most: int, share: float) -> FoundBatch:
     from gaudi3_scale.batch.rehearsal import can_agree
 
     train = run.config.train.model_copy(update={"accumulation_steps": _passes(run.config)})
@@ -187,9 +187,11 @@ def _search(run: Run, limit: int, most: int, share: float) -> Found:
                 if tries:
                     return search(peak, trial, limit, most, share)
                 batch = largest(peak, int(SHRINK * limit), most)
-                return Found(max(1, batch), "predicted, and not tried, as torch before 2.9 cannot", None, None, limit)
+                return FoundBatch(
+                    max(1, batch), "predicted, and not tried, as torch before 2.9 cannot", None, None, limit
+                )
             except UnpredictableError as error:
-                run.console.say(f"the memory of a step cannot be predicted ({error}): trying a few batches")
+                run.console.log(f"the memory of a step cannot be predicted ({error}): trying a few batches")
             return probe(trial, limit, most)
 
 
@@ -207,7 +209,7 @@ def _trial(run: Run, config: Config, batch: int) -> BatchTrial:
         quiet()
         return build_trainer(run, JobPlan.of(scout), callbacks), LanguageModule(scout, run.device, weights=False)
 
-    run.console.say(f"trying a micro-batch of {batch}")
+    run.console.log(f"trying a micro-batch of {batch}")
     return rehearse(build, lambda size: _samples(config, size), batch, run.device, run.process_group.gather)
 
 

@@ -78,7 +78,7 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
 
     Raises ConfigError if it is of another model, or does not say its precision while none is named.
     """
-    manifest, progress, say = checkpoint.manifest.about, run.progress, run.console.say
+    manifest, progress, log = checkpoint.manifest.about, run.progress, run.console.log
     others = [f"model.{key}" for key in require_same(str(checkpoint.path), manifest["model"], about["model"])]
     check_same(manifest.get("data"), about["data"], checkpoint.path, run.config.data.replace)
     _same_held_out(run, checkpoint, manifest.get("held_out"), about["held_out"])
@@ -93,14 +93,14 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
     names = [*about, *({STAGES} & manifest.keys() - about.keys())]
     others += [name for name in names if name not in apart and manifest.get(name) != about.get(name)]
     if others:
-        say(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
+        log(f"resuming with another {', '.join(others)} than before: the run is not repeated exactly")
     state = checkpoint.state(OF_A_JOB)
     progress.step, progress.samples = state["step"], state["samples"]
     progress.loss, progress.first_loss = state["loss"], state["first_loss"]
     progress.skipped_steps = state.get("skipped_steps", 0)
     progress.checkpoint, progress.checkpoint_step = checkpoint.path, checkpoint.step
     progress.resumed_from_step = checkpoint.step
-    say(f"resuming from step {checkpoint.step}")
+    log(f"resuming from step {checkpoint.step}")
     return state
 
 
@@ -120,7 +120,7 @@ def _same_held_out(run: Run, checkpoint: Checkpoint, before: Any, now: dict[str,
             "is not held out now, whose evaluations cannot be compared with those before."
         )
     if changed:
-        run.console.say(f"resuming with {', '.join(changed)}")
+        run.console.log(f"resuming with {', '.join(changed)}")
 
 
 def _say_hyperparameters(run: Run, before: dict[str, Any], now: dict[str, Any]) -> None:
@@ -128,7 +128,7 @@ def _say_hyperparameters(run: Run, before: dict[str, Any], now: dict[str, Any]) 
     then = {name: type(value)(before[name]) for name, value in now.items() if name in before}  # JSON has no tuples
     changed = [f"train.{name} {now[name]} instead of {old}" for name, old in then.items() if now[name] != old]
     if changed:
-        run.console.say(f"resuming with {', '.join(changed)}")
+        run.console.log(f"resuming with {', '.join(changed)}")
 
 
 def of_rank(state: dict[str, Any] | None, rank: int, world_size: int) -> dict[str, Any] | None:

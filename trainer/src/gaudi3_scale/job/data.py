@@ -97,7 +97,7 @@ def prepare(
 
     def work() -> None:
         try:
-            outcome.append(collect_all(config.data, directory(config), console.say, console.draws))
+            outcome.append(collect_all(config.data, directory(config), console.log, console.draws))
         except BaseException as error:  # raised by `result`, in the thread that waits
             outcome.append(error)
 

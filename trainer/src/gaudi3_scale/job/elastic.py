@@ -51,7 +51,7 @@ def keep_batch(run: Run, plan: JobPlan) -> JobPlan:
     now = same_batch(plan.config, about, run.world_size)
     if now != before:
         progress.samples_per_step = progress.samples_per_step // before * now
-        run.console.say(
+        run.console.log(
             f"{run.world_size} process(es) instead of {about['world_size']}: accumulating {now} micro-batches instead "
             f"of {before}, so that a step takes {progress.samples_per_step} samples as before"
         )

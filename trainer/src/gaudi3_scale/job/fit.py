@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gaudi3_scale.batch.schedule import BatchSchedule, check_stages, learning_rate_of, words
+from gaudi3_scale.batch.schedule import BatchSchedule, check_stages, learning_rate_of, schedule_text
 from gaudi3_scale.checkpoint.identity import key_of
 from gaudi3_scale.checkpoint.manifest import DamagedCheckpointError
 from gaudi3_scale.checkpoint.session import CheckpointSession
 from gaudi3_scale.config import Config
-from gaudi3_scale.config.auto_precision import AUTO, with_precision
-from gaudi3_scale.config.auto_precision import words as precision_words
+from gaudi3_scale.config.auto_precision import AUTO, precision_text, with_precision
 from gaudi3_scale.console import Console
 from gaudi3_scale.cost import bill
 from gaudi3_scale.cost.budget import require as require_budget
@@ -66,7 +65,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
             f"output_dir {config.output_dir} cannot be created ({error.strerror}): "
             "give a directory this user may write."
         ) from None
-    outage = Outage(console.say)
+    outage = Outage(console.log)
     status = StatusFile(config.output_dir / FILE, outage)
     progress = _progress(config, topology)
     if leader and not status.finished(config.train.max_steps):
@@ -81,7 +80,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         progress.runs_on(**devices.identity(device.torch_device()))
         wanted, config = config.train.precision, with_precision(config, device.type)
         progress.precision = config.train.precision
-        progress.precision_words = precision_words(wanted, progress.precision, device.type)
+        progress.precision_words = precision_text(wanted, progress.precision, device.type)
         torch.set_num_threads(devices.threads(config.train.threads, topology.local_world_size))
         check_numbers_once(device)
         watchdog = Watchdog(
@@ -127,12 +126,12 @@ def train(run: Run, *more: pl.Callback) -> None:
     from gaudi3_scale.step.module import LanguageModule
     from gaudi3_scale.step.validation import validate
 
-    progress, process_group, say = run.progress, run.process_group, run.console.say
+    progress, process_group, log = run.progress, run.process_group, run.console.log
     settings, folder = run.config.checkpoint, run.config.output_dir
-    run.checkpoints = CheckpointSession(folder, folder / "checkpoints", settings, run.config.train.first_timeout, say)
+    run.checkpoints = CheckpointSession(folder, folder / "checkpoints", settings, run.config.train.first_timeout, log)
     checkpoint = run.checkpoints.find(key_of(run.config), run.lines.path)
     if checkpoint is not None and _is_finished(run, checkpoint.step):
-        say(f"already finished at step {checkpoint.step}: nothing to do")
+        log(f"already finished at step {checkpoint.step}: nothing to do")
         return
     run.plan = plan_job(run, checkpoint)
     config, device = run.plan.config, run.device
@@ -146,7 +145,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     baseline = samples.baseline() if run.rank == 0 else 0.0
     progress.baseline_loss = process_group.gather(baseline)[0]
     progress.weights = weights_of(config.model)
-    say(
+    log(
         f"{run.world_size} process(es) on {progress.device_label}, {progress.precision_words}, "
         f"{config.model.length_words}, {_beginning(run)}"
         f"{corpus.size:,} {corpus.unit}s of {corpus.source}, "
@@ -159,12 +158,12 @@ def train(run: Run, *more: pl.Callback) -> None:
 
     run.batches = BatchSchedule.of(config, run.world_size, progress.step, progress.samples)
     if config.train.batch_warmup:
-        say(words(config.train))
+        log(schedule_text(config.train))
     seed_all(config.train.seed)
     rate = learning_rate_of(config.train, config.model.sequence_length, run.batches)
     module = LanguageModule(config, device, checkpoint is None, rate)
     for option, effect in module.memory.items():
-        say(f"{option}: {effect}")
+        log(f"{option}: {effect}")
     if progress.step < config.train.max_steps:
         enter_stage(run)
         _measure(run, module)
@@ -245,7 +244,7 @@ def _serve_metrics(run: Run) -> None:
         run.metrics = TrainingMetrics(run.progress, run.process_group.topology.local_world_size)
         # A counter that appears with its first increase loses it, and one that begins anew at 0 counts twice.
         run.metrics.measured(Reading(), run.watch.goodput())
-        run.console.say(f"metrics at {run.metrics.serve(run.config.metrics)}")
+        run.console.log(f"metrics at {run.metrics.serve(run.config.metrics)}")
 
 
 def _measure(run: Run, module: Any) -> None:
@@ -256,7 +255,7 @@ def _measure(run: Run, module: Any) -> None:
     length = config.model.sequence_length
     run.watch.meter, why = meter_for(module.model, device, config.train.precision, length, run.world_size)
     if why is not None and run.device.type != "cpu":
-        run.console.say(f"no MFU: {why}")
+        run.console.log(f"no MFU: {why}")
 
 
 def _nodes_of_checkpoint(run: Run) -> int:

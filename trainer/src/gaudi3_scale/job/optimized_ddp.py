@@ -20,7 +20,7 @@ def optimized_ddp(run: Run, plan: JobPlan, **group: Any) -> Any:
         **config.ddp.model_dump(),
         **group,
         folder=config.output_dir,
-        say=run.console.say,
+        log=run.console.log,
         rows=plan.micro_batch * config.model.sequence_length,
     )
 
@@ -34,7 +34,7 @@ def share_out(run: Run, plan: JobPlan) -> JobPlan:
     if shares is None:
         return plan
     if len(shares) != run.world_size:
-        run.console.say(
+        run.console.log(
             f"ddp.balance has {len(shares)} shares and there are {run.world_size} process(es): each takes as many "
             "micro-batches as the others"
         )

@@ -70,7 +70,7 @@ def callbacks_of(run: Run, samples: Samples, about: dict[str, Any], state: dict[
         *([PrometheusCallback(run, run.metrics)] if run.metrics is not None else []),
         ConsoleCallback(run),
         StatusCallback.of_job(run),
-        *observers(run.plan.config, run.device, run.progress, run.console.say, run.rank),
+        *observers(run.plan.config, run.device, run.progress, run.console.log, run.rank),
         checkpoint,
         interruption,
         EvaluationCallback(run, samples, interruption),

@@ -30,25 +30,25 @@ TOLERANCE = {"32-true": 1e-3, "bf16-mixed": 2e-2}
 """Largest relative difference of a loss after a change of the number of processes."""
 
 
-def verify(config: Config, steps: int, world_sizes: list[int], say: Callable[[str], None]) -> bool:
+def verify(config: Config, steps: int, world_sizes: list[int], log: Callable[[str], None]) -> bool:
     """Train, kill, resume, compare; is all as it should be? The first number of processes is that before the kill."""
     before = world_sizes[0]
     with tempfile.TemporaryDirectory(prefix="gaudi3-verify-") as name:
         folder = Path(name)
         whole = _Run(config, steps, folder / "whole", folder / "data")
-        say(f"{2 * steps} steps with {before} process(es), undisturbed")
+        log(f"{2 * steps} steps with {before} process(es), undisturbed")
         whole.finish(before)
         good = True
         for after in world_sizes[1:] or [before]:
             cut = _Run(config, steps, folder / f"cut-{after}", folder / "data")
-            say(f"{2 * steps} steps with {before} process(es), killed after the checkpoint of step {steps}")
+            log(f"{2 * steps} steps with {before} process(es), killed after the checkpoint of step {steps}")
             died = cut.kill(before)
-            say(f"killed after step {died}; resumed with {after} process(es)")
+            log(f"killed after step {died}; resumed with {after} process(es)")
             resumed = cut.finish(after)
             if resumed is None or resumed < steps:
                 raise TrainerError(f"The killed job was resumed from step {resumed}: there was no checkpoint {steps}.")
             tolerance = 0.0 if after == before else TOLERANCE[whole.precision()]
-            good = _compare(whole, cut, tolerance, say) and good
+            good = _compare(whole, cut, tolerance, log) and good
     return good
 
 
@@ -136,25 +136,25 @@ class _Run:
         return next((line for line in lines if line.startswith("gaudi3-train: ")), lines[-1] if lines else "no output")
 
 
-def _compare(whole: _Run, cut: _Run, tolerance: float, say: Callable[[str], None]) -> bool:
+def _compare(whole: _Run, cut: _Run, tolerance: float, log: Callable[[str], None]) -> bool:
     """Say how the two differ; is it no more than allowed?"""
     expected, found = whole.losses(), cut.losses()
     if [step for step, _ in expected] != [step for step, _ in found]:
-        say(f"DIFFERENT: the losses are of steps {[s for s, _ in found]}, not {[s for s, _ in expected]}")
+        log(f"DIFFERENT: the losses are of steps {[s for s, _ in found]}, not {[s for s, _ in expected]}")
         return False
     gap, step = max((abs(a - b) / max(abs(a), 1e-30), step) for (step, a), (_, b) in zip(expected, found, strict=True))
     if gap > tolerance:
         first = next(s for (s, a), (_, b) in zip(expected, found, strict=True) if a != b)
-        say(f"DIFFERENT: losses differ from step {first} on, by up to {gap:.1e} of their value at step {step}")
+        log(f"DIFFERENT: losses differ from step {first} on, by up to {gap:.1e} of their value at step {step}")
         return False
     if tolerance:
-        say(f"SAME SAMPLES: {len(found)} losses agree to {gap:.1e} of their value ({tolerance:.0e} is allowed)")
+        log(f"SAME SAMPLES: {len(found)} losses agree to {gap:.1e} of their value ({tolerance:.0e} is allowed)")
         return True
     different = sorted(_differences(whole.last(), cut.last(), ""))
     if different:
-        say(f"DIFFERENT: all losses are equal, but not {different[0]} in the last checkpoint ({len(different)} in all)")
+        log(f"DIFFERENT: all losses are equal, but not {different[0]} in the last checkpoint ({len(different)} in all)")
         return False
-    say(f"EXACT: {len(found)} losses and everything in the last checkpoint are equal to the last bit")
+    log(f"EXACT: {len(found)} losses and everything in the last checkpoint are equal to the last bit")
     return True
 
 

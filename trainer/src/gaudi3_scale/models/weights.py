@@ -157,11 +157,11 @@ class FolderReader(StorageReader):
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         """Read the parts, file after file; cast to the type that the model has."""
 
-        def place(item: Any) -> tuple[str, str]:
+        def file_of(item: Any) -> tuple[str, str]:
             source = self._plan.sources[item.storage_index.fqn]
             return str(self._plan.files[source.stored[0][0]]), source.stored[0][0]
 
-        for item in sorted(plan.items, key=place):
+        for item in sorted(plan.items, key=file_of):
             part = tuple(slice(o, o + n) for o, n in zip(item.storage_offsets, item.lengths, strict=True))
             target = planner.resolve_tensor(item).detach()
             target.copy_(self._read(item.storage_index.fqn, part))

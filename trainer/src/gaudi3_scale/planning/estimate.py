@@ -123,18 +123,21 @@ class Planner:
         best = recommend(rows)
         if best is None or best.option is None:
             return plan
-        place = accelerator(best.platform)
+        chosen = accelerator(best.platform)
         others = start(
-            self._in_precisions, place, best.devices, [each for each in place.precisions if each != best.precision]
+            self._in_precisions,
+            chosen,
+            best.devices,
+            [each for each in chosen.precisions if each != best.precision],
         )
-        best, peak, config = self._verified(best, place)
+        best, peak, config = self._verified(best, chosen)
         return dataclasses.replace(
             plan,
             recommended=best,
             peak=peak,
             config=config,
             precisions=(best, *others()),
-            offers=tuple(self._at_offers(best, place)),
+            offers=tuple(self._at_offers(best, chosen)),
         )
 
     def _rows(self, names: list[str], devices: list[int], start: Start) -> list[Row]:
@@ -147,44 +150,48 @@ class Planner:
 
     def _rows_of(self, names: list[str], devices: list[int]) -> list[Row]:
         wanted, places = self.job.train.precision, [accelerator(name) for name in names]
-        return [self.row(place, count, precision_of(wanted, place.kind)) for place in places for count in devices]
+        return [
+            self.row(accelerator, count, precision_of(wanted, accelerator.kind))
+            for accelerator in places
+            for count in devices
+        ]
 
-    def _in_precisions(self, place: Accelerator, devices: int, precisions: list[str]) -> list[Row]:
-        return [self.row(place, devices, precision) for precision in precisions]
+    def _in_precisions(self, accelerator: Accelerator, devices: int, precisions: list[str]) -> list[Row]:
+        return [self.row(accelerator, devices, precision) for precision in precisions]
 
-    def row(self, place: Accelerator, devices: int, precision: str) -> Row:
+    def row(self, accelerator: Accelerator, devices: int, precision: str) -> Row:
         """The preferred way on this many of these devices."""
-        limit = int(place.memory_bytes * (1 - self.margin))
-        row = Row(place.name, devices, precision, place.memory_bytes, None)
-        if devices > place.per_node and devices % place.per_node:
-            return dataclasses.replace(row, why=f"{devices} devices are no whole nodes of {place.per_node}")
+        limit = int(accelerator.memory_bytes * (1 - self.margin))
+        row = Row(accelerator.name, devices, precision, accelerator.memory_bytes, None)
+        if devices > accelerator.per_node and devices % accelerator.per_node:
+            return dataclasses.replace(row, why=f"{devices} devices are no whole nodes of {accelerator.per_node}")
         least = 0
-        for option in options(precision, devices, place.per_node, RECOMPUTATIONS):
-            if (floor := self._static(option, devices, place)) > limit:
+        for option in options(precision, devices, accelerator.per_node, RECOMPUTATIONS):
+            if (floor := self._static(option, devices, accelerator)) > limit:
                 least = min(least or floor, floor)
                 continue
-            found, split = self._need(option, place.kind), split_over(option, devices, place.per_node)
+            found, split = self._need(option, accelerator.kind), split_over(option, devices, accelerator.per_node)
             if split != FEW and devices <= MANY and found.least() > limit:
                 least = min(least or found.least(), found.least())
                 continue
             batch = found.largest_batch(limit, split)
             if batch:
                 row = dataclasses.replace(row, option=option, micro_batch=batch, needed_bytes=found.bytes(batch, split))
-                return self._with_cost(row, place)
+                return self._with_cost(row, accelerator)
             least = min(least or found.bytes(1, split), found.bytes(1, split))
-        whole = place.memory_bytes / 1e9
+        whole = accelerator.memory_bytes / 1e9
         why = f"needs {least / 1e9:,.1f} GB at least, and {limit / 1e9:,.1f} of {whole:,.0f} GB may be used"
         if self.tensor_parallel > 1:
-            why += self._split(devices, place, precision, limit)
+            why += self._split(devices, accelerator, precision, limit)
         return dataclasses.replace(row, needed_bytes=least, why=why)
 
-    def _split(self, devices: int, place: Accelerator, precision: str, limit: int) -> str:
+    def _split(self, devices: int, accelerator: Accelerator, precision: str, limit: int) -> str:
         """What a script with split matrices would fit, all blocks recomputed: a job of `fit` splits none."""
         size, option = self.tensor_parallel, Option("FSDP", "full", precision)
-        if devices % size or self._static(option, devices, place) > limit:
+        if devices % size or self._static(option, devices, accelerator) > limit:
             return ""
-        config = option.config(self.job, devices, place.per_node)
-        where: dict[str, Any] = {"world_size": devices, "device": place.kind, "tensor_parallel": size}
+        config = option.config(self.job, devices, accelerator.per_node)
+        where: dict[str, Any] = {"world_size": devices, "device": accelerator.kind, "tensor_parallel": size}
         if not (batch := max_batch(config, limit, **where)):
             return f"; nor does it fit with matrices split over {size}"
         needed = predict_peak(config, batch, **where).bytes
@@ -193,12 +200,12 @@ class Planner:
             f"{needed / 1e9:,.1f} GB for {batch} sample(s) per {size} devices"
         )
 
-    def _static(self, option: Option, devices: int, place: Accelerator) -> int:
+    def _static(self, option: Option, devices: int, accelerator: Accelerator) -> int:
         """Bytes of weights, gradients and moments, without which nothing is trained; no prediction is needed for it."""
         half = 2 if self.job.model.lora.rank and option.precision != "32-true" else 4
         frozen = self.model.parameters - self.model.trained_parameters
         whole = 16 * self.model.trained_parameters + half * frozen
-        return whole // split_over(option, devices, place.per_node)
+        return whole // split_over(option, devices, accelerator.per_node)
 
     def _need(self, option: Option, kind: str) -> Need:
         strategy = "DDP" if option.strategy == "DDP" else "FSDP"
@@ -207,15 +214,15 @@ class Planner:
             self._needs[key] = Need(self.job, option, kind)
         return self._needs[key]
 
-    def _verified(self, row: Row, place: Accelerator) -> tuple[Row, MemoryPeak, Config]:
+    def _verified(self, row: Row, accelerator: Accelerator) -> tuple[Row, MemoryPeak, Config]:
         """The row with its batch predicted as it is, and lowered until it fits."""
         assert row.option is not None
-        config = row.option.config(self.job, row.devices, place.per_node)
-        limit, batch = int(place.memory_bytes * (1 - self.margin)), row.micro_batch
-        peak = predict_peak(config, batch, world_size=row.devices, device=place.kind)
+        config = row.option.config(self.job, row.devices, accelerator.per_node)
+        limit, batch = int(accelerator.memory_bytes * (1 - self.margin)), row.micro_batch
+        peak = predict_peak(config, batch, world_size=row.devices, device=accelerator.kind)
         if peak.bytes > limit and batch > 1:
-            batch = max(1, max_batch(config, limit, world_size=row.devices, device=place.kind, most=batch))
-            peak = predict_peak(config, batch, world_size=row.devices, device=place.kind)
+            batch = max(1, max_batch(config, limit, world_size=row.devices, device=accelerator.kind, most=batch))
+            peak = predict_peak(config, batch, world_size=row.devices, device=accelerator.kind)
         changed: dict[str, Any] = {"train": config.train.model_copy(update={"micro_batch_size": batch})}
         if not self.job.train.gives("max_steps") and not self.job.train.batch_warmup:
             step = batch * config.train.accumulation_steps * row.devices * self.job.model.sequence_length
@@ -227,29 +234,29 @@ class Planner:
         config = config.model_copy(update=changed)
         return dataclasses.replace(row, micro_batch=batch, needed_bytes=peak.bytes), peak, config
 
-    def _with_cost(self, row: Row, place: Accelerator) -> Row:
+    def _with_cost(self, row: Row, accelerator: Accelerator) -> Row:
         """With hours and money at the cheapest offer, as far as throughput and prices are given."""
-        found = self._at_offers(row, place)
+        found = self._at_offers(row, accelerator)
         if not found:
             return dataclasses.replace(row, why="no throughput is given")
         return found[0] if found[0].hours else dataclasses.replace(found[0], offer="")
 
-    def _at_offers(self, row: Row, place: Accelerator) -> list[Row]:
+    def _at_offers(self, row: Row, accelerator: Accelerator) -> list[Row]:
         """The row at every offer of its platform and precision, the cheapest first; at any, where none has both."""
-        names = [each for each in self.inputs.offers if self.inputs.platform(each) == place.name]
+        names = [each for each in self.inputs.offers if self.inputs.platform(each) == accelerator.name]
         same = [each for each in names if self.inputs.precision(each) == DTYPES[row.precision]]
-        found = [self._at_offer(row, place, name) for name in same or names]
+        found = [self._at_offer(row, accelerator, name) for name in same or names]
         return sorted(found, key=lambda each: (*_price(each), each.why == "no throughput is given"))
 
-    def _at_offer(self, row: Row, place: Accelerator, name: str) -> Row:
+    def _at_offer(self, row: Row, accelerator: Accelerator, name: str) -> Row:
         offer, row = self.inputs.offer(name), dataclasses.replace(row, offer=name, hours=None, money=None, why="")
         if offer.mfu is None and offer.tokens_per_second_per_device is None:
             return dataclasses.replace(row, why="no throughput is given")
-        if row.devices % place.per_node:
-            return dataclasses.replace(row, why=f"hours and prices are of whole nodes of {place.per_node}")
+        if row.devices % accelerator.per_node:
+            return dataclasses.replace(row, why=f"hours and prices are of whole nodes of {accelerator.per_node}")
         if DTYPES[row.precision] != self.inputs.precision(name):
             return dataclasses.replace(row, why=f"the throughput given is not that of {row.precision}")
-        if offer.mfu is not None and not place.has_peak(row.precision):
+        if offer.mfu is not None and not accelerator.has_peak(row.precision):
             return dataclasses.replace(row, why=f"no peak is known in {row.precision}, of which the MFU is a share")
         work = {"model_size": self.per_token / 6, "dataset_tokens": self.tokens, "devices": row.devices}
         inputs = self.inputs.model_copy(update={"job": self.inputs.job.model_copy(update=work)})

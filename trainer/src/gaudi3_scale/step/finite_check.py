@@ -57,7 +57,7 @@ class FiniteCheck:
                 f"{row} steps in a row, {self._skipped_since} to {step}, had a loss or a gradient norm that is not "
                 f"finite, and train.max_skipped_steps is {self._run.config.train.max_skipped_steps}: {REMEDY}."
             )
-        self._run.console.say(f"step {step} is skipped: its loss or its gradient norm is not finite")
+        self._run.console.log(f"step {step} is skipped: its loss or its gradient norm is not finite")
 
     def _require(self, module: LanguageModule, finite: float) -> None:
         steps = module.finite_steps

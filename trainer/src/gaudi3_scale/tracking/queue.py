@@ -19,9 +19,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 class TrackerQueue:
     """Hands one tracker what it is given, in order, and again if that failed."""
 
-    def __init__(self, name: str, tracker: Tracker, parameters: Mapping[str, Any], say: Callable[[str], None]) -> None:
-        """`name` is for people; `say` gets the first failure, and at the end what is missing."""
-        self._name, self._tracker, self._parameters, self._say = name, tracker, parameters, say
+    def __init__(self, name: str, tracker: Tracker, parameters: Mapping[str, Any], log: Callable[[str], None]) -> None:
+        """`name` is for people; `log` gets the first failure, and at the end what is missing."""
+        self._name, self._tracker, self._parameters, self._log = name, tracker, parameters, log
         self._items: deque[tuple[int, dict[str, float]]] = deque()
         self._dropped = 0
         self._changed = threading.Condition()
@@ -50,9 +50,9 @@ class TrackerQueue:
         done = self._done.wait(max(0.0, deadline - time.monotonic()))
         missing = len(self._items) + self._dropped
         if missing:
-            self._say(f"{self._name} lacks {missing} logged step(s); metrics.jsonl has them all")
+            self._log(f"{self._name} lacks {missing} logged step(s); metrics.jsonl has them all")
         elif not done:
-            self._say(f"{self._name} has not ended its run in time; it has all logged steps")
+            self._log(f"{self._name} has not ended its run in time; it has all logged steps")
 
     def _work(self) -> None:
         if not self._until_done(lambda: self._tracker.open(self._parameters)):
@@ -93,7 +93,7 @@ class TrackerQueue:
             if not self._failed:
                 self._failed = True
                 words = str(error).strip().splitlines() or ["no message"]
-                self._say(
+                self._log(
                     f"{self._name} cannot be reached ({type(error).__name__}: {words[0][:200]}): "
                     "training goes on, and it is tried again"
                 )

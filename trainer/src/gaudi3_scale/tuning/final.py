@@ -44,9 +44,9 @@ class Final:
         return finalists[max(range(len(finalists)), key=logs.__getitem__)]
 
     def compare(
-        self, best: dict[str, Any], default: dict[str, Any], repeats: int, say: Callable[[int, float, float], None]
+        self, best: dict[str, Any], default: dict[str, Any], repeats: int, report: Callable[[int, float, float], None]
     ) -> Ratio | None:
-        """Best against default in pairs; None where too many failed. `say` gets pair, best and default."""
+        """Best against default in pairs; None where too many failed. `report` gets pair, best and default."""
         pairs = []
         for number in range(repeats):
             measured = {
@@ -56,7 +56,7 @@ class Final:
             new, old = measured["best"], measured["default"]
             if new and old:
                 pairs.append((new, old))
-                say(number + 1, new, old)
+                report(number + 1, new, old)
         return ratio(pairs, self._maximise)
 
     def _measured(self, name: str, values: Mapping[str, Any]) -> float | None:

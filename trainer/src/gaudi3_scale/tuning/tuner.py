@@ -23,7 +23,7 @@ from gaudi3_scale.tuning.study_options import Objective, Options, price_per_hour
 from gaudi3_scale.tuning.trial import Outcome, Runner, Trial
 from gaudi3_scale.tuning.trial_ratio import Ratio
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class AutoTuner:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     options = Options(folder=Path(folder), trials=3, repeats=2)
         ...     tuner = AutoTuner(load(None), {"data.prefetch": [0, 2, 27]}, options, made_up)
-        ...     found = tuner.tune(say=lambda line: None)
+        ...     found = tuner.tune(log=lambda line: None)
         >>> found.values, round(found.ratio.ratio, 3)
         ({'data.prefetch': 27}, 1.245)
     """
@@ -86,7 +86,7 @@ class AutoTuner:
         self.space = space if isinstance(space, Space) else Space(space, config, processes)
         self._run = runner or FitRunner(self.options, self.options.folder.resolve() / "data")
 
-    def tune(self, say: Say = print) -> Result:
+    def tune(self, log: Log = print) -> Result:
         """Make all trials that are left, and compare. TrainerError where not one trial kept all limits."""
         study_storage.import_optuna()
         try:
@@ -100,11 +100,11 @@ class AutoTuner:
             self._prepare(study)
             while True:
                 while (trial := study.next()) is not None:
-                    self._make(study, trial, say)
+                    self._make(study, trial, log)
                 if not study.wait():
                     break
             with study_storage.locked(self.options.folder / "comparison.lock"):
-                return self._conclude(study, say)
+                return self._conclude(study, log)
 
     def _prepare(self, study: TuningStudy) -> None:
         done = self.options.folder / "prepared"
@@ -119,7 +119,7 @@ class AutoTuner:
         path = self.options.folder.resolve() / folder
         return Trial(number, path, config, processes, values, study.mark(number))
 
-    def _make(self, study: TuningStudy, asked: Any, say: Say) -> None:
+    def _make(self, study: TuningStudy, asked: Any, log: Log) -> None:
         """One trial, whatever comes of it."""
         number, values = asked.number, dict(asked.params)
         record: dict[str, Any] = {
@@ -143,7 +143,7 @@ class AutoTuner:
                     outcome = self._run(trial, study.report(asked))
         finally:
             record = study.finish(asked, outcome, record)
-        say(self._line(record))
+        log(self._line(record))
 
     def _line(self, record: dict[str, Any]) -> str:
         changed = {k: v for k, v in record["values"].items() if v != self.space.default()[k]}
@@ -158,7 +158,7 @@ class AutoTuner:
         unit = "tokens/s" if self.options.objective is Objective.tokens_per_second else "s"
         return f"{value:,.4g} {unit}" if unit == "s" else f"{value:,.0f} {unit}"
 
-    def _conclude(self, study: TuningStudy, say: Say) -> Result:
+    def _conclude(self, study: TuningStudy, log: Log) -> Result:
         best, own = study.best(), self.space.default()
         if best is None:
             raise TrainerError(
@@ -169,9 +169,9 @@ class AutoTuner:
         if study.is_default(best["values"]):
             verdict = "the default is the best of all trials"
         else:
-            chosen, found = self._final(study, say)
+            chosen, found = self._final(study, log)
             best = next(record for record in study.finalists() if record["values"] == chosen)
-            verdict = _verdict(found)
+            verdict = _conclusion(found)
         values = best["values"] if found is not None and found.is_better else own
         config, processes = self.space.apply(values, self.options.processes)
         path = self.options.folder / "best.yml"
@@ -181,11 +181,11 @@ class AutoTuner:
         write_atomically(path, head + yaml.safe_dump(plain(config, {}), sort_keys=False))
         result = Result(values, path, processes, best, found, verdict)
         write_atomically(self.options.folder / "result.json", json.dumps(asdict(result), indent=1, default=str) + "\n")
-        say(verdict)
-        say(f"{path}: {json.dumps(values)}" if values != own else f"{path}: the job as it is")
+        log(verdict)
+        log(f"{path}: {json.dumps(values)}" if values != own else f"{path}: the job as it is")
         return result
 
-    def _final(self, study: TuningStudy, say: Say) -> tuple[dict[str, Any], Ratio | None]:
+    def _final(self, study: TuningStudy, log: Log) -> tuple[dict[str, Any], Ratio | None]:
         """The best values of all, and how they compare with the default."""
 
         def run(values: dict[str, Any], name: str) -> Outcome:
@@ -197,12 +197,12 @@ class AutoTuner:
         best = final.choose([record["values"] for record in study.finalists(FINALISTS)])
 
         def tell(pair: int, new: float, old: float) -> None:
-            say(f"pair {pair}: best {self._amount(new)}, default {self._amount(old)}")
+            log(f"pair {pair}: best {self._amount(new)}, default {self._amount(old)}")
 
         return best, final.compare(best, self.space.default(), self.options.repeats, tell)
 
 
-def _verdict(found: Ratio | None) -> str:
+def _conclusion(found: Ratio | None) -> str:
     if found is None:
         return "the best and the default could not be compared, as too many runs failed: the default is kept"
     if found.is_better:

@@ -97,7 +97,7 @@ def test_a_line_of_something_else_is_no_event(line: str) -> None:
 def test_the_unit_the_place_and_the_class_are_named() -> None:
     meaning = event_names.describe("ARC_FARM2_DIE1_HD3_DERR")
     assert meaning is not None
-    assert (meaning.unit, meaning.place) == ("ARC_FARM2", "DIE1 HD3")
+    assert (meaning.unit, meaning.location) == ("ARC_FARM2", "DIE1 HD3")
     assert meaning.wording == (
         "a memory error of two bits, not corrected, in scheduling processors (ARC_FARM2 DIE1 HD3)"
     )

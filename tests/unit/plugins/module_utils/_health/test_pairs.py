@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import Found, Job, bound, run, search
+from ansible_collections.gaudi3.scale.plugins.module_utils._health.pairs import Job, SearchResult, bound, run, search
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -22,7 +22,7 @@ def names(number: int) -> list[str]:
     return [f"node-{each:04}" for each in range(number)]
 
 
-def find(number: int, faults: Iterable[Fault], k: int = 2) -> Found:
+def find(number: int, faults: Iterable[Fault], k: int = 2) -> SearchResult:
     """Search among ``number`` nodes; a fault of one name is a bad node, of two a bad link."""
     nodes = {fault[0] for fault in faults if len(fault) == 1}
     links = [fault for fault in faults if len(fault) == 2]
@@ -35,7 +35,7 @@ def find(number: int, faults: Iterable[Fault], k: int = 2) -> Found:
         try:
             jobs = steps.send(results)
         except StopIteration as end:
-            found: Found = end.value
+            found: SearchResult = end.value
             return found
 
 
@@ -89,7 +89,7 @@ def test_the_published_rounds(number: int, cases: int) -> None:
 
 
 def test_a_sound_fabric_takes_two_rounds() -> None:
-    assert find(64, ()) == Found([], [], 2)
+    assert find(64, ()) == SearchResult([], [], 2)
     assert find(1024, ()).rounds == 2
 
 

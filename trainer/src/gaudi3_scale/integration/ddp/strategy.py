@@ -43,7 +43,7 @@ class OptimizedDDPParts(HabanaDDP):
         compression: str = "none",
         *,
         folder: Path | str | None = None,
-        say: Callable[[str], None] | None = None,
+        log: Callable[[str], None] | None = None,
         **named: Any,
     ) -> None:
         given: dict[str, Any] = {
@@ -59,7 +59,7 @@ class OptimizedDDPParts(HabanaDDP):
         self._ddp = {name: named.pop(name) for name in list(named) if name not in lightnings}
         super().__init__(**named)
         self._memory = bucket_size.Memory(Path(folder) if folder is not None else None)
-        self._say = say or _log_on_first
+        self._log = log or _log_on_first
         self.link: Interconnect | None = None
         self.choice: bucket_size.BucketSize | None = None
         self.verdict: str | None = None
@@ -81,7 +81,7 @@ class OptimizedDDPParts(HabanaDDP):
         model: Any = self.model  # type: ignore[has-type]
         size = self.settings.bucket_cap_mb
         self.link = self._agree_on_link(root)
-        self._say(f"gradients go over {self.link}")
+        self._log(f"gradients go over {self.link}")
         if size == "auto":
             size = self._choose(root, [p for p in model.parameters() if p.requires_grad])
         ids = self.determine_ddp_device_ids()
@@ -133,7 +133,7 @@ class OptimizedDDPParts(HabanaDDP):
         if trial.is_over and not trial.is_decided:
             medians = gathered(trial.medians(), self.root_device)  # type: ignore[attr-defined]
             self.verdict = trial.decide(medians)
-            self._say(self.verdict)
+            self._log(self.verdict)
 
     def _settle(self) -> None:
         root: torch.device = self.root_device  # type: ignore[attr-defined]
@@ -162,9 +162,9 @@ class OptimizedDDPParts(HabanaDDP):
             self.choice = bucket_size.BucketSize(found, f"buckets of {found:g} MiB, as at an earlier start")
         else:
             self.choice = bucket_size.choose(parameters, root, self._rows, self._settle)
-        self._say(self.choice.sentence)
+        self._log(self.choice.sentence)
         if self.choice.speeds and (advised := advice(self.choice.speeds, self._accumulation)):
-            self._say(advised)
+            self._log(advised)
         # Every process of a node writes the same.
         self._memory.write(name, self.choice.bucket_cap_mb)
         return self.choice.bucket_cap_mb
@@ -192,7 +192,7 @@ class OptimizedDDP(OptimizedDDPParts, DDPStrategy):
         compression: none, int8 or powersgd, each with error feedback. What was lost by rounding is not in checkpoints:
             a resumed training begins with none, and so is not the same to the bit.
         folder: where the size of buckets is kept (ddp.json), so that a training that goes on has the same one.
-        say: gets each sentence on what was found and chosen; the log by default.
+        log: gets each sentence on what was found and chosen; the log by default.
         **named: compress, powersgd_rank and balance, as in the section `ddp` of a job's configuration; rows, of the
             products that buckets are measured with (tokens of a micro-batch); whatever else DistributedDataParallel and
             Lightning's DDPStrategy take.
