@@ -68,7 +68,7 @@ def known_bad(versions: Mapping[str, str]) -> list[KnownBad]:
 
 
 def refuse_known_bad(where: str, versions: Mapping[str, str]) -> None:
-    """Refusal where an environment has a release that must not be there."""
+    """Refuse an environment that has a release which must not be there."""
     for bad in known_bad(versions):
         raise Refusal(
             f"{where} has {bad.package} {versions[bad.package]}, which {bad.reason} ({bad.source}, {bad.date}): remove "
@@ -77,7 +77,7 @@ def refuse_known_bad(where: str, versions: Mapping[str, str]) -> None:
 
 
 def refuse_known_bad_pins(option: str, versions: Mapping[str, str]) -> None:
-    """Refusal where a list of packages to install names such a release."""
+    """Refuse a list of packages to install that names such a release."""
     for bad in known_bad(versions):
         raise Refusal(
             f"{option} has {bad.package} {versions[bad.package]}, which {bad.reason} ({bad.source}, {bad.date}): write "

@@ -40,7 +40,7 @@ options:
     default: 60
 attributes:
   check_mode:
-    description: Pulls nothing, and refuses an image that cannot be had.
+    description: Pulls nothing, and refuses an image that is not available.
     support: full
   diff_mode:
     description: Shows which image comes.

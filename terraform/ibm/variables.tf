@@ -142,7 +142,7 @@ variable "checkpoint_credentials" {
 }
 
 variable "noncurrent_days" {
-  description = "Days for which a deleted or overwritten checkpoint can be had back, and is paid for."
+  description = "Days for which a deleted or overwritten checkpoint can be restored, and is paid for."
   type        = number
   default     = 30
   nullable    = false

@@ -44,7 +44,7 @@ class Case(_Part):
 
     @property
     def label(self) -> str:
-        """For readers; says where the shape is not as it was published."""
+        """The case as text, with a note where the shape is not as it was published."""
         changes = ", ".join(f"{name}={value}" for name, value in sorted(self.config.items()))
         return f"{self.shape} ({changes})" if changes else self.shape
 

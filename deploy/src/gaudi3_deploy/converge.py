@@ -1,4 +1,4 @@
-"""After a run that was cut off: what it left half made, or made without writing it down, is taken over as it is.
+"""Take over what a run that was cut off left incomplete, or made without writing it down.
 
 Terraform calls a resource *tainted* whose creation was cut off, and plans to replace it. A key or a bucket must never
 be replaced, and nothing else needs to be: once the mark is gone, the plan asks the cloud for the thing as it is,

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Whether a download can be had from a node, through all hosts that it is passed on to, before it is needed."""
+"""Whether a node reaches a download, through all hosts that it is passed on to, before it is needed."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class PytorchEnv:
         return [line.strip() for line in out.splitlines() if line.partition(" ")[0].lower().replace("_", "-") in known]
 
     def must_have_plugin(self, python: str, found: Python) -> None:
-        """Refusal where a Python has no torch, or one without the plugin for the cards."""
+        """Refuse a Python that has no torch, or one without the plugin for the cards."""
         if not found.torch:
             raise Refusal(
                 f"{python} has no torch: set pytorch_state to present to have the vendor's installed, or "
@@ -207,7 +207,7 @@ class PytorchEnv:
             )
 
     def must_import(self, python: str, user: str) -> None:
-        """Refusal where a user cannot import torch with the plugin for the cards."""
+        """Refuse a user who cannot import torch with the plugin for the cards."""
         account = account_of(user)
         sentence = closed_sentence(python, account)
         if sentence:

@@ -72,7 +72,7 @@ class Installer:
             )
 
     def must_be_the_drivers(self) -> None:
-        """Refusal where PyTorch would be of another release than the driver, with which it does not work."""
+        """Refuse PyTorch of another release than the driver, with which it does not work."""
         release, driver = self.params["release"], self.params["driver_release"]
         if driver not in (None, "", release):
             raise Refusal(
@@ -103,7 +103,7 @@ class Installer:
         return {"python": python, "torch": found.torch, "plugin": found.plugin, **none}
 
     def must_be_open(self, path: str) -> None:
-        """Refusal where the user of the jobs cannot get at a path."""
+        """Refuse a path that the user of the jobs cannot reach."""
         account = account_of(self.params["user"])
         sentence = closed_sentence(path, account)
         if sentence:
@@ -134,7 +134,7 @@ class Installer:
         )
 
     def must_be_of(self, found: Python) -> None:
-        """Refusal where the environment that is there was made with another Python than the one named."""
+        """Refuse an existing environment that was made with another Python than the one named."""
         name = self.params["executable"]
         if not os.access(name, os.X_OK):
             raise self.absent()
@@ -226,7 +226,7 @@ class Installer:
         return bool(found.plugin) and (record.get("torch"), record.get("plugin")) == (found.torch, found.plugin)
 
     def obtainable(self) -> Tarball:
-        """The tarball; Refusal where it is not for this node, cannot be had, or finds no space."""
+        """The tarball; Refusal where it is not for this node, is not available, or finds no space."""
         params = self.params
         system = params["system"] or folder_of(params["distribution"])
         name = params["distribution"] or system
@@ -245,7 +245,7 @@ class Installer:
         return f"{self.params['repository_url'].rstrip('/')}/{found.path}"
 
     def reach_index(self) -> None:
-        """Refusal where the package index, or the host of its files, does not answer."""
+        """Refuse a package index that does not answer, or whose files are on a host that does not."""
         texts = []
         for name in map(os.path.expanduser, pytorch_pins.PIP_FILES):
             try:

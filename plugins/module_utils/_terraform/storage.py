@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""What of a state holds checkpoints, and what of it an interrupted apply left half made."""
+"""Which resources of a state hold checkpoints, and which ones an interrupted apply left incomplete."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class ContainerEnv(TrainerEnv):
         return f"{python} with the image {self._container.image}"
 
     def check_release(self, answer: Mapping[str, Any], release: str) -> None:
-        """Refusal where the image is of another release than the driver, as its plugin says."""
+        """Refuse an image whose plugin names another release than the driver's."""
         plugin = answer["distributions"].get(PLUGIN)
         if plugin is None:
             raise Refusal(
@@ -110,7 +110,7 @@ class ContainerEnv(TrainerEnv):
             )
 
     def check_reach(self, answer: Mapping[str, Any], user: str) -> None:
-        """Refusal where the user of the jobs cannot reach the folder; in the container the path is the same."""
+        """Refuse a folder that the user of the jobs cannot reach; in the container the path is the same."""
         folder = self._root
         while not os.path.isdir(folder):
             folder = os.path.dirname(folder)
@@ -122,7 +122,7 @@ class ContainerEnv(TrainerEnv):
             )
 
     def check_import(self, user: str, names: Iterable[str], setpriv: str) -> None:
-        """Refusal where jobs, which run as this user, cannot import what they compute with."""
+        """Refuse to go on unless jobs, which run as this user, can import what they compute with."""
         imports = ", ".join(names)
         uid, _groups = numbers_of(user)
         # Not isolated: the image's own PYTHONPATH is part of it.

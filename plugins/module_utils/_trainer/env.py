@@ -174,7 +174,7 @@ class TrainerEnv:
         return self.has_venv() and self.current(purelib) == folder and is_intact(folder)
 
     def check_reach(self, answer: Mapping[str, Any], user: str) -> None:
-        """Refusal where the user of the jobs cannot reach the Python or its packages, as below a closed home."""
+        """Refuse a Python that the user of the jobs cannot reach with its packages, as below a closed home."""
         for path in (self._python, *answer["own_paths"]):
             closed = first_closed(path, *numbers_of(user))
             if closed is not None:
@@ -185,7 +185,7 @@ class TrainerEnv:
                 )
 
     def check_import(self, user: str, names: Iterable[str], setpriv: str) -> None:
-        """Refusal where jobs, which run as this user, cannot import what they compute with.
+        """Refuse to go on unless jobs, which run as this user, can import what they compute with.
 
         setpriv asks no PAM, which may refuse a session over a limit that a unit does not have.
         """

@@ -23,6 +23,11 @@ WORDS = {
     r"\bso many\b(?! that\b)": "that many, this many",
     r"\b(?:nothing|what|all|more) of it (?:is|was)\b": "none of it, what is",
     r"\bhas it not\b": "where it does not have one",
+    r"\b(?:can|cannot|could|may|might|to) be had\b": "is available, is not available, can be restored",
+    r"\bhalf[ -]made\b": "incomplete",
+    r"\bwithout mercy\b": "with SIGKILL",
+    r"\ARefusal (?:where|if)\b": "Refuse ..., with a verb",
+    r"\AFor readers\b": "what it returns, as a text or a sentence",
 }
 #: The distributions and the plugins: their docstrings and their strings that are sentences.
 PYTHON = ("plugins", "trainer/src", "doctor/src", "benchmark-tool/src", "deploy/src", "simulator/src")

@@ -273,7 +273,7 @@ def give_back(settings: Context, deployment: Deployment, teller: Teller, before:
     going = [each.address for each in state.of(INSTANCES) if each.id in fresh]
     if not going:
         return
-    teller.log(f"gives back {', '.join(sorted(fresh.values()))}, as not all could be had")
+    teller.log(f"gives back {', '.join(sorted(fresh.values()))}, as some were not available")
     planned = terraform.plan(deployment.variables, destroy=True, only=going)
     try:
         terraform.apply(planned)

@@ -1,4 +1,4 @@
-"""status, cost and offers: what there is, what it has cost, and what could be had."""
+"""status, cost and offers: what there is, what it has cost, and what a cloud sells."""
 
 from __future__ import annotations
 

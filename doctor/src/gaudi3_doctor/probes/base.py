@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 PATIENCE = 120.0
-"""Seconds for which a card that cannot be had is asked for again; a job's own patience is 60 s."""
+"""Seconds for which a card that is not available is tried again; a job's own patience is 60 s."""
 PAUSE = 1.0
 REFUSED = "device acquire failed"
 """Of Synapse's texts, what all failures to get a card have in common."""

@@ -1,6 +1,6 @@
 """The simulated IBM Cloud: what it makes of an object, and what it refuses when the true service would.
 
-Refusals come at create, update and delete, not while planning: a cloud that refused earlier would hide the half-made
+Refusals come at create, update and delete, not while planning: a cloud that refused earlier would hide the incomplete
 clusters that are the everyday failure. Each rule is a function that names its source; none says anything about time,
 money, capacity, or what IAM admits.
 """

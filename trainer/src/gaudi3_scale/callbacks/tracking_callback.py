@@ -81,7 +81,7 @@ class TrackingCallback(pl.Callback):
 def observers(
     config: Config, device: Device, progress: Progress, log: Callable[[str], None], rank: int
 ) -> list[pl.Callback]:
-    """What the sections `tracking` and `profile` ask for; ConfigError where it cannot be had."""
+    """What the sections `tracking` and `profile` ask for; ConfigError where it is not available."""
     check(config.tracking)
     found: list[pl.Callback] = []
     if config.tracking.trackers and rank == 0:

@@ -38,7 +38,7 @@ class Wanted:
 def collect(peers: Peers, store: CheckpointStore, wanted: Wanted, target: Target | None, to: Path) -> Checkpoint | None:
     """The checkpoint in the new folder `to` of rank 0; None on the other ranks. Collective.
 
-    Raises ConfigError on all ranks if there is none, or the files of the one that was asked for are not all to be had.
+    Raises ConfigError on all ranks if there is none, or not all files of the requested one are available.
     """
     mine = _manifests(store, wanted.step) if peers.writer else {}
     offered: dict[Fingerprint, Manifest] = {}

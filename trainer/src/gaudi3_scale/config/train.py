@@ -150,7 +150,7 @@ class TrainConfig(Section):
     log_every: int = Field(10, ge=1, description="steps between lines, status and metrics; loss is their mean")
     threads: int = Field(0, ge=0, description="CPU threads per process; 0 = the node's cores / its processes")
     acquire_timeout: int = Field(
-        60, ge=0, description="seconds for which a Gaudi card that cannot be had is asked for again, as it may reset"
+        60, ge=0, description="seconds for which a Gaudi card that is not available is tried again, as it may reset"
     )
     start_timeout: int = Field(
         600,

@@ -20,7 +20,7 @@ class Range:
     high: float
 
     def text(self, decimals: int = 0) -> str:
-        """For readers: `12,000 to 15,000`, or one number where the two read the same."""
+        """The range as text: `12,000 to 15,000`, or one number where the two read the same."""
         low, high = f"{self.low:,.{decimals}f}", f"{self.high:,.{decimals}f}"
         return low if low == high else f"{low} to {high}"
 

@@ -69,7 +69,7 @@ def fresh_name(store: Any, rank: int, size: int, timeout: float) -> str:
     """A name that these processes, and none before them, use in the store.
 
     torchrun keeps its store when it restarts the processes, and with it the addresses of the dead, which the new ones
-    would try to reach. Rank 0 makes a name up and tells it to whoever asks, until all that asked have thanked.
+    would try to reach. Rank 0 makes up a name and sends it to each rank that asks, until all of them have confirmed it.
     """
     name = uuid.uuid4().hex
     if rank:

@@ -19,7 +19,7 @@ from pathlib import Path
 from gaudi3_scale.errors import TrainerError
 
 PATIENCE = 60.0
-"""Seconds for which a card that cannot be had is asked for again, where `train.acquire_timeout` says nothing."""
+"""Seconds for which a card that is not available is tried again, where `train.acquire_timeout` says nothing."""
 PAUSE = 1.0
 LEAVE = 10.0
 """Seconds that the functions registered for the end of the process get."""

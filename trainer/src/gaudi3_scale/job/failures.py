@@ -37,7 +37,7 @@ CARD = (
     "synstatus",
     "device acquire failed",
 )
-"""What a RuntimeError says when this process's own Gaudi card fails, or cannot be had."""
+"""What a RuntimeError says when this process's own Gaudi card fails, or is not available."""
 
 
 def is_lost_contact(error: Exception) -> bool:

@@ -80,7 +80,7 @@ class Anomaly:
 
     @property
     def sentence(self) -> str:
-        """For readers."""
+        """The finding and its advice as one sentence."""
         return f"{self.what}: {self.advice}"
 
     def record(self) -> dict[str, Any]:

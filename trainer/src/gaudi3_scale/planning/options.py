@@ -53,7 +53,7 @@ class Option:
 
     @property
     def text(self) -> str:
-        """For readers."""
+        """What is recomputed, as a phrase of the plan."""
         return {"none": "nothing recomputed", "selective": "all but products", "full": "all blocks"}[self.recompute]
 
 

@@ -144,7 +144,7 @@ NAMES = {"tensorboard": "TensorBoard", "mlflow": "MLflow", "wandb": "Weights & B
 
 
 def check(config: TrackingConfig) -> None:
-    """Raise ConfigError if a tracker cannot be had, before anything begins. Nothing is imported."""
+    """Raise ConfigError if a tracker is not available, before anything begins. Nothing is imported."""
     for name in config.trackers:
         if importlib.util.find_spec(name) is None:
             raise ConfigError(
