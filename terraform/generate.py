@@ -231,8 +231,15 @@ def everything() -> dict[Path, str]:
 
 
 def python_data(catalogue: dict[str, Any]) -> str:
-    """The catalogue as a Python file: all that travels with a module to where it runs is Python."""
-    text = pprint.pformat({"types": catalogue["types"]}, width=110, sort_dicts=False)
+    """The catalogue as a Python file: all that travels with a module to where it runs is Python.
+
+    What is not known of a type, and what it has not, is left out: that is how its reader takes what is missing.
+    """
+    types = {
+        name: {key: value for key, value in each.items() if value is not False and value not in (None, [])}
+        for name, each in catalogue["types"].items()
+    }
+    text = pprint.pformat({"types": types}, width=110, sort_dicts=False)
     return (
         "# Copyright (c) 2026 gaudi3.scale contributors\n"
         "# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)\n"

@@ -49,7 +49,7 @@ def named_types(text: str) -> list[str]:
 
 def drives(kind: str) -> bool:
     """Whether the default release drives the cards of a type."""
-    generation = GENERATIONS.get(TYPES[kind]["gaudi_generation"] or 0)
+    generation = GENERATIONS.get(TYPES[kind].get("gaudi_generation", 0))
     return bool(generation) and not support_matrix.release_problem(RELEASE, "Ubuntu 24.04", generation=generation)
 
 
@@ -103,7 +103,7 @@ def test_the_page_says_what_is_left_after_the_end() -> None:
 def test_no_example_names_a_type_that_is_withdrawn() -> None:
     modules = sorted((ROOT / "plugins/modules").glob("*.py"))
     found = [*shown(), *((path.stem, examples(path.read_text())) for path in modules)]
-    assert [(where, kind) for where, code in found for kind in named_types(code) if TYPES[kind]["withdrawn"]] == []
+    assert [(where, kind) for where, code in found for kind in named_types(code) if "withdrawn" in TYPES[kind]] == []
 
 
 @pytest.mark.parametrize("name", LEADING)
@@ -130,7 +130,7 @@ def test_types_and_variables_are_those_of_the_cloud() -> None:
         wrong += [f"{where}: {kind} is not of {cloud}" for kind in kinds if TYPES[kind]["cloud"] != cloud]
         wrong += [f"{where}: {cloud} has no variable {name}" for name in pairs.keys() - variables(cloud)]
         for kind in kinds:
-            if "region" in pairs and pairs["region"] not in TYPES[kind]["regions"]:
+            if "region" in pairs and pairs["region"] not in TYPES[kind].get("regions", ()):
                 wrong.append(f"{where}: {kind} is not offered in {pairs['region']}")
     assert wrong == []
 
