@@ -51,6 +51,13 @@ SMALL = (
     "data.validation_samples=16",
     "metrics.enabled=false",
 )
+QUIET: dict[str, Any] = {
+    "logger": False,
+    "enable_checkpointing": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+}
+"""For a Trainer that neither says nor keeps anything."""
 REPEATING = ("test_elastic", "test_hung_cards", "test_interruption", "test_kill_matrix")
 """Test files whose jobs are not traced: they do again, at other instants, what others' jobs do."""
 

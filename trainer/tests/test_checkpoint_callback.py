@@ -13,6 +13,7 @@ import objects
 import pytest
 import ranks
 import torch
+from conftest import QUIET
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torchdata.stateful_dataloader import StatefulDataLoader
@@ -87,10 +88,7 @@ def fit(
         max_epochs=-1,
         accumulate_grad_batches=accumulate,
         callbacks=[checkpoint, *([Stop(stop)] if stop else [])],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
         default_root_dir=folder,
     )
     try:
@@ -179,10 +177,7 @@ def sharded(rank: int, folder: Path, steps: int) -> tuple[list[float], list[floa
         plugins=[Here()],
         max_steps=steps,
         callbacks=[GaudiCheckpoint(folder / f"node{rank}", every_n_steps=2)],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
         use_distributed_sampler=False,
     )
     trainer.fit(module, StatefulDataLoader(TensorDataset(torch.ones(12, 4)), batch_size=2))

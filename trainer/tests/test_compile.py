@@ -10,6 +10,7 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
+from conftest import QUIET
 from ranks import run
 from test_memory_hpu import DEVICE, on_hpu
 from torch import nn
@@ -82,10 +83,7 @@ def trained(rank: int, cases: list[list[str]]) -> list[tuple[list[float], list[i
             max_steps=STEPS,
             callbacks=[steps],
             use_distributed_sampler=False,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
+            **QUIET,
         )
         trainer.fit(module, Batches(rank))
         seen.append((steps.losses, steps.graphs))

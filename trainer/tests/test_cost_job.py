@@ -9,7 +9,7 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import yaml
-from conftest import Job, free_port
+from conftest import QUIET, Job, free_port
 from prometheus_client.parser import text_string_to_metric_families as families
 from test_throughput_callback import Module, loader
 
@@ -93,10 +93,7 @@ def fit(
     trainer = pl.Trainer(
         accelerator="cpu",
         max_steps=steps,
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=False,
+        **QUIET,
         default_root_dir=folder,
         callbacks=[ThroughputCallback(every=2, directory=folder), cost, *more],
     )

@@ -10,6 +10,7 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
+from conftest import QUIET
 from torch import nn
 
 from gaudi3_scale.callbacks import GarbageCallback
@@ -57,10 +58,7 @@ def trainer(tmp_path: Path, *callbacks: pl.Callback) -> pl.Trainer:
         accelerator="cpu",
         max_epochs=-1,
         max_steps=30,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
         default_root_dir=tmp_path,
         callbacks=list(callbacks),
     )

@@ -9,6 +9,7 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
+from conftest import QUIET
 from forked import ForkedJob
 from torch import nn
 from torch.utils.data import TensorDataset
@@ -110,10 +111,7 @@ def own(folder: Path, steps: int, kind: str, rate: float, **options: Any) -> Mod
         max_steps=steps,
         max_epochs=-1,
         callbacks=[GaudiCheckpoint(folder, every_n_steps=6)],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
     )
     trainer.fit(module, loader)
     return module

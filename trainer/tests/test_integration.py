@@ -15,7 +15,7 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
-from conftest import PACKAGES, free_port
+from conftest import PACKAGES, QUIET, free_port
 from lightning.fabric.plugins import CheckpointIO, ClusterEnvironment
 from lightning.pytorch.accelerators import Accelerator, AcceleratorRegistry
 from lightning.pytorch.plugins.precision import MixedPrecision, Precision
@@ -36,12 +36,6 @@ from gaudi3_scale.integration.strategies import GaudiStrategy, HabanaFSDPStrateg
 
 HERE = Path(__file__).resolve().parent
 SIMULATOR = HERE.parents[1] / ".cache" / "hpu"
-QUIET: dict[str, Any] = {
-    "logger": False,
-    "enable_checkpointing": False,
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import lightning.pytorch as pl
 import numpy as np
 import pytest
 import torch
+from conftest import QUIET
 from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
@@ -102,10 +103,7 @@ def test_a_lightning_trainer_resumes_within_an_epoch(make: Any, tmp_path: Path, 
         trainer = pl.Trainer(
             accelerator="cpu",
             max_steps=steps,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
+            **QUIET,
             default_root_dir=tmp_path,
         )
         trainer.fit(module, StatefulDataLoader(data, batch_size=None) if wrapped else data, ckpt_path=checkpoint)

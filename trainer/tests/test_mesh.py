@@ -10,6 +10,7 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
+from conftest import QUIET
 from ranks import run
 from small_llama import loss, samples, small_llama
 
@@ -91,10 +92,7 @@ def trained(rank: int, size: int, cases: list[tuple[type[Model], str, dict[str, 
             max_steps=1,
             accumulate_grad_batches=ACCUMULATED,
             gradient_clip_val=given.get("clip"),
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
+            **QUIET,
         )
         data = torch.utils.data.TensorDataset(samples(4 * ACCUMULATED))
         sharers = size // int(arguments.get("tensor_parallel_size", 1))

@@ -11,6 +11,7 @@ import objects
 import pytest
 import ranks
 import torch
+from conftest import QUIET
 from forked import ForkedJob
 from torch import nn
 from torch.utils.data import DataLoader
@@ -202,10 +203,7 @@ def own_fit(folder: Path, at: int, weights: bool, **options: Any) -> GaudiCheckp
         max_steps=20,
         max_epochs=-1,
         callbacks=[Spoils(), checkpoint],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
     )
     trainer.fit(Diverges(at, weights), DataLoader(torch.ones(80, 4), batch_size=4))
     return checkpoint
@@ -260,10 +258,7 @@ def two_ranks(rank: int, folder: Path) -> str:
         max_steps=12,
         max_epochs=-1,
         callbacks=[checkpoint],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
         use_distributed_sampler=False,
     )
     try:

@@ -15,7 +15,7 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
-from conftest import PACKAGES, free_port, kill, wait_for, workers
+from conftest import PACKAGES, QUIET, free_port, kill, wait_for, workers
 from zygote import Client, Started
 
 from gaudi3_scale import GaudiAccelerator, own_script
@@ -27,12 +27,6 @@ from gaudi3_scale.interruption import InterruptionCallback, Notice, Notices
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = ROOT / ".cache" / "hpu"
-QUIET: dict[str, Any] = {
-    "logger": False,
-    "enable_checkpointing": False,
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-}
 REGISTRIES = """
 for lightning in sys.argv[1:]:
     accelerators = importlib.import_module(lightning + ".accelerators")

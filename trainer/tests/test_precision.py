@@ -10,6 +10,7 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
+from conftest import QUIET
 from small_llama import Operations, gradients, loss, samples, small_llama
 from torch import Tensor, nn
 
@@ -114,10 +115,7 @@ def fit(plugin: GaudiMixedPrecision, accumulation: int) -> Module:
         plugins=[plugin],
         max_steps=3,
         accumulate_grad_batches=accumulation,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
     )
     trainer.fit(module, torch.utils.data.DataLoader(samples(12), batch_size=2))
     return module

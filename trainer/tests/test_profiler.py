@@ -9,6 +9,7 @@ from pathlib import Path
 import lightning.pytorch as pl
 import pytest
 import torch
+from conftest import QUIET
 from torch import Tensor, nn
 
 from gaudi3_scale.errors import ConfigError, TrainerError
@@ -102,10 +103,7 @@ def test_as_lightnings_profiler(tmp_path: Path) -> None:
         profiler=GaudiProfiler(schedule_wait=1, schedule_warmup=1, schedule_active=2, dirpath=tmp_path),
         accelerator="cpu",
         max_steps=6,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
+        **QUIET,
     )
     trainer.fit(Module(), torch.utils.data.DataLoader(torch.ones(24, 8), batch_size=4))
     trace = json.loads((tmp_path / "trace-0.json").read_text())
