@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 from statistics import median
 
 import pytest
 from anomaly_traces import LIMIT, MAGNITUDES, trace
 
 from gaudi3_scale.monitoring import KINDS, PerformanceMonitor
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.suite.proof import Proof  # the same for every proof of the repository
+from tests.suite.proof import Proof
 
 FAULTS = {f"{kind}, {name}": (kind, size) for kind, sizes in MAGNITUDES.items() for name, size in sizes.items()}
 HEALTHY = {f"healthy, {number}": (None, 0.0) for number in range(1, 13)}

@@ -16,8 +16,7 @@ from test_memory_hpu import DEVICE
 from test_memory_proof import measure
 from zygote import Client
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.suite.proof import Proof  # the same for every proof of the repository
+from tests.suite.proof import Proof
 
 SCRIPT = Path(__file__).with_name("batch_finders.py")
 LLAMA = ["model.hidden_size=32", "model.intermediate_size=64", "model.layers=2"]

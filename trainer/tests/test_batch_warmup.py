@@ -7,7 +7,6 @@ import json
 import math
 import shutil
 import statistics
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -21,9 +20,7 @@ from gaudi3_scale.batch_warmup import record as records
 from gaudi3_scale.batch_warmup.measurement import Measurement, Plan
 from gaudi3_scale.config import Config, load
 from gaudi3_scale.errors import ConfigError, TrainerError
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.suite.proof import ROOT, Proof  # the same for every proof of the repository
+from tests.suite.proof import ROOT, Proof
 
 MODEL = (
     "device=cpu",

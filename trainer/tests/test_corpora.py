@@ -23,9 +23,7 @@ from gaudi3_scale.cli import app
 from gaudi3_scale.config import load
 from gaudi3_scale.data.shards import read_index
 from gaudi3_scale.errors import ConfigError
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.suite.proof import Proof  # the same for every proof of the repository
+from tests.suite.proof import Proof
 
 FORMS = [*READ, *FOREIGN]
 RIGHTS = [f"rights, {what}" for what in ("file", "folder", "subfolder")]

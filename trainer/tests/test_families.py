@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,7 @@ from gaudi3_scale.checkpoint.fetch import read_all
 from gaudi3_scale.config import load
 from gaudi3_scale.job.export import export
 from gaudi3_scale.models.materialise import build_deferred, materialise
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.suite.proof import Proof  # the same for every proof of the repository
+from tests.suite.proof import Proof
 
 STEPS = 2
 

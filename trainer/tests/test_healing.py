@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import sys
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -13,10 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import wait_for, zygote
 from healed_job import DRAINING, SPARED, Case, Site, cases, make
-from zygote import Client
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from health_machine import Nodes, nodes
+from zygote import Client
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.engine import CONFIRM
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.healing import Policy

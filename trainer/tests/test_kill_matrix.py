@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from conftest import assert_same
 from killing import CASES, COLUMNS, EVALUATE, EVERY, PAUSE_STEP, PLAIN, STEPS, TEXT, Case, KilledJob, row
 from zygote import Client
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.suite.proof import Proof  # the same for every proof of the repository
+from tests.suite.proof import Proof
 
 
 def strata(cases: list[Case]) -> dict[str, list[str]]:

@@ -16,9 +16,7 @@ from zygote import Client
 
 from gaudi3_scale.config import load
 from gaudi3_scale.planning import MemoryPeak, predict_peak
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.suite.proof import NOT_RUN, Proof  # the same for every proof of the repository
+from tests.suite.proof import NOT_RUN, Proof
 
 LLAMA = ("model.hidden_size=128", "model.intermediate_size=256", "model.layers=3", "model.sequence_length=64")
 MIXTRAL = ("model.name=mixtral-tiny", "model.sequence_length=64")

@@ -29,9 +29,7 @@ from packaging.specifiers import SpecifierSet
 from wheels import FOLDER, extract, wheel
 
 from gaudi3_scale import internals
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.suite.proof import Proof  # the same for every proof of the repository
+from tests.suite.proof import Proof
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -20,9 +20,7 @@ from tuner_search import SPACE, TRIALS, speed, tuner
 from gaudi3_scale.config import load
 from gaudi3_scale.tuning import AutoTuner, Options, Outcome, Trial
 from gaudi3_scale.tuning.trial import Report
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.suite.proof import Proof  # the same for every proof of the repository
+from tests.suite.proof import Proof
 
 PROOF = Proof(
     "tuner",

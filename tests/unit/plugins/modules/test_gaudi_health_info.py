@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1]))
-
 from health_machine import Node, nodes
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards import accel, pci

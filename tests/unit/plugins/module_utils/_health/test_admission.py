@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[2]))
-
 from health_machine import Nodes, nodes
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import admission, passport

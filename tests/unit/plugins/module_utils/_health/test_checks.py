@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-sys.path.append(str(Path(__file__).parents[2]))
 
 import health_page
+import pytest
 from health_cases import CARD, CASES, FAMILIES, KNOWN, NODE, Case
 from health_machine import BOARDS, Node, Nodes, nodes
 

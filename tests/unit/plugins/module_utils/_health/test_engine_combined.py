@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[2]))
-
 from health_machine import Node, Nodes, nodes
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import engine

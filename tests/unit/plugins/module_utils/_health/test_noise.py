@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[2]))
-
 from health_machine import BOARDS, nodes
 from health_noise import HUNG_TOOLS, Noise, Recorded
 
