@@ -104,66 +104,9 @@ jobs:
         - What the trainer last wrote to C(status.json); null before it wrote anything since the job runs.
         - Of a script of the user's the launcher writes the state. The rest is there if the script has one of the
           trainer's callbacks.
+        - What it contains is described at RV(gaudi3.scale.gaudi_train#module:status).
       type: dict
-      contains:
-        schema: {description: "Version of this structure.", type: int, sample: 1}
-        state:
-          description:
-            - The trainer's own state - starting, running, finished, failed or interrupted. One that was
-              killed stays. On a spare node that was not needed it is spare, and the rest is missing.
-          type: str
-          sample: finished
-        step: {description: "Steps done.", type: int, sample: 200}
-        max_steps: {description: "Steps to do.", type: int, sample: 200}
-        loss: {description: "Training loss of the last logged step.", type: float, sample: 2.31}
-        first_loss:
-          {description: "Training loss of the first logged step of the job.", type: float, sample: 5.55}
-        validation_loss: {description: "Loss on held-out data, once training ended.", type: float, sample: 2.4}
-        baseline_loss:
-          description: Loss of knowing only how frequent each byte is, in nats per byte. Learning is below it.
-          type: float
-          sample: 3.1
-        tokens_per_second:
-          {description: "Tokens per second of all processes together.", type: float, sample: 5120.0}
-        tokens: {description: "Tokens trained on so far.", type: int, sample: 819200}
-        world_size: {description: "Processes of all nodes.", type: int, sample: 4}
-        device: {description: "Kind of device trained on.", type: str, sample: hpu}
-        hardware_name:
-          description: What the device calls itself, or null where it is no hardware or not known yet.
-          type: str
-          sample: GAUDI3
-        simulated:
-          description: Whether the device is a simulation of a card, or null where that is not known yet.
-          type: bool
-          sample: false
-        software:
-          description: Versions of Python, PyTorch, Lightning and the vendor's plugin; null where not known yet.
-          type: dict
-          sample: {python: 3.12.3, torch: 2.9.0a0+git3f9b6a1, lightning: 2.6.0, plugin: 1.23.0.695}
-        precision:
-          description: Precision that the job computes in, also where it is C(auto) in the configuration.
-          type: str
-          sample: bf16-mixed
-        checkpoint:
-          description: Newest complete checkpoint.
-          type: str
-          sample: /var/lib/gaudi3-scale/jobs/demo/checkpoints/step-200
-        checkpoint_step: {description: "Step of that checkpoint.", type: int, sample: 200}
-        resumed_from_step:
-          description: Step from which the last start continued, or null if it began at the beginning.
-          type: int
-          sample: 120
-        interruption:
-          description: Why the trainer was interrupted and what was saved, or null.
-          type: str
-          sample: "SIGTERM was sent to this process (rank 0): the checkpoint of step 120 is committed"
-        started_at:
-          {description: "When the trainer started, in seconds since 1970.", type: float, sample: 1767225600.0}
-        updated_at:
-          description: When the trainer wrote this, in seconds since 1970.
-          type: float
-          sample: 1767225660.5
-        error: {description: "Why the trainer failed, or null.", type: str, sample: null}
+      sample: {state: finished, step: 200, max_steps: 200, loss: 2.31}
     missing:
       description:
         - Nodes of O(peers) that are not connected to the rendezvous of the job, whose trainer has written nothing yet.
