@@ -13,10 +13,7 @@ from gaudi3_simulator.home import Cluster, Node, read_cluster
 from gaudi3_simulator.image import hpu, image_name, mounts_below, requirements_file
 from gaudi3_simulator.podman import Podman
 
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GAUDI3_SIMULATOR_HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def test_growing_keeps_the_nodes_that_are_there() -> None:

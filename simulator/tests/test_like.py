@@ -13,10 +13,7 @@ from gaudi3_simulator.home import Cluster, Node, load_cluster
 from gaudi3_simulator.inventory import inventory
 from gaudi3_simulator.terraform import Machines, read_machines, subnet_of
 
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GAUDI3_SIMULATOR_HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def endpoint(role: str, address: str, cards: int = 8) -> dict[str, Any]:

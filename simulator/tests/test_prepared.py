@@ -16,14 +16,11 @@ import pytest
 from gaudi3_simulator import SimulatorError, cli, cluster, nodes, prepared, vault
 from gaudi3_simulator.home import Cluster, Node, load_cluster
 
+pytestmark = pytest.mark.usefixtures("own_home")
+
 
 def rules(monkeypatch: pytest.MonkeyPatch, *settings: str) -> None:
     monkeypatch.setenv("GAUDI3_SIMULATOR_STRICTNESS", " ".join(settings))
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GAUDI3_SIMULATOR_HOME", str(tmp_path))
 
 
 def hosts_files(*names: str) -> dict[str, list[str]]:

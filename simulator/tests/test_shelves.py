@@ -17,10 +17,7 @@ from gaudi3_simulator.vendor import FAULTS, NOT_IN_MATRIX, RELEASES, container_i
 
 Built = list[tuple[Any, ...]]
 
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GAUDI3_SIMULATOR_HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 @pytest.fixture

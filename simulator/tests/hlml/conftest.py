@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "node"))
-sys.path.insert(0, str(Path(__file__).parent))
-
 from hlml_program import LibraryMaker, maker
-from simulated_machine import Machine, Machines, machines
-
-
-@pytest.fixture(name="machines")
-def the_machines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
-    """Makes the nodes of one test."""
-    with machines(monkeypatch) as made:
-        yield made
-
-
-@pytest.fixture
-def bare(machines: Machines) -> Callable[..., Machine]:
-    """Makes a booted node without any vendor package."""
-    return machines.bare
+from simulated_machine import Machine, Machines
 
 
 @pytest.fixture
