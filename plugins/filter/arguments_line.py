@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
+
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: arguments_line
@@ -53,9 +55,4 @@ def arguments_line(arguments: Sequence[Any]) -> str:
     return "ARGS='" + " ".join(word.replace("\\", "\\\\") for word in words) + "'"
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"arguments_line": arguments_line}
+FilterModule = filter_module(arguments_line=arguments_line)

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards import answer
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: bus_answers
@@ -46,9 +47,4 @@ def bus_answers(facts: Mapping[str, object]) -> dict[str, Any]:
     return answer.bus_answers(facts)
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"bus_answers": bus_answers}
+FilterModule = filter_module(bus_answers=bus_answers)

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.pair_jobs import answer_of
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: call_answer
@@ -45,9 +45,4 @@ def call_answer(answer: Any) -> dict[str, Any]:
     return {"rc": found.code, "stdout": found.output, "stderr": found.error}
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., dict[str, Any]]]:
-        """The filters of this file."""
-        return {"call_answer": call_answer}
+FilterModule = filter_module(call_answer=call_answer)

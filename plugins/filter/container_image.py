@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import image as images
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: container_image
@@ -71,9 +70,4 @@ def container_image(
     return {"name": pinned, "problem": images.release_problem(pinned, release)}
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., dict[str, str]]]:
-        """The filters of this file."""
-        return {"container_image": container_image}
+FilterModule = filter_module(container_image=container_image)

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Optional
+from collections.abc import Mapping, Sequence
+from typing import Optional
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress.doctor import doctor_lines
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import Login, leading
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: doctor_letter
@@ -78,9 +79,4 @@ def doctor_letter(
     return doctor_lines(answers, given, [str(each) for each in sources])
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"doctor_letter": doctor_letter}
+FilterModule = filter_module(doctor_letter=doctor_letter)

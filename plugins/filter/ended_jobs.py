@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import resumed
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: ended_jobs
@@ -44,9 +44,4 @@ def ended_jobs(answers: Mapping[str, object]) -> dict[str, list[str]]:
     return resumed.ended_jobs(answers)
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"ended_jobs": ended_jobs}
+FilterModule = filter_module(ended_jobs=ended_jobs)

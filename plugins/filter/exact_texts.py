@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host import answers as node_answers
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: exact_texts
@@ -53,9 +53,4 @@ def exact_texts(answers: Iterable[object], *names: str) -> list[list[str]]:
     return node_answers.exact_texts(answers, *names)
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"exact_texts": exact_texts}
+FilterModule = filter_module(exact_texts=exact_texts)

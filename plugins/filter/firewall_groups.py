@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +13,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host import firewall
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: firewall_groups
@@ -72,9 +73,4 @@ def firewall_groups(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [asdict(group) for group in firewall.groups_of(asked)]
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., list[dict[str, Any]]]]:
-        """The filters of this file."""
-        return {"firewall_groups": firewall_groups}
+FilterModule = filter_module(firewall_groups=firewall_groups)

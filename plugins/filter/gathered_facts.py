@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.facts import Gathered
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: gathered_facts
@@ -56,9 +57,4 @@ def gathered_facts(answers: Mapping[str, object]) -> dict[str, Any]:
     }
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"gathered_facts": gathered_facts}
+FilterModule = filter_module(gathered_facts=gathered_facts)

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.report import read
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: health_report
@@ -71,9 +71,4 @@ def health_report(answer: Any) -> dict[str, Any]:
     }
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., dict[str, Any]]]:
-        """The filters of this file."""
-        return {"health_report": health_report}
+FilterModule = filter_module(health_report=health_report)

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.firewall import host_addresses as taken
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: host_addresses
@@ -52,9 +53,4 @@ def host_addresses(hosts: Iterable[Sequence[Any]]) -> list[str]:
         raise AnsibleFilterError(str(error)) from error
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., list[str]]]:
-        """The filters of this file."""
-        return {"host_addresses": host_addresses}
+FilterModule = filter_module(host_addresses=host_addresses)

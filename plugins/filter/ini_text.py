@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
+
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: ini_text
@@ -68,9 +70,4 @@ def _value(value: object) -> str:
     return _THREE + text + _THREE if odd else text
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"ini_text": ini_text}
+FilterModule = filter_module(ini_text=ini_text)

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import answers
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: job_answers
@@ -47,9 +47,4 @@ def job_answers(jobs: object) -> list[dict[str, Any]]:
     return answers.job_answers(jobs)
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., list[dict[str, Any]]]]:
-        """The filters of this file."""
-        return {"job_answers": job_answers}
+FilterModule = filter_module(job_answers=job_answers)

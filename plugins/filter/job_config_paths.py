@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.config_paths import config_paths
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: job_config_paths
@@ -45,9 +45,4 @@ def job_config_paths(config: object) -> list[str]:
     return list(dict.fromkeys(config_paths(config).values())) if isinstance(config, Mapping) else []
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[[Any], list[str]]]:
-        """The filters of this file."""
-        return {"job_config_paths": job_config_paths}
+FilterModule = filter_module(job_config_paths=job_config_paths)

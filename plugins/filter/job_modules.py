@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cards.module_sets import (
@@ -15,6 +15,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._cards.module_sets im
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.answers import Offer
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: job_modules
@@ -101,9 +102,4 @@ def _modules(nodes: Mapping[str, Offer], allow_partial: bool) -> list[int]:
     return [] if count == len(nodes) == 1 else list(choice.modules)
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"job_modules": job_modules}
+FilterModule = filter_module(job_modules=job_modules)

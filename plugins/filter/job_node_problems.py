@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Optional
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import problems
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: job_node_problems
@@ -62,9 +63,4 @@ def job_node_problems(
     return problems.node_problems(problems.Asked.of(asked), host, node, theirs or {})
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., list[str]]]:
-        """The filters of this file."""
-        return {"job_node_problems": job_node_problems}
+FilterModule = filter_module(job_node_problems=job_node_problems)

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Optional
 
 from ansible import constants
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import problems
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: job_problems
@@ -64,9 +65,4 @@ def job_problems(asked: Mapping[str, Any], host: str, node: Optional[Mapping[str
     return ([unsafe] if unsafe else []) + problems.job_problems(problems.Asked.of(asked), host, node or {})
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., list[str]]]:
-        """The filters of this file."""
-        return {"job_problems": job_problems}
+FilterModule = filter_module(job_problems=job_problems)

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host import answers as node_answers
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: loopbacks
@@ -44,9 +44,4 @@ def loopbacks(answers: Mapping[str, object]) -> list[str]:
     return node_answers.loopbacks(answers)
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"loopbacks": loopbacks}
+FilterModule = filter_module(loopbacks=loopbacks)

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.answers import remarks
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import few
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: node_remarks
@@ -49,9 +49,4 @@ def node_remarks(answers: Mapping[str, object]) -> list[str]:
     return [f"{few(nodes, SHOWN)}: {remark}" for remark, nodes in remarks(answers).items()]
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"node_remarks": node_remarks}
+FilterModule = filter_module(node_remarks=node_remarks)

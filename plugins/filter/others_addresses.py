@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.address import names_of
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: others_addresses
@@ -47,9 +48,4 @@ def others_addresses(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, A
     return {host: names_of(host, hostvars[host]) for host in hosts if host != own and host in hostvars}
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"others_addresses": others_addresses}
+FilterModule = filter_module(others_addresses=others_addresses)

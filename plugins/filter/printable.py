@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import LONGEST, printable
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: printable
@@ -52,9 +52,4 @@ def shown(value: Any, longest: int = LONGEST) -> Any:
     return printable(value, longest)
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"printable": shown}
+FilterModule = filter_module(printable=shown)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
@@ -14,6 +14,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._host.address import 
 from ansible_collections.gaudi3.scale.plugins.module_utils._monitoring import prometheus
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: prometheus_plan
@@ -180,9 +181,4 @@ def _with_booleans(value: Any) -> Any:
     return found
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"prometheus_plan": prometheus_plan}
+FilterModule = filter_module(prometheus_plan=prometheus_plan)

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ansible_collections.gaudi3.scale.plugins.filter.doctor_letter import login
 from ansible_collections.gaudi3.scale.plugins.module_utils._monitoring.prometheus_access import ways
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: prometheus_ways
@@ -65,9 +65,4 @@ def prometheus_ways(
     return ways(str(address), port, str(secrets), str(folder or ""), login(str(address), given))
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"prometheus_ways": prometheus_ways}
+FilterModule = filter_module(prometheus_ways=prometheus_ways)

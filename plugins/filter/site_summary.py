@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.summary import Answers, Site, summary
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: site_summary
@@ -68,9 +68,4 @@ def site_summary(
     return summary(Answers.of(cards, jobs, bool(asked)), Site.of(wanted, head))
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """The filters of this file."""
-        return {"site_summary": site_summary}
+FilterModule = filter_module(site_summary=site_summary)

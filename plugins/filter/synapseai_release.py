@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
@@ -14,6 +12,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._release.support_matr
     release_cautions,
     release_problem,
 )
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: synapseai_release
@@ -91,9 +90,4 @@ def synapseai_release(
     return problem
 
 
-class FilterModule:
-    """Filters of this file."""
-
-    def filters(self) -> dict[str, Callable[..., str]]:
-        """Names and functions."""
-        return {"synapseai_release": synapseai_release}
+FilterModule = filter_module(synapseai_release=synapseai_release)

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.service_state import is_unchanged
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
 name: unchanged
@@ -50,9 +49,4 @@ def unchanged(answer: object) -> bool:
     return is_unchanged(answer)
 
 
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., bool]]:
-        """The filters of this file."""
-        return {"unchanged": unchanged}
+FilterModule = filter_module(unchanged=unchanged)
