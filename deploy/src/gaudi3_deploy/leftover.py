@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from gaudi3_deploy.errors import DeployError
@@ -20,23 +21,29 @@ class Unchecked(Exception):
     """Why it could not be looked."""
 
 
+@contextmanager
+def aws(region: str) -> Iterator[Any]:
+    """A session of boto3; `Unchecked` where that is not installed, or AWS cannot be asked with it."""
+    try:
+        import boto3
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        raise Unchecked("boto3 is not installed") from None
+    try:
+        yield boto3.Session(region_name=region)
+    except (BotoCoreError, ClientError) as error:
+        raise Unchecked(" ".join(str(error).split())) from None
+
+
 def on_aws(region: str, cluster: str) -> list[str]:
     """What has the cluster's tags or, where tags come later than the thing, its name, and is not on its way out.
 
     Each as kind and identity, such as `instance i-0123456789abcdef0`; region as us-west-2. Raises `Unchecked` where AWS
     cannot be asked.
     """
-    try:
-        import boto3
-        from botocore.exceptions import BotoCoreError, ClientError
-    except ImportError:
-        raise Unchecked("boto3 is not installed") from None
-    session = boto3.Session(region_name=region)
-    try:
+    with aws(region) as session:
         looks = (_of_ec2, _of_groups, _of_others, _of_iam, _of_budgets)
         found = [each for look_at in looks for each in look_at(session, cluster)]
-    except (BotoCoreError, ClientError) as error:
-        raise Unchecked(" ".join(str(error).split())) from None
     return sorted(found)
 
 

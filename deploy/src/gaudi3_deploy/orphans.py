@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from gaudi3_deploy.leftover import GENERATED, Unchecked
+from gaudi3_deploy.leftover import GENERATED, aws
 from gaudi3_deploy.state import State
 
 Orphans = Iterator[tuple[str, str]]
@@ -26,19 +26,14 @@ def sweep(region: str, cluster: str, state: State) -> list[str]:
     was closed must not be. Neither holds anything; a group would keep its VPC from being deleted, and AWS does not
     delete one that is in use.
     """
-    try:
-        import boto3
-        from botocore.exceptions import BotoCoreError, ClientError
-    except ImportError:
-        raise Unchecked("boto3 is not installed") from None
     known = {each.id for each in state.resources} | {
         str(each.attributes.get("key_pair_id")) for each in state.resources
     }
     tags = {"Cluster": cluster, "ManagedBy": "terraform"}
     filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()]
     gone = []
-    try:
-        ec2 = boto3.Session(region_name=region).client("ec2")
+    with aws(region) as session:
+        ec2 = session.client("ec2")
         for pair in ec2.describe_key_pairs(Filters=filters)["KeyPairs"]:
             if pair["KeyPairId"] not in known:
                 ec2.delete_key_pair(KeyName=pair["KeyName"])
@@ -47,22 +42,13 @@ def sweep(region: str, cluster: str, state: State) -> list[str]:
             if group["GroupId"] not in known and group["GroupName"] != "default":
                 ec2.delete_security_group(GroupId=group["GroupId"])
                 gone.append(group["GroupId"])
-    except (BotoCoreError, ClientError) as error:
-        raise Unchecked(" ".join(str(error).split())) from None
     return gone
 
 
 def on_aws(region: str, cluster: str, state: State) -> dict[str, str]:
     """Ids by address in the module, of what belongs to the cluster and is not in the state. Raises `Unchecked`."""
-    try:
-        import boto3
-        from botocore.exceptions import BotoCoreError, ClientError
-    except ImportError:
-        raise Unchecked("boto3 is not installed") from None
-    try:
-        return _Search(boto3.Session(region_name=region), cluster, state).all()
-    except (BotoCoreError, ClientError) as error:
-        raise Unchecked(" ".join(str(error).split())) from None
+    with aws(region) as session:
+        return _Search(session, cluster, state).all()
 
 
 class _Search:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gaudi3_deploy import ibm
-from gaudi3_deploy.leftover import Unchecked
+from gaudi3_deploy.leftover import Unchecked, aws
 from gaudi3_deploy.orphans import holds_anything
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.state import GUARD, IRREPLACEABLE, Resource, State
@@ -112,16 +112,12 @@ def _filled(deployment: Deployment, bucket: str) -> bool:
         return ibm.Account(deployment.region).holds_anything(bucket)
     if deployment.cloud != "aws":
         raise Unchecked(f"nothing here can look into a bucket on {deployment.cloud}")
-    try:
-        import boto3
-        from botocore.exceptions import BotoCoreError, ClientError
-    except ImportError:
-        raise Unchecked("boto3 is not installed") from None
-    try:
-        return holds_anything(boto3.Session(region_name=deployment.region).client("s3"), bucket)
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "NoSuchBucket":
-            return False
-        raise Unchecked(" ".join(str(error).split())) from None
-    except BotoCoreError as error:
-        raise Unchecked(" ".join(str(error).split())) from None
+    with aws(deployment.region) as session:
+        from botocore.exceptions import ClientError
+
+        try:
+            return holds_anything(session.client("s3"), bucket)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "NoSuchBucket":
+                return False
+            raise
