@@ -247,6 +247,16 @@ def warm() -> Client:
     return zygote()
 
 
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """The same for one file of tests alone."""
+    from zygote import Client
+
+    client = Client()
+    yield client
+    client.close()
+
+
 @pytest.fixture(scope="session")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small text to learn, so that its collection costs no time."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +67,6 @@ class Cluster:
         from gaudi3_scale.checkpoint.fetch import read_all
 
         return read_all(self.folder / f"node{node}" / "checkpoints" / f"step-{STEPS:08d}")
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    """What starts the jobs."""
-    client = Client()
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -106,14 +106,6 @@ def test_a_save_that_fails_on_one_rank_fails_on_all() -> None:
 
     with pytest.raises(TrainerError, match=r"^The disk is full\.$"):
         save_last(Recorder(20, 1.0), 23, gather, notice(60.0))
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    """What starts scripts."""
-    client = Client()
-    yield client
-    client.close()
 
 
 def start(client: Client, folder: Path, *words: str) -> Started:

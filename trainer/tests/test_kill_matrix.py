@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,15 +24,7 @@ def strata(cases: list[Case]) -> dict[str, list[str]]:
 PROOF = Proof("kill-matrix", strata(CASES), sample=Proof("kill-matrix", strata(PLAIN)).sample)
 
 
-@pytest.fixture(scope="session")
-def client() -> Iterator[Client]:
-    """What starts the jobs."""
-    client = Client()
-    yield client
-    client.close()
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def uninterrupted(client: Client, text: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], KilledJob]:
     """The job of a kind to which nothing happened."""
     folder = tmp_path_factory.mktemp("matrix")

@@ -156,10 +156,6 @@ class Node:
         degraded = self.has_fault(faults.PCIE_WIDTH, card.index)
         return board.PCIE_DEGRADED_WIDTH if degraded else board.PCIE_WIDTH
 
-    def uncorrected_errors(self, card: Card) -> int:
-        """Uncorrected memory errors counted."""
-        return int(self.has_fault(faults.ECC_UNCORRECTED, card.index))
-
     def power_limit(self, card: Card) -> int:
         """Power cap in watts."""
         default = self.board.power_cap_w(releases.version_key(self.driver_version))
