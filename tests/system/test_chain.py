@@ -23,7 +23,7 @@ from gaudi3_simulator.home import home
 from gaudi3_simulator.vendor.pip_index import LIST
 from tests.ansible_run import PlaybookRun
 from tests.terraform.support.account import Account, moto_account
-from tests.terraform.support.tool import copied, user_environment
+from tests.terraform.support.tool import answer, copied, user_environment
 
 from .conftest import ROOT, SMALL, Site, free_network, run, wait_for
 
@@ -71,18 +71,7 @@ class Chain(Site):
 
     def terraform(self, *arguments: str, code: int = 0) -> str:
         """Run terraform in terraform/aws; what it said."""
-        result = subprocess.run(
-            ["terraform", f"-chdir={self.folder / 'terraform/aws'}", *arguments],
-            env=self.user,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=600,
-            check=False,
-        )
-        assert result.returncode == code, result.stdout
-        return result.stdout
+        return answer(["terraform", f"-chdir={self.folder / 'terraform/aws'}", *arguments], self.user, code)
 
     def variables(self, size: int) -> list[str]:
         """Arguments that ask for ``size`` cards."""

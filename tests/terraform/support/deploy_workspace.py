@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from .account import Account
 from .ibm_account import IbmAccount
 from .standin import GAUDI
-from .tool import KEY, copied, user_environment
+from .tool import KEY, answer, copied, user_environment
 
 TREE = Path(__file__).resolve().parents[3] / "terraform"
 REPLACE = ("replace", "cluster", "cluster-02", "--yes")
@@ -121,35 +121,12 @@ class DeployWorkspace(Generic[AnAccount]):
 
     def run(self, *arguments: str, code: int = 0) -> str:
         """Run the command to its end; what it said."""
-        result = subprocess.run(
-            ["gaudi3-deploy", *arguments],
-            cwd=self.folder,
-            env=self.environment,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=600,
-            check=False,
-        )
-        assert result.returncode == code, result.stdout
-        return result.stdout
+        return answer(["gaudi3-deploy", *arguments], self.environment, code, self.folder)
 
     def terraform(self, *arguments: str, code: int = 0) -> str:
         """Run terraform in the deployment's workspace."""
-        result = subprocess.run(
-            ["terraform", *arguments],
-            cwd=self.work,
-            env={**self.environment, "TF_WORKSPACE": "cluster"},
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=120,
-            check=False,
-        )
-        assert result.returncode == code, result.stdout
-        return result.stdout
+        environment = {**self.environment, "TF_WORKSPACE": "cluster"}
+        return answer(["terraform", *arguments], environment, code, self.work)
 
     def cut_off(self, instant: Instant, *arguments: str) -> bool:
         """Start the command and end it at an instant, counted from now on; whether that came before its end."""

@@ -21,6 +21,23 @@ ELSEWHERE = {"proc", "sys", "dev", "run", "net", "mnt", "media", "lost+found"}
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0h3yqQWfS9NSQfzBf8Ue0qS2hP4b8nA4V1Zb2c3d4e tests@example"
 
 
+def answer(command: list[str], environment: dict[str, str], code: int, folder: Path | None = None) -> str:
+    """What a command says in a folder until it ends with this code."""
+    result = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=600,
+        check=False,
+    )
+    assert result.returncode == code, result.stdout
+    return result.stdout
+
+
 @functools.cache
 def mirrors(start: str = "/", depth: int = 3) -> list[Path]:
     """Folders on this machine that hold a folder registry.terraform.io, as a provider mirror does."""

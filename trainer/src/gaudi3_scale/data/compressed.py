@@ -34,14 +34,19 @@ ZSTD_WINDOW_BYTES = 2**31
 """The largest that zstd --long=31 makes, as large corpora have."""
 
 
-def _zstd() -> Any:
+def need(module: str, what: str) -> Any:
+    """A module that `what` is read with; ConfigError where its package is not installed."""
     try:
-        zstandard = importlib.import_module("zstandard")
+        return importlib.import_module(module)
     except ImportError:
+        package = module.partition(".")[0]
         raise ConfigError(
-            "A file that zstd compressed is read with the package zstandard, which is not installed: "
-            f"{how_to_install('data')}."
+            f"{what} is read with the package {package}, which is not installed: {how_to_install('data')}."
         ) from None
+
+
+def _zstd() -> Any:
+    zstandard = need("zstandard", "A file that zstd compressed")
     return zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES).decompressobj()
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from gaudi3_scale.config import DataConfig
+from gaudi3_scale.data.compressed import need
 from gaudi3_scale.data.conversation import MEDIA
 from gaudi3_scale.data.piece import Cursor, Piece
 from gaudi3_scale.data.records import present, text_of_row
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.extras import how_to_install
 
 BATCH_ROWS = 1000
 ARROW_FILE = b"ARROW1"
@@ -21,7 +20,7 @@ END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 def parquet_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int, int, str]]:
     """Row, number of rows of the file and text of each row from `start` on; row groups before it are not read."""
-    parquet, pa = _need("pyarrow.parquet", "A Parquet file"), _need("pyarrow", "A Parquet file")
+    parquet, pa = need("pyarrow.parquet", "A Parquet file"), need("pyarrow", "A Parquet file")
     try:
         with parquet.ParquetFile(path) as file:
             names = _columns(str(path), file.schema_arrow.names, config)
@@ -45,7 +44,7 @@ def parquet_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[i
 def arrow_rows(path: Path, config: DataConfig, start: int) -> Iterator[tuple[int, int, str]]:
     """Row, about how many bytes end with it, and text of each row from `start` on, of an Arrow file or stream, such as
     `datasets` saves."""
-    pa = _need("pyarrow", "An Arrow file")
+    pa = need("pyarrow", "An Arrow file")
     names: list[str] = []
     row = 0
     try:
@@ -85,7 +84,7 @@ class HubSource:
     """`hf:NAME[:CONFIG][:SPLIT]`; NAME may be a local folder. The cursor counts rows."""
 
     def __init__(self, config: DataConfig) -> None:
-        datasets = _need("datasets", "A Hugging Face dataset")
+        datasets = need("datasets", "A Hugging Face dataset")
         name, *rest = config.source.removeprefix("hf:").split(":")
         if not name or len(rest) > 2:
             raise ConfigError(
@@ -157,13 +156,3 @@ def _columns(where: str, names: list[str], config: DataConfig) -> list[str]:
         if names.count(name) > 1:
             raise ConfigError(f"{where} has {names.count(name)} columns {name!r}: write it again with one of them.")
     return found
-
-
-def _need(module: str, what: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        package = module.partition(".")[0]
-        raise ConfigError(
-            f"{what} is read with the package {package}, which is not installed: {how_to_install('data')}."
-        ) from None
