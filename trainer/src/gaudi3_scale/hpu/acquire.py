@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.hpu.pci import entries, shown
 
 PATIENCE = 60.0
 """Seconds for which a card that is not available is tried again, where `train.acquire_timeout` says nothing."""
@@ -84,8 +85,8 @@ def cards() -> list[Card]:
     wanted = (os.environ.get("HLS_MODULE_ID") or os.environ.get("HABANA_VISIBLE_MODULES") or "").split(",")
     holders = _holders()
     found = []
-    for entry in sorted(_listed(SYSFS / "class" / "accel"), key=lambda path: (len(path.name), path.name)):
-        module, status = _text(entry / "device" / "module_id"), _text(entry / "device" / "status")
+    for entry in sorted(entries(SYSFS / "class" / "accel"), key=lambda path: (len(path.name), path.name)):
+        module, status = shown(entry / "device" / "module_id"), shown(entry / "device" / "status")
         if entry.name.removeprefix("accel").isdigit() and (wanted == [""] or module in wanted):
             held = tuple(holders.get(entry.name, ()))
             found.append(Card(entry.name, module or "unknown", status or "without a status", held))
@@ -103,30 +104,16 @@ def _sentence(error: RuntimeError, waited: float) -> str:
 def _holders() -> dict[str, list[str]]:
     """The processes with each card's file open, of this user's and where it may see them of others."""
     found: dict[str, list[str]] = {}
-    for process in _listed(PROC):
+    for process in entries(PROC):
         if process.name.isdigit() and process.name != str(os.getpid()):
-            opened = {_target(link) for link in _listed(process / "fd")}
+            opened = {_target(link) for link in entries(process / "fd")}
             for path in sorted(path for path in opened if path.startswith("/dev/accel/accel")):
-                found.setdefault(Path(path).name, []).append(f"{process.name} ({_text(process / 'comm') or '?'})")
+                found.setdefault(Path(path).name, []).append(f"{process.name} ({shown(process / 'comm') or '?'})")
     return found
-
-
-def _listed(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
 
 
 def _target(link: Path) -> str:
     try:
         return str(link.readlink())
-    except OSError:
-        return ""
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""

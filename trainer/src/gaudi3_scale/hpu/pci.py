@@ -20,7 +20,7 @@ def iommu_domains() -> dict[str, str]:
     found = {}
     for folder, below in ((SYSFS / "bus" / "pci" / "devices", ""), (SYSFS / "class" / "accel", "device")):
         for name in _cards(folder, below):
-            kind = _line(folder / name / below / "iommu_group" / "type")
+            kind = shown(folder / name / below / "iommu_group" / "type")
             if kind:
                 found[name] = kind
         if found:
@@ -29,11 +29,7 @@ def iommu_domains() -> dict[str, str]:
 
 
 def _cards(folder: Path, below: str = "") -> list[str]:
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError:
-        return []
-    return [entry.name for entry in entries if _is_gaudi(entry / below)]
+    return [entry.name for entry in entries(folder) if _is_gaudi(entry / below)]
 
 
 def _is_gaudi(device: Path) -> bool:
@@ -41,11 +37,20 @@ def _is_gaudi(device: Path) -> bool:
 
 
 def _id(attribute: Path) -> str:
-    return _line(attribute).lower().removeprefix("0x")
+    return shown(attribute).lower().removeprefix("0x")
 
 
-def _line(attribute: Path) -> str:
+def shown(path: Path) -> str:
+    """What the kernel shows in a file; empty where it does not."""
     try:
-        return attribute.read_text(encoding="ascii", errors="replace").strip()
+        return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
+
+
+def entries(folder: Path) -> list[Path]:
+    """What the kernel shows in a folder, in order; nothing where it does not."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gaudi3_scale.hpu.pci import SYSFS, VENDOR
+from gaudi3_scale.hpu.pci import SYSFS, VENDOR, entries, shown
 
 Kind = Literal["single_node", "efa", "infiniband", "roce", "ethernet"]
 NAMES: dict[Kind, str] = {
@@ -104,14 +104,14 @@ class _Rdma:
 
 def _rdma(sysfs: Path) -> list[_Rdma]:
     found = []
-    for folder in _entries(sysfs / "class" / "infiniband"):
+    for folder in entries(sysfs / "class" / "infiniband"):
         link = folder / "device" / "driver"
         driver = link.resolve().name if link.is_symlink() else None
-        ports = _entries(folder / "ports")
-        up = [port for port in ports if "ACTIVE" in _line(port / "state")]
-        rates = [_line(port / "rate").split(" ")[0] for port in up]
+        ports = entries(folder / "ports")
+        up = [port for port in ports if "ACTIVE" in shown(port / "state")]
+        rates = [shown(port / "rate").split(" ")[0] for port in up]
         speeds = [float(rate) for rate in rates if rate.replace(".", "", 1).isdigit()]
-        layers = {_line(port / "link_layer") for port in ports}
+        layers = {shown(port / "link_layer") for port in ports}
         layer = "InfiniBand" if "InfiniBand" in layers else "Ethernet"
         found.append(_Rdma(folder.name, driver, layer, sum(speeds) or None))
     return found
@@ -124,32 +124,18 @@ def _of(found: Sequence[_Rdma], kind: Kind, reason: str) -> Interconnect:
 
 def _card_ports(sysfs: Path) -> list[Path]:
     """The network devices of the Gaudi cards' external ports."""
-    cards = [d for d in _entries(sysfs / "bus" / "pci" / "devices") if _line(d / "vendor").removeprefix("0x") == VENDOR]
-    return [port for card in cards for port in _entries(card / "net")]
+    cards = [d for d in entries(sysfs / "bus" / "pci" / "devices") if shown(d / "vendor").removeprefix("0x") == VENDOR]
+    return [port for card in cards for port in entries(card / "net")]
 
 
 def _ethernet(sysfs: Path, reason: str) -> Interconnect:
     cards = {port.name for port in _card_ports(sysfs)}
-    real = [each for each in _entries(sysfs / "class" / "net") if (each / "device").exists() and each.name not in cards]
-    up = [each for each in real if _line(each / "operstate") == "up"]
+    real = [each for each in entries(sysfs / "class" / "net") if (each / "device").exists() and each.name not in cards]
+    up = [each for each in real if shown(each / "operstate") == "up"]
     return Interconnect("ethernet", reason, *_netdevs(up))
 
 
 def _netdevs(ports: Sequence[Path]) -> tuple[tuple[str, ...], float | None]:
     """Names, and the speed of those that have one: Mb/s in sysfs, -1 or unreadable for a port that is down."""
-    speeds = [int(text) for port in ports if (text := _line(port / "speed")).isdigit()]
+    speeds = [int(text) for port in ports if (text := shown(port / "speed")).isdigit()]
     return tuple(port.name for port in ports), sum(speeds) / 1000 or None
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []
-
-
-def _line(attribute: Path) -> str:
-    try:
-        return attribute.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return ""
