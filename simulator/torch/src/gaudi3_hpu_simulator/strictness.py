@@ -1,7 +1,7 @@
 """Which rules of ``simulator/strictness.yml`` hold.
 
 A node's own choice lies in ``/var/lib/gaudi3-simulator/strictness``; ``GAUDI3_SIMULATOR_STRICTNESS`` in the environment
-goes before it. Both hold words such as ``one-index=off``.
+takes precedence over it. Both hold words such as ``one-index=off``.
 """
 # Written by `make strictness`; edit simulator/src/gaudi3_simulator/node/strictness.py instead.
 
