@@ -4,35 +4,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container
 from typing import Any, Optional
 
-from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.facts import refuse_odd_facts
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import DEFAULTS, SPECIFICATIONS
-
-try:
-    from ansible.template import trust_as_template
-except ImportError:
-    trust_as_template = None
-
-
-def shared(default: Any, given: Container[str]) -> bool:
-    """Whether a default has a variable in it that several roles share, and that is ``given``."""
-    return any(name in given for name in re.findall(r"\bgaudi_\w+", str(default)))
-
-
-def trusted(value: Any) -> Any:
-    """A text of this collection, marked as a template where Ansible (2.19 and newer) asks for that."""
-    return trust_as_template(value) if isinstance(value, str) and trust_as_template else value
-
-
-_NOTHING = object()
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.arguments import faults
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import SPECIFICATIONS
 
 
 class ActionModule(ActionBase):
@@ -63,24 +43,7 @@ class ActionModule(ActionBase):
                     f"leave it out with --limit '!{host}'."
                 )
                 return {**result, "failed": True, "faults": [], "msg": msg}
-        faults = [fault for role in roles for fault in self._faults(SPECIFICATIONS[role], task_vars or {})]
-        if faults:
-            result.update(failed=True, faults=faults, msg="\n".join(["These variables cannot be used:", *faults]))
+        found = faults(roles, task_vars or {}, self._templar.template)
+        if found:
+            result.update(failed=True, faults=found, msg="\n".join(["These variables cannot be used:", *found]))
         return result
-
-    def _faults(self, options: dict[str, Any], task_vars: dict[str, Any]) -> list[str]:
-        """What is wrong with the variables of one role, as far as they have a value yet."""
-        values = {}
-        for name in options:
-            default = DEFAULTS.get(name, _NOTHING)
-            value = task_vars.get(name, default)
-            # What nobody has set is right, and its template would cost the most.
-            if value is _NOTHING or (value == default and not shared(default, task_vars)):
-                continue
-            try:
-                values[name] = self._templar.template(trusted(value) if name not in task_vars else value)
-            except AnsibleError:
-                # It needs what a later task finds out; the role itself looks again.
-                continue
-        known = {name: option for name, option in options.items() if name in values}
-        return list(ArgumentSpecValidator(known).validate(values, validate_role_argument_spec=True).error_messages)

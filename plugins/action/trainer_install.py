@@ -12,7 +12,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import read_wheel, sha256_of
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.wheel_options import with_wheel
 
 MODULE = "gaudi3.scale.trainer_install"
 
@@ -31,12 +31,9 @@ class ActionModule(ActionBase):
             return self._module(arguments, task_vars)
         wheel = os.path.expanduser(str(arguments.get("wheel", "")))
         try:
-            about = read_wheel(wheel)
-            arguments.setdefault("sha256", sha256_of(wheel))
+            arguments = with_wheel(arguments)
         except Refusal as error:
             raise AnsibleActionFail(str(error)) from error
-        arguments.setdefault("requirements", list(about.requirements))
-        arguments.setdefault("requires_python", about.requires_python)
         result = self._module(arguments, task_vars)
         if not result.pop("needs_wheel", False):
             return result

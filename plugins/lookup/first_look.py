@@ -28,6 +28,8 @@ description:
   - A value that comes out of a vault or of a template, and one that is a secret by its name or its form, is not shown.
     The sentence says its type.
   - The folder C(gaudi_secrets_dir), which must not lie in the inventory, where training is part of the run.
+  - Of a whole site, also whether it has one head node, and whether the controller's Python has the packages that roles
+    need there.
   - What was found is kept, so that the playbooks that another one imports say nothing else.
 options:
   hosts:
@@ -43,6 +45,12 @@ options:
     default: []
     vars:
       - name: phase_roles
+  site:
+    description: Whether the playbook is that of a whole site.
+    type: bool
+    default: false
+    vars:
+      - name: phase_site
 """
 
 EXAMPLES = r"""
@@ -60,8 +68,11 @@ _raw:
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Optional
 
 from ansible import constants, context
@@ -72,6 +83,11 @@ from ansible.utils.display import Display
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import misplaced
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.controller import (
+    head_problem,
+    packages_needed,
+    packages_problem,
+)
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given import (
     Given,
     config_sentences,
@@ -79,6 +95,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given impo
     may_be_secret,
     plain,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.hooks import hooks_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.inventory import Inventory, inventory_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.job_config import kind_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.names import (
@@ -122,6 +139,8 @@ class LookupModule(LookupBase):
         # Of several playbooks, a later one may be the first that trains.
         if jobs and not problem:
             problem = _once("jobs", lambda: _lines(self._job_faults(_own(given), given)))
+        if self.get_option("site") and not problem:
+            problem = _once("site", lambda: _site_problem(given))
         return [problem]
 
     def _problem(self, groups: list[str], variables: Mapping[str, Any], jobs: bool) -> str:
@@ -142,7 +161,7 @@ class LookupModule(LookupBase):
             _FOUND["jobs"] = _lines(found)
         options = {name: each for roles in SPECIFICATIONS.values() for name, each in roles.items()}
         odd = [said for each in own.values() for said in simple_faults(each.raw, options, origin_of, is_encrypted)]
-        return _lines([*self._names(own), *odd, *found])
+        return _lines([*_hooks(own), *self._names(own), *odd, *found])
 
     def _job_faults(self, own: Mapping[str, Variables], variables: Mapping[str, Any]) -> list[str]:
         gaudi = set((variables.get("groups") or {}).get("gaudi", ()))
@@ -192,6 +211,37 @@ class LookupModule(LookupBase):
                 seen[key] = config_sentences(given, SPECIFICATIONS["trainer"]["trainer_jobs"]["options"])
             found += seen[key]
         return found
+
+
+def _hooks(own: Mapping[str, Variables]) -> Iterator[str]:
+    """Why a site's own steps would not be done."""
+    folders = {str(value): value for host in own.values() if (value := host.value("gaudi_hooks_dir")) is not ...}
+    yield from filter(None, map(hooks_problem, folders.values()))
+
+
+def _site_problem(variables: Mapping[str, Any]) -> str:
+    groups = variables.get("groups") or {}
+    nodes = list(groups.get("gaudi", ()))
+    problem = head_problem(list(groups.get("gaudi_head", ())), nodes)
+    if problem or not nodes:
+        return problem
+    first = variables["hostvars"][nodes[0]]
+    values = {name: plain(first, name) for name in ("trainer_wheel", "trainer_state", "trainer_build_python")}
+    job = {name: value for name, value in values.items() if value is not ...}
+    python = str(variables.get("ansible_playbook_python") or sys.executable)
+    return packages_problem(packages_needed(bool(groups.get("monitoring")), job, python), lacking)
+
+
+def lacking(python: str, names: Sequence[str]) -> list[str]:
+    """The packages that a Python of the controller cannot find; all of them where it does not start."""
+    if python == sys.executable:
+        return [name for name in names if find_spec(name) is None]
+    program = "import sys; from importlib.util import find_spec; print(*[n for n in sys.argv[1:] if not find_spec(n)])"
+    try:
+        command = [os.path.expanduser(python), "-c", program, *names]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    except (OSError, subprocess.CalledProcessError):
+        return list(names)
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,14 @@ options:
       module:
         description:
           - The module that is asked.
-          - V(files) tells which files are there, with their groups; V(port) whether a port of an address is open;
+          - V(account) tells whether M(ansible.builtin.user) would change a user; V(addresses) what a name means on the
+            node; V(files) which files are there, with their groups; V(port) whether a port of an address is open;
             V(page) with which status a URL is answered.
           - V(listener) fails where a process of another unit holds the port of a service.
         type: str
         choices:
+          - account
+          - addresses
           - files
           - gaudi_claim
           - gaudi_driver
@@ -50,12 +53,13 @@ options:
           - page
           - port
           - synapseai_packages
+          - trainer_install
         required: true
       arguments:
         description:
           - Options of the module.
-          - C(paths) of V(module=files); C(host), C(port) and C(timeout) of V(module=port); C(url) and C(timeout) of
-            V(module=page).
+          - Those of M(ansible.builtin.user) of V(module=account); C(name) of V(module=addresses); C(paths) of
+            V(module=files); C(host), C(port) and C(timeout) of V(module=port); C(url) and C(timeout) of V(module=page).
           - C(unit) of V(module=listener), with the keys of O(gaudi3.scale.gaudi_service#module:listens).
         type: dict
         default: {}

@@ -9,7 +9,21 @@ from typing import Any
 
 import yaml
 
+try:
+    from ansible.template import trust_as_template
+except ImportError:
+    trust_as_template = None
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def trusted(value: Any) -> Any:
+    """A value of this collection whose texts are marked as templates where Ansible (2.19 and newer) asks for that."""
+    if isinstance(value, dict):
+        return {name: trusted(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [trusted(each) for each in value]
+    return trust_as_template(value) if isinstance(value, str) and trust_as_template else value
 
 
 def specifications(roles: Path) -> dict[str, dict[str, Any]]:

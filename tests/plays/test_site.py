@@ -37,7 +37,7 @@ TAGS = [(role, tag) for role in ROLES for tag in tags_of(role) if tag != role]
 #: The phases of a site, as its screen names them.
 ORDER = ("preflight", "tuning", "drivers", "fabric", "firewall", "pytorch", "monitoring", "train", "verify")
 #: Tasks of all phases on a bare Gaudi node without a job, the skipped among them. It only falls.
-MAX_TASKS = 76
+MAX_TASKS = 75
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,7 @@ def parts() -> set[str]:
     systems = {name for line in support_matrix.LINES for name in line.systems if release in line.releases}
     fields = Config.model_fields["train"].annotation.model_fields  # type: ignore[union-attr]
     return {
+        "gaudi_host_plan",  # the preflight of a site
         *(path.name for path in (root / "roles").iterdir()),
         *(path.parent.name for path in (root / "terraform").glob("*/versions.tf")),
         *(name.replace("RedHat", "RHEL") for name in systems),

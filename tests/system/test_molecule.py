@@ -40,7 +40,7 @@ scenario from nothing to nothing and one end to end are run with the other tests
 
 def test_every_role_has_a_scenario_with_tests() -> None:
     # What several roles import is tried by their scenarios, and what a site's preflight imports end to end.
-    roles = {path.name for path in (ROOT / "roles").iterdir()} - {"monitoring_service", "node_look"}
+    roles = {path.name for path in (ROOT / "roles").iterdir()} - {"monitoring_service"}
     assert set(SCENARIOS) == roles | {END_TO_END}
     for scenario in SCENARIOS:
         assert list((FOLDER / scenario / "tests").glob("test_*.py")), scenario

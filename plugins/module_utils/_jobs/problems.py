@@ -188,7 +188,7 @@ def node_problems(asked: Asked, host: str, node: Mapping[str, Any], theirs: Mapp
         *_closed(asked, host, seen),
         *_unreadable(asked, host, seen),
         asked.modules_problem,
-        *_shared(asked, host, seen.offer, Offer.of(theirs)),
+        *shared_problems(asked, host, seen.offer, Offer.of(theirs)),
     ]
     if len(asked.nodes) > 1 and not seen.interface and set(INTERFACES) - set(asked.environment):
         found.append(
@@ -225,7 +225,8 @@ def _closed(asked: Asked, host: str, node: NodeAnswer) -> list[str]:
     return found
 
 
-def _shared(asked: Asked, host: str, own: Offer, theirs: Optional[Offer]) -> list[str]:
+def shared_problems(asked: Asked, host: str, own: Offer, theirs: Optional[Offer]) -> list[str]:
+    """Whether the jobs' user is another one on a node that shares the jobs' folder with the host ``asker``."""
     if theirs is None or not own.shares or own.shares != theirs.shares:
         return []
     if None in (own.uid, theirs.uid) or own.uid == theirs.uid:

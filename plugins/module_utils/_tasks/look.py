@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from . import (
+    account,
     claim,
     driver,
     fabric,
@@ -25,6 +26,7 @@ from . import (
     reachable,
     service,
     train_node,
+    trainer,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +53,10 @@ TASKS = {
     "gaudi_service": Task(service.ARGUMENTS, service.run),
     "gaudi_train_node_info": Task(train_node.ARGUMENTS, train_node.run),
     "kernel_settings": Task(kernel_settings.ARGUMENTS, kernel_settings.run),
+    "trainer_install": Task(trainer.ARGUMENTS, trainer.run),
     "synapseai_packages": Task(packages.ARGUMENTS, packages.run),
+    "account": Task(account.ARGUMENTS, account.run),
+    "addresses": Task(reachable.NAME, reachable.addresses),
     "files": Task(files.ARGUMENTS, files.run),
     "listener": Task(listener.ARGUMENTS, listener.run),
     "page": Task(reachable.PAGE, reachable.page),

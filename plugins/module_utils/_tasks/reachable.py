@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""What a node answers itself: whether a port is open, and with which status a page is served."""
+"""What a node answers itself: whether a port is open, how a page is served, and what a name means there."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ PAGE: dict[str, dict[str, Any]] = {
     "url": {"type": "str", "required": True},
     "timeout": {"type": "int", "default": 15},
 }
+NAME: dict[str, dict[str, Any]] = {"name": {"type": "str", "required": True}}
 
 
 def port(module: AnsibleModule) -> dict[str, Any]:
@@ -47,3 +48,10 @@ def page(module: AnsibleModule) -> dict[str, Any]:
     except (URLError, OSError, ValueError) as error:
         module.fail_json(msg=f"{url} does not answer: {getattr(error, 'reason', error)}.", status=-1)
     return {"changed": False, "status": status, "url": url}
+
+
+def addresses(module: AnsibleModule) -> dict[str, Any]:
+    """What ``getent ahosts`` prints of a name on this host; nothing where it knows none."""
+    getent = module.get_bin_path("getent")
+    printed = module.run_command([getent, "ahosts", module.params["name"]])[1] if getent else ""
+    return {"changed": False, "printed": printed}

@@ -20,9 +20,9 @@ OF_PLAYBOOKS = frozenset(
         "doctor": ("cards", "consent", "directory", "quick"),
         "gaudi": (
             "accept_variables", "apt_cache_valid_time", "bmc_address", "checkpoint_target", "cloud", "cluster",
-            "cluster_address", "hl_smi", "instance_id", "instance_type", "inventory_partial", "market", "metrics_tls",
-            "network_script", "public_address", "region", "remove", "remove_data", "remove_driver", "secrets",
-            "secrets_dir", "serial", "zone",
+            "cluster_address", "hl_smi", "hooks_dir", "instance_id", "instance_type", "inventory_partial", "market",
+            "metrics_tls", "network_script", "public_address", "region", "remove", "remove_data", "remove_driver",
+            "secrets", "secrets_dir", "serial", "zone",
         ),
         "health": (
             "boot_time_command", "depth", "directory", "expected_cards", "hccl_demo", "hl_qual", "huge_pages", "mode",

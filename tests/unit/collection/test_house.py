@@ -34,7 +34,7 @@ PLACES = {
     "the order of the driver's kernel modules": "plugins/module_utils/_driver/kernel_modules.py",
     "generated credentials": "plugins/module_utils/_credentials.py",
     "a half-applied state of Terraform": "plugins/module_utils/_terraform/state.py",
-    "what the preflight asks a node": "roles/node_look/tasks/preflight.yml",
+    "what the plan of a phase asks a host": "plugins/module_utils/_plan/host.py",
     "the exit code of an interrupted job": "trainer/src/gaudi3_scale/interruption/exit_code.py",
     "the deploy command that replaces a node": "deploy/src/gaudi3_deploy/commands/replace.py",
     "the summary of a playbook": "playbooks/templates/summary.j2",
@@ -160,7 +160,6 @@ def test_one_class_for_refusals_and_one_place_that_writes() -> None:
 
 #: Where fewer or more facts are asked for, and why.
 OTHER_FACTS = {
-    "playbooks/preflight.yml": ["user"],  # who may change what
     "roles/tuning/tasks/reboot.yml": ["-distribution", "-pkg_mgr", "-service_mgr"],  # the kernel that runs now
     "roles/fabric/tasks/host_tcp.yml": ["-platform", "-distribution", "-pkg_mgr", "-service_mgr", "network"],
 }

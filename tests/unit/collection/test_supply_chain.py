@@ -60,7 +60,7 @@ ADVICE = re.compile(r"pip install (?:'\./trainer\[[\w,]+\]'|\./trainer(?![\w\[/]
 WITHOUT = {
     ("docs/real-nodes.md", "ensurepip is missing"): "a message",
     ("Makefile", "import venv, ensurepip"): "looks whether the module is there",
-    ("playbooks/preflight.yml", "-m pip install {{ _preflight_lacks"): "advice; README.md has the pinned way",
+    ("plugins/module_utils/_variables/controller.py", "-m pip install "): "advice; README.md has the pinned way",
     ("README.md", "pip install 'ansible-core"): "for a person, with the pinned way beside it",
     ("trainer/README.md", "pip install torch==2.13.0 --index-url"): "for a person who tries the trainer out",
     ("trainer/src/gaudi3_scale/extras.py", "pip install "): "advice; the extras are pinned in requirements/extras.txt",

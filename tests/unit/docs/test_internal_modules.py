@@ -59,13 +59,15 @@ def test_a_module_says_whether_it_is_internal(name: str) -> None:
 
 
 def callers(name: str) -> str:
-    """The roles and playbooks that have a task of a module."""
+    """The roles and playbooks that have a task of a module, and the module whose work on the controller asks for it."""
     paths = [path for folder in ("roles", "playbooks") for path in (ROOT / folder).rglob("*.yml")]
     calling = [path.relative_to(ROOT) for path in paths if re.search(rf"gaudi3\.scale\.{name}:", path.read_text())]
     roles = sorted({path.parts[1] for path in calling if path.parts[0] == "roles"})
     playbooks = sorted({path.name for path in calling if path.parts[0] == "playbooks"})
     said = f"role{'s' * (len(roles) > 1)} {', '.join(roles)}" if roles else ""
-    return "; ".join(filter(None, [said, ", ".join(playbooks)]))
+    planned = f'.module("{name}"' in (ROOT / "plugins/module_utils/_plan/host.py").read_text()
+    elsewhere = not roles and not playbooks
+    return "; ".join(filter(None, [said, ", ".join(playbooks), "gaudi_host_plan" if planned and elsewhere else ""]))
 
 
 def test_the_internal_modules_are_listed_with_what_calls_them() -> None:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.rules import ROLE, RULES, Rule
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import PHASES
 
 from .documents import ROOT
 from .test_variables import SPECIFIED
@@ -98,6 +99,7 @@ def test_every_refusal_of_a_script_of_ones_own_is_on_the_page() -> None:
 
 def test_every_role_that_the_preflight_asks_is_linked() -> None:
     asked = re.findall(r"name: gaudi3\.scale\.(\w+)", (ROOT / "playbooks/preflight.yml").read_text())
+    asked += [question.role for phase in PHASES for question in (*phase.questions, *phase.details)]
     assert {"tuning", "synapseai", "fabric", "node_exporter", "trainer"} <= set(asked)
     assert [role for role in asked if f"../roles/{role}/README.md" not in PAGE.read_text()] == []
 

@@ -21,6 +21,7 @@ FIRST = "check_settings.yml"
 ON_THE_CONTROLLER = {
     "ansible.builtin.assert", "ansible.builtin.debug", "ansible.builtin.fail", "ansible.builtin.meta",
     "ansible.builtin.set_fact", "ansible.builtin.include_tasks", "gaudi3.scale.gaudi_arguments",
+    "gaudi3.scale.gaudi_site_plan",
 }  # fmt: skip
 KEYWORDS = {
     "any_errors_fatal", "args", "become", "block", "changed_when", "check_mode", "delegate_to", "diff", "failed_when",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 SERVICES = {
-    "node_exporter": "_node_exporter_options", "hpu_exporter": "_hpu_exporter_options",
+    "node_exporter": "_node_exporter_service", "hpu_exporter": "gaudi-hpu-exporter.service",
     "prometheus": "prometheus.service",
     "alertmanager": "prometheus-alertmanager.service", "grafana": "grafana-server.service",
 }  # fmt: skip

@@ -24,8 +24,9 @@ def test_what_preflight_checks_is_what_a_role_takes() -> None:
     tasks = read("monitoring_service/tasks/credentials.yml")
     (taken,) = [task for task in tasks if MODULE in task]
     (present,) = [task for task in tasks if "ansible.builtin.slurp" in task]
-    assert checked[MODULE] == "{{ _monitoring_service_wanted }}"
-    assert taken[MODULE] == "{{ _monitoring_service_wanted | combine({'present': _monitoring_service_found}) }}"
+    assert (checked["module_defaults"][MODULE], checked[MODULE]) == ("{{ _monitoring_service_wanted }}", None)
+    assert taken["module_defaults"] == checked["module_defaults"]
+    assert taken[MODULE] == {"present": "{{ _monitoring_service_found }}"}
     found = read("monitoring_service/vars/main.yml")["_monitoring_service_found"]
     assert found.startswith(f"{{{{ {present['register']}.results")
     for task in (checked, taken, present):

@@ -31,6 +31,7 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
 
     def given(text: str, hosts: str = "gaudi", roles: tuple[str, ...] = (), limit: str = "", **more: Any) -> str:
         first_look._FOUND.clear()
+        site = more.pop("site", False)
         monkeypatch.setattr(context, "CLIARGS", {"subset": limit, **more.pop("cli", {})})
         source = tmp_path / "hosts.yml"
         source.write_text(text)
@@ -46,7 +47,7 @@ def look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look:
         }  # fmt: skip
         plugin = first_look.LookupModule(loader=loader)
         monkeypatch.setattr(plugin, "set_options", lambda **_given: None)
-        monkeypatch.setattr(plugin, "get_option", {"hosts": hosts, "roles": list(roles)}.__getitem__)
+        monkeypatch.setattr(plugin, "get_option", {"hosts": hosts, "roles": list(roles), "site": site}.__getitem__)
         (said,) = plugin.run([], variables)
         return str(said)
 
@@ -204,3 +205,14 @@ def test_the_variables_of_a_host_are_put_together_once(look: Look, monkeypatch: 
     evaluated.clear()
     assert look(text % (hosts, "'{{ mine }}'"), roles=("trainer",)) == ""
     assert len(asked) == 40 and len(evaluated) == 40
+
+
+def test_of_a_whole_site_the_head_and_the_controllers_packages_are_looked_at(look: Look) -> None:
+    assert look(NODES % "", site=True).startswith("Group gaudi_head has no host: name exactly one node of group gaudi")
+    headed = NODES.replace("gaudi: {", "gaudi_head: {hosts: {n-1: }}, gaudi: {")
+    assert look(headed % "", site=True) == ""
+    assert look(headed % "trainer_build_python: /none/python", site=True) == (
+        "The controller's Python lacks hatchling, which passwords and the trainer's wheel need: run '/none/python -m "
+        "pip install hatchling'."
+    )
+    assert look(headed % "trainer_build_python: /none/python") == ""

@@ -25,12 +25,13 @@ from ansible_collections.gaudi3.scale.plugins.modules import (
     gaudi_train_node_info,
     kernel_settings,
     synapseai_packages,
+    trainer_install,
 )
 
 Run = Callable[..., dict[str, Any]]
 MODULES = (
     gaudi_claim, gaudi_driver, gaudi_fabric, gaudi_firewall, gaudi_ports, gaudi_pytorch, gaudi_service,
-    gaudi_train_node_info, kernel_settings, synapseai_packages,
+    gaudi_train_node_info, kernel_settings, synapseai_packages, trainer_install,
 )  # fmt: skip
 SECRET = "https://me:pass-phrase@pypi.example/simple"
 
@@ -49,7 +50,7 @@ def fabric(tmp_path: Path) -> dict[str, Any]:
 
 def test_every_module_can_be_asked_that_keeps_its_arguments_apart() -> None:
     names = {module.__name__.rpartition(".")[2] for module in MODULES}
-    assert names | {"files", "listener", "page", "port"} == set(look.TASKS)
+    assert names | {"account", "addresses", "files", "listener", "page", "port"} == set(look.TASKS)
 
 
 def test_a_part_answers_as_its_module_does_in_check_mode(

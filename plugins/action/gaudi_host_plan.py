@@ -1,0 +1,147 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Asks one host all that the phases of a run need to know of it, and what they would change, in one task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible.utils.unsafe_proxy import wrap_var
+from ansible.vars.clean import namespace_facts
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.host import Host
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.model import Answers, Question
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import BY_NAME
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.arguments import faults
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import TASKS
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.wheel_options import with_wheel
+
+try:
+    from ansible.template import trust_as_template as marks_templates
+except ImportError:
+    marks_templates = None
+
+FACTS = ["!all", "!min", "platform", "distribution", "pkg_mgr", "service_mgr", "user"]
+
+
+class ActionModule(ActionBase):
+    """Runs modules on the host one after the other, the options of the later from the answers of the earlier."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None) -> dict[str, Any]:
+        """Entry point of the task."""
+        super().run(tmp, task_vars)
+        given = dict(task_vars or {})
+        phases = self._task.args.get("phases")
+        unknown = [name for name in phases or () if name not in BY_NAME]
+        if unknown:
+            raise AnsibleActionFail(
+                f"'phases' has {', '.join(map(str, unknown))}: give phases of a site, which are {', '.join(BY_NAME)}."
+            )
+        facts: dict[str, Any] = {}
+        if not phases:
+            answer = self._gathered(given)
+            if answer.get("failed"):
+                return answer
+            facts = dict(answer.get("ansible_facts") or {})
+        run = Run.of(given.get("ansible_run_tags") or (), given.get("ansible_skip_tags") or ())
+        name = str(given.get("inventory_hostname"))
+        host = Host(Variables(self, given, facts), name, run, name in (given.get("groups") or {}).get("gaudi", ()))
+        result: dict[str, Any] = {"changed": False}
+        try:
+            if phases:
+                host.require([BY_NAME[each] for each in phases])
+                result["found"] = host.found
+            else:
+                result.update(host.plan())
+        except Refusal as error:
+            result.update(failed=True, msg=str(error))
+        for caution in host.cautions:
+            Display().warning(caution)
+        return {**result, "ansible_facts": {**facts, **host.seen}}
+
+    def _gathered(self, task_vars: dict[str, Any]) -> dict[str, Any]:
+        """As ansible.builtin.gather_facts gathers them, with the modules and the timeout that the site has set."""
+        task = self._task.copy()
+        task.args = {"gather_subset": FACTS}
+        gather = self._shared_loader_obj.action_loader.get(
+            "ansible.legacy.gather_facts",
+            task=task,
+            connection=self._connection,
+            play_context=self._play_context,
+            loader=self._loader,
+            templar=self._templar,
+            shared_loader_obj=self._shared_loader_obj,
+        )
+        answer: dict[str, Any] = gather.run(task_vars=task_vars)
+        return plain(answer)
+
+    def answer(self, module: str, arguments: Mapping[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+        """What a module of this collection answers."""
+        answer: dict[str, Any] = self._execute_module(
+            module_name=f"gaudi3.scale.{module}", module_args=dict(arguments), task_vars=task_vars
+        )
+        answer.pop("invocation", None)
+        return plain(answer)
+
+    def template(self, value: Any, variables: dict[str, Any]) -> Any:
+        """A value with its templates evaluated."""
+        self._templar.available_variables = variables
+        return self._templar.template(value)
+
+
+class Variables:
+    """The variables of the roles on one host, whose values follow from what it has answered."""
+
+    def __init__(self, action: ActionModule, task_vars: dict[str, Any], facts: Mapping[str, Any]) -> None:
+        self._action = action
+        self._given = task_vars
+        own = task_vars.get("ansible_facts") or {}
+        self._facts: dict[str, Any] = {**own, **namespace_facts(dict(facts))["ansible_facts"]}
+        self._values = RoleValues(task_vars, action.template)
+        self.learn({}, {})
+
+    def value(self, name: str) -> Any:
+        """A variable of the roles, None where it has no value."""
+        return self._values[name]
+
+    def facts(self) -> Mapping[str, Any]:
+        """The facts of the host, by their names without the prefix."""
+        return self._facts
+
+    def learn(self, facts: Mapping[str, Any], found: Answers) -> None:
+        """Take what was answered into the values of variables."""
+        self._facts.update(facts)
+        self._values.answered(ansible_facts=self._facts, _gaudi_plan={"found": dict(found)})
+
+    def module(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a module of the collection answers."""
+        return self._action.answer(name, arguments, self._given)
+
+    def options(self, question: Question) -> tuple[str, Mapping[str, Any]]:
+        """Which module a question asks, with which options."""
+        if not question.task:
+            return question.module, question.options(self.value) if question.options else {}
+        module, options = TASKS[question.role][question.task]
+        found = self._values.evaluate(options)
+        return module, with_wheel(found) if module == "trainer_install" else found
+
+    def faults(self, roles: Sequence[str]) -> Sequence[str]:
+        """What is wrong with the variables of these roles."""
+        return faults(roles, self._given, self._values.evaluate)
+
+
+def plain(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer of a host, none of whose texts is a template."""
+    # From 2.19 on Ansible takes no text for one that is not marked so.
+    return answer if marks_templates else wrap_var(answer)

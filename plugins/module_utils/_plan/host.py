@@ -1,0 +1,177 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What is asked of one host, in which order, and what is wrong with it: the first of the reasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from .._cards.answer import BusAnswer
+from .._host.facts import refuse_odd_facts
+from .._printable import printable
+from .._refusal import Refusal
+from .._release.support_matrix import release_cautions, release_problem
+from . import drivers, train, tuning
+from .model import Answers, Phase, Question
+from .phases import PHASES
+from .run import Run
+from .values import boolean
+
+#: An address, which every other host can reach as it is.
+ADDRESS = re.compile("[0-9.]+$|.*:")
+
+
+class Access(Protocol):
+    """The way to one host and to its variables."""
+
+    def value(self, name: str) -> Any:
+        """A variable of the roles, None where it has no value."""
+
+    def facts(self) -> Mapping[str, Any]:
+        """The facts of the host, by their names without the prefix."""
+
+    def learn(self, facts: Mapping[str, Any], found: Answers) -> None:
+        """Take what was answered into the values of variables."""
+
+    def module(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a module of the collection answers."""
+
+    def options(self, question: Question) -> tuple[str, Mapping[str, Any]]:
+        """Which module a question asks, with which options."""
+
+    def faults(self, roles: Sequence[str]) -> Sequence[str]:
+        """What is wrong with the variables of these roles."""
+
+
+class Host:
+    """One host, as far as it is known."""
+
+    def __init__(self, access: Access, name: str, run: Run, trains: bool) -> None:
+        self._access = access
+        self._value = access.value
+        self.name = name
+        self.run = run
+        self.trains = trains
+        self.found: dict[str, Any] = {}
+        self.seen: dict[str, Any] = {}
+        """Facts that were found besides those which were gathered."""
+        self.cautions: list[str] = []
+
+    def plan(self) -> dict[str, Any]:
+        """All that a run needs to know, as ``gaudi_host_plan`` returns it."""
+        result: dict[str, Any] = {"found": self.found, "leave": [], "roles": [], "problem": ""}
+        try:
+            refuse_odd_facts(self._access.facts())
+        except Refusal:
+            return result  # The plan of the site names it.
+        try:
+            self._plan(result)
+        except Refusal as error:
+            result["problem"] = str(error)
+        return result
+
+    def require(self, phases: Sequence[Phase]) -> None:
+        """Ask what single phases need; ``Refusal`` where something is wrong."""
+        if drivers.PHASE in phases:
+            bus = self._access.facts().get("gaudi_pci") or self._bus().get("gaudi_pci")
+            self._release(BusAnswer.of(bus))
+        self._ask(question for phase in phases for question in phase.questions)
+
+    def _plan(self, result: dict[str, Any]) -> None:
+        result["name"] = self._name()
+        cards = self._cards(result) if self.trains else None
+        needed = cards is not None and self.run.needs_cards
+        if cards is not None and needed:
+            self._iommu(cards)
+        result["roles"] = list(self.run.roles(self.trains))
+        faults = self._access.faults(result["roles"])
+        if faults:
+            raise Refusal("\n".join(["These variables cannot be used:", *faults]))
+        if cards is not None and needed:
+            self._release(cards)
+        phases = [phase for phase in PHASES if (needed or phase.anywhere) and phase.asks(self.run, self._value)]
+        self._ask(question for phase in phases for question in phase.questions)
+        if train.PHASE in phases:
+            problem = train.problem(self.name, self._value, self.run, self.found)
+            if problem:
+                raise Refusal(problem)
+            result["job"] = train.shares(self._value)
+        if self.run.whole and (drivers.runs(self.found) or not self.trains):
+            self._ask(question for phase in phases for question in phase.details)
+        result["leave"] = [phase.name for phase in phases if phase.unchanged(self._value, self.found)]
+        if "pytorch" in self.found:
+            result["pytorch"] = {name: self._value(f"pytorch_{name}") for name in ("root", "release")}
+
+    def _name(self) -> Any:
+        """What a host's name means there. Installers write it beside a loopback address, where no other reaches it."""
+        name = self._value("gaudi_cluster_address") or self._value("ansible_host") or self.name
+        if not self.run.meets or ADDRESS.match(str(name)):
+            return None
+        part = {"name": "name", "module": "addresses", "arguments": {"name": name}, "tolerated": True}
+        answer = (self._look([part]).get("found") or {}).get("name")
+        return answer.get("printed") if isinstance(answer, Mapping) else None
+
+    def _cards(self, result: dict[str, Any]) -> BusAnswer | None:
+        """The cards; None where the plan of the site names what is wrong with them."""
+        result["cards"] = self._bus().get("gaudi_pci", {})
+        try:
+            cards = BusAnswer.of(result["cards"])
+        except Refusal:
+            return None
+        return cards if cards.card_count else None
+
+    def _bus(self) -> Mapping[str, Any]:
+        answer = self._access.module("gaudi_pci_facts", {"fabric": True})
+        if answer.get("failed"):
+            raise Refusal(str(answer.get("msg")))
+        facts = answer.get("ansible_facts")
+        self.seen.update(facts if isinstance(facts, Mapping) else {})
+        self._access.learn(self.seen, self.found)
+        return self.seen
+
+    def _iommu(self, cards: BusAnswer) -> None:
+        if cards.iommu_problem is None or boolean(self._value("tuning_accept_translated_iommu")):
+            return
+        arguments = self._value("tuning_kernel_command_line")
+        answer = self._access.module("kernel_command_line", {"arguments": arguments})
+        if answer.get("failed"):
+            raise Refusal(str(answer.get("msg")))
+        present = self._value("tuning_kernel_command_line_state") == "present"
+        consent = present and boolean(self._value("tuning_reboot_allowed"))
+        problem = tuning.iommu_problem(cards.iommu_problem, arguments, answer.get("missing"), consent, self.run)
+        if problem:
+            raise Refusal(f"{self.name}: {problem}")
+
+    def _release(self, cards: BusAnswer) -> None:
+        facts, release = self._access.facts(), self._value("synapseai_release")
+        system = printable(f"{facts['distribution']} {facts['distribution_version']}", 200)
+        unsupported = boolean(self._value("synapseai_accept_unsupported_os"))
+        unknown = boolean(self._value("synapseai_accept_unknown_release"))
+        generation = None if cards.generation is None else printable(cards.generation, 60)
+        problem = release_problem(release, system, unsupported, unknown, generation)
+        if problem:
+            raise Refusal(problem)
+        self.cautions = release_cautions(release, system)
+
+    def _ask(self, questions: Iterable[Question]) -> None:
+        parts = []
+        for question in questions:
+            if question.applies(self._value):
+                module, options = self._access.options(question)
+                known = {"name": question.name, "tolerated": question.tolerated}
+                parts.append({**known, "module": module, "arguments": options})
+        if not parts:
+            return
+        answer = self._look(parts)
+        found = answer.get("found")
+        self.found.update(found if isinstance(found, Mapping) else {})
+        self._access.learn(self.seen, self.found)
+        if answer.get("failed"):
+            raise Refusal(str(answer.get("msg")))
+
+    def _look(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        # The address of a package index may have a password in it.
+        secrets = [each for each in [self._value("pytorch_pip_index_url")] if each]
+        return self._access.module("gaudi_node_look", {"parts": parts, "secrets": secrets})

@@ -1,0 +1,211 @@
+"""In which order a host is asked, what of it fails the host, and what the run's tags leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.host import Host
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.model import Question
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import BY_NAME
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+
+from .test_phases import CONVERGED, VALUES
+
+FACTS = {
+    "distribution": "Ubuntu",
+    "distribution_version": "22.04",
+    "distribution_major_version": "22",
+    "os_family": "Debian",
+    "kernel": "5.15.0",
+}
+CARDS = {"card_count": 8, "generation": "gaudi3", "iommu_problem": None, "cards": []}
+JOB = {
+    "_trainer_runs": False, "_trainer_installs": True, "_trainer_contained": False, "_trainer_built": {"path": "w.whl"},
+    "trainer_runtime": "venv", "trainer_tls": False, "trainer_gid": None, "trainer_dependencies": "preinstalled",
+}  # fmt: skip
+USUAL: dict[str, Any] = {
+    **VALUES,
+    **JOB,
+    "ansible_host": "10.0.0.1",
+    "synapseai_release": "1.23.0-695",
+    "_synapseai_family": "Debian",
+    "_node_exporter_claim": {"service": "node_exporter"},
+    "_node_exporter_listens": {"port": 9100},
+    "_node_exporter_service": "prometheus-node-exporter.service",
+    "_hpu_exporter_listens": {"port": 9200},
+    "_hpu_exporter_program": "/usr/bin/hl-smi",
+    "tuning_kernel_command_line": ["iommu=pt"],
+    "tuning_kernel_command_line_state": "reported",
+    "pytorch_root": "/opt/gaudi3-scale",
+    "pytorch_release": "1.23.0-695",
+}
+
+
+class Node:
+    """A host that answers what it is told to, and remembers what it was asked."""
+
+    def __init__(self, values: Mapping[str, Any], answers: Mapping[str, Any], modules: Mapping[str, Any]) -> None:
+        self.values = {**USUAL, **values}
+        self.answers = {**CONVERGED, **answers}
+        self.modules = modules
+        self.known: dict[str, Any] = dict(FACTS)
+        self.asked: list[list[str]] = []
+        self.secrets: list[str] = []
+        self.wrong: list[str] = []
+
+    def value(self, name: str) -> Any:
+        return self.values.get(name)
+
+    def facts(self) -> Mapping[str, Any]:
+        return self.known
+
+    def learn(self, facts: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        self.known.update(facts)
+
+    def module(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        if name in self.modules:
+            self.asked.append([name])
+            return self.modules[name]
+        if name == "gaudi_pci_facts":
+            return {"ansible_facts": {"gaudi_pci": CARDS}}
+        assert name == "gaudi_node_look"
+        self.secrets += arguments["secrets"]
+        names = [part["name"] for part in arguments["parts"]]
+        self.asked.append(names)
+        found = {each: self.answers.get(each, {"changed": False}) for each in names}
+        failed = [part for part in arguments["parts"] if found[part["name"]].get("failed") and not part["tolerated"]]
+        ended = {"failed": True, "msg": "\n".join(found[part["name"]]["msg"] for part in failed)} if failed else {}
+        return {"found": found, **ended}
+
+    def options(self, question: Question) -> tuple[str, Mapping[str, Any]]:
+        return question.module or "a module", question.options(self.value) if question.options else {}
+
+    def faults(self, roles: Sequence[str]) -> Sequence[str]:
+        return self.wrong
+
+
+def node(values: dict[str, Any] | None = None, answers: dict[str, Any] | None = None, **modules: Any) -> Node:
+    return Node(values or {}, answers or {}, modules)
+
+
+def plan(access: Node, tags: str = "all", skipped: str = "", trains: bool = True) -> dict[str, Any]:
+    run = Run.of(tags.split(","), filter(None, skipped.split(",")))
+    return Host(access, "gaudi-1", run, trains).plan()
+
+
+FIRST = [
+    "driver", "packages", "fabric", "tuning", "pytorch", "firewall", "node_exporter_claim", "node_exporter_listener",
+    "hpu_exporter_files", "hpu_exporter_listener",
+]  # fmt: skip
+THEN = [
+    "boot", "ports", "account", "trainer", "firewall_boot", "node_exporter", "node_exporter_port", "hpu_exporter",
+    "hpu_exporter_page",
+]  # fmt: skip
+
+
+def test_a_host_that_is_as_wanted_is_asked_twice_and_left_out_of_all() -> None:
+    access = node()
+    found = plan(access)
+    assert access.asked == [FIRST, THEN]
+    assert found["problem"] == ""
+    assert sorted(found["leave"]) == sorted(BY_NAME.keys() - {"train"})
+    assert found["pytorch"] == {"root": "/opt/gaudi3-scale", "release": "1.23.0-695"}
+
+
+def test_no_details_are_asked_where_the_driver_has_to_be_changed() -> None:
+    access = node(answers={"driver": {"loaded": ["habanalabs"]}})
+    assert plan(access)["leave"] == ["tuning", "pytorch"]
+    assert access.asked == [FIRST]
+
+
+@pytest.mark.parametrize(
+    ("tags", "skipped", "asked"),
+    [
+        ("drivers", "", [["driver", "packages", "fabric"]]),
+        ("tuning", "", [["driver", "packages", "fabric", "tuning"]]),
+        ("firewall", "", [["firewall"]]),
+        ("monitoring", "", []),
+        ("all", "monitoring,pytorch,firewall,train", [["driver", "packages", "fabric", "tuning"], ["boot", "ports"]]),
+        ("preflight", "", [["driver", "packages", "fabric", "tuning", "pytorch", "firewall"]]),
+    ],
+)
+def test_only_what_the_run_has_is_asked(tags: str, skipped: str, asked: list[list[str]]) -> None:
+    access = node()
+    assert plan(access, tags, skipped)["problem"] == ""
+    assert access.asked == asked
+
+
+def test_a_monitoring_host_is_asked_for_its_firewall_alone() -> None:
+    access = node()
+    assert plan(access, trains=False)["leave"] == ["firewall"]
+    assert access.asked == [["firewall"], ["firewall_boot"]]
+
+
+def test_what_cannot_be_refuses_the_host() -> None:
+    refusing = node(answers={"driver": {"failed": True, "msg": "Secure Boot is on."}})
+    assert plan(refusing)["problem"] == "Secure Boot is on."
+    access = node()
+    access.wrong = ["value of fabric_mode must be one of: l2, l3"]
+    assert plan(access)["problem"] == "These variables cannot be used:\nvalue of fabric_mode must be one of: l2, l3."
+    assert access.asked == [], "nothing is asked behind it"
+    old = plan(node(values={"synapseai_release": "1.12.0-480"}))
+    assert "1.12.0-480" in old["problem"]
+    assert plan(node(gaudi_pci_facts={"failed": True, "msg": "no sysfs"}))["problem"] == "no sysfs."
+
+
+def test_what_is_tolerated_refuses_nobody_and_is_not_left_out() -> None:
+    found = plan(node(answers={"node_exporter": {"failed": True, "msg": "no systemctl"}}))
+    assert found["problem"] == "" and "node_exporter" not in found["leave"]
+
+
+def test_translated_cards_are_refused_before_anything_else_is_asked() -> None:
+    cards = {"ansible_facts": {"gaudi_pci": {**CARDS, "iommu_problem": "The IOMMU translates"}}}
+    access = node(gaudi_pci_facts=cards, kernel_command_line={"missing": ["iommu=pt"]})
+    assert plan(access)["problem"].startswith("gaudi-1: The IOMMU translates: start the kernel with iommu=pt")
+    assert access.asked == [["gaudi_pci_facts"], ["kernel_command_line"]]
+    accepted = node({"tuning_accept_translated_iommu": "true"}, gaudi_pci_facts=cards)
+    assert plan(accepted)["problem"] == ""
+    assert plan(node(gaudi_pci_facts=cards), "monitoring")["problem"] == "", "it is monitored"
+
+
+@pytest.mark.parametrize("cards", [{}, None, {**CARDS, "card_count": 0}, {**CARDS, "cards": "many"}])
+def test_cards_that_cannot_be_read_are_left_to_the_plan_of_the_site(cards: Any) -> None:
+    access = node(gaudi_pci_facts={"ansible_facts": {"gaudi_pci": cards}})
+    found = plan(access)
+    assert (found["problem"], found["cards"]) == ("", cards)
+    assert access.asked == [["gaudi_pci_facts"], ["firewall"]]
+
+
+def test_odd_facts_are_left_to_the_plan_of_the_site() -> None:
+    access = node()
+    access.known = {**FACTS, "kernel": ["5.15"]}
+    assert plan(access)["leave"] == [] and access.asked == []
+
+
+def test_a_name_is_asked_for_where_there_is_no_address() -> None:
+    printed = {"name": {"printed": "127.0.1.1 STREAM gaudi-1"}}
+    access = node({"ansible_host": "gaudi-1.example"}, printed)
+    assert plan(access)["name"] == "127.0.1.1 STREAM gaudi-1"
+    assert access.asked[0] == ["name"]
+    for values in ({"ansible_host": "fd00::1"}, {"ansible_host": "x", "gaudi_cluster_address": "10.1.0.1"}):
+        assert plan(node(values))["name"] is None
+    assert plan(node({"ansible_host": "gaudi-1.example"}), "drivers")["name"] is None
+
+
+def test_the_address_of_an_index_is_a_secret() -> None:
+    access = node({"pytorch_pip_index_url": "https://me:pass@index.example"})
+    plan(access)
+    assert set(access.secrets) == {"https://me:pass@index.example"}
+
+
+def test_a_role_alone_asks_its_own_phase_and_fails_itself() -> None:
+    access = node()
+    Host(access, "gaudi-1", Run.of(["all"], []), True).require([BY_NAME["drivers"]])
+    assert access.asked == [["driver", "packages"]]
+    refusing = node(answers={"driver": {"failed": True, "msg": "Secure Boot is on."}})
+    with pytest.raises(Refusal, match="Secure Boot"):
+        Host(refusing, "gaudi-1", Run.of(["all"], []), True).require([BY_NAME["drivers"]])

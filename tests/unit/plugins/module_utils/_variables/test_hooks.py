@@ -1,0 +1,56 @@
+"""A site's own steps are found by their names, and a name that is none is refused before anything is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.hooks import hook_file, hooks_problem
+
+
+def test_a_step_is_found_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "before_drivers.yml").write_text("")
+    assert hook_file(str(tmp_path), "before_drivers") == str(tmp_path / "before_drivers.yml")
+    assert hook_file(str(tmp_path), "after_drivers") == hook_file("", "before_drivers") == ""
+    (tmp_path / "after_train.yml").mkdir()
+    assert hook_file(str(tmp_path), "after_train") == ""
+
+
+def test_a_folder_is_relative_to_where_the_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks/after_train.yml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert hook_file("hooks", "after_train") == str(tmp_path / "hooks/after_train.yml")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert hook_file("~/hooks", "after_train") == str(tmp_path / "hooks/after_train.yml")
+
+
+def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+    assert hooks_problem("") == hooks_problem(None) == hooks_problem(str(tmp_path)) == ""
+    assert hooks_problem(f"{tmp_path}/none") == (
+        f"gaudi_hooks_dir is {tmp_path}/none, and {tmp_path}/none is no folder: make or correct it."
+    )
+    assert hooks_problem(["a"]) == "gaudi_hooks_dir is ['a']: give the path of a folder."
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("before_driver.yml", "before_drivers.yml"),
+        ("before_drivers.yaml", "before_drivers.yml"),
+        ("after_training.yml", "after_train.yml"),
+        ("before_preflight.yml", "before_"),
+    ],
+)
+def test_a_step_of_no_phase_is_refused_with_the_name_that_is_meant(name: str, meant: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("")
+    said = hooks_problem(str(tmp_path))
+    assert said.startswith(f"{tmp_path}/{name} is a step of no phase: name it {meant}")
+    assert said.endswith("the phases are tuning, drivers, fabric, firewall, pytorch, monitoring, train, verify.")
+
+
+def test_other_files_may_lie_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "common.yml").write_text("")
+    (tmp_path / "README.md").write_text("")
+    assert hooks_problem(str(tmp_path)) == ""
