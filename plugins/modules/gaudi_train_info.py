@@ -104,7 +104,7 @@ jobs:
         - What the trainer last wrote to C(status.json); null before it wrote anything since the job runs.
         - Of a script of the user's the launcher writes the state. The rest is there if the script has one of the
           trainer's callbacks.
-        - What it contains is described at RV(gaudi3.scale.gaudi_train#module:status).
+        - What it contains is described at RV(gaudi3.scale.gaudi_train#module:job.status).
       type: dict
       sample: {state: finished, step: 200, max_steps: 200, loss: 2.31}
     missing:
