@@ -60,7 +60,9 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = {"changed": False}
         try:
             if phases:
-                host.require([BY_NAME[each] for each in phases])
+                plan = given.get("_gaudi_plan")
+                known = plan.get("found") if isinstance(plan, Mapping) else None
+                host.require([BY_NAME[each] for each in phases], known if isinstance(known, Mapping) else {})
                 result["found"] = host.found
             else:
                 result.update(host.plan())

@@ -14,7 +14,7 @@ from .._printable import printable
 from .._refusal import Refusal
 from .._release.support_matrix import release_cautions, release_problem
 from . import drivers, train, tuning
-from .model import Answers, Phase, Question
+from .model import Answers, Phase, Question, mapping
 from .phases import PHASES
 from .run import Run
 from .values import boolean
@@ -72,12 +72,24 @@ class Host:
             result["problem"] = str(error)
         return result
 
-    def require(self, phases: Sequence[Phase]) -> None:
-        """Ask what single phases need; ``Refusal`` where something is wrong."""
+    def require(self, phases: Sequence[Phase], known: Answers) -> None:
+        """Ask what single phases need; ``Refusal`` where something is wrong.
+
+        ``known`` are the answers of this run's preflight, if it had one.
+        """
+        phases = [phase for phase in phases if not self._knows(phase, known)]
         if drivers.PHASE in phases:
             bus = self._access.facts().get("gaudi_pci") or self._bus().get("gaudi_pci")
             self._release(BusAnswer.of(bus))
         self._ask(question for phase in phases for question in phase.questions)
+
+    def _knows(self, phase: Phase, known: Answers) -> bool:
+        """Take the answers that are known, where they say that something is to be done, as it would be said again."""
+        answers = {each.name: mapping(known, each.name) for each in phase.questions if each.applies(self._value)}
+        if not all(answers.values()) or not any(each.get("changed") is True for each in answers.values()):
+            return False
+        self.found.update(answers)
+        return True
 
     def _plan(self, result: dict[str, Any]) -> None:
         result["name"] = self._name()

@@ -204,8 +204,28 @@ def test_the_address_of_an_index_is_a_secret() -> None:
 
 def test_a_role_alone_asks_its_own_phase_and_fails_itself() -> None:
     access = node()
-    Host(access, "gaudi-1", Run.of(["all"], []), True).require([BY_NAME["drivers"]])
+    Host(access, "gaudi-1", Run.of(["all"], []), True).require([BY_NAME["drivers"]], {})
     assert access.asked == [["driver", "packages"]]
     refusing = node(answers={"driver": {"failed": True, "msg": "Secure Boot is on."}})
     with pytest.raises(Refusal, match="Secure Boot"):
-        Host(refusing, "gaudi-1", Run.of(["all"], []), True).require([BY_NAME["drivers"]])
+        Host(refusing, "gaudi-1", Run.of(["all"], []), True).require([BY_NAME["drivers"]], {})
+
+
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        ({"driver": {"changed": True, "loaded": ["habanalabs"]}, "packages": {"changed": True}}, []),
+        ({"driver": {"changed": True}, "packages": {"changed": False}}, []),
+        # Nothing was to be done then: what is so now is asked.
+        ({"driver": {"changed": False}, "packages": {"changed": False}}, [["driver", "packages"]]),
+        ({"driver": {"changed": True}}, [["driver", "packages"]]),
+        ({"driver": {"changed": True, "failed": True}, "packages": {"changed": True}}, [["driver", "packages"]]),
+        ({"driver": "odd", "packages": {"changed": True}}, [["driver", "packages"]]),
+    ],
+)
+def test_a_role_takes_what_the_preflight_found_to_be_done(known: dict[str, Any], asked: list[list[str]]) -> None:
+    access = node()
+    host = Host(access, "gaudi-1", Run.of(["all"], []), True)
+    host.require([BY_NAME["drivers"]], known)
+    assert access.asked == asked
+    assert host.found.keys() >= {"driver", "packages"}
