@@ -53,11 +53,6 @@ leave:
   returned: success
   type: dict
   sample: {drivers: [gaudi-1], fabric: [gaudi-1]}
-roles:
-  description: Roles whose variables were checked, by the host.
-  returned: success
-  type: dict
-  sample: {gaudi-1: [synapseai, fabric]}
 choice:
   description: As P(gaudi3.scale.job_modules#filter) returns it, for the job of all nodes; null without a job.
   returned: success

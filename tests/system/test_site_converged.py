@@ -18,7 +18,10 @@ from .conftest import JOBS, SMALL, Site, keep_job, reached, refused, wait_for
 #: PyTorch starts for seconds in each process, and these tests are about starts.
 ONE_PROCESS = {"trainer_processes_per_node": 1}
 #: What the first host of a run does once for all of them.
-ONCE = {"gaudi3.scale.firewall : Look up the addresses of all hosts once"}
+ONCE = {
+    "gaudi3.scale.firewall : Look up the addresses of all hosts once",
+    "gaudi3.scale.trainer : Build the trainer on the controller",
+}
 #: Of half a second: two minutes, within which the job is refused and stopped, and later killed.
 STEPS = 240
 

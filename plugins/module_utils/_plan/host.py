@@ -61,7 +61,7 @@ class Host:
 
     def plan(self) -> dict[str, Any]:
         """All that a run needs to know, as ``gaudi_host_plan`` returns it."""
-        result: dict[str, Any] = {"found": self.found, "leave": [], "roles": [], "problem": ""}
+        result: dict[str, Any] = {"found": self.found, "leave": [], "problem": ""}
         try:
             refuse_odd_facts(self._access.facts())
         except Refusal:
@@ -97,8 +97,7 @@ class Host:
         needed = cards is not None and self.run.needs_cards
         if cards is not None and needed:
             self._iommu(cards)
-        result["roles"] = list(self.run.roles(self.trains))
-        faults = self._access.faults(result["roles"])
+        faults = self._access.faults(self.run.roles(self.trains))
         if faults:
             raise Refusal("\n".join(["These variables cannot be used:", *faults]))
         if cards is not None and needed:

@@ -64,6 +64,10 @@ class Run:
         if self.tags & {"all", "preflight"}:
             phases = [phase for phase in ROLES if phase not in self.skipped]
         else:
-            phases = [phase for phase in ROLES if phase in self.tags]
+            phases = [phase for phase, roles in ROLES.items() if phase in self.tags or any(map(self._tagged, roles))]
         found = [role for phase in phases for role in ROLES[phase] if trains or role in ANYWHERE]
         return (*(ALWAYS if trains and self.needs_cards else ()), *found)
+
+    def _tagged(self, role: str) -> bool:
+        """Whether a tag is the role's, or that of a part of it, such as node_exporter_install."""
+        return any(tag == role or tag.startswith(f"{role}_") for tag in self.tags)

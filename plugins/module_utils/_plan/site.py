@@ -25,8 +25,6 @@ class Site:
     """Why nothing is done, for hosts on which something is wrong."""
     leave: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Hosts on which a phase would change nothing, by the phase."""
-    roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Roles whose variables were checked, by the host."""
     choice: Optional[Mapping[str, Any]] = None
     """The cards of the job's nodes; none where no job runs."""
 
@@ -46,7 +44,6 @@ def decide(plans: Mapping[str, object], gaudi: frozenset[str], needs_cards: bool
     return replace(
         _job(nodes),
         leave={phase: [host for host, given in found.items() if phase in given.get("leave", ())] for phase in BY_NAME},
-        roles={host: list(given.get("roles", ())) for host, given in found.items()},
     )
 
 

@@ -22,7 +22,7 @@ FILES = sorted([*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/**/*.yml")])
 OWN = {
     "ansible_host", "ansible_run_tags", "ansible_skip_tags", "firewall_enabled", "gaudi_cluster_address",
     "inventory_hostname", "trainer_head", "trainer_jobs",
-    "_gaudi_site", "phase_hook", "phase_roles",  # names of hosts, phases and roles, which gaudi_site_plan makes
+    "_gaudi_site", "phase_hook",  # names of hosts and phases, which gaudi_site_plan makes
 }  # fmt: skip
 #: Lookups that never fail.
 SAFE = ("gaudi3.scale.holds", "gaudi3.scale.first_look", "gaudi3.scale.hook")

@@ -55,6 +55,8 @@ def test_what_watches_hosts_needs_no_card(tags: str, needed: bool) -> None:
         ("all", "", False, "firewall node_exporter"),
         ("drivers", "", False, ""),
         ("monitoring", "", False, "node_exporter"),
+        ("node_exporter_install", "", False, "node_exporter"),
+        ("pytorch_install", "", True, "synapseai fabric trainer pytorch"),
     ],
 )
 def test_the_roles_whose_variables_are_checked(tags: str, skipped: str, trains: bool, roles: str) -> None:

@@ -23,7 +23,7 @@ NODES = frozenset({"gaudi-1", "gaudi-2"})
 
 def plan(**changes: Any) -> dict[str, Any]:
     return {
-        "ansible_facts": FACTS, "cards": CARDS, "found": {}, "leave": [], "roles": [], "problem": "", "name": None,
+        "ansible_facts": FACTS, "cards": CARDS, "found": {}, "leave": [], "problem": "", "name": None,
         **changes,
     }  # fmt: skip
 
@@ -38,11 +38,10 @@ def job(**changes: Any) -> dict[str, Any]:
 
 
 def test_nothing_is_wrong() -> None:
-    found = site(plan(leave=["drivers"], roles=["fabric"]), plan(leave=["drivers", "fabric"]))
+    found = site(plan(leave=["drivers"]), plan(leave=["drivers", "fabric"]))
     assert (found.problem, found.refusals) == ("", {})
     assert found.leave["drivers"] == ["gaudi-1", "gaudi-2"] and found.leave["fabric"] == ["gaudi-2"]
     assert found.leave["tuning"] == []
-    assert found.roles == {"gaudi-1": ["fabric"], "gaudi-2": []}
 
 
 @pytest.mark.parametrize(
