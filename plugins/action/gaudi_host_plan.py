@@ -10,7 +10,6 @@ from typing import Any, Optional
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible.utils.unsafe_proxy import wrap_var
 from ansible.vars.clean import namespace_facts
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.host import Host
@@ -20,13 +19,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.arguments import faults
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import TASKS
-from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues, plain
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.wheel_options import with_wheel
-
-try:
-    from ansible.template import trust_as_template as marks_templates
-except ImportError:
-    marks_templates = None
 
 FACTS = ["!all", "!min", "platform", "distribution", "pkg_mgr", "service_mgr", "user"]
 
@@ -85,8 +79,8 @@ class ActionModule(ActionBase):
             templar=self._templar,
             shared_loader_obj=self._shared_loader_obj,
         )
-        answer: dict[str, Any] = gather.run(task_vars=task_vars)
-        return plain(answer)
+        answer: dict[str, Any] = plain(gather.run(task_vars=task_vars))
+        return answer
 
     def answer(self, module: str, arguments: Mapping[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """What a module of this collection answers."""
@@ -94,7 +88,8 @@ class ActionModule(ActionBase):
             module_name=f"gaudi3.scale.{module}", module_args=dict(arguments), task_vars=task_vars
         )
         answer.pop("invocation", None)
-        return plain(answer)
+        found: dict[str, Any] = plain(answer)
+        return found
 
     def template(self, value: Any, variables: dict[str, Any]) -> Any:
         """A value with its templates evaluated."""
@@ -141,9 +136,3 @@ class Variables:
     def faults(self, roles: Sequence[str]) -> Sequence[str]:
         """What is wrong with the variables of these roles."""
         return faults(roles, self._given, self._values.evaluate)
-
-
-def plain(answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer of a host, none of whose texts is a template."""
-    # From 2.19 on Ansible takes no text for one that is not marked so.
-    return answer if marks_templates else wrap_var(answer)

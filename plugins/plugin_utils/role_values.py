@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ansible.utils.unsafe_proxy import AnsibleUnsafe, wrap_var
 
-from .role_tasks import ROLES, VARIABLES
+from .role_tasks import VARIABLES
+from .roles import ROLES
 
 try:
     from ansible.template import is_trusted_as_template
@@ -59,9 +61,7 @@ class RoleValues:
         if name in _OTHERS or name not in self._raw:
             return self._raw.get(name)
         if name not in self._known:
-            # Before 2.19 any text with braces in it would be a template once more.
-            value = self.evaluate(self._raw[name])
-            self._known[name] = value if is_trusted_as_template else wrap_var(value)
+            self._known[name] = plain(self.evaluate(self._raw[name]))
         return self._known[name]
 
     def evaluate(self, value: Any) -> Any:
@@ -147,6 +147,7 @@ def _names(text: str) -> set[str]:
     return set(_WORD.findall(_QUOTED.sub("", text)))
 
 
+@cache
 def _names_in_file(path: Path) -> set[str]:
     """What may be variables in a file, in whose prose an apostrophe begins no text."""
     return set(_WORD.findall(path.read_text(encoding="utf-8")))
@@ -154,6 +155,12 @@ def _names_in_file(path: Path) -> set[str]:
 
 def _same(value: Any, omitted: Any) -> bool:
     return omitted is not None and (value is omitted or (isinstance(omitted, str) and value == omitted))
+
+
+def plain(value: Any) -> Any:
+    """A value none of whose texts is a template, such as what a host answered or what was evaluated."""
+    # From 2.19 on Ansible takes no text for one that is not marked so.
+    return value if is_trusted_as_template else wrap_var(value)
 
 
 def is_template(text: str) -> bool:

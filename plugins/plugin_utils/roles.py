@@ -14,7 +14,7 @@ try:
 except ImportError:
     trust_as_template = None
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def trusted(value: Any) -> Any:
@@ -30,7 +30,7 @@ def specifications(roles: Path) -> dict[str, dict[str, Any]]:
     """The options of each role's main entry point. Their defaults are left out, as these are templates of the role."""
     found = {}
     for path in sorted(roles.glob("*/meta/argument_specs.yml")):
-        main = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)["argument_specs"].get("main", {})
+        main = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)["argument_specs"].get("main", {})
         options = main.get("options", {}).items()
         found[path.parent.parent.name] = {
             name: {key: value for key, value in option.items() if key not in ("default", "description")}
@@ -43,11 +43,11 @@ def defaults(roles: Path) -> dict[str, Any]:
     """The default of each variable of all roles, its template as text."""
     found: dict[str, Any] = {}
     for path in sorted(roles.glob("*/defaults/main.yml")):
-        found.update(yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER) or {})
+        found.update(yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER) or {})
     return found
 
 
 # Read when Ansible loads a plugin that asks for it, once for a run: tasks run in processes that inherit it.
-_ROLES = Path(__file__).resolve().parents[2] / "roles"
-SPECIFICATIONS = specifications(_ROLES)
-DEFAULTS = defaults(_ROLES)
+ROLES = Path(__file__).resolve().parents[2] / "roles"
+SPECIFICATIONS = specifications(ROLES)
+DEFAULTS = defaults(ROLES)

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from .._host.service_state import is_unchanged
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
-from .values import boolean
 
 NODE_SERVICE = "Run the service with its arguments"
 CARDS_SERVICE = "Run the unit with its program"
@@ -39,7 +40,7 @@ def _without_certificates(values: Values) -> bool:
     """Exporters with certificates or passwords are not looked at: their roles run."""
     return (
         not values("node_exporter_web_config")
-        and not boolean(values("hpu_exporter_tls"))
+        and not boolean(values("hpu_exporter_tls"), strict=False)
         and not values("_hpu_exporter_tls")
     )
 

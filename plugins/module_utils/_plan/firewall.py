@@ -4,23 +4,24 @@
 
 from __future__ import annotations
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from .._host.service_state import is_unchanged
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
-from .values import boolean
 
 TABLE = "Close the ports to others"
 BOOT = "Run the unit that closes them at each boot"
 
 
 def _asks(run: Run, values: Values) -> bool:
-    return run.has("firewall", "preflight") and boolean(values("firewall_enabled"))
+    return run.has("firewall", "preflight") and boolean(values("firewall_enabled"), strict=False)
 
 
 def _unchanged(values: Values, answers: Answers) -> bool:
     """The table is loaded, for which nft has to be there, and each boot loads it."""
     return (
-        boolean(values("firewall_enabled"))
+        boolean(values("firewall_enabled"), strict=False)
         and is_unchanged(mapping(answers, "firewall"))
         and is_unchanged(mapping(answers, "firewall_boot"))
     )

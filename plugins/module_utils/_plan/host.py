@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from .._cards.answer import BusAnswer
 from .._host.facts import refuse_odd_facts
 from .._printable import printable
@@ -17,7 +19,6 @@ from . import drivers, train, tuning
 from .model import Answers, Phase, Question, mapping
 from .phases import PHASES
 from .run import Run
-from .values import boolean
 
 #: An address, which every other host can reach as it is.
 ADDRESS = re.compile("[0-9.]+$|.*:")
@@ -94,14 +95,14 @@ class Host:
     def _plan(self, result: dict[str, Any]) -> None:
         result["name"] = self._name()
         cards = self._cards(result) if self.trains else None
-        needed = cards is not None and self.run.needs_cards
-        if cards is not None and needed:
-            self._iommu(cards)
+        needed = cards if self.run.needs_cards else None
+        if needed:
+            self._iommu(needed)
         faults = self._access.faults(self.run.roles(self.trains))
         if faults:
             raise Refusal("\n".join(["These variables cannot be used:", *faults]))
-        if cards is not None and needed:
-            self._release(cards)
+        if needed:
+            self._release(needed)
         phases = [phase for phase in PHASES if (needed or phase.anywhere) and phase.asks(self.run, self._value)]
         self._ask(question for phase in phases for question in phase.questions)
         if train.PHASE in phases:
@@ -143,14 +144,14 @@ class Host:
         return self.seen
 
     def _iommu(self, cards: BusAnswer) -> None:
-        if cards.iommu_problem is None or boolean(self._value("tuning_accept_translated_iommu")):
+        if cards.iommu_problem is None or boolean(self._value("tuning_accept_translated_iommu"), strict=False):
             return
         arguments = self._value("tuning_kernel_command_line")
         answer = self._access.module("kernel_command_line", {"arguments": arguments})
         if answer.get("failed"):
             raise Refusal(str(answer.get("msg")))
         present = self._value("tuning_kernel_command_line_state") == "present"
-        consent = present and boolean(self._value("tuning_reboot_allowed"))
+        consent = present and boolean(self._value("tuning_reboot_allowed"), strict=False)
         problem = tuning.iommu_problem(cards.iommu_problem, arguments, answer.get("missing"), consent, self.run)
         if problem:
             raise Refusal(f"{self.name}: {problem}")
@@ -158,8 +159,8 @@ class Host:
     def _release(self, cards: BusAnswer) -> None:
         facts, release = self._access.facts(), self._value("synapseai_release")
         system = printable(f"{facts['distribution']} {facts['distribution_version']}", 200)
-        unsupported = boolean(self._value("synapseai_accept_unsupported_os"))
-        unknown = boolean(self._value("synapseai_accept_unknown_release"))
+        unsupported = boolean(self._value("synapseai_accept_unsupported_os"), strict=False)
+        unknown = boolean(self._value("synapseai_accept_unknown_release"), strict=False)
         generation = None if cards.generation is None else printable(cards.generation, 60)
         problem = release_problem(release, system, unsupported, unknown, generation)
         if problem:

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from .._jobs import problems
 from .._jobs.answers import Offer
 from .._jobs.card_choice import job_modules
 from . import pytorch
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
-from .values import boolean
 
 NODE = "Look at what the node offers the job"
 USER = "Create the user of the jobs"
@@ -34,7 +35,7 @@ def _plainly(values: Values) -> bool:
     return (
         bool(values("_trainer_built"))
         and not values("_trainer_contained")
-        and not boolean(values("trainer_tls"))
+        and not boolean(values("trainer_tls"), strict=False)
         and values("trainer_gid") is None
         and values("trainer_dependencies") == "preinstalled"
     )
@@ -114,7 +115,7 @@ def shares(values: Values) -> dict[str, Any]:
         "head": values("trainer_head"),
         "user": values("trainer_user"),
         "jobs_dir": values("trainer_jobs_dir"),
-        "partial": boolean(values("trainer_allow_partial_nodes")),
+        "partial": boolean(values("trainer_allow_partial_nodes"), strict=False),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,8 @@ import yaml
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import PHASES
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import TASKS
+
+from ..playbooks.test_decided_for_all import tasks
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 #: The roles whose phases leave nodes out.
@@ -71,13 +72,6 @@ COVERED = {
     },
     "tuning": {"Reboot": "an argument that waits for a reboot is in the answer, and its node is not left out"},
 }
-
-
-def tasks(entries: Any) -> Iterator[dict[str, Any]]:
-    for entry in entries if isinstance(entries, list) else ():
-        yield entry
-        for part in ("block", "rescue", "always"):
-            yield from tasks(entry.get(part))
 
 
 def changes(task: dict[str, Any]) -> bool:
