@@ -88,6 +88,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.controller
     packages_needed,
     packages_problem,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.dictionaries import DICTIONARIES
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given import (
     Given,
     config_sentences,
@@ -97,12 +98,12 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._variables.given impo
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.hooks import hooks_problem
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.inventory import Inventory, inventory_problem
-from ansible_collections.gaudi3.scale.plugins.module_utils._variables.job_config import kind_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.names import (
     OF_PLAYBOOKS,
     unread_variables,
     used_in,
 )
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.shapes import kind_of
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.simple_types import simple_faults
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.tags import tags_problem
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.origin import is_encrypted, origin_of
@@ -161,7 +162,7 @@ class LookupModule(LookupBase):
             _FOUND["jobs"] = _lines(found)
         options = {name: each for roles in SPECIFICATIONS.values() for name, each in roles.items()}
         odd = [said for each in own.values() for said in simple_faults(each.raw, options, origin_of, is_encrypted)]
-        return _lines([*_hooks(own), *self._names(own), *odd, *found])
+        return _lines([*_hooks(own), *self._names(own), *odd, *_dictionaries(own), *found])
 
     def _job_faults(self, own: Mapping[str, Variables], variables: Mapping[str, Any]) -> list[str]:
         gaudi = set((variables.get("groups") or {}).get("gaudi", ()))
@@ -205,12 +206,25 @@ class LookupModule(LookupBase):
         for name in ("trainer_config", "trainer_node_config", "trainer_jobs"):
             if name not in raw or (name != "trainer_jobs" and raw.get("trainer_command")):
                 continue
-            key = name, id(raw[name])
-            if key not in seen or has_template(raw[name]):
-                given = Given(name, raw[name], own.value(name), origin_of, is_encrypted)
-                seen[key] = config_sentences(given, SPECIFICATIONS["trainer"]["trainer_jobs"]["options"])
-            found += seen[key]
+            found += _sentences(name, own, seen)
         return found
+
+
+def _dictionaries(own: Mapping[str, Variables]) -> Iterator[str]:
+    """What is wrong with the keys and values of variables that are mappings."""
+    seen: dict[tuple[str, int], list[str]] = {}
+    for host in own.values():
+        for name in sorted(DICTIONARIES.intersection(host.raw)):
+            yield from _sentences(name, host, seen)
+
+
+def _sentences(name: str, own: Variables, seen: dict[tuple[str, int], list[str]]) -> list[str]:
+    """Every fault of a variable; ``seen`` has those of the values that were looked at, which hosts of a group share."""
+    key = name, id(own.raw[name])
+    if key not in seen or has_template(own.raw[name]):
+        given = Given(name, own.raw[name], own.value(name), origin_of, is_encrypted)
+        seen[key] = config_sentences(given, SPECIFICATIONS["trainer"]["trainer_jobs"]["options"])
+    return seen[key]
 
 
 def _hooks(own: Mapping[str, Variables]) -> Iterator[str]:

@@ -81,6 +81,7 @@ def test_each_misspelt_name_and_each_fault_of_a_job_is_said_with_its_place(clust
         "    max_step: '{{ trainer_steps_mine }}'\n"
         "    seed: '{{ later }}'\n"
         "trainer_rubbish: 1\n"
+        "prometheus_scrape_limits: {sampel_limit: 5}\n"
     )
     cluster.allowed = UNREAD
     run = cluster.play("preflight.yml", inventory=str(path.parent), synapseai_relase="1.22.0-740")
@@ -88,6 +89,8 @@ def test_each_misspelt_name_and_each_fault_of_a_job_is_said_with_its_place(clust
     assert run.messages() == [
         "synapseai_relase (given with -e) is no variable of this collection: write synapseai_release if you mean that, "
         "or add synapseai_relase to gaudi_accept_variables if something else reads it.\n"
+        "Unknown key 'sampel_limit' in prometheus_scrape_limits (inventory/group_vars/gaudi.yml, line 7): did you mean "
+        "'sample_limit'?\n"
         "Unknown key 'train.max_step' in trainer_config (inventory/group_vars/gaudi.yml, line 4): did you mean "
         "'train.max_steps'?"
     ]

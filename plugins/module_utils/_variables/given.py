@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""What is wrong with the variables of jobs as a user gave them, with the place where each fault stands."""
+"""What is wrong with variables that are mappings or lists, as a user gave them, and where each fault stands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 from .._secret_words import names_secret, secret_kind
-from .job_config import Path, config_faults, jobs_faults
+from .dictionaries import DICTIONARIES, dictionary_faults
+from .job_config import config_faults, jobs_faults
+from .shapes import Path
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,12 @@ def plain(container: Any, key: Any) -> Any:
 
 def config_sentences(given: Given, options: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Every fault of such a variable; ``options`` are those of a job of trainer_jobs."""
-    found = jobs_faults(given.value, options) if given.name == "trainer_jobs" else config_faults(given.value)
+    if given.name == "trainer_jobs":
+        found = jobs_faults(given.value, options)
+    elif given.name in DICTIONARIES:
+        found = dictionary_faults(given.name, given.value)
+    else:
+        found = config_faults(given.value)
     return [fault.said(given.name, _origin(given, fault.path), given.hides(fault.path, fault.value)) for fault in found]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,15 @@ def test_a_switch_that_is_none_is_refused_on_whichever_host(look: Look) -> None:
     own = "all: {children: {gaudi: {hosts: {n-1: , n-2: {firewall_enabled: maybe}}}}}\n"
     said = look(own)
     assert said.startswith("firewall_enabled (") and said.endswith(") is maybe: give true or false.")
+
+
+def test_the_keys_of_every_mapping_are_looked_at(look: Look) -> None:
+    wrong = "prometheus_scrape_limits: {sampel_limit: 5}, trainer_interruption: {sources: [aws], pol: 2}"
+    limits, interruption = look(NODES % wrong).splitlines()
+    assert re.sub(r" \(.*\)", "", limits) == (
+        "Unknown key 'sampel_limit' in prometheus_scrape_limits: did you mean 'sample_limit'?"
+    )
+    assert re.sub(r" \(.*\)", "", interruption) == "Unknown key 'pol' in trainer_interruption: did you mean 'poll'?"
 
 
 def test_secrets_in_the_inventory_are_refused_where_they_would_be_made(look: Look, tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ from pydantic import ValidationError
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.job_config import (
     config_faults,
     jobs_faults,
-    takes,
-    wanted,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._variables.job_fields import FIELDS
+from ansible_collections.gaudi3.scale.plugins.module_utils._variables.shapes import takes, wanted
 from gaudi3_scale.config import Config, dump_default, load
 from gaudi3_scale.errors import ConfigError
 from tests import job_schema
