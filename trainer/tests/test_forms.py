@@ -163,6 +163,18 @@ def test_what_datasets_saved_is_read_without_its_state(tmp_path: Path) -> None:
     saved.save_to_disk(tmp_path / "one", num_shards=2)
     assert read(tmp_path / "one") == DOCUMENTS
     assert FileSource(DataConfig(source=str(tmp_path / "one"))).left_out == ["dataset_info.json", "state.json"]
+    # datasets keeps its cache of what is made of a saved dataset in the folder of that, and a second, smaller dataset
+    # that is saved there leaves the files of the first.
+    loaded = datasets.load_from_disk(str(tmp_path / "one"))
+    loaded.map(lambda row: {"text": row["text"].upper()}).filter(lambda row: len(row["text"]) > 10)
+    assert sum(path.name.startswith("cache-") for path in (tmp_path / "one").iterdir()) == 2
+    assert read(tmp_path / "one") == DOCUMENTS
+    saved.save_to_disk(tmp_path / "again", num_shards=2)
+    saved.select([0]).save_to_disk(tmp_path / "again")
+    assert read(tmp_path / "again") == DOCUMENTS[:1] == datasets.load_from_disk(str(tmp_path / "again"))["text"][:]
+    assert FileSource(DataConfig(source=str(tmp_path / "again"))).left_out == [
+        "data-00000-of-00002.arrow", "data-00001-of-00002.arrow", "dataset_info.json", "state.json",
+    ]  # fmt: skip
     next((tmp_path / "one").glob("data-00001-*")).unlink()
     assert "one was saved with data-00001-of-00002.arrow, which is not there: copy the folder again." in refusal(
         tmp_path / "one"

@@ -17,7 +17,8 @@ SAVED = "state.json"
 
 def local_files(root: Path) -> tuple[list[Path], list[Path]]:
     """The regular files of a file or folder, hidden ones left out, and those that hold none of the records beside
-    them, such as README.md: where the others are texts, these are texts as well.
+    them, such as README.md: where the others are texts, these are texts as well. Among them are the tables that
+    `datasets` has made of a saved dataset and not saved (its cache), and those of an earlier one in the same folder.
 
     Raises:
         ConfigError: There is no such path, or some of it cannot be read.
@@ -31,10 +32,8 @@ def local_files(root: Path) -> tuple[list[Path], list[Path]]:
             raise ConfigError(
                 f"{path.parent} holds several splits ({SPLITS}): set data.source to the folder of one of them."
             )
-    for path in found:
-        if path.name == SAVED:
-            _check_saved(path)
-    companions = [path for path in found if is_companion(path)]
+    others = {other for path in found if path.name == SAVED for other in _not_saved(path, found)}
+    companions = [path for path in found if is_companion(path) or path in others]
     return [path for path in found if path not in set(companions)], companions
 
 
@@ -82,14 +81,14 @@ def _closed(path: Path, error: OSError) -> ConfigError:
     )
 
 
-def _check_saved(path: Path) -> None:
-    """What `datasets` says it has saved beside its state has to be there."""
+def _not_saved(path: Path, found: list[Path]) -> list[Path]:
+    """The tables beside a state of `datasets` that are none of what it has saved; what it has saved must be there."""
     try:
         state: Any = json.loads(path.read_bytes())
         named = [str(each["filename"]) for each in state["_data_files"]]
         chosen = state.get("_indices_data_files")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return  # the state of something else
+        return []  # the state of something else
     missing = sorted(name for name in named if not (path.parent / name).is_file())
     if missing:
         raise ConfigError(
@@ -101,3 +100,5 @@ def _check_saved(path: Path) -> None:
         raise ConfigError(
             f"{path.parent} holds a selection of rows, which is not read: call flatten_indices(), and save it again."
         )
+    beside = [each for each in found if each.parent == path.parent and each.suffix == ".arrow"]
+    return [each for each in beside if each.name not in named]

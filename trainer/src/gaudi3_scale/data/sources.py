@@ -60,7 +60,7 @@ def open_source(config: DataConfig, log: Callable[[str], None] | None = None) ->
         return HubSource(config)
     source = FileSource(config)
     if source.left_out and log is not None:
-        log(f"{config.source}: left out, as they hold no records: {', '.join(source.left_out)}")
+        log(f"{config.source}: left out, as they hold none of its records: {', '.join(source.left_out)}")
     return source
 
 
