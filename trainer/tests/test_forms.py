@@ -20,6 +20,7 @@ import pytest
 
 from gaudi3_scale.config import DataConfig
 from gaudi3_scale.data import compressed, json_file
+from gaudi3_scale.data.named_splits import split_of
 from gaudi3_scale.data.sources import START, FileSource, open_source
 from gaudi3_scale.errors import ConfigError
 
@@ -184,6 +185,36 @@ def test_what_datasets_saved_is_read_without_its_state(tmp_path: Path) -> None:
         tmp_path / "two"
     )
     assert read(tmp_path / "two/train") == DOCUMENTS
+
+
+def test_files_of_several_splits_are_refused(tmp_path: Path) -> None:
+    hub, texts = tmp_path / "hub/data", tmp_path / "wiki"
+    for folder in (hub, texts):
+        folder.mkdir(parents=True)
+    for name in ("train-00000-of-00001.jsonl", "test-00000-of-00001.jsonl", "more.jsonl"):
+        (hub / name).write_bytes(lines(DOCUMENTS))
+    assert refusal(hub.parent) == (
+        f"{hub.parent} has files of several splits (train, test): set data.source to hf:{hub.parent}:train, or to "
+        "a folder that has only what is to be trained on."
+    )
+    for name in ("wiki.train.tokens", "wiki.valid.tokens"):
+        (texts / name).write_text("a document")
+    assert "has files of several splits (train, validation): " in refusal(texts)
+    # One more that names none: it is a folder of texts as any.
+    (texts / "names.txt").write_text("a document")
+    assert len(read(texts)) == 3
+    (hub / "test-00000-of-00001.jsonl").unlink()
+    assert read(hub) == DOCUMENTS * 2
+
+
+def test_a_split_is_known_by_the_name_of_the_file_or_of_its_folder() -> None:
+    assert [split_of(name) for name in ("a/train.jsonl", "train/x-1.parquet", "Dev.jsonl", "x_val_2.json")] == [
+        "train", "train", "validation", "validation",
+    ]  # fmt: skip
+    assert [split_of(name) for name in ("trainer.jsonl", "latest.json", "test_train.jsonl", "contest/a.txt")] == [
+        None
+    ] * 4
+    assert split_of("train/test.jsonl") == "test"
 
 
 def test_companions_of_records_are_left_out_and_named(tmp_path: Path) -> None:

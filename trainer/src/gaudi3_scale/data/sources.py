@@ -16,6 +16,7 @@ from gaudi3_scale.data.conversation import kind
 from gaudi3_scale.data.forms import Form, form_of
 from gaudi3_scale.data.json_file import RepeatedFieldError, json_records, unique
 from gaudi3_scale.data.local_files import local_files
+from gaudi3_scale.data.named_splits import several_splits
 from gaudi3_scale.data.piece import START as START
 from gaudi3_scale.data.piece import Cursor, Piece
 from gaudi3_scale.data.records import fields, present, text_of
@@ -82,9 +83,21 @@ class FileSource:
             raise ConfigError(
                 f"data.source is {config.source!r}, where there is no text: give a file or folder that has some."
             )
+        if config.source != STDLIB:
+            self._refuse_splits(root)
         self._sizes = [path.stat().st_size for path in self._files]
         self._before = [0, *accumulate(self._sizes)]
         self.size = self._before[-1]
+
+    def _refuse_splits(self, root: Path) -> None:
+        """Nobody trains on the data that a model is tested with unless that is said."""
+        names = [path.relative_to(root).as_posix() for path in self._files]
+        splits = several_splits(names, [form.of_records for form in self._forms])
+        if splits:
+            raise ConfigError(
+                f"{root} has files of several splits ({', '.join(splits)}): set data.source to hf:{root}:{splits[0]}, "
+                "or to a folder that has only what is to be trained on."
+            )
 
     def fingerprint(self) -> str:
         """Names, sizes and times of change of all files."""
