@@ -138,14 +138,18 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
         return
     for part in text.splitlines():
         try:
-            line = json.loads(part)
-            known = isinstance(line["step"], int) and isinstance(line["run"], str) and isinstance(line["event"], str)
-            times = [float(line["began"]), float(line["time"])]
-            spent = {name: int(line["nanoseconds"][name]) for name in MEASURED}
+            yield checked(json.loads(part))
         except (ValueError, KeyError, TypeError):
             continue
-        if known:
-            yield line | {"began": times[0], "time": times[1], "nanoseconds": spent}
+
+
+def checked(line: Any) -> dict[str, Any]:
+    """A line of a ledger, its numbers as numbers; ValueError, KeyError or TypeError where it is none."""
+    times = [float(line["began"]), float(line["time"])]
+    spent = {name: int(line["nanoseconds"][name]) for name in MEASURED}
+    if not (isinstance(line["step"], int) and isinstance(line["run"], str) and isinstance(line["event"], str)):
+        raise TypeError("line")
+    return {**line, "began": times[0], "time": times[1], "nanoseconds": spent}
 
 
 def of_directory(directory: Path) -> Goodput:
