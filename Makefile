@@ -16,9 +16,9 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
-	benchmark-test doctor-test \
+	benchmark-test doctor-test watch-test \
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
-	screenshots contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
+	screenshots watch-pictures contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -78,8 +78,15 @@ $(TOOLS)/usr/bin/promtool:
 	$(@D)/bin/python -m $(INSTALL) -r $<
 	@touch $@
 
+# axe-core, which checks the page of gaudi3-watch for people who do not see it or use keys. Without npm that is left out.
+.cache/axe/ready: watch/tests/package-lock.json
+	mkdir -p $(@D)
+	cp watch/tests/package.json watch/tests/package-lock.json $(@D)
+	if command -v npm >/dev/null; then npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --silent; fi
+	@touch $@
+
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
-prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready hpu image
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
 
 image: $(VENV)/.controller
 	gaudi3-simulator prepare
@@ -144,6 +151,10 @@ benchmark-test: $(VENV)/.dev hpu
 
 doctor-test: $(VENV)/.dev hpu
 	cd doctor && $(call covered,doctor)
+
+# In Chromium, if there is one: what it lacks is said by the tests that are skipped.
+watch-test: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/axe/ready
+	cd watch && $(call covered,watch)
 
 # The coverage that the parts above reached, against its floors.
 coverage: $(VENV)/.dev
@@ -231,6 +242,10 @@ contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/opt
 screenshots: $(VENV)/.controller
 	$(BIN)/python tests/monitoring/screenshots.py
 
+# Pictures of the page in docs/watch.md; half a minute. Needs chromium.
+watch-pictures: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
+	cd watch && PYTHONPATH=src $(CURDIR)/$(BIN)/python tests/pictures.py
+
 # Hand the rules of simulator/strictness.yml to the simulated node and the simulated device.
 strictness: $(VENV)/.dev
 	$(BIN)/python tests/suite/strictness.py
@@ -306,4 +321,4 @@ clean:
 	@if [ -x $(BIN)/gaudi3-simulator ]; then $(BIN)/gaudi3-simulator clean; fi
 	rm -rf simulator/torch/build $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist gaudi3-scale-*.tar.gz* gaudi3-scale-*.cdx.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	find trainer benchmark-tool doctor simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +
+	find trainer benchmark-tool doctor watch simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +

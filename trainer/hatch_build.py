@@ -7,8 +7,12 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-BESIDE = {"benchmark-tool": "gaudi3_benchmark", "doctor": "gaudi3_doctor"}
+BESIDE = {"benchmark-tool": "gaudi3_benchmark", "doctor": "gaudi3_doctor", "watch": "gaudi3_watch"}
 """Folders beside this one and the packages that they have in `src`; in an sdist the folders are inside."""
+
+
+PACKED = {".py", ".html", ".css", ".js", ".json", ".svg", ".txt"}
+"""Suffixes of code, and of the pages that it serves."""
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -24,6 +28,6 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             source = next((each for each in (here / inside, here.parent / inside) if each.is_dir()), None)
             if source is None:
                 raise FileNotFoundError(f"{folder}/ is not beside {here}: take both from one checkout")
-            for path in source.rglob("*.py"):
+            for path in (each for each in source.rglob("*") if each.is_file() and each.suffix in PACKED):
                 below = path.relative_to(source).as_posix()
                 build_data["force_include"][str(path)] = f"{inside if self.target_name == 'sdist' else package}/{below}"

@@ -20,8 +20,8 @@ description:
 options:
   source:
     description: >-
-      Folder of the trainer's sources, with its C(pyproject.toml). The folders C(benchmark-tool) and C(doctor), which
-      lie beside it in a checkout and in the collection, are parts of the wheel.
+      Folder of the trainer's sources, with its C(pyproject.toml). The folders C(benchmark-tool), C(doctor) and
+      C(watch), which lie beside it in a checkout and in the collection, are parts of the wheel.
     type: path
     required: true
   wheel:

@@ -18,6 +18,7 @@ AREAS = {
     "plugins": ["tests/unit/plugins"],
     "trainer/src": ["trainer/tests"],
     "doctor/src": ["doctor/tests"],
+    "watch/src": ["watch/tests"],
     "benchmark-tool/src": ["benchmark-tool/tests"],
     "deploy/src": ["deploy/tests"],
     "simulator/src": ["simulator/tests"],

@@ -37,7 +37,7 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
     assert top == {
         "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "SECURITY.md",
         "benchmark-tool", "changelogs", "docs", "doctor", "examples", "meta", "playbooks", "plugins", "requirements",
-        "roles", "terraform", "trainer",
+        "roles", "terraform", "trainer", "watch",
     }  # fmt: skip
     names = {member.name for member in members}
     assert {name for name in names if name.startswith("requirements/")} == {

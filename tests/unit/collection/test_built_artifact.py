@@ -17,10 +17,10 @@ IGNORED = yaml.safe_load((ROOT / "galaxy.yml").read_text())["build_ignore"]
 #: What is shipped, at the top of the tree, and what is not of what lies there.
 TOP = {
     "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "benchmark-tool", "changelogs", "docs",
-    "doctor", "examples", "meta", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer",
+    "doctor", "examples", "meta", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer", "watch",
 }  # fmt: skip
 ONLY_HERE = re.compile(
-    r"requirements/(?!controller\.(?:in|txt)$)|(?:benchmark-tool|doctor|trainer)/tests/|terraform/modules/\w+/tests/"
+    r"requirements/(?!controller\.(?:in|txt)$)|(?:benchmark-tool|doctor|trainer|watch)/tests/|terraform/modules/\w+/tests/"
 )
 
 
@@ -43,6 +43,7 @@ def shipped(path: str) -> bool:
         "trainer/hatch_build.py",
         "benchmark-tool/src/gaudi3_benchmark/cli.py",
         "doctor/src/gaudi3_doctor/probes/base.py",
+        "watch/src/gaudi3_watch/static/index.html",
         "trainer/src/gaudi3_scale/requirements.txt",
         "SECURITY.md",
     ],
@@ -67,6 +68,7 @@ def test_what_the_readme_needs_is_shipped(path: str) -> None:
         "trainer/tests/conftest.py",
         "benchmark-tool/tests/conftest.py",
         "doctor/tests/conftest.py",
+        "watch/tests/conftest.py",
         "simulator/README.md",
         "proofs/kill-matrix.md",
         ".ansible-lint",
@@ -113,6 +115,7 @@ LITTER = (
     "trainer/src/gaudi3_scale.egg-info/PKG-INFO", "trainer/src/a.pyc", "trainer/x.json",
     "benchmark-tool/a.json", "benchmark-tool/report.html", "benchmarks/mine.json", "benchmark/a.json", "bench/a.py",
     "doctor/x.json", "doctor/dist/a.whl", "doctor/src/a.pyc", "doctor/.venv/a.py",
+    "watch/x.pem", "watch/.venv/a.py", "watch/a.zip", "watchdog/a.py", "watch/node_modules/a.js",
 )  # fmt: skip
 
 

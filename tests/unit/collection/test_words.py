@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("plugins", "trainer/src", "doctor/src", "benchmark-tool/src", "deploy/src", "simulator/src")
+FOLDERS = ("plugins", "trainer/src", "doctor/src", "benchmark-tool/src", "watch/src", "deploy/src", "simulator/src")
 #: Names that say nothing to somebody who reads a call of them.
 VAGUE = {"judge", "caution", "far", "told", "consult", "must", "settled", "bereft", "words", "verdict", "over"}
 VAGUE |= {"say", "place", "each", "Team", "Found", "Told", "Words"}
@@ -57,7 +57,15 @@ def test_a_name_says_what_it_is(folder: str) -> None:
 
 
 def test_helpers_of_tests_say_what_they_are() -> None:
-    folders = ("tests", "trainer/tests", "deploy/tests", "simulator/tests", "doctor/tests", "benchmark-tool/tests")
+    folders = (
+        "tests",
+        "trainer/tests",
+        "deploy/tests",
+        "simulator/tests",
+        "doctor/tests",
+        "benchmark-tool/tests",
+        "watch/tests",
+    )
     names = {path.stem for folder in folders for path in (ROOT / folder).rglob("*.py")}
     assert names & VAGUE_FILES == set()
 

@@ -18,6 +18,7 @@ from gaudi3_scale.config import load
 from gaudi3_simulator import cli as simulator
 from gaudi3_simulator.node import cli as node
 from gaudi3_simulator.node import faults
+from gaudi3_watch import cli as watch
 from tests.suite import proofs
 
 from .documents import ROOT, commands, documented, pieces
@@ -52,6 +53,10 @@ def understand_deploy(given: list[str]) -> None:
     parse(deploy.app, given)
 
 
+def understand_watch(given: list[str]) -> None:
+    parse(watch.app, given)
+
+
 def verbs(parser: argparse.ArgumentParser) -> set[str]:
     (action,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     return set(action.choices)
@@ -62,6 +67,7 @@ PROGRAMS: dict[str, tuple[Callable[[list[str]], None], int]] = {
     "gaudi3-simulator-node": (understand_node, 0),
     "gaudi3-train": (understand_train, 18),
     "gaudi3-deploy": (understand_deploy, 9),
+    "gaudi3-watch": (understand_watch, 3),
 }
 #: Options that stand in the place of a command.
 EVERYWHERE = {"--help", "--install-completion"}
@@ -70,6 +76,7 @@ VERBS = {
     "gaudi3-simulator-node": verbs(node.build_parser()),
     "gaudi3-train": set(typer.main.get_command(train.app).commands),  # type: ignore[attr-defined]
     "gaudi3-deploy": set(typer.main.get_command(deploy.app).commands),  # type: ignore[attr-defined]
+    "gaudi3-watch": set(typer.main.get_command(watch.app).commands),  # type: ignore[attr-defined]
 }
 
 

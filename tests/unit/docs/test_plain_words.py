@@ -30,7 +30,7 @@ WORDS = {
     r"\AFor readers\b": "what it returns, as a text or a sentence",
 }
 #: The distributions and the plugins: their docstrings and their strings that are sentences.
-PYTHON = ("plugins", "trainer/src", "doctor/src", "benchmark-tool/src", "deploy/src", "simulator/src")
+PYTHON = ("plugins", "trainer/src", "doctor/src", "benchmark-tool/src", "watch/src", "deploy/src", "simulator/src")
 #: A string of fewer words is a key, a name or an option rather than a sentence.
 FEWEST_WORDS = 3
 QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-PROJECTS = ("trainer", "benchmark-tool", "deploy", "simulator")
+PROJECTS = ("trainer", "benchmark-tool", "watch", "deploy", "simulator")
 PROGRAMS = {
     name: place
     for project in PROJECTS
@@ -21,6 +21,7 @@ PROGRAMS = {
 TYPED = {
     "gaudi3-train": ("gaudi3-train verify", {"verify-resume"}),
     "gaudi3-benchmark": ("gaudi3-benchmark comp", {"compare"}),
+    "gaudi3-watch": ("gaudi3-watch clu", {"cluster"}),
     "gaudi3-deploy": ("gaudi3-deploy off", {"offers"}),
     "gaudi3-simulator": ("gaudi3-simulator sta", {"stages", "status"}),
 }

@@ -17,7 +17,7 @@ from gaudi3_simulator import parser
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = {
     name: place
-    for project in ("trainer", "benchmark-tool", "deploy", "simulator")
+    for project in ("trainer", "benchmark-tool", "watch", "deploy", "simulator")
     for name, place in tomllib.loads((ROOT / project / "pyproject.toml").read_text())["project"]["scripts"].items()
 }
 #: Written by the libraries.

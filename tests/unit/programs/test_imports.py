@@ -19,6 +19,7 @@ DISTRIBUTIONS: dict[str, dict[str, Path]] = {
     "doctor": {"gaudi3_doctor": ROOT / "doctor/src/gaudi3_doctor"},
     "trainer": {"gaudi3_scale": ROOT / "trainer/src/gaudi3_scale"},
     "benchmark": {"gaudi3_benchmark": ROOT / "benchmark-tool/src/gaudi3_benchmark"},
+    "watch": {"gaudi3_watch": ROOT / "watch/src/gaudi3_watch"},
     "deploy": {"gaudi3_deploy": ROOT / "deploy/src/gaudi3_deploy"},
     "simulator": {"gaudi3_simulator": ROOT / "simulator/src/gaudi3_simulator"},
     "simulated device": {
@@ -117,6 +118,7 @@ NEIGHBOURS: dict[str, set[str]] = {
     "doctor": set(),
     "trainer": {"doctor"},
     "benchmark": {"doctor", "trainer"},
+    "watch": {"doctor", "trainer"},
 }
 
 

@@ -16,7 +16,14 @@ from ansible_collections.gaudi3.scale.plugins.modules import trainer_wheel
 
 ROOT = Path(__file__).resolve().parents[4]
 #: The folders of the wheel's sources, and the package that each has.
-SOURCES = {"benchmark-tool": "gaudi3_benchmark", "doctor": "gaudi3_doctor", "trainer": "gaudi3_scale"}
+SOURCES = {
+    "benchmark-tool": "gaudi3_benchmark",
+    "doctor": "gaudi3_doctor",
+    "trainer": "gaudi3_scale",
+    "watch": "gaudi3_watch",
+}
+#: Kinds of files: code, and the pages of gaudi3-watch.
+PACKED = {".py", ".html", ".css", ".js", ".svg"}
 #: Runs a command of the unpacked wheel, and says at its end where each of its packages came from.
 COMMAND = """
 import importlib, os, sys
@@ -46,11 +53,12 @@ def copy(tmp_path: Path) -> Path:
 def test_the_wheel_has_every_file_of_the_packages(tmp_path: Path, run_module: Any) -> None:
     assert set(BESIDE) == SOURCES.keys() - {"trainer"}
     with zipfile.ZipFile(build(run_module, tmp_path, ROOT / "trainer")["path"]) as wheel:
-        packed = {name for name in wheel.namelist() if name.endswith(".py")}
+        packed = {name for name in wheel.namelist() if Path(name).suffix in PACKED}
     written = {
         path.relative_to(ROOT / name / "src").as_posix()
         for name, package in SOURCES.items()
-        for path in (ROOT / name / "src" / package).rglob("*.py")
+        for path in (ROOT / name / "src" / package).rglob("*")
+        if path.suffix in PACKED and path.is_file() and (path.suffix == ".py" or name == "watch")
     }
     assert packed == written
 
@@ -61,6 +69,7 @@ def test_the_wheel_has_every_file_of_the_packages(tmp_path: Path, run_module: An
         ("gaudi3_scale.cli", ["--help"]),
         ("gaudi3_scale.cli", ["doctor", "--help"]),
         ("gaudi3_benchmark.cli", ["--help"]),
+        ("gaudi3_watch.cli", ["--help"]),
     ],
 )
 def test_its_commands_need_nothing_of_the_checkout(
