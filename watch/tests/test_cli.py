@@ -68,6 +68,27 @@ def test_it_serves_until_it_is_stopped(job: Path) -> None:
         assert served.stderr.read() == ""
 
 
+def test_what_the_document_shows_of_a_job_is_served(job: Path, tmp_path: Path) -> None:
+    """As it stands there, but for the port, which another program may have."""
+    document = (Path(__file__).resolve().parents[2] / "docs/watch.md").read_text()
+    (tmp_path / "run").symlink_to(job)
+    paths = certificate(tmp_path, -1, 9)
+    for path, name in zip(paths, ("watch.crt", "watch.key"), strict=True):
+        path.rename(tmp_path / name)
+    (tmp_path / "watch.password").write_text(PASSWORD)
+    (tmp_path / "watch.password").chmod(0o600)
+    shown = [line.split()[1:] for line in document.splitlines() if line.startswith("gaudi3-watch run ")]
+    assert len(shown) == 2
+    for given in shown:
+        arguments = [each.replace("0.0.0.0:9109", "0.0.0.0:0") for each in given]
+        arguments += [] if "--listen" in given else ["--listen", "127.0.0.1:0"]
+        command = [sys.executable, "-m", "gaudi3_watch", *arguments]
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=os.environ) as served:
+            assert served.stdout is not None
+            assert served.stdout.readline().startswith("https://0.0.0.0:" if "--key" in given else "http://127.0.0.1:")
+            served.terminate()
+
+
 def test_it_starts_without_torch() -> None:
     program = (
         "import sys, gaudi3_watch.cli, gaudi3_watch.folder, gaudi3_watch.cluster\n"

@@ -16,7 +16,7 @@ import fleet
 import pytest
 import yaml
 
-from gaudi3_watch import queries
+from gaudi3_watch import cluster, queries
 from gaudi3_watch.cluster import ClusterSource
 from gaudi3_watch.prometheus import Prometheus, PrometheusError
 from gaudi3_watch.view import Asked, View
@@ -44,7 +44,7 @@ def tiles(found: View, name: str) -> dict[str, str]:
 
 def test_every_metric_is_in_the_contract() -> None:
     known = {each["name"] for each in yaml.safe_load((ROOT / "docs/metrics.yml").read_text())["metrics"]}
-    asked = [*queries.INSTANT.values(), queries.CHECKPOINTS, queries.RESTARTS]
+    asked = [*queries.INSTANT.values(), queries.TRAINED, queries.CHECKPOINTS, queries.RESTARTS]
     asked += [
         line.query for charts in (queries.CHARTS, queries.OF_A_NODE) for lines in charts.values() for line in lines
     ]
@@ -97,11 +97,12 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
 class Past(Prometheus):
     """The same, asked as if it were the time of the made cluster."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, now: float = fleet.NOW) -> None:
         super().__init__(url)
+        self._now = now
 
     def _data(self, path: str, asked: dict[str, str]) -> object:
-        return super()._data(path, {**asked, "time": str(fleet.NOW)} if path == "query" else asked)
+        return super()._data(path, {**asked, "time": str(self._now)} if path == "query" else asked)
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +159,20 @@ def test_a_simulated_job_is_said_to_be_one(source: ClusterSource) -> None:
         "Tokens per second, on the simulator",
         "Time of a step, on the simulator",
     ]
+
+
+def test_a_simulated_job_that_has_ended_is_said_to_have_been_one(prometheus: Prometheus) -> None:
+    """An hour later no training is left, and the span has one."""
+    found = ClusterSource(Past(prometheus.url, fleet.NOW + 3600), clock=lambda: fleet.NOW + 3600).page(Asked(last=7200))
+    assert "nothing about a Gaudi" in found["simulated"]
+    assert [each["name"] for each in part(found, "training")["charts"][0]["series"]] == ["training loss", "baseline"]
+    assert tiles(found, "training")["Step"] == "\N{EN DASH}"
+
+
+def test_what_takes_too_long_is_said(prometheus: Prometheus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "SECONDS", 0)
+    found = ClusterSource(Past(prometheus.url), clock=lambda: fleet.NOW).page(Asked())
+    assert "choose a shorter span" in found["problems"][0]["text"]
 
 
 def test_a_node_has_its_own_cards(source: ClusterSource) -> None:

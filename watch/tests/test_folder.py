@@ -209,3 +209,19 @@ def test_a_long_file_is_shown_while_it_is_read(job: Path, monkeypatch: pytest.Mo
     while found["poll"] < 1:
         found = source.page(Asked())
     assert not [each for each in found["problems"] if "so far" in each["text"]]
+
+
+def test_an_hpu_that_is_not_known_yet_is_no_gaudi(job: Path) -> None:
+    (job / "status.json").write_text(json.dumps(status(device="hpu", simulated=None, mfu=0.4)))
+    found = page(job)
+    assert chart(found, "training", "speed")["title"] == "Tokens per second, on an hpu that is not known yet"
+    assert "MFU" not in tiles(found, "training")
+
+
+def test_nodes_of_the_reports_can_be_chosen(job: Path, tmp_path: Path) -> None:
+    (tmp_path / "health").mkdir()
+    for name in ("gaudi-10", "gaudi-9"):
+        (tmp_path / "health" / f"{name}.report.json").write_text('{"healthy": true}')
+    found = page(job, Asked(node="gaudi-10"), health=tmp_path / "health")
+    assert found["nodes"] == ["gaudi-9", "gaudi-10"]
+    assert len(part(found, "nodes")["tables"][0]["rows"]) == 1

@@ -66,11 +66,18 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
     daemon_threads = True
     request_queue_size = CALLERS
 
-    def __init__(self, address: str, port: int, application: Callable[..., Any], tls: ssl.SSLContext | None) -> None:
-        """Listen. Raises OSError where that is not possible."""
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        application: Callable[..., Any],
+        tls: ssl.SSLContext | None,
+        callers: int = CALLERS,
+    ) -> None:
+        """Listen; `callers` are answered at a time. Raises OSError where that is not possible."""
         found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         self.address_family, self._tls = found[0][0], tls
-        self._free = threading.BoundedSemaphore(CALLERS)
+        self._free = threading.BoundedSemaphore(callers)
         super().__init__(found[0][4][:2], _Handler)  # type: ignore[arg-type]
         self.set_app(application)
 

@@ -32,6 +32,8 @@ Name = Annotated[
     list[str] | None, typer.Option(help="A name by which browsers reach the page, beside its address; may be repeated.")
 ]
 Health = Annotated[Path | None, typer.Option(help="Folder of the reports and passports of gaudi3.scale.health.")]
+CALLERS = 64
+"""A browser asks for six things at a time."""
 LISTEN = f"127.0.0.1:{listening.PORT}"
 
 
@@ -134,7 +136,7 @@ def _serve(
     password = listening.password("--password-file", password_file)
     listening.check(where, tls is not None, bool(password))
     try:
-        server = BoundedServer(where.address, where.port, Pages(source, password, names or ()), tls)
+        server = BoundedServer(where.address, where.port, Pages(source, password, names or ()), tls, CALLERS)
     except OSError as error:
         raise TrainerError(f"{listen} cannot be listened on ({error.strerror}): give another --listen.") from None
     with server:

@@ -14,9 +14,11 @@ from typing import Any
 from gaudi3_watch import cluster_sections, queries, view
 from gaudi3_watch.cluster_sections import Readings
 from gaudi3_watch.node_reports import NodeReports, in_order
-from gaudi3_watch.prometheus import Prometheus, PrometheusError, quoted
+from gaudi3_watch.prometheus import Prometheus, PrometheusError, Trace, quoted
 from gaudi3_watch.view import Asked, View
 
+SECONDS = 8.0
+"""For which all its answers are waited for; the listener gives a request two more."""
 AT_ONCE = 8
 """Queries that a Prometheus is asked at a time."""
 KEPT_SECONDS = 5.0
@@ -51,19 +53,25 @@ class ClusterSource:
     ) -> None:
         self._prometheus, self._health, self._simulated, self._clock = prometheus, NodeReports(health), simulated, clock
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Asked, tuple[float, View]] = OrderedDict()
+        self._kept: OrderedDict[Asked, tuple[float, Future[View]]] = OrderedDict()
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="gaudi3-watch-query")
 
     def page(self, asked: Asked) -> View:
         """The whole page as plain data; the same to all who ask the same within some seconds."""
         with self._lock:
-            found = self._kept.get(asked)
-            if found is None or time.monotonic() - found[0] > KEPT_SECONDS:
-                found = (time.monotonic(), self._page(asked))
-                self._kept[asked] = found
-                while len(self._kept) > MOST_KEPT:
-                    self._kept.popitem(last=False)
-            return found[1]
+            known = self._kept.get(asked)
+            is_first = known is None or time.monotonic() - known[0] > KEPT_SECONDS
+            if known is None or is_first:
+                known = self._kept[asked] = (time.monotonic(), Future())
+                self._kept.move_to_end(asked)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        if is_first:  # and whoever asks the same meanwhile waits for it, but nobody else does
+            try:
+                known[1].set_result(self._page(asked))
+            except BaseException as error:
+                known[1].set_exception(error)
+        return known[1].result()
 
     def _page(self, asked: Asked) -> View:
         now = self._clock()
@@ -123,12 +131,16 @@ class ClusterSource:
 
     def _read(self, asked: Asked, begin: float, end: float) -> Readings:
         """All that the page needs. The first question is asked alone, so that a server that is gone costs one wait."""
+        ends = time.monotonic() + SECONDS
         step = max(SHORTEST_STEP, math.ceil((end - begin) / max(1, asked.width)))
+        were = self._prometheus.query_range(queries.TRAINED, begin, end, step)
         training = self._prometheus.query(queries.INSTANT["training"])
         trainers = sorted({each.labels.get("instance", "") for each in training}, key=in_order)
-        leader = asked.node if asked.node in trainers or not trainers else trainers[0]
+        before = sorted({each.labels.get("instance", "") for each in were}, key=in_order)
+        candidates = [asked.node] if asked.node in {*trainers, *before} else [*trainers, *before]
+        leader = candidates[0] if candidates else ""
         where = f"instance={quoted(asked.node)}" if asked.node else ""
-        node = f"instance={quoted(leader)}" if leader else ""
+        node = f"instance={quoted(leader)}"
 
         def submit(query: str) -> str:
             return queries.filled(query, node, where, step)
@@ -152,15 +164,16 @@ class ClusterSource:
         )
         alerts = self._pool.submit(self._prometheus.alerts)
         charted = [future for lines in ranges.values() for _range, future in lines]
-        _wait([*instant.values(), *charted, saved, begun, alerts])
-        found = Readings(leader, trainers, alerts.result())
+        _wait([*instant.values(), *charted, saved, begun, alerts], ends, self._prometheus.url)
+        hardware = {each.labels.get("hardware", "") for each in training}
+        hardware |= {each.labels.get("hardware", "") for each in were}
+        found = Readings(leader, trainers, alerts.result(), hardware)
         found.now = {name: future.result() for name, future in instant.items()} | {"training": training}
         for name, asked_lines in ranges.items():
-            found.charts[name] = [
-                view.Line(each.name or trace.labels.get(each.label, ""), trace.points)
-                for each, future in asked_lines
-                for trace in sorted(future.result(), key=lambda trace: in_order(trace.labels.get(each.label, "")))
-            ]
+            traces = [(each, trace) for each, future in asked_lines for trace in future.result()]
+            traces.sort(key=lambda pair: in_order(pair[1].labels.get(pair[0].label, "")) if pair[0].label else [])
+            several = len(traces) > len(asked_lines)
+            found.charts[name] = [view.Line(_named(each, trace, several), trace.points) for each, trace in traces]
         times = {value for trace in saved.result() for value in trace.points.last if value}
         found.marks = [(each, "checkpoint", "checkpoint") for each in sorted(times)]
         for trace in begun.result():
@@ -179,13 +192,24 @@ def _first_of_each(times: list[float], window: float) -> list[float]:
     return found
 
 
-def _wait(futures: Iterable[Future[Any]]) -> None:
-    """For all of them; the first that failed keeps the others from being asked in vain."""
+def _named(asked: queries.Range, trace: Trace, several: bool) -> str:
+    """A line's name; that of several lines of one query has their node."""
+    if asked.label:
+        return trace.labels.get(asked.label, "")
+    node = trace.labels.get("instance", "")
+    return f"{asked.name}, {node}" if several and node else asked.name
+
+
+def _wait(futures: Iterable[Future[Any]], ends: float, url: str) -> None:
+    """For all of them, as long as a browser waits; the first that failed keeps the others from being asked in vain."""
     failed: BaseException | None = None
     for future in futures:
         if failed:
             future.cancel()
-        else:
-            failed = future.exception()
+            continue
+        try:
+            failed = future.exception(max(0.0, ends - time.monotonic()))
+        except TimeoutError:
+            failed = PrometheusError(f"{url} takes longer than {SECONDS:g} s: choose a shorter span of time.")
     if failed:
         raise failed

@@ -31,14 +31,16 @@ class Readings:
     """The node whose training is shown."""
     trainers: list[str]
     alerts: list[dict[str, Any]]
+    hardware: set[str] = field(default_factory=set)
+    """Of the trainings in the span of time, as they call it."""
     now: dict[str, list[Sample]] = field(default_factory=dict)
     charts: dict[str, list[Line]] = field(default_factory=dict)
     marks: list[tuple[float, str, str]] = field(default_factory=list)
 
     @property
     def is_simulated(self) -> bool:
-        """Whether a job says that its device is the simulated one."""
-        return any("simulat" in each.labels.get("hardware", "") for each in self.now["training"])
+        """Whether a job that is shown said that its device is the simulated one."""
+        return any("simulat" in each for each in self.hardware)
 
     def of(self, name: str, **labels: str) -> float | None:
         """The value of the first series with these labels."""

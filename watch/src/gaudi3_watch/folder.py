@@ -58,12 +58,13 @@ class FolderSource:
             problems.append(view.problem(f"There is no job {asked.job} here: {job or 'nothing'} is shown."))
         first, newest = files.span or (now - 60, now)
         span = asked.span(first, newest)
+        nodes = self._health.section(now, asked.node)
         marks = view.marks(files.marks, asked.width, *span)
         sections = [
             job_sections.training(status, files, asked, span),
             job_sections.time_spent(status, files, asked, span, marks),
             _no_cards(),
-            self._health.section(now, asked.node),
+            nodes,
             job_sections.cost(status, files, asked, span),
             self._fleet(names),
         ]
@@ -75,7 +76,7 @@ class FolderSource:
             "problems": problems + job_sections.problems(files),
             "jobs": names if len(names) > 1 else [],
             "job": job,
-            "nodes": [],
+            "nodes": [view.text(each) for each in nodes.get("known", ())],
             "node": asked.node,
             "span": {"begin": span[0], "end": span[1], "first": first, "newest": newest},
             "marks": marks,

@@ -32,6 +32,8 @@ def device_words(status: Mapping[str, Any]) -> str:
     name = status.get("hardware_name")
     if status.get("simulated"):
         return "on the simulator"
+    if status.get("device") == "hpu" and not name and status.get("simulated") is not False:
+        return "on an hpu that is not known yet"
     return (
         f"on {view.text(name, 40)}" if name else f"on {view.text(status.get('device') or 'a device not known yet', 40)}"
     )
@@ -134,7 +136,7 @@ def _training_tiles(status: Mapping[str, Any], files: JobFiles, where: str) -> l
     ]
     if left and status.get("state") == "running":
         tiles.append(view.tile("Left at this pace", duration(left), where))
-    if mfu is not None and not status.get("simulated"):
+    if mfu is not None and "simulator" not in where and "not known" not in where:
         tiles.append(view.tile("MFU", f"{number(100 * mfu, 3)} %", where))
     if skipped:
         tiles.append(view.tile("Skipped steps", number(skipped, 15), "loss or gradients were not finite", "warn"))

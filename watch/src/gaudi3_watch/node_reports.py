@@ -36,7 +36,7 @@ class NodeReports:
         self.folder = folder
 
     def section(self, now: float, asked_node: str = "") -> View:
-        """Nodes with their verdicts and passports."""
+        """Nodes with their verdicts and passports; `known` has the names of all."""
         if self.folder is None:
             why = view.empty(
                 "No folder of health reports was given.",
@@ -79,7 +79,7 @@ class NodeReports:
         listed = view.table(
             "verdicts", "Verdicts and passports", ("node", "verdict", "service", "passport", "board and driver"), rows
         )
-        return view.section("nodes", TITLE, tiles, (), [listed])
+        return {**view.section("nodes", TITLE, tiles, (), [listed]), "known": sorted(nodes, key=in_order)}
 
     def _row(self, node: str, state: Any, now: float) -> tuple[list[Cell], bool, bool]:
         assert self.folder is not None

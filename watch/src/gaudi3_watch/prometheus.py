@@ -18,7 +18,8 @@ from typing import Any
 from gaudi3_watch import view
 from gaudi3_watch.downsample import Points
 
-SECONDS = 10.0
+SECONDS = 4.0
+"""For an answer."""
 LONGEST = 32 * 2**20
 """Bytes of an answer."""
 MOST_SERIES = 5000

@@ -99,6 +99,8 @@ OF_A_NODE: dict[str, tuple[Range, ...]] = {
     "ports": (Range("sum by (port_type) (habanalabs_nic_port_status{$where} == bool 0)", label="port_type"),),
 }
 
+#: Who trained in a span of time, and on what.
+TRAINED = "max by (instance, hardware) (gaudi_training_info)"
 #: The time of the last checkpoint, over time.
 CHECKPOINTS = "gaudi_training_checkpoint_last_timestamp_seconds{$node}"
 #: Moments before which the processes of a job began again.

@@ -86,7 +86,7 @@ class JsonLines:
         self.error, self.size = "", about.st_size
         identity = (about.st_dev, about.st_ino)
         is_new = self._identity is None
-        if identity != self._identity or about.st_size < self.offset or not self._goes_on(handle):
+        if identity != self._identity or not self._goes_on(handle):
             self._restart(identity)
         read = 0
         while read < most and self.offset < self.size:
