@@ -7,8 +7,10 @@ import re
 import shutil
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +20,7 @@ import yaml
 
 from gaudi3_watch import cluster, queries
 from gaudi3_watch.cluster import ClusterSource
-from gaudi3_watch.prometheus import Prometheus, PrometheusError
+from gaudi3_watch.prometheus import Prometheus, PrometheusError, Trace
 from gaudi3_watch.view import Asked, View
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,9 +172,27 @@ def test_a_simulated_job_that_has_ended_is_said_to_have_been_one(prometheus: Pro
 
 
 def test_what_takes_too_long_is_said(prometheus: Prometheus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "SECONDS", 0)
-    found = ClusterSource(Past(prometheus.url), clock=lambda: fleet.NOW).page(Asked())
-    assert "choose a shorter span" in found["problems"][0]["text"]
+    """And what has come by then is shown."""
+
+    class Slow(Past):
+        def query_range(self, query: str, begin: float, end: float, step: float) -> list[Trace]:
+            if "temperature" in query:
+                released.wait(PATIENCE)
+            return super().query_range(query, begin, end, step)
+
+    released = threading.Event()
+    blocked = sum("temperature" in line.query for line in queries.CHARTS["temperature"])
+
+    def until_the_others_are_there(futures: Sequence[Future[object]], _seconds: float) -> None:
+        end = time.monotonic() + PATIENCE
+        while sum(not future.done() for future in futures) > blocked and time.monotonic() < end:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(cluster, "wait", until_the_others_are_there)
+    found = ClusterSource(Slow(prometheus.url), clock=lambda: fleet.NOW).page(Asked())
+    released.set()
+    assert f"{blocked} of " in found["problems"][0]["text"]
+    assert found["sections"][0]["tiles"] and part(found, "cards")["tiles"]
 
 
 def test_a_node_has_its_own_cards(source: ClusterSource) -> None:

@@ -6,10 +6,10 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gaudi3_watch import cluster_sections, queries, view
 from gaudi3_watch.cluster_sections import Readings
@@ -31,6 +31,7 @@ SIMULATED = (
     "This cluster is simulated, or a job on it runs on the simulated device. Losses are real; speed, temperatures, "
     "power and everything that follows from them say nothing about a Gaudi."
 )
+T = TypeVar("T")
 TITLES = {
     "training": "Training",
     "goodput": "Where the time goes",
@@ -94,8 +95,8 @@ class ClusterSource:
         marks = view.marks(found.marks, asked.width, begin, end)
         simulated = self._simulated or found.is_simulated
         nodes = sorted({each.labels.get("instance", "") for each in found.now["targets"]} - {""}, key=in_order)
-        problems = []
-        if asked.node and asked.node not in nodes:
+        problems = [view.problem(each) for each in found.problems]
+        if nodes and asked.node and asked.node not in nodes:
             problems.append(view.problem(f"Prometheus knows no node {asked.node}: choose one of the list."))
         verdicts = self._health.section(now, asked.node) if self._health.folder else None
         return {
@@ -164,19 +165,19 @@ class ClusterSource:
         )
         alerts = self._pool.submit(self._prometheus.alerts)
         charted = [future for lines in ranges.values() for _range, future in lines]
-        _wait([*instant.values(), *charted, saved, begun, alerts], ends, self._prometheus.url)
+        problems = _wait([*instant.values(), alerts, *charted, saved, begun], ends)
         hardware = {each.labels.get("hardware", "") for each in training}
         hardware |= {each.labels.get("hardware", "") for each in were}
-        found = Readings(leader, trainers, alerts.result(), hardware)
-        found.now = {name: future.result() for name, future in instant.items()} | {"training": training}
+        found = Readings(leader, trainers, _answer(alerts), hardware, problems)
+        found.now = {name: _answer(future) for name, future in instant.items()} | {"training": training}
         for name, asked_lines in ranges.items():
-            traces = [(each, trace) for each, future in asked_lines for trace in future.result()]
+            traces = [(each, trace) for each, future in asked_lines for trace in _answer(future)]
             traces.sort(key=lambda pair: in_order(pair[1].labels.get(pair[0].label, "")) if pair[0].label else [])
             several = len(traces) > len(asked_lines)
             found.charts[name] = [view.Line(_named(each, trace, several), trace.points) for each, trace in traces]
-        times = {value for trace in saved.result() for value in trace.points.last if value}
+        times = {value for trace in _answer(saved) for value in trace.points.last if value}
         found.marks = [(each, "checkpoint", "checkpoint") for each in sorted(times)]
-        for trace in begun.result():
+        for trace in _answer(begun):
             found.marks += [
                 (each, "restart", "restart") for each in _first_of_each(trace.points.x, step + queries.SCRAPES)
             ]
@@ -200,16 +201,18 @@ def _named(asked: queries.Range, trace: Trace, several: bool) -> str:
     return f"{asked.name}, {node}" if several and node else asked.name
 
 
-def _wait(futures: Iterable[Future[Any]], ends: float, url: str) -> None:
-    """For all of them, as long as a browser waits; the first that failed keeps the others from being asked in vain."""
-    failed: BaseException | None = None
+def _wait(futures: Sequence[Future[Any]], ends: float) -> list[str]:
+    """For all of them, as long as a browser waits; what was wrong with those that have no answer then."""
+    wait(futures, max(0.0, ends - time.monotonic()))
+    late = sum(not future.done() for future in futures)
     for future in futures:
-        if failed:
-            future.cancel()
-            continue
-        try:
-            failed = future.exception(max(0.0, ends - time.monotonic()))
-        except TimeoutError:
-            failed = PrometheusError(f"{url} takes longer than {SECONDS:g} s: choose a shorter span of time.")
-    if failed:
-        raise failed
+        future.cancel()
+    failed = {str(each.exception()) for each in futures if each.done() and not each.cancelled() and each.exception()}
+    said = f"{late} of {len(futures)} questions took Prometheus longer than {SECONDS:g} s: choose a shorter span."
+    return [*sorted(failed)[:3], *([said] if late else [])]
+
+
+def _answer(future: Future[list[T]]) -> list[T]:
+    """What came of a question; nothing where that was too late or failed."""
+    is_there = future.done() and not future.cancelled() and future.exception() is None
+    return future.result() if is_there else []

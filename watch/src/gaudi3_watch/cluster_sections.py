@@ -33,6 +33,8 @@ class Readings:
     alerts: list[dict[str, Any]]
     hardware: set[str] = field(default_factory=set)
     """Of the trainings in the span of time, as they call it."""
+    problems: list[str] = field(default_factory=list)
+    """What was asked in vain, a sentence each."""
     now: dict[str, list[Sample]] = field(default_factory=dict)
     charts: dict[str, list[Line]] = field(default_factory=dict)
     marks: list[tuple[float, str, str]] = field(default_factory=list)
