@@ -68,7 +68,7 @@ def take(found: browser.Browser, address: str, name: str, height: int, dark: boo
     print(DOCS / name, *tab.complaints())
     tab.close()
     with Image.open(DOCS / name) as picture:
-        picture.convert("RGB").quantize(COLOURS).save(DOCS / name, optimize=True)
+        picture.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(DOCS / name, optimize=True)
 
 
 def main() -> None:
