@@ -174,6 +174,24 @@ def test_weights_that_are_not_whole_are_refused_by_file(folder: Path, tmp_path: 
             weight_files(tmp_path)
 
 
+def test_a_folder_that_was_saved_again_has_the_new_weights_or_is_refused(tmp_path: Path) -> None:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=64, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
+                                         num_attention_heads=2, num_key_value_heads=2))  # fmt: skip
+    parts = {"max_shard_size": "5KB"}
+    for name, first, second in (("whole", parts, {}), ("parts", {}, parts)):
+        model.save_pretrained(tmp_path / name, **first)
+        model.save_pretrained(tmp_path / name, **second)
+        assert (tmp_path / name / "model.safetensors.index.json").exists()
+        assert (tmp_path / name / "model.safetensors").exists()
+    # The index of the parts, which are gone, is left; transformers reads the one file, too.
+    assert set(weight_files(tmp_path / "whole").values()) == {tmp_path / "whole/model.safetensors"}
+    refused(r"parts' has its weights twice, in model.safetensors and in the files of model.safetensors.index").build(
+        name=str(tmp_path / "parts")
+    )
+
+
 def test_adapters_in_a_folder_are_refused_and_not_put_into_the_model(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "adapter_config.json").write_text("{}")
     sentence = rf"^The folder '{tmp_path}' holds adapters of peft \(adapter_config.json\), which are not trained on: "

@@ -60,14 +60,20 @@ def refuse_adapters(folder: Path) -> None:
 @lru_cache(maxsize=8)
 def _whole(folder: Path, listing: tuple[tuple[str, int, int], ...]) -> tuple[Path, ...]:
     where = f"The folder {str(folder)!r}"
-    if (folder / INDEX).is_file():
-        paths = [folder / name for name in _indexed(folder)]
-        missing = [path.name for path in paths if not path.is_file()]
-        if missing:
-            more = f" and {len(missing) - 1} more of its {len(paths)} files" if missing[1:] else ""
-            raise ConfigError(f"{where} lacks {missing[0]}{more} with weights: download it again, {RANDOM}")
-    else:
-        paths = [folder / SINGLE] if (folder / SINGLE).is_file() else []
+    single = folder / SINGLE
+    paths = [folder / name for name in _indexed(folder)] if (folder / INDEX).is_file() else []
+    missing = [path.name for path in paths if not path.is_file()]
+    if single.is_file() and single not in paths:
+        # save_pretrained leaves the index behind when it writes one file in the place of several.
+        if len(missing) < len(paths):
+            raise ConfigError(
+                f"{where} has its weights twice, in {SINGLE} and in the files of {INDEX}: delete those that are not "
+                "meant (transformers reads the former, also where it has saved the latter since)."
+            )
+        paths, missing = [single], []
+    if missing:
+        more = f" and {len(missing) - 1} more of its {len(paths)} files" if missing[1:] else ""
+        raise ConfigError(f"{where} lacks {missing[0]}{more} with weights: download it again, {RANDOM}")
     if not paths:
         others = [name for name, *_ in listing if name.endswith(".safetensors")]
         if others:
