@@ -20,6 +20,9 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         if version == "editable":
             return
         here = Path(self.root)
+        if self.target_name == "sdist":
+            for link in sorted((here / "src/gaudi3_deploy/collection").glob("_[!_]*.py")):
+                build_data["force_include"][str(link.resolve())] = str(link.relative_to(here))
         tree = next(each for each in (here / "terraform", here.parent / "terraform") if each.is_dir())
         target = "terraform" if self.target_name == "sdist" else "gaudi3_deploy/terraform"
         for parent, folders, names in os.walk(tree):

@@ -118,12 +118,12 @@ made=1
 step apply terraform apply -auto-approve -no-color "${variables[@]}"
 # Nothing is left to change after an apply: exit code 2 would say so.
 step second-plan terraform plan -detailed-exitcode -no-color "${variables[@]}"
-for output in cluster cluster_endpoints ansible_inventory; do
+for output in cluster cluster_endpoints; do
     terraform output -no-color -json "$output" | clean >"$out/report/$output.json"
 done
 
 if [[ -z $no_ssh ]]; then
-    arguments=$(terraform output -json cluster | sed -nE 's/.*"ssh_arguments":"-o ProxyJump=([^"]+)".*/\1/p')
+    jump_host=$(terraform output -json cluster | sed -nE 's/.*"jump_host":"([^"]+)".*/\1/p')
     cat >"$out/ssh_config" <<TEXT
 Host *
   StrictHostKeyChecking accept-new
@@ -132,11 +132,11 @@ Host *
   ConnectTimeout 15
 TEXT
     master=$(terraform output -raw master_ip)
-    user=${arguments%@*}
+    user=${jump_host%@*}
     for _try in {1..40}; do
-        ssh -F "$out/ssh_config" -J "$arguments" "$user@$master" true && break
+        ssh -F "$out/ssh_config" -J "$jump_host" "$user@$master" true && break
         sleep 15
     done
-    step node ssh -F "$out/ssh_config" -J "$arguments" "$user@$master" \
+    step node ssh -F "$out/ssh_config" -J "$jump_host" "$user@$master" \
         'cloud-init status --wait; uname -r; nproc; lspci -nn -d 1da3:; ip -br link; lsblk -d -o NAME,SIZE,MODEL; df -h /scratch'
 fi

@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[1] / "src"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "deploy/src"
 MAIN = """
 variable "name" { type = string }
 variable "cluster_size" { type = number }
@@ -43,14 +45,12 @@ resource "terraform_data" "node" {
   provisioner "local-exec" { command = "sleep ${var.wait}" }
 }
 output "cluster_endpoints" {
-  value = { for n, node in terraform_data.node : n => { private_ip = "127.0.0.1", id = node.id } }
+  value = { for n, node in terraform_data.node : n => {
+    role = n == sort(local.nodes)[0] ? "head" : "worker", private_ip = "127.0.0.1", id = node.id
+  } }
 }
 output "master_ip" { value = "127.0.0.1" }
-output "ansible_inventory" {
-  value = yamlencode({ all = { children = { gaudi = { hosts = {
-    for n, node in terraform_data.node : n => { ansible_host = "127.0.0.1" }
-  } } } } })
-}
+output "cluster" { value = { name = var.name, cloud = "aws", node_names = sort(local.nodes) } }
 """
 CATALOGUE = {
     "types": {
@@ -73,6 +73,28 @@ CATALOGUE = {
         }
     }
 }
+
+
+def outputs(*, jump_host: str = "", connection: str = "direct", **names: str) -> dict[str, Any]:
+    """What Terraform puts out of machines, whose names are given by their roles."""
+    endpoints = {
+        name: {"role": role, "private_ip": f"10.42.16.{number}", "instance_id": f"i-{number}", "ssh_user": "ubuntu"}
+        for number, (role, name) in enumerate(names.items(), 1)
+    }
+    nodes = [name for role, name in names.items() if role != "monitor"]
+    way = {"jump_host": jump_host, "connection": connection}
+    about = {"name": "demo", "cloud": "aws", "region": "us-east-1", "node_names": nodes, **way}
+    return {"cluster": about, "cluster_endpoints": endpoints, "master_ip": "10.42.16.1"}
+
+
+def listed(inventory: Path) -> dict[str, Any]:
+    """What Ansible makes of an inventory, without the marks by which strings of a plugin are no templates."""
+    ansible = Path(sys.executable).with_name("ansible-inventory")
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"}
+    done = subprocess.run(
+        [ansible, "-i", inventory, "--list"], capture_output=True, text=True, env=environment, check=True
+    )
+    return dict(json.loads(done.stdout, object_hook=lambda read: read.get("__ansible_unsafe", read)))
 
 
 class Deploy:

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 from gaudi3_deploy import converge, unchanged
+from gaudi3_deploy.collection._terraform.state import Resource, State
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.leftover import Unchecked
 from gaudi3_deploy.record import Deployment, Period
-from gaudi3_deploy.state import Resource, State
 
 NETWORK = Resource("module.cluster.aws_vpc.cluster", "aws_vpc", False, {"id": "vpc-1"}, ())
 STORAGE = {"aws_kms_key.cluster": "k-1", "aws_s3_bucket.checkpoints": "demo-checkpoints-1"}

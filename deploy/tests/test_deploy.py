@@ -10,13 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
-from conftest import Deploy
+from conftest import Deploy, listed
 from gaudi3_deploy import storage
 from gaudi3_deploy.advice import advice
+from gaudi3_deploy.collection._terraform.state import read_state
 from gaudi3_deploy.estimate import InstanceType, Price, accrued, market
 from gaudi3_deploy.record import Deployment, Period, load, write_atomically
-from gaudi3_deploy.state import read
 
 NEW = ("up", "demo", "--cloud", "aws", "--size", "16", "--type", "box8")
 
@@ -36,8 +35,8 @@ def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(depl
     assert deploy.state() == two
     inventory = deploy.deployments / "demo" / "inventory"
     assert deploy.run("inventory", "demo").splitlines()[-1] == str(inventory)
-    hosts = yaml.safe_load((inventory / "hosts.yml").read_text())
-    assert sorted(hosts["all"]["children"]["gaudi"]["hosts"]) == ["demo-gaudi-0", "demo-gaudi-1"]
+    assert [path.name for path in inventory.iterdir()] == ["terraform.yml"]
+    assert listed(inventory)["gaudi"]["hosts"] == ["demo-gaudi-0", "demo-gaudi-1"]
 
     assert "create 1: " in deploy.run("plan", "demo", "--size", "24")
     deploy.run("up", "demo", "--size", "24", "--yes")
@@ -53,7 +52,7 @@ def test_up_creates_once_scales_by_the_missing_node_and_down_leaves_nothing(depl
     ]
     assert deploy.state() == {}
     assert deploy.record()["phase"] == "down"
-    assert not (inventory / "hosts.yml").exists()
+    assert list(inventory.iterdir()) == []
 
 
 WITHDRAWN = """
@@ -172,20 +171,15 @@ def test_what_holds_checkpoints_stays_with_all_that_it_needs() -> None:
         instance = {"attributes": {"id": f"{kind}-{name}"}, "dependencies": list(needs), "index_key": key}
         return {"mode": "managed", "type": kind, "name": name, "instances": [instance]}
 
-    state = read(
-        json.dumps(
-            {
-                "resources": [
-                    resource("azurerm_resource_group", "cluster"),
-                    resource("azurerm_subnet", "nodes", "azurerm_resource_group.cluster"),
-                    resource("azurerm_storage_account", "checkpoints", "azurerm_subnet.nodes"),
-                    resource("azurerm_linux_virtual_machine", "node", "azurerm_subnet.nodes", key="a-01"),
-                    resource("ibm_cos_bucket", "flow", "ibm_resource_instance.storage"),
-                    resource("ibm_resource_instance", "storage"),
-                ]
-            }
-        )
-    )
+    made = [
+        resource("azurerm_resource_group", "cluster"),
+        resource("azurerm_subnet", "nodes", "azurerm_resource_group.cluster"),
+        resource("azurerm_storage_account", "checkpoints", "azurerm_subnet.nodes"),
+        resource("azurerm_linux_virtual_machine", "node", "azurerm_subnet.nodes", key="a-01"),
+        resource("ibm_cos_bucket", "flow", "ibm_resource_instance.storage"),
+        resource("ibm_resource_instance", "storage"),
+    ]
+    state = read_state({"resources": made})
     assert state.storage() == {
         "azurerm_resource_group.cluster",
         "azurerm_subnet.nodes",

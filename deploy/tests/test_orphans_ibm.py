@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gaudi3_deploy.collection._terraform.state import Resource, State
 from gaudi3_deploy.ibm import Account
 from gaudi3_deploy.leftover import Unchecked
 from gaudi3_deploy.orphans_ibm import left_on_ibm, on_ibm
-from gaudi3_deploy.state import Resource, State
 
 from gaudi3_simulator.cloud import ibm_api
 from gaudi3_simulator.cloud.world import World

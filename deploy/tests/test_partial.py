@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from gaudi3_deploy import partial
+from gaudi3_deploy.collection._terraform.state import Resource, State
 from gaudi3_deploy.commands.provision import Bill
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.estimate import Price
 from gaudi3_deploy.record import Deployment, Period
 from gaudi3_deploy.runs import Run, refuse_price
-from gaudi3_deploy.state import Resource, State
 
 
 def machine(kind: str, key: str, **attributes: Any) -> Resource:

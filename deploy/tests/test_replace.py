@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from conftest import Deploy
+from conftest import Deploy, outputs
 from gaudi3_deploy import jobs, replacement, site, ssh
 from gaudi3_deploy.app import Context
 from gaudi3_deploy.commands import replace as command
@@ -73,8 +72,8 @@ def test_a_node_becomes_another_machine_and_only_the_old_one_goes(deploy: Deploy
     assert plays(deploy) == ["--limit demo-03 --skip-tags train,verify", "-e @job.yml -e trainer_state=started"]
     # The jobs were stopped on all nodes, the new one among them, before anything was ended.
     assert deploy.folder.joinpath("calls").read_text().count("sh -s") == 3
-    hosts = yaml.safe_load((deploy.deployments / "demo/inventory/hosts.yml").read_text())
-    assert sorted(hosts["all"]["children"]["gaudi"]["hosts"]) == ["demo-01", "demo-02"]
+    endpoints = json.loads((deploy.deployments / "demo/outputs.json").read_text())["cluster_endpoints"]
+    assert sorted(endpoints) == ["demo-01", "demo-02"]
     assert [period["nodes"] for period in deploy.record()["periods"]] == [2, 3, 2]  # type: ignore[attr-defined]
     assert "nothing to change" in deploy.run("plan", "demo")
 
@@ -145,7 +144,7 @@ def test_where_a_new_name_needs_a_new_machine_nothing_is_ended(deploy: Deploy) -
     assert "nothing to change" in deploy.run("plan", "demo", "--size", "24")
 
 
-OUTPUTS = {"cluster_endpoints": {"demo-01": {"role": "head"}, "demo-monitor": {"role": "monitor"}}}
+OUTPUTS = outputs(head="demo-01", monitor="demo-monitor")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import CATALOGUE, Deploy
+from conftest import CATALOGUE, Deploy, outputs
 from gaudi3_deploy import duration, jobs, preflight, results, runs, site, ssh, watchdog_timer
 from gaudi3_deploy.app import Asked, Context
 from gaudi3_deploy.commands import run as command
@@ -22,10 +22,7 @@ from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, load
 from gaudi3_deploy.runs import Run
 
-OUTPUTS: dict[str, Any] = {
-    "cluster_endpoints": {"demo-01": {"role": "head", "private_ip": "127.0.0.1", "instance_id": "i-1"}},
-    "ansible_inventory": '{"all": {"hosts": {"demo-01": {}}}}',
-}
+OUTPUTS = outputs(head="demo-01")
 
 
 class Cut(BaseException):

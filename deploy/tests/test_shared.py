@@ -34,7 +34,13 @@ def test_all_that_is_kept_is_its_user_s_alone_and_outside_of_the_tree(
     assert after == before
     assert stat.S_IMODE(kept.joinpath("demo").stat().st_mode) == 0o700
     files = [path for path in [state, *kept.joinpath("demo").rglob("*")] if path.is_file()]
-    assert {path.name for path in files} >= {"deployment.json", "hosts.yml", "ssh_config", "terraform.tfstate"}
+    assert {path.name for path in files} >= {
+        "deployment.json",
+        "terraform.yml",
+        "outputs.json",
+        "ssh_config",
+        "terraform.tfstate",
+    }
     assert [path for path in files if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
 
     # A state that terraform has left in the checkout is worked on there.

@@ -10,17 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from conftest import listed
 from gaudi3_deploy import jobs, results, site, ssh, watchdog_timer
+from gaudi3_deploy.commands.reach import made
 from gaudi3_deploy.errors import DeployError
 from gaudi3_deploy.record import Deployment
 
-INVENTORY = {
-    "all": {
-        "vars": {"ansible_user": "ubuntu", "ansible_ssh_common_args": "-o ProxyJump=ops@198.51.100.7"},
-        "hosts": {"demo-01": {"ansible_host": "10.42.16.4"}},
-    }
-}
 OUTPUTS: dict[str, Any] = {
     "cluster_endpoints": {
         "demo-01": {
@@ -32,9 +27,19 @@ OUTPUTS: dict[str, Any] = {
         },
         "demo-monitor": {"role": "monitor", "private_ip": "10.42.16.6", "instance_id": "i-3"},
     },
-    "ansible_inventory": yaml.safe_dump(INVENTORY),
-    "cluster": {"ssh_arguments": "-o ProxyJump=ops@198.51.100.7"},
+    "cluster": {
+        "name": "demo", "cloud": "aws", "region": "us-east-1", "node_names": ["demo-01", "demo-02"],
+        "jump_host": "ops@198.51.100.7", "connection": "direct",
+    },
 }  # fmt: skip
+
+
+def with_node(name: str, **more: Any) -> dict[str, Any]:
+    """The outputs, where more is said of a machine."""
+    endpoints = OUTPUTS["cluster_endpoints"]
+    return {**OUTPUTS, "cluster_endpoints": {**endpoints, name: {**endpoints[name], **more}}}
+
+
 #: A stand-in for ssh: what each node answers is in a folder, and each call is noted there.
 SSH = """#!{python}
 import json, pathlib, sys
@@ -122,13 +127,11 @@ def test_openssh_goes_the_deployment_s_way_and_takes_no_unknown_key(demo: Deploy
     assert by_name["stricthostkeychecking"] == "true"
     assert by_name["userknownhostsfile"].split()[0] == str(demo.directory / "known_hosts")
     # A machine that takes another's place under the same name and address is another one.
-    assert by_name["hostkeyalias"] == "demo-01.i-1"
+    assert by_name["hostkeyalias"] == "i-1"
     ssm = resolved(demo, "demo-02")
     assert (ssm["hostname"], ssm["port"]) == ("i-2", "2222")
     # A machine whose key is given is believed with that key alone.
-    known = '-o StrictHostKeyChecking=yes -o UserKnownHostsFile=/dev/null -o KnownHostsCommand="/bin/echo %H ssh-rsa A"'
-    given = {"demo-02": {**OUTPUTS["cluster_endpoints"]["demo-02"], "ssh_arguments": known}}
-    ssh.write(demo, {**OUTPUTS, "cluster_endpoints": given})
+    ssh.write(demo, with_node("demo-02", host_key="ssh-rsa A", jump_host="none"))
     found = resolved(demo, "demo-02")
     assert (found["userknownhostsfile"], found["knownhostscommand"]) == ("/dev/null", "/bin/echo %H ssh-rsa A")
     assert "proxyjump" not in found
@@ -137,43 +140,59 @@ def test_openssh_goes_the_deployment_s_way_and_takes_no_unknown_key(demo: Deploy
     assert resolved(demo, "198.51.100.7")["stricthostkeychecking"] == "true"
 
 
-def test_a_command_that_connects_goes_into_the_configuration_whole(demo: Deployment) -> None:
-    ssm = '-o ProxyCommand="aws ssm start-session --region us-east-1 --target %h --parameters portNumber=%p"'
-    text = ssh.config(demo, {**OUTPUTS, "cluster": {"ssh_arguments": ssm}})
-    assert "  ProxyCommand aws ssm start-session --region us-east-1 --target %h --parameters portNumber=%p\n" in text
-    gate = {"demo-monitor": {"role": "monitor", "private_ip": "10.0.0.9", "connect_to": "203.0.113.5"}}
-    jump = {"ssh_arguments": "-o ProxyJump=ubuntu@203.0.113.5"}
-    assert "ProxyJump" not in ssh.config(demo, {"cluster_endpoints": gate, "cluster": jump})
-    with pytest.raises(DeployError, match=r"^The address of 'demo-01' in Terraform's outputs is 'a b', which is none"):
-        ssh.config(demo, {"cluster_endpoints": {"demo-01": {"private_ip": "a b"}}})
+def test_what_connects_follows_from_what_the_outputs_name(demo: Deployment) -> None:
+    text = ssh.config(demo, {**OUTPUTS, "cluster": {**OUTPUTS["cluster"], "jump_host": "", "connection": "ssm"}})
+    session = "--document-name AWS-StartSSHSession --parameters portNumber=%p"
+    assert f"  ProxyCommand aws ssm start-session --region us-east-1 --target %h {session}\n" in text
+    # The machine that is the jump host of the others is reached without one.
+    gate = with_node("demo-monitor", connect_to="203.0.113.5")
+    text = ssh.config(demo, {**gate, "cluster": {**OUTPUTS["cluster"], "jump_host": "ubuntu@203.0.113.5"}})
+    assert text.split("Host demo-monitor")[1].split("Host *")[0].count("ProxyJump none") == 1
+    assert text.count("ProxyJump ubuntu@203.0.113.5") == 2
+    with pytest.raises(
+        DeployError, match=r"^Terraform's state says of demo-01 that its connect_to is 'a b', which cannot"
+    ):
+        ssh.config(demo, with_node("demo-01", connect_to="a b"))
 
 
-def test_the_inventory_goes_the_same_way_and_runs_no_value(demo: Deployment, tmp_path: Path) -> None:
-    marker = tmp_path / "marker"
-    zone = f"{{{{ lookup('ansible.builtin.pipe', 'touch {marker}') }}}}"
-    inventory = {"all": {"hosts": {"demo-01": {"ansible_connection": "local", "gaudi_zone": zone}}}}
-    site.write_inventory(demo, {**OUTPUTS, "ansible_inventory": yaml.safe_dump(inventory)})
-    ansible = [Path(sys.executable).parent / "ansible"]
-    said = subprocess.run(
-        [*ansible, "-i", demo.inventory, "demo-01", "-m", "ansible.builtin.debug", "-a", "var=gaudi_zone"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "ANSIBLE_LOCALHOST_WARNING": "false"},
+def test_the_inventory_goes_the_same_way_and_runs_no_value(demo: Deployment) -> None:
+    hosts = listed(demo.inventory)["_meta"]["hostvars"]
+    config = f"-F {demo.directory / 'ssh_config'} -o ProxyJump=ops@198.51.100.7"
+    assert {name: about["ansible_ssh_common_args"] for name, about in hosts.items()} == {
+        f"demo-{name}": f"{config} -o HostKeyAlias=i-{number}" for number, name in enumerate(("01", "02", "monitor"), 1)
+    }
+    assert hosts["demo-02"]["ansible_host"] == "i-2"
+    with pytest.raises(DeployError, match=r"^Terraform's state says of demo-01 that its zone is '\{\{ lookup"):
+        site.write_inventory(demo, with_node("demo-01", zone="{{ lookup('ansible.builtin.pipe', 'touch marker') }}"))
+
+
+def test_a_deployment_of_an_earlier_release_goes_on(demo: Deployment, nodes: Nodes) -> None:
+    """Its keys were known under name and id, its inventory was a file, and its outputs had arguments of ssh as text."""
+    known = demo.directory / "known_hosts"
+    (demo.inventory / site.NAME).rename(demo.inventory / site.EARLIER)
+    known.write_text("demo-01.i-1 ssh-ed25519 AAAA\n|1|hashed ssh-ed25519 BBBB\ndemo-02.10.0.0.2 ssh-ed25519 CCCC\n")
+    made(demo)  # nothing is written where all is there
+    assert [path.name for path in demo.inventory.iterdir()] == [site.EARLIER]
+    about = {key: value for key, value in OUTPUTS["cluster"].items() if key not in ("jump_host", "connection")}
+    earlier = {
+        **with_node("demo-01", ssh_arguments=None),
+        "cluster": {**about, "ssh_arguments": "-o ProxyJump=ops@gate"},
+    }
+    assert ssh.answering(demo, earlier) == [True, True, True]
+    sentence = (
+        r"^Terraform's state gives ssh_arguments, as an earlier release of the modules did, .*: bring the outputs up "
+        r"to date with `gaudi3-deploy up`, which changes no machine\.$"
     )
-    assert said.returncode == 0, said.stdout + said.stderr
-    assert zone in said.stdout
-    assert not marker.exists()
-
-    with_own: dict[str, Any] = yaml.safe_load(OUTPUTS["ansible_inventory"])
-    with_own["all"]["hosts"]["demo-02"] = {"ansible_ssh_common_args": "-o ProxyJump=other"}
-    site.write_inventory(demo, {**OUTPUTS, "ansible_inventory": yaml.safe_dump(with_own)})
-    text = (demo.inventory / "hosts.yml").read_text()
-    read = yaml.safe_load(text)
-    way = demo.directory / "ssh_config"
-    assert read["all"]["vars"]["ansible_ssh_common_args"] == f"-F {way} -o ProxyJump=ops@198.51.100.7"
-    assert read["all"]["hosts"]["demo-02"]["ansible_ssh_common_args"] == f"-F {way} -o ProxyJump=other"
+    with pytest.raises(DeployError, match=sentence):
+        ssh.wait(demo, earlier, lambda text: None, 60, pause=0)
+    # Those of machines that were reached directly need no `up`.
+    direct = {
+        **with_node("demo-02", connect_to="10.0.0.2", instance_id=None),
+        "cluster": {**about, "ssh_arguments": ""},
+    }
+    site.write_inventory(demo, direct)
+    assert [path.name for path in demo.inventory.iterdir()] == [site.NAME]
+    assert known.read_text() == ("i-1 ssh-ed25519 AAAA\n|1|hashed ssh-ed25519 BBBB\n[10.0.0.2]:2222 ssh-ed25519 CCCC\n")
 
 
 def test_keys_are_learnt_once_and_asked_for_strictly_afterwards(demo: Deployment, nodes: Nodes) -> None:
@@ -194,13 +213,6 @@ def test_keys_are_learnt_once_and_asked_for_strictly_afterwards(demo: Deployment
     assert sorted(call["node"] for call in first_boots) == ["demo-01", "demo-02", "demo-monitor"]
     assert {call["strict"] for call in first_boots} == {"yes"}
     assert [path.name for path in demo.directory.iterdir() if "tmp" in path.name] == []
-
-
-def test_keys_that_the_outputs_give_are_not_learnt_but_known(demo: Deployment, nodes: Nodes) -> None:
-    endpoints = {"demo-01": {**OUTPUTS["cluster_endpoints"]["demo-01"], "host_key": "ssh-ed25519 AAAA\n"}}
-    for _twice in range(2):
-        ssh.wait(demo, {**OUTPUTS, "cluster_endpoints": endpoints}, lambda text: None, 60, pause=0)
-    assert (demo.directory / "known_hosts").read_text() == "demo-01.i-1 ssh-ed25519 AAAA\n"
 
 
 def test_what_does_not_answer_and_what_answers_as_another_is_named(demo: Deployment, nodes: Nodes) -> None:

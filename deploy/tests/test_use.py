@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import subprocess
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import CATALOGUE, Deploy
-from gaudi3_deploy import estimate, preflight, record, terraform
+from gaudi3_deploy import estimate, preflight, record
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
 from gaudi3_deploy.requested import default_key, public_key
@@ -65,25 +64,6 @@ def test_a_deployment_with_nodes_is_not_forgotten(deploy: Deploy) -> None:
     said = deploy.run("forget", "demo", code=2)
     assert "Deployment 'demo' is not down (its phase is up)" in said
     assert (deploy.deployments / "demo/deployment.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("summary", "detail"),
-    [
-        ("Invalid value for variable", "a is 1: give 2.\n\nThis was checked by the validation rule at ../x.tf:1,2-3."),
-        ("Error: creating EC2 Instance", "operation error\n\nEC2: RunInstances"),
-        ("Unsupported argument", ""),
-    ],
-)
-def test_terraform_s_errors_read_alike_here_and_in_ansible(
-    summary: str, detail: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "collections"))
-    plan = importlib.import_module("ansible_collections.gaudi3.scale.plugins.module_utils._terraform.plan")
-    about = {"severity": "error", "summary": summary, "detail": detail}
-    line = json.dumps({"type": "diagnostic", "diagnostic": about})
-    assert terraform._error_of(line) == plan.errors_of(line)
-    assert "validation rule" not in terraform._error_of(line)[0]
 
 
 def test_a_key_is_taken_from_its_file_or_from_where_it_always_is(
@@ -166,9 +146,11 @@ def test_every_answer_for_a_program_has_one_shape(deploy: Deploy) -> None:
     assert {*made} == {*planned, "price", "phase", "inventory", "nodes"}
     assert [each["name"] for each in made["nodes"]] == ["demo-gaudi-0", "demo-gaudi-1"]
     (status,) = as_json(deploy, "status", "demo")["deployments"]
-    nobody = {"address": "127.0.0.1", "port": 22, "role": None, "private_ip": "127.0.0.1", "public_ip": None}
+    nobody = {"address": "127.0.0.1", "port": 22, "private_ip": "127.0.0.1", "public_ip": None}
     nobody |= {"instance_id": None, "instance_type": None, "answers": False}
-    assert status.pop("nodes") == [{"name": f"demo-gaudi-{number}", **nobody} for number in (0, 1)]
+    assert status.pop("nodes") == [
+        {"name": f"demo-gaudi-{number}", "role": role, **nobody} for number, role in enumerate(("head", "worker"))
+    ]
     assert status == {
         "deployment": "demo", "cloud": "aws", "region": "us-west-2", "phase": "up", "instance_type": "box8",
         "paid_nodes": 2, "master_ip": "127.0.0.1", "directory": str(deploy.deployments / "demo"), "partial": [],

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_wheel_has_the_tree_and_runs_anywhere(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns("__pycache__", ".terraform", "terraform.tfstate.d")
-    for each in ("deploy", "terraform"):
-        shutil.copytree(ROOT / each, tmp_path / "checkout" / each, ignore=ignored)
+    for each in ("deploy", "terraform", "plugins/module_utils"):
+        shutil.copytree(ROOT / each, tmp_path / "checkout" / each, ignore=ignored, symlinks=True)
     own = tmp_path / "checkout/terraform/ibm"
     for name in ("terraform.tfvars.json", "backend.tf", "terraform.tfstate.json", ".terraform/modules/modules.json"):
         (own / name).parent.mkdir(parents=True, exist_ok=True)
@@ -29,6 +29,11 @@ def test_a_wheel_has_the_tree_and_runs_anywhere(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.startswith("gaudi3_deploy/terraform/")]
+        # As files, each once; not a link that leads nowhere here.
+        code = [each for each in archive.infolist() if each.filename.startswith("gaudi3_deploy/collection/")]
+        assert all(b"from __future__" in archive.read(each) for each in code if "__init__" not in each.filename)
+        read = sorted(each.filename.removeprefix("gaudi3_deploy/collection/") for each in code)
+        assert read == sorted({*read}) and {"_refusal.py", "_terraform/plan.py", "_terraform/cluster.py"} <= {*read}
         archive.extractall(tmp_path / "installed")
     assert {"gaudi3_deploy/terraform/catalogue/instances.json", "gaudi3_deploy/terraform/ibm/main.tf"} <= {*names}
     wanted = {str(path.relative_to(ROOT)) for path in ROOT.joinpath("terraform").rglob("*.tf")}

@@ -103,8 +103,6 @@ groups:
 
 import os
 import re
-import shlex
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ansible.errors import AnsibleParserError
@@ -112,33 +110,26 @@ from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
 from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.cluster import Cluster, cluster_from_outputs
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.command import Terraform
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.inventory import build_inventory
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import (
-    Cluster,
-    build_inventory,
     check_state,
-    cluster_from_outputs,
     is_state,
     read_json,
+    read_state,
+    values_of,
 )
 
 PLUGIN_LINE = re.compile(r"""^["']?plugin["']?\s*:\s*["']?gaudi3\.scale\.terraform\b""", re.MULTILINE)
 #: As ansible.errors.ExitCode has it from 2.19 on.
 PARSER_ERROR = 4
-SSH_ARGUMENTS = "ansible_ssh_common_args"
 PLACES = ("project_path", "state_file", "output_file")
 
 
 def beside(path: str, given: str) -> str:
     """A file or folder that a source at a path names."""
     return os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(path)), os.path.expanduser(given)))
-
-
-def with_config(config: str, variables: Mapping[str, Any]) -> str:
-    """A host's arguments of ssh with a configuration; what they say themselves comes first, and so holds."""
-    identity = variables.get("gaudi_instance_id")
-    alias = [f"-o {shlex.quote(f'HostKeyAlias={identity}')}"] if identity else []
-    return " ".join([f"-F {shlex.quote(config)}", *filter(None, [variables.get(SSH_ARGUMENTS)]), *alias])
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable):
@@ -180,16 +171,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         if not sources:
             sources = [own]
         clusters = [self._cluster(path, source) for source in sources]
-        built = build_inventory(clusters, [source.get("label") for source in sources])
+        built = build_inventory(clusters, [source.get("label") for source in sources], self._ssh_config(path))
         for group in built.groups:
             self.inventory.add_group(group)
-        config = self._ssh_config(path)
         # Whoever writes the state must not run code here: ansible-core before 2.19 takes each value for a template that
         # is not marked, a host's name too.
         for name, variables in built.hosts.items():
             self.inventory.add_host(wrap_var(name))
-            if config is not None:
-                variables[SSH_ARGUMENTS] = with_config(config, variables)
             for key, value in variables.items():
                 self.inventory.set_variable(name, key, wrap_var(value))
         for group, hosts in built.groups.items():
@@ -246,6 +234,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
                 f"{file} cannot be read: give a state file, or what 'terraform output -json' printed."
             ) from None
         if is_state(read):
-            check_state(read, file, again)
-            read = read.get("outputs") or {}
-        return cluster_from_outputs(read, file, again)
+            state = read_state(read)
+            check_state(state, file, again)
+            return cluster_from_outputs(state.outputs, file, again)
+        return cluster_from_outputs(values_of(read), file, again)

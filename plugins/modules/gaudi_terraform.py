@@ -14,9 +14,9 @@ author:
 description:
   - Plans in a workspace of a Terraform project, applies what was planned, and returns the outputs.
   - In check mode it plans and does no more. What it then tells is what the real run does.
-  - A plan that would destroy or replace running machines is refused, unless O(allow_replace=true). A machine whose
-    making was cut off, and that no output has named, is none. A plan that would replace a key or a bucket is always
-    refused.
+  - A plan that would destroy or replace running machines is refused, unless O(allow_replace=true). A machine that
+    the output C(cluster_endpoints) has not named yet is none, as nothing runs on it. A plan that would replace a key or
+    a bucket is always refused.
   - With O(state=absent) a bucket with checkpoints in it stays, with its key and all that guards it, unless the variable
     C(destroy_checkpoints) is true. On AWS (which needs C(boto3)) and IBM Cloud it is looked into; where that cannot be,
     it stays.
@@ -134,6 +134,11 @@ plan:
       type: list
       elements: str
       sample: []
+    adopt:
+      description: There already, and only written down.
+      type: list
+      elements: str
+      sample: []
     outputs:
       description: Names of outputs that change.
       type: list
@@ -163,14 +168,12 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.ibm import Acc
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.plan import Plan
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.project import Project
-from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import managed
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.storage import (
-    block_of,
     bucket,
+    is_marked,
     logs,
     marks,
-    storage,
-    with_needs,
+    stays_when_tainted,
 )
 
 
@@ -203,6 +206,10 @@ def run(module: AnsibleModule) -> None:
         if not module.check_mode:
             project.keep_half_made()
         plan, planned = project.plan(given["variables"], module.tmpdir, False)
+        if module.check_mode and plan.storage_lost:
+            # Of these, the real run would have taken the mark away.
+            marked = {each.address for each in project.state().resources if each.tainted and stays_when_tainted(each)}
+            plan.storage_lost = [each for each in plan.storage_lost if each not in marked]
         if plan.storage_lost:
             raise Refusal(
                 f"The plan destroys or replaces what checkpoints lie in or are encrypted with "
@@ -219,9 +226,15 @@ def run(module: AnsibleModule) -> None:
         project.apply(planned)
     outputs = project.outputs()
     # Also where there was nothing to destroy: a run that was interrupted before this leaves an empty workspace.
-    if absent and not module.check_mode and not kept and not list(managed(project.state())):
+    if absent and not module.check_mode and not kept and not project.state().resources:
         project.forget()
-    module.exit_json(changed=plan.changed, plan=plan.as_dict(), outputs=outputs, diff=plan.diff(), kept=kept)
+    module.exit_json(
+        changed=plan.changed,
+        plan={**plan.changes(), "outputs": plan.outputs},
+        outputs=outputs,
+        diff=plan.diff(),
+        kept=kept,
+    )
 
 
 def plan_the_end(module: AnsibleModule, project: Project) -> tuple[list[str], Plan, str]:
@@ -230,20 +243,18 @@ def plan_the_end(module: AnsibleModule, project: Project) -> tuple[list[str], Pl
     found, log = bucket(state), logs(state)
     destroyed = bool(variables.get("destroy_checkpoints"))
     kept: set[str] = set()
-    if found is not None and not destroyed and may_hold_something(found[0], found[2]):
-        kept |= storage(state)
-    if log is not None and may_hold_something(log[0], log[2]):
-        kept |= with_needs(state, {log[1]})
-    if found is not None and destroyed and not module.check_mode:
-        _kind, address, attributes = found
-        if not (attributes.get("force_destroy") or attributes.get("force_delete")):
-            # Terraform deletes a bucket with what is in it only where its state says so already.
-            marked, planned = project.plan(variables, module.tmpdir, False, marks(state, address))
-            if marked.update and not (marked.create or marked.replace or marked.delete):
-                project.apply(planned)
+    if found is not None and not destroyed and may_hold_something(found.type, found.attributes):
+        kept |= state.storage()
+    if log is not None and may_hold_something(log.type, log.attributes):
+        kept |= state.with_needs([log])
+    if found is not None and destroyed and not module.check_mode and not is_marked(found):
+        # Terraform deletes a bucket with what is in it only where its state says so already.
+        marked, planned = project.plan(variables, module.tmpdir, False, marks(state, found))
+        if marked.update and not (marked.create or marked.replace or marked.delete):
+            project.apply(planned)
     if not kept:
         return [], *project.plan(variables, module.tmpdir, True)
-    going = sorted({block_of(each) for _kind, each, _instance in managed(state) if each not in kept})
+    going = sorted({each.configured for each in state.resources if each.address not in kept})
     if not going:
         return sorted(kept), Plan(), ""
     return sorted(kept), *project.plan(variables, module.tmpdir, True, going)

@@ -10,11 +10,6 @@ output "master_ip" {
   value       = module.cluster.master_ip
 }
 
-output "ansible_inventory" {
-  description = "The inventory as YAML, for those who do without the inventory plugin: terraform output -raw ansible_inventory > hosts.yml."
-  value       = module.cluster.ansible_inventory
-}
-
 output "cluster" {
   description = "What the cluster is: name, cloud, region, type, accelerator, cards and nodes, where checkpoints can be kept, how ssh gets there."
   value       = module.cluster.cluster

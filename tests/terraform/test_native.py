@@ -19,7 +19,7 @@ PROVIDERS = {"azure": "hashicorp/azurerm", "gcp": "hashicorp/google", "ibm": "IB
 
 @pytest.mark.parametrize(
     ("module", "provider", "runs"),
-    [("cluster", None, 9), ("inventory", None, 7), ("onprem", None, 3), ("aws", "hashicorp/aws", 31)],
+    [("cluster", None, 9), ("inventory", None, 8), ("onprem", None, 3), ("aws", "hashicorp/aws", 31)],
 )
 def test_the_modules_own_tests(tree: Path, module: str, provider: str | None, runs: int) -> None:
     project = Project(tree / "modules" / module, name="native")

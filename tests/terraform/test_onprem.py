@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import build_inventory, cluster_from_outputs
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.cluster import cluster_from_outputs
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.inventory import Inventory, build_inventory
 
 from .conftest import TREE
 from .support.tool import Project
@@ -39,20 +39,23 @@ def applied(onprem: Project) -> dict[str, Any]:
     return onprem.outputs()
 
 
+def inventory(outputs: dict[str, Any]) -> Inventory:
+    """What the plugin makes of outputs."""
+    return build_inventory([cluster_from_outputs(outputs, "the outputs", "terraform apply")])
+
+
 def test_the_inventory_is_what_site_yml_works_on(applied: dict[str, Any]) -> None:
-    inventory = yaml.safe_load(applied["ansible_inventory"])["all"]
-    assert {name: sorted(group["hosts"]) for name, group in inventory["children"].items()} == {
+    built = inventory(applied)
+    assert built.groups == {
         "gaudi": ["rack-11", "rack-12"],
         "gaudi_head": ["rack-11"],
         "monitoring": ["watch"],
         "onprem": ["rack-11", "rack-12", "watch"],
     }
-    assert inventory["vars"] == {
+    assert built.hosts["rack-12"] == {
         "ansible_user": "admin",
         "ansible_become": True,
         "ansible_ssh_common_args": "-o ProxyJump=me@gate.example.com",
-    }
-    assert inventory["hosts"]["rack-12"] == {
         "ansible_host": "192.0.2.12",
         "gaudi_cluster_address": "192.0.2.12",
         "gaudi_instance_type": "onprem-gaudi3-8",
@@ -68,7 +71,7 @@ def test_the_outputs_are_complete(applied: dict[str, Any]) -> None:
         "public_ip": None,
         "instance_id": None,
         "ssh_port": None,
-        "ssh_arguments": None,
+        "jump_host": None,
         "host_key": None,
         "bmc": None,
         "instance_type": "onprem-gaudi3-8",
@@ -120,30 +123,25 @@ def test_a_file_of_hosts(onprem: Project, name: str, text: str) -> None:
     assert project.outputs()["master_ip"] == "10.0.0.1"
     keys = {host: said["host_key"] for host, said in project.outputs()["cluster_endpoints"].items()}
     assert keys == {"cell-1": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5", "cell-2": None, "watch": None}
-    inventory = yaml.safe_load(project.outputs()["ansible_inventory"])["all"]
-    assert inventory["vars"] == {"ansible_user": "ubuntu", "ansible_become": True}
-    assert inventory["hosts"] == {
+    built = inventory(project.outputs())
+    assert built.groups["monitoring"] == ["watch"]
+    own = {"ansible_user": "ubuntu", "ansible_become": True}
+    assert built.hosts == {
         "cell-1": {
             "ansible_host": "203.0.113.7", "ansible_port": 2201, "ansible_user": "root", "ansible_become": False,
             "ansible_ssh_common_args": "-o ProxyJump=ops@gate.example.com:2200 -o StrictHostKeyChecking=yes "
             "-o UserKnownHostsFile=/dev/null -o GlobalKnownHostsFile=/dev/null "
-            '-o KnownHostsCommand="/bin/echo %H ssh-ed25519 AAAAC3NzaC1lZDI1NTE5"',
+            "-o 'KnownHostsCommand=/bin/echo %H ssh-ed25519 AAAAC3NzaC1lZDI1NTE5'",
             "gaudi_cluster_address": "10.0.0.1", "gaudi_instance_type": "onprem-gaudi3-8",
             "gaudi_bmc_address": "10.9.0.1",
         },
         "cell-2": {
             "ansible_host": "203.0.113.7", "ansible_port": 2202, "gaudi_cluster_address": "10.0.0.2",
-            "gaudi_instance_type": "onprem-gaudi3-8",
+            "gaudi_instance_type": "onprem-gaudi3-8", **own,
         },
-        "watch": {"ansible_host": "203.0.113.8", "gaudi_cluster_address": "203.0.113.8"},
+        "watch": {"ansible_host": "203.0.113.8", "gaudi_cluster_address": "203.0.113.8", **own},
     }  # fmt: skip
-    # The plugin gives the same, and ssh understands it.
-    state = json.loads(project.state.read_text())
-    built = build_inventory([cluster_from_outputs(state["outputs"], "the state", "terraform apply")])
-    assert built.groups["monitoring"] == ["watch"]
-    for host, variables in built.hosts.items():
-        wanted = {"ansible_user": "ubuntu", "ansible_become": True, **inventory["hosts"][host]}
-        assert variables == wanted
+    # And ssh understands it.
     arguments = shlex.split(built.hosts["cell-1"]["ansible_ssh_common_args"])
     shown = subprocess.run(["ssh", "-G", *arguments, "203.0.113.7"], capture_output=True, text=True, check=True)
     said = dict(line.split(" ", 1) for line in shown.stdout.splitlines() if " " in line)
@@ -159,7 +157,7 @@ def test_the_example_from_outside_the_tree(tree: Path, tmp_path: Path) -> None:
     project.init()
     done = project.change("apply")
     assert done.code == 0, done.output
-    hosts = yaml.safe_load(project.outputs()["ansible_inventory"])["all"]["hosts"]
+    hosts = inventory(project.outputs()).hosts
     assert {name: host.get("ansible_port") for name, host in hosts.items()} == {
         "rack-01": 2201, "rack-02": 2202, "watch": None
     }  # fmt: skip

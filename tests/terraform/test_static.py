@@ -31,7 +31,7 @@ MACHINES = {
 }  # fmt: skip
 #: IBM's bucket needs a key pair, which is shown to nobody.
 SECRET = {"ibm": {"checkpoint_environment"}}
-OUTPUTS = {"cluster_endpoints", "master_ip", "ansible_inventory", "cluster"}
+OUTPUTS = {"cluster_endpoints", "master_ip", "cluster"}
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def tell_warnings(console: Console, planned: Plan) -> None:
 def tell_plan(console: Console, planned: Plan) -> None:
     """What would be done, by its kind."""
     tell_warnings(console, planned)
-    if planned.empty:
+    if not planned.changed:
         console.print("nothing to change", highlight=False)
         return
     for verb, addresses in (
@@ -90,5 +90,5 @@ def tell_plan(console: Console, planned: Plan) -> None:
                 markup=False,
                 soft_wrap=True,
             )
-    if not planned.changes and not planned.adopt:
+    if not any(planned.changes().values()):
         console.print("only outputs change", highlight=False)

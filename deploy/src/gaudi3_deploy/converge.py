@@ -12,21 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gaudi3_deploy import leftover, orphans, orphans_ibm
+from gaudi3_deploy.collection._terraform.state import Resource, State
+from gaudi3_deploy.collection._terraform.storage import stays_when_tainted
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.leftover import Unchecked
 from gaudi3_deploy.record import BEFORE, Deployment
-from gaudi3_deploy.state import INSTANCES, IRREPLACEABLE, Resource, State
 from gaudi3_deploy.terraform import Terraform
 
-#: Of other clouds than AWS: what may not be made anew, or changes what others know when it is.
-KEPT_ELSEWHERE = IRREPLACEABLE | {
-    "azurerm_public_ip",
-    "azurerm_resource_group",
-    "google_compute_address",
-    "ibm_is_floating_ip",
-    "ibm_is_public_gateway",
-    "ibm_is_virtual_endpoint_gateway",
-}
 #: Phases in which the last command ran to its end: there is nothing to take over.
 WHOLE = ("up", "site", "ready")
 DURABLE = ("aws_kms_key.cluster", "aws_kms_alias.cluster", "aws_s3_bucket.checkpoints")
@@ -170,16 +162,11 @@ def sweep(deployment: Deployment, terraform: Terraform, state: State) -> None:
 
 def _is_whole(resource: Resource, state: State, deployment: Deployment) -> bool:
     """Whether Terraform can go on with it as it is."""
-    if not resource.type.startswith("aws_"):
-        return resource.type in KEPT_ELSEWHERE
-    if resource.type == "aws_security_group":
-        # A new group lets everything out until Terraform takes that rule away, and it never looks for it again.
-        return False
-    if resource.type in INSTANCES and resource.id in (state.machines_told() or ()):
+    if resource.type == "aws_instance" and resource.id in (state.machines_told() or ()):
         return False  # Somebody marked a machine that jobs may use: the plan says so and asks.
-    if resource.type in ("aws_nat_gateway", *INSTANCES):
+    if resource.type in ("aws_nat_gateway", "aws_instance"):
         return _runs(resource, deployment.region)
-    return True
+    return stays_when_tainted(resource)
 
 
 def _runs(resource: Resource, region: str) -> bool:

@@ -63,7 +63,7 @@ def stop(deployment: Deployment, collection: Path, log: Callable[[str], None], n
 def _ask(deployment: Deployment, script: str, failed: str, timeout: float, leave_out: Sequence[str] = ()) -> list[str]:
     """Names of the jobs that a script has printed the units of, on all nodes at once."""
     outputs = nodes.on_record(deployment)
-    names = [each["name"] for each in nodes.machines(outputs) if each.get("role") != "monitor"]
+    names = [each.name for each in nodes.workers(outputs)]
     names = [each for each in names if each not in leave_out]
     answers = ssh.on_each(names, lambda node: ssh.run(deployment, node, "sh -s", timeout=timeout, given=script))
     units: set[str] = set()

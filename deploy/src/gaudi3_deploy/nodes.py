@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from gaudi3_deploy.collection._refusal import Refusal
+from gaudi3_deploy.collection._terraform.cluster import Cluster, Host, cluster_from_outputs
+from gaudi3_deploy.errors import DeployError
 from gaudi3_deploy.record import Deployment
 
 
@@ -18,28 +21,32 @@ def on_record(deployment: Deployment) -> dict[str, Any]:
         return {}
 
 
-def machines(outputs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every machine, the monitor among them, with its name; by name."""
-    found = outputs.get("cluster_endpoints") or {}
-    if isinstance(found, dict):
-        return [{"name": name, **about} for name, about in sorted(found.items())]
-    return list(found)
+def cluster(outputs: Mapping[str, Any]) -> Cluster:
+    """What the outputs describe. Raises DeployError where that is no cluster."""
+    try:
+        return cluster_from_outputs(outputs, "Terraform's state", "`gaudi3-deploy up`")
+    except Refusal as error:
+        raise DeployError(str(error)) from None
+
+
+def machines(outputs: Mapping[str, Any]) -> list[Host]:
+    """Every machine, the monitor among them; by name. None before the first `up`."""
+    return sorted(cluster(outputs).hosts, key=lambda each: each.name) if outputs else []
+
+
+def workers(outputs: Mapping[str, Any]) -> list[Host]:
+    """The same without the monitor."""
+    return [each for each in machines(outputs) if not each.is_monitor]
 
 
 def head(outputs: Mapping[str, Any]) -> str:
     """Name of the first node."""
-    found = machines(outputs)
-    return str(next((each["name"] for each in found if each.get("role") == "head"), found[0]["name"]))
+    return cluster(outputs).nodes[0].name
 
 
-def as_dict(machine: Mapping[str, Any]) -> dict[str, Any]:
+def as_dict(machine: Host) -> dict[str, Any]:
     """One for a program."""
-    host, port = address(machine)
-    about = {each: machine.get(each) for each in ("role", "private_ip", "public_ip", "instance_id", "instance_type")}
-    return {"name": machine["name"], "address": host, "port": port, **about}
-
-
-def address(machine: Mapping[str, Any]) -> tuple[str, int]:
-    """Where its SSH answers."""
-    host = machine.get("connect_to") or machine.get("public_ip") or machine.get("private_ip") or machine["name"]
-    return str(host), int(machine.get("ssh_port") or 22)
+    about = {
+        each: getattr(machine, each) for each in ("role", "private_ip", "public_ip", "instance_id", "instance_type")
+    }
+    return {"name": machine.name, "address": machine.connect_to, "port": machine.ssh_port or 22, **about}

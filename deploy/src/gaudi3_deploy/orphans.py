@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from gaudi3_deploy.collection._terraform.state import State
 from gaudi3_deploy.leftover import GENERATED, aws
-from gaudi3_deploy.state import State
 
 Orphans = Iterator[tuple[str, str]]
 PORTS = {22: "ssh", 3000: "grafana", 9090: "prometheus", 9093: "alertmanager"}

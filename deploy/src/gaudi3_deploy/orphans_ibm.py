@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gaudi3_deploy.collection._terraform.state import State
 from gaudi3_deploy.ibm import Account
 from gaudi3_deploy.leftover import Unchecked
-from gaudi3_deploy.state import State
 
 Orphans = Iterator[tuple[str, str]]
 #: By how much this machine's clock may be ahead of IBM's, in seconds.

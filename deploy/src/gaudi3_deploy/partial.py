@@ -15,19 +15,18 @@ from typing import Any
 import yaml
 
 from gaudi3_deploy import estimate
+from gaudi3_deploy.collection._terraform.state import GROUPS, MACHINES, MONITOR, Resource, State
 from gaudi3_deploy.record import Deployment, write_atomically
-from gaudi3_deploy.state import GROUPS, INSTANCES, Resource, State
 
 FILE = "partial.yml"
 HEADER = """# Written by gaudi3-deploy: the machines of {name} that there are, after `up` was cut off or failed.
 # It is partial: what is asked for is not whole, and no job belongs on it. `gaudi3-deploy up {name}` goes on.
 """
-MONITOR = re.compile(r"\.monitor(\[|$)|-monitor\"\]$")
 
 
 def machines(state: State) -> list[dict[str, str]]:
     """Name, role, id, private address and type of each machine, as far as the state has them; by name."""
-    found = [_machine(each) for each in state.of(INSTANCES) if each.id]
+    found = [_machine(each) for each in state.of(MACHINES) if each.id]
     return sorted(found, key=lambda each: each["name"])
 
 

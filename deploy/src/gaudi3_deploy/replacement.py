@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_deploy import nodes
+from gaudi3_deploy.collection._terraform.cluster import Host
+from gaudi3_deploy.collection._terraform.state import State
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.messages import reason
 from gaudi3_deploy.record import Deployment, write_atomically
-from gaudi3_deploy.state import State
 
 FILE, ALL = "replace.json", "replace-all.json"
 STAGES = ("grow", "gate", "drain", "swap", "shrink", "start")
@@ -93,10 +94,10 @@ def note_left(directory: Path, nodes_left: Sequence[str], image: str | None) -> 
         (directory / ALL).unlink(missing_ok=True)
 
 
-def refuse(deployment: Deployment, outputs: Mapping[str, Any], node: str) -> dict[str, Any]:
+def refuse(deployment: Deployment, outputs: Mapping[str, Any], node: str) -> Host:
     """The node's machine. Raises UsageError, with what can be done instead, where there is none to be replaced."""
     name, variables = deployment.name, deployment.variables
-    machines = {each["name"]: each for each in nodes.machines(outputs) if each.get("role") != "monitor"}
+    machines = {each.name: each for each in nodes.workers(outputs)}
     if node not in machines:
         raise UsageError(f"Deployment {name!r} has no node {node!r}: there is {', '.join(machines)}.")
     if deployment.cloud == "onprem":
@@ -116,16 +117,15 @@ def begin(deployment: Deployment, outputs: Mapping[str, Any], node: str) -> Repl
     """What is to be done. Raises UsageError, with what can be done instead, where no node can stand beside another."""
     name, cloud, variables = deployment.name, deployment.cloud, deployment.variables
     machine = refuse(deployment, outputs, node)
-    count = sum(each.get("role") != "monitor" for each in nodes.machines(outputs))
+    count = len(nodes.workers(outputs))
     if cloud not in RENAMES:
         raise UsageError(
             f"On {cloud} a machine cannot change its name, so that none can take {node}'s place: run `gaudi3-deploy up "
             f"{name}` with one node more, or `gaudi3-deploy replace {name} {node} --in-place`, which ends it first."
         )
     new = f"{name}-{count + 1:02}"
-    cards = int(machine.get("cards") or 0) or int(variables["cluster_size"]) // count
-    identity = str(machine.get("instance_id") or "")
-    return Replacement(node, new, int(variables["cluster_size"]), cards, identity)
+    cards = machine.cards or int(variables["cluster_size"]) // count
+    return Replacement(node, new, int(variables["cluster_size"]), cards, machine.instance_id or "")
 
 
 def is_swapped(found: Replacement, state: State) -> bool:

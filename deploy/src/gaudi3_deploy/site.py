@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -14,69 +12,43 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gaudi3_deploy import partial, ssh
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, write_atomically
 
-HOSTS = "hosts.yml"
-ARGUMENTS = "ansible_ssh_common_args"
+#: Read by the collection's inventory plugin, beside group_vars/ of the user's own.
+SOURCE = """# Written by gaudi3-deploy; the next `up` writes it again.
+plugin: gaudi3.scale.terraform
+output_file: ../outputs.json
+ssh_config: ../ssh_config
+"""
+NAME = "terraform.yml"
+#: What an earlier release wrote in its place.
+EARLIER = "hosts.yml"
 
 
 def write_inventory(deployment: Deployment, outputs: dict[str, Any]) -> None:
-    """Terraform's outputs, and the inventory among them; group_vars/ may be added beside it by hand and stays."""
-    if not outputs.get("cluster_endpoints") or not outputs.get("ansible_inventory"):
+    """Terraform's outputs, and the inventory of them; group_vars/ may be added beside it by hand and stays."""
+    if not outputs.get("cluster_endpoints"):
         raise DeployError(
             f"Deployment {deployment.name!r} has no nodes in terraform's outputs: run `gaudi3-deploy up` to its end."
         )
     deployment.inventory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    ssh.write(deployment, outputs)  # first, as it refuses what is none
     write_atomically(deployment.outputs, json.dumps(outputs, indent=2) + "\n")
-    way = ssh.write(deployment, outputs)
-    write_atomically(deployment.inventory / HOSTS, hosts(str(outputs["ansible_inventory"]), way))
+    write_atomically(deployment.inventory / NAME, SOURCE)
+    (deployment.inventory / EARLIER).unlink(missing_ok=True)
     partial.forget(deployment)
-
-
-class _Literal(str):
-    """A string that Ansible must take as it is."""
-
-
-class _Dumper(yaml.SafeDumper):
-    """Marks such strings."""
-
-
-_Dumper.add_representer(_Literal, lambda dumper, value: dumper.represent_scalar("!unsafe", str(value)))
-
-
-def hosts(text: str, way: Path) -> str:
-    """The inventory, where ssh goes by the configuration `way`, and no value is a template that Ansible would run."""
-    try:
-        read = yaml.safe_load(text)
-        everything = read["all"].setdefault("vars", {})
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        raise DeployError(
-            f"Terraform's output ansible_inventory is no inventory ({error}): write it as YAML."
-        ) from None
-    own = [each for each in (read["all"].get("hosts") or {}).values() if (each or {}).get(ARGUMENTS)]
-    for each in (everything, *own):
-        each[ARGUMENTS] = f"-F {shlex.quote(str(way))} {each.get(ARGUMENTS) or ''}".strip()
-    return yaml.dump(_literally(read), Dumper=_Dumper, sort_keys=False, width=1000)
-
-
-def _literally(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _literally(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_literally(each) for each in value]
-    return _Literal(value) if isinstance(value, str) and re.search(r"\{[{%#]", value) else value
 
 
 def forget_inventory(deployment: Deployment) -> None:
     """There are no nodes any more."""
     partial.forget(deployment)
     deployment.outputs.unlink(missing_ok=True)
-    for path in (deployment.inventory / HOSTS, deployment.directory / ssh.CONFIG, deployment.directory / ssh.KNOWN):
-        path.unlink(missing_ok=True)
+    for name in (NAME, EARLIER):
+        (deployment.inventory / name).unlink(missing_ok=True)
+    for name in (ssh.CONFIG, ssh.KNOWN):
+        (deployment.directory / name).unlink(missing_ok=True)
 
 
 def playbook(collection: Path) -> list[str]:
@@ -121,8 +93,11 @@ def run_module(deployment: Deployment, collection: Path, module: str, given: Map
 
 
 def _environment() -> dict[str, str]:
-    """What Ansible runs with: a user's settings, and the one that the playbooks demand."""
-    return {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "False"}
+    """What Ansible runs with: a user's settings, and those that keep a run from going on where it must not.
+
+    Without its inventory, which needs the collection, a play would do nothing, with success.
+    """
+    return {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "False", "ANSIBLE_INVENTORY_UNPARSED_FAILED": "True"}
 
 
 def _on_inventory(name: str, deployment: Deployment) -> list[str]:

@@ -1,7 +1,7 @@
 """The way to the nodes: one ssh configuration per deployment, with the host keys that were learnt for it and no others.
 
     deployments/NAME/ssh_config     a host per node, by its name and by the address that Ansible connects to
-    deployments/NAME/known_hosts    the machines' keys, each under the node's name and the machine's id
+    deployments/NAME/known_hosts    the machines' keys, each under the machine's id, or its address where it has none
 
 ssh hands `-F` on to the ssh that reaches a jump host, so that both know the same keys. A machine that takes another's
 place under the same name or address has another id, and is no changed host key but a new one.
@@ -17,10 +17,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from gaudi3_deploy import nodes
+from gaudi3_deploy.collection._refusal import Refusal
+from gaudi3_deploy.collection._terraform.cluster import Cluster, Host, ssh_options
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment, write_atomically
 
@@ -35,17 +36,12 @@ NO_CONNECTION = 255
 PATTERN = re.compile(r"^[A-Za-z0-9._:%@-]+$")
 
 
-def alias(machine: Mapping[str, Any]) -> str:
-    """Under what a machine's key is known."""
-    return f"{machine['name']}.{machine.get('instance_id') or nodes.address(machine)[0]}"
-
-
 def config(deployment: Deployment, outputs: Mapping[str, Any], strict: str = "yes") -> str:
     """The text of an ssh configuration; `strict` is what ssh does with a key that it does not know."""
     own = deployment.directory / KNOWN
     lines = [
         f"# Written by gaudi3-deploy for deployment {deployment.name}; the next `up` writes it again.",
-        *_hosts(outputs),
+        *(line for machine in nodes.machines(outputs) for line in _host(nodes.cluster(outputs), machine)),
         "Host *",
         f'  UserKnownHostsFile "{own}" ~/.ssh/known_hosts',
         f"  StrictHostKeyChecking {strict}",
@@ -58,39 +54,36 @@ def config(deployment: Deployment, outputs: Mapping[str, Any], strict: str = "ye
     return "\n".join(lines) + "\n"
 
 
-def _hosts(outputs: Mapping[str, Any]) -> Iterable[str]:
-    for machine in nodes.machines(outputs):
-        host, port = nodes.address(machine)
-        if not PATTERN.match(host) or not PATTERN.match(str(machine["name"])):
-            raise DeployError(f"The address of {machine['name']!r} in Terraform's outputs is {host!r}, which is none.")
-        user = machine.get("ssh_user")
-        yield f"Host {machine['name']}" + (f" {host}" if host != machine["name"] else "")
-        yield f"  HostName {host}"
-        yield f"  HostKeyAlias {alias(machine)}"
-        yield from ([f"  Port {port}"] if port != 22 else [])
-        yield from ([f"  User {user}"] if user and PATTERN.match(str(user)) else [])
-        for option, value in _options(outputs, machine).items():
-            yield f"  {option} {value}"
+def _host(cluster: Cluster, machine: Host) -> Iterable[str]:
+    """The lines that lead to a machine, by its name and by the address that Ansible connects to."""
+    try:
+        options = ssh_options(cluster, machine)
+    except Refusal as error:
+        raise DeployError(str(error)) from None
+    address = machine.connect_to
+    yield f"Host {machine.name}" + (f" {address}" if address != machine.name else "")
+    yield f"  HostName {address}"
+    yield from ([f"  HostKeyAlias {machine.instance_id}"] if machine.instance_id else [])
+    yield from ([f"  Port {machine.ssh_port}"] if machine.ssh_port else [])
+    yield from ([f"  User {machine.ssh_user}"] if machine.ssh_user else [])
+    yield from (f"  {option} {value}" for option, value in options.items())
 
 
-def _options(outputs: Mapping[str, Any], machine: Mapping[str, Any]) -> dict[str, str]:
-    """What the outputs say of the way: a jump host, or a command that connects."""
-    about = outputs.get("cluster")
-    arguments = str((about if isinstance(about, dict) else {}).get("ssh_arguments") or "")
-    arguments = str(machine.get("ssh_arguments") or arguments)
-    found = re.findall(r'-o\s+(?:"(\w+)=([^"]*)"|(\w+)=(?:"([^"]*)"|(\S+)))', arguments)
-    options = {one or other: (a or b or c).strip() for one, a, other, b, c in found}
-    # A machine that is the jump host of the others is reached without one.
-    if options.get("ProxyJump", "").rpartition("@")[2] in (nodes.address(machine)[0], machine.get("public_ip")):
-        del options["ProxyJump"]
-    return options
+def write(deployment: Deployment, outputs: Mapping[str, Any]) -> None:
+    """Write the configuration, and the names of keys that an earlier release learnt as this one looks for them."""
+    known = deployment.directory / KNOWN
+    if known.exists():
+        write_atomically(known, _by_id(known.read_text(), nodes.machines(outputs)))
+    write_atomically(deployment.directory / CONFIG, config(deployment, outputs))
 
 
-def write(deployment: Deployment, outputs: Mapping[str, Any]) -> Path:
-    """Write the configuration; its path."""
-    path = deployment.directory / CONFIG
-    write_atomically(path, config(deployment, outputs))
-    return path
+def _by_id(text: str, machines: Iterable[Host]) -> str:
+    """Keys as an earlier release kept them, under name and id (or address), as this one looks for them."""
+    for each in machines:
+        plain = each.connect_to if each.ssh_port in (None, 22) else f"[{each.connect_to}]:{each.ssh_port}"
+        before = re.escape(f"{each.name}.{each.instance_id or each.connect_to}")
+        text = re.sub(rf"^{before} ", f"{each.instance_id or plain} ", text, flags=re.MULTILINE)
+    return text
 
 
 def arguments(deployment: Deployment) -> list[str]:
@@ -121,7 +114,7 @@ def on_each(names: Sequence[str], do: Callable[[str], Any]) -> list[Any]:
 
 def answering(deployment: Deployment, outputs: Mapping[str, Any]) -> list[bool]:
     """Whether each node lets one in, by the way that Ansible takes."""
-    names = [machine["name"] for machine in nodes.machines(outputs)]
+    names = [machine.name for machine in nodes.machines(outputs)]
     if not names or not (deployment.directory / CONFIG).exists():
         return [False] * len(names)
     return on_each(names, lambda node: run(deployment, node, "true", timeout=20).returncode == 0)
@@ -136,15 +129,6 @@ def learn(deployment: Deployment, outputs: Mapping[str, Any], name: str) -> subp
         return run(deployment, name, "true", *options, timeout=30)
 
 
-def given_keys(outputs: Mapping[str, Any]) -> list[str]:
-    """Lines of known_hosts for machines whose keys the outputs have (`host_key`), where a console gives them."""
-    return [
-        f"{alias(machine)} {machine['host_key'].strip()}"
-        for machine in nodes.machines(outputs)
-        if isinstance(machine.get("host_key"), str) and machine["host_key"].strip()
-    ]
-
-
 def wait(
     deployment: Deployment,
     outputs: Mapping[str, Any],
@@ -155,11 +139,8 @@ def wait(
 ) -> None:
     """Until every node lets one in and has ended its first start. Raises DeployError after `limit` seconds."""
     write(deployment, outputs)
-    known = deployment.directory / KNOWN
-    lines = known.read_text().splitlines() if known.exists() else []
-    write_atomically(known, "".join(f"{line}\n" for line in dict.fromkeys([*lines, *given_keys(outputs)])))
     began = time.monotonic()
-    left = list(names) or [machine["name"] for machine in nodes.machines(outputs)]
+    left = list(names) or [machine.name for machine in nodes.machines(outputs)]
     total, reason = len(left), {}
     log(f"waiting for {total} machine(s) to let ssh in, for {limit / 60:.0f} minutes at most")
     while left:
@@ -170,8 +151,8 @@ def wait(
             reason[node] = _reason(answer)
             if "IDENTIFICATION HAS CHANGED" in answer.stderr:
                 raise DeployError(
-                    f"{node} has another host key than the one in {known}: if you reinstalled the machine, "
-                    f"remove its line there; otherwise somebody else answers for it."
+                    f"{node} has another host key than the one in {deployment.directory / KNOWN}: if you reinstalled "
+                    "the machine, remove its line there; otherwise somebody else answers for it."
                 )
         log(f"{total - len(left)} of {total} let ssh in" + (f"; not yet {', '.join(left[:4])}" if left else ""))
         if left and time.monotonic() - began > limit:
@@ -182,7 +163,7 @@ def wait(
             )
         if left:
             time.sleep(pause)
-    _first_boot(deployment, list(names) or [each["name"] for each in nodes.machines(outputs)], log, limit)
+    _first_boot(deployment, list(names) or [each.name for each in nodes.machines(outputs)], log, limit)
 
 
 def _first_boot(deployment: Deployment, names: Sequence[str], log: Callable[[str], None], limit: float) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gaudi3_deploy import ibm
+from gaudi3_deploy.collection._terraform import storage
+from gaudi3_deploy.collection._terraform.state import State
 from gaudi3_deploy.leftover import Unchecked, aws
 from gaudi3_deploy.orphans import holds_anything
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.state import GUARD, IRREPLACEABLE, Resource, State
 from gaudi3_deploy.terraform import Terraform
-
-BUCKETS = ("aws_s3_bucket", "azurerm_storage_account", "google_storage_bucket", "ibm_cos_bucket")
 
 
 @dataclass
@@ -36,7 +35,7 @@ class Kept:
 
 def kept(deployment: Deployment, state: State) -> Kept:
     """The storage, unless it is known to be empty. Looked at before anything is destroyed."""
-    bucket = _bucket(state)
+    bucket = storage.bucket(state)
     if bucket is None:
         return Kept()
     name = str(next(filter(None, map(bucket.attributes.get, ("bucket", "bucket_name", "name"))), bucket.id))
@@ -63,8 +62,8 @@ def kept(deployment: Deployment, state: State) -> Kept:
 
 def logs(deployment: Deployment, state: State) -> Kept:
     """On IBM Cloud, where flow logs are in a bucket: that bucket, unless it is known to be empty."""
-    bucket = next((each for each in state.of(["ibm_cos_bucket"]) if each.configured.endswith(".flow")), None)
-    if bucket is None:
+    bucket = storage.logs(state)
+    if bucket is None or bucket.type != "ibm_cos_bucket":
         return Kept()
     name = str(bucket.attributes.get("bucket_name") or bucket.id)
     try:
@@ -85,25 +84,16 @@ def logs(deployment: Deployment, state: State) -> Kept:
 
 def let_go(deployment: Deployment, terraform: Terraform, state: State) -> None:
     """Make the bucket one that is deleted with what is in it. Nothing but that mark in the state is changed."""
-    bucket = _bucket(state)
-    if bucket is None or "destroy_checkpoints" not in terraform.variables():
-        return
-    if bucket.attributes.get("force_destroy") or bucket.attributes.get("force_delete"):
+    bucket = storage.bucket(state)
+    if bucket is None or storage.is_marked(bucket) or "destroy_checkpoints" not in terraform.variables():
         return
     planned = terraform.plan(
-        deployment.variables,
-        only=[each.address for each in (bucket, state.named(GUARD)) if each],
-        given={"destroy_checkpoints": True},
+        deployment.variables, only=storage.marks(state, bucket), given={"destroy_checkpoints": True}
     )
     if planned.create or planned.replace or planned.delete:  # It is gone already: there is nothing to let go.
         planned.discard()
         return
     terraform.apply(planned)
-
-
-def _bucket(state: State) -> Resource | None:
-    found = [each for each in state.of(BUCKETS) if each.address in state.storage() and each.type in IRREPLACEABLE]
-    return found[0] if found else None
 
 
 def _filled(deployment: Deployment, bucket: str) -> bool:

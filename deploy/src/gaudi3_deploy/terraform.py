@@ -12,19 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from gaudi3_deploy import declared, state
+from gaudi3_deploy import declared
 from gaudi3_deploy.advice import advice
+from gaudi3_deploy.collection._terraform.plan import errors_of, read_plan
+from gaudi3_deploy.collection._terraform.project import teardown
+from gaudi3_deploy.collection._terraform.state import State, read_state, values_of
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.kept_state import KeptState
-from gaudi3_deploy.plan import Plan, ended_by_groups, read_plan
+from gaudi3_deploy.plan import Plan
 from gaudi3_deploy.prepared import Prepared
 from gaudi3_deploy.process import PRIVATE, run
 from gaudi3_deploy.record import write_atomically
 
 LOCK_TIMEOUT = "900s"
-CHECKED_BY = "\n\nThis was checked by the validation rule"
-#: Variable of a root module by which what was asked for is no reason to refuse the end of it.
-TEARDOWN = "teardown"
 #: Summaries of its errors about what was asked for; the first is that of a variable's own check.
 REFUSALS = ("Invalid value for variable", "Invalid value for input variable", "No value for required variable")
 
@@ -136,33 +136,17 @@ class Terraform:
         command = ["plan", "-json", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", f"-var-file={file}"]
         command += [f"-out={out}", *(["-destroy"] if destroy else []), *(f"-target={each}" for each in only)]
         command += [f"-replace={each}" for each in replace]
-        if destroy and TEARDOWN in self.variables():
-            given = {**given, TEARDOWN: True}
+        if destroy:
+            given = {**given, **teardown(str(self.directory))}
         command += [f"-var={name}={json.dumps(value)}" for name, value in given.items()]
-        events: list[dict[str, Any]] = []
-
-        def listen(line: str) -> None:
-            try:
-                events.append(json.loads(line))
-            except ValueError:
-                return
-
-        # What it prints says all; `terraform show` of the plan would start the provider once more.
-        self._logged("plan", command, listen)
-        ended = any(
-            each.get("change", {}).get("action") in ("delete", "replace")
-            and each["change"]["resource"]["resource_type"] in state.INSTANCES
-            for each in events
-        )
-        plan = read_plan(events, out, self.state() if ended else state.State((), {}))
-        if any(address.partition("[")[0].rpartition(".")[0].endswith(state.GROUPS) for address in plan.update):
-            # How many machines a group is to have is not among what it prints.
-            plan.nodes_lost += ended_by_groups(json.loads(self._captured(["show", "-json", str(out)])))
-        return plan
+        said: list[str] = []
+        self._logged("plan", command, said.append)
+        read = read_plan("\n".join(said), self.state, lambda: json.loads(self._captured(["show", "-json", str(out)])))
+        return Plan(**vars(read), path=out)
 
     def apply(self, plan: Plan) -> None:
         """Make it so, telling how far it is."""
-        self._progress.total(plan.changes)
+        self._progress.total(plan.count)
         try:
             command = ["apply", "-json", "-input=false", f"-lock-timeout={LOCK_TIMEOUT}", str(plan.path)]
             self._logged("apply", command, self._json_line)
@@ -172,12 +156,11 @@ class Terraform:
 
     def outputs(self) -> dict[str, Any]:
         """The root module's outputs, by name; empty before the first apply."""
-        found = json.loads(self._captured(["output", "-json"]))
-        return {name: about["value"] for name, about in found.items()}
+        return values_of(json.loads(self._captured(["output", "-json"])))
 
-    def state(self) -> state.State:
+    def state(self) -> State:
         """Everything that it made and keeps."""
-        return state.read(self._captured(["state", "pull"]))
+        return read_state(json.loads(self._captured(["state", "pull"]).strip() or "{}"))
 
     def untaint(self, address: str) -> None:
         """Take the mark away that a thing has whose making was cut off."""
@@ -256,7 +239,7 @@ class Terraform:
 
         def listen(line: str) -> None:
             nonlocal refused
-            errors.extend(found := _error_of(line))
+            errors.extend(found := errors_of(line))
             refused += len(found) if any(each in line for each in REFUSALS) else 0
             on_line(line)
 
@@ -293,21 +276,6 @@ class Terraform:
             self._prepared.void()
             raise DeployError(f"terraform {arguments[0]} failed: {result.stderr.strip() or result.stdout.strip()}")
         return result.stdout
-
-
-def _error_of(line: str) -> list[str]:
-    """The sentence of a diagnostic, if the line is one that tells an error."""
-    try:
-        event = json.loads(line)
-        diagnostic = event.get("diagnostic") if event.get("type") == "diagnostic" else None
-    except (ValueError, AttributeError):
-        return []
-    if not diagnostic or diagnostic.get("severity") != "error":
-        return []
-    # A variable's own check says all there is to say: its summary, and where in our files it stands, add nothing.
-    summary, body = diagnostic["summary"], diagnostic.get("detail", "").partition(CHECKED_BY)[0]
-    text = body if summary == REFUSALS[0] and body else f"{summary}: {body}".strip(": \n")
-    return [" ".join(text.split())]
 
 
 def _tail(log: Path) -> str:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gaudi3_deploy.collection._terraform.state import GROUPS, Resource, State
 from gaudi3_deploy.converge import NODE
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.state import GROUPS, Resource, State
 from gaudi3_deploy.terraform import Terraform
 
 

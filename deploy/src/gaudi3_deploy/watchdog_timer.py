@@ -56,7 +56,7 @@ def script(until: float) -> str:
 
 def install(deployment: Deployment, until: float, log: Callable[[str], None]) -> None:
     """Put the timer on every machine. Raises DeployError where one did not take it."""
-    machines = [machine["name"] for machine in nodes.machines(nodes.on_record(deployment))]
+    machines = [machine.name for machine in nodes.machines(nodes.on_record(deployment))]
     last = until + GRACE
     answers = ssh.on_each(machines, lambda node: ssh.run(deployment, node, "sh -s", given=script(last)))
     for node, answer in zip(machines, answers, strict=True):

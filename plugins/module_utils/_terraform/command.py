@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 from .._refusal import Refusal
-from .state import read_json
+from .state import State, read_json, read_state, values_of
 
 
 class Terraform:
@@ -24,13 +24,13 @@ class Terraform:
         self._timeout = timeout
 
     def outputs(self) -> dict[str, Any]:
-        """The outputs as ``terraform output -json`` prints them; empty where nothing was made yet."""
-        return read_json(self._call("output", "-json") or "{}", f"What terraform says of {self._project}")
+        """The outputs' values; empty where nothing was made yet."""
+        return values_of(read_json(self._call("output", "-json") or "{}", f"What terraform says of {self._project}"))
 
-    def state(self) -> Optional[dict[str, Any]]:
+    def state(self) -> Optional[State]:
         """The whole state; None where there is none yet."""
         text = self._call("state", "pull").strip()
-        return read_json(text, f"The state of {self._project}") if text else None
+        return read_state(read_json(text, f"The state of {self._project}")) if text else None
 
     def _environment(self) -> Mapping[str, str]:
         own = {"TF_IN_AUTOMATION": "1", "CHECKPOINT_DISABLE": "1", "TF_CLI_ARGS": ""}

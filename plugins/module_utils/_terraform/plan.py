@@ -5,28 +5,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Resources that are machines: to destroy or replace one ends what runs on it.
-MACHINES = frozenset({"aws_instance", "azurerm_linux_virtual_machine", "google_compute_instance", "ibm_is_instance"})
-
-#: Resources that make and end machines by themselves.
-GROUPS = frozenset({"aws_autoscaling_group"})
-
-#: What is lost for good where it is replaced: data, or the key to it.
-IRREPLACEABLE = frozenset(
-    {
-        "aws_kms_key",
-        "aws_s3_bucket",
-        "azurerm_storage_account",
-        "azurerm_storage_container",
-        "google_storage_bucket",
-        "ibm_resource_instance",
-        "ibm_cos_bucket",
-    }
-)
+from .state import GROUPS, IRREPLACEABLE, MACHINES, State
 
 #: Summary of the warning by which terraform tells that a check block failed.
 _FAILED_CHECK = "Check block assertion failed"
@@ -40,11 +23,13 @@ class Plan:
     update: list[str] = field(default_factory=list)
     replace: list[str] = field(default_factory=list)
     delete: list[str] = field(default_factory=list)
+    #: What exists and is only written down.
+    adopt: list[str] = field(default_factory=list)
     #: Outputs that would change.
     outputs: list[str] = field(default_factory=list)
-    #: Running machines among what would be replaced or deleted.
+    #: Running machines that would be replaced or deleted; groups of machines that would have fewer, with both numbers.
     machines_lost: list[str] = field(default_factory=list)
-    #: Keys and buckets among it.
+    #: Keys and buckets that would be.
     storage_lost: list[str] = field(default_factory=list)
     #: What the configuration's own checks say; they stop nothing.
     warnings: list[str] = field(default_factory=list)
@@ -52,17 +37,11 @@ class Plan:
     @property
     def changed(self) -> bool:
         """Whether anything would be done."""
-        return bool(self.create or self.update or self.replace or self.delete or self.outputs)
+        return any(self.changes().values()) or bool(self.outputs)
 
-    def as_dict(self) -> dict[str, list[str]]:
-        """The addresses, for a module's answer."""
-        return {
-            "create": self.create,
-            "update": self.update,
-            "replace": self.replace,
-            "delete": self.delete,
-            "outputs": self.outputs,
-        }
+    def changes(self) -> dict[str, list[str]]:
+        """The addresses by what would be done."""
+        return {kind: getattr(self, kind) for kind in ("create", "update", "replace", "delete", "adopt")}
 
     def diff(self) -> dict[str, str]:
         """The plan as a diff of lists: what there is of it, and what there would be."""
@@ -71,55 +50,62 @@ class Plan:
             [*self.create]
             + [f"{address} (changed)" for address in self.update]
             + [f"{address} (a new one in its place)" for address in self.replace]
+            + [f"{address} (there already, taken over)" for address in self.adopt]
             + [f"output {name} (changed)" for name in self.outputs]
         )
         return {"before": "".join(f"{line}\n" for line in before), "after": "".join(f"{line}\n" for line in after)}
 
 
-def read_plan(shown: Mapping[str, Any]) -> Plan:
-    """The plan out of what ``terraform show -json PLAN`` prints."""
-    plan = Plan()
-    told = _machines_told(shown)
-    for change in shown.get("resource_changes", []):
-        actions, address = change["change"]["actions"], change["address"]
-        if change.get("mode") == "data" or actions in (["no-op"], ["read"]):
+def read_plan(said: str, state: Callable[[], State], show: Callable[[], Mapping[str, Any]]) -> Plan:
+    """The plan out of what ``terraform plan -json`` prints.
+
+    What that does not say is asked for where it matters, as each answer starts Terraform again: by ``state``, which
+    machines the outputs have named so far, and by ``show`` (``terraform show -json PLAN``), how large a group is to be.
+    """
+    plan = Plan(warnings=failed_checks(said))
+    events = list(_events(said))
+    outputs = {name: about for event in events for name, about in (event.get("outputs") or {}).items()}
+    plan.outputs = sorted(name for name, about in outputs.items() if about.get("action", "noop") != "noop")
+    changes = [event["change"] for event in events if event.get("type") == "planned_change"]
+    ended = [each for each in changes if each["action"] in ("delete", "replace")]
+    before = state() if any(each["resource"]["resource_type"] in MACHINES for each in ended) else State()
+    # Terraform tells them in any order.
+    for change in sorted(changes, key=lambda each: str(each["resource"]["addr"])):
+        action, address, kind = change["action"], change["resource"]["addr"], change["resource"]["resource_type"]
+        if change.get("importing"):
+            plan.adopt.append(address)
+        if action in ("create", "update", "replace", "delete"):
+            getattr(plan, action).append(address)
+        if action not in ("delete", "replace"):
             continue
-        if "create" in actions and "delete" in actions:
-            plan.replace.append(address)
-        elif actions == ["create"]:
-            plan.create.append(address)
-        elif actions == ["delete"]:
-            plan.delete.append(address)
-        else:
-            plan.update.append(address)
-            if change.get("type") in GROUPS and _ends_machines(change["change"]):
-                plan.machines_lost.append(address)
-        if "delete" not in actions:
-            continue
-        tainted = change.get("action_reason") == "replace_because_tainted"
-        # Its making was cut off, and no inventory has ever named it: nothing runs on it.
-        unused = tainted and str((change["change"].get("before") or {}).get("id")) not in told
-        if change.get("type") in MACHINES | GROUPS and not unused:
-            plan.machines_lost.append(address)
-        # One that is only marked is unmarked before it is planned, but not in check mode.
-        if change.get("type") in IRREPLACEABLE and not tainted:
+        if kind in IRREPLACEABLE:
             plan.storage_lost.append(address)
-    changes = shown.get("output_changes") or {}
-    plan.outputs = sorted(name for name, change in changes.items() if change["actions"] != ["no-op"])
+        unfinished_group = kind in GROUPS and change.get("reason") == "tainted"
+        if kind in GROUPS and not unfinished_group:
+            plan.machines_lost.append(address)
+        if kind in MACHINES and not _never_used(address, before, outputs):
+            plan.machines_lost.append(address)
+    if any(each["action"] == "update" and each["resource"]["resource_type"] in GROUPS for each in changes):
+        plan.machines_lost += _ended_by_groups(show())
     return plan
 
 
-def _ends_machines(change: Mapping[str, Any]) -> bool:
-    """Whether a group is to have fewer machines than it has."""
-    before, after = ((change.get(each) or {}).get("desired_capacity") or 0 for each in ("before", "after"))
-    return bool(after < before)
+def _ended_by_groups(shown: Mapping[str, Any]) -> Iterator[str]:
+    """Groups that a plan leaves fewer machines; each with both numbers."""
+    for resource in shown.get("resource_changes", []):
+        change = resource["change"]
+        if resource["type"] in GROUPS and change["actions"] == ["update"]:
+            before, after = (change[each].get("desired_capacity") or 0 for each in ("before", "after"))
+            if after < before:
+                yield f"{resource['address']} ({before} nodes, then {after})"
 
 
-def _machines_told(shown: Mapping[str, Any]) -> set[str]:
-    """Ids of the machines in the outputs from before the plan, which a job may have used."""
-    outputs = ((shown.get("prior_state") or {}).get("values") or {}).get("outputs") or {}
-    endpoints = (outputs.get("cluster_endpoints") or {}).get("value") or {}
-    return {str(each["instance_id"]) for each in endpoints.values() if each.get("instance_id")}
+def _never_used(address: str, before: State, outputs: Iterable[str]) -> bool:
+    """Whether no inventory has ever named a machine, so that nothing runs on it: its making was cut off or failed."""
+    if "cluster_endpoints" not in {*outputs, *before.outputs}:
+        return False  # Whoever uses this root module knows its machines in another way.
+    machine, told = before.named(address), before.machines_told()
+    return machine is not None and bool(machine.id) and told is not None and machine.id not in told
 
 
 def errors_of(said: str) -> list[str]:
@@ -141,11 +127,18 @@ def failed_checks(said: str) -> list[str]:
 
 def _diagnostics(said: str, severity: str) -> Iterator[tuple[str, str]]:
     """Summary and detail of each diagnostic of a severity."""
+    for event in _events(said):
+        diagnostic = event.get("diagnostic")
+        if diagnostic and diagnostic.get("severity") == severity:
+            yield diagnostic.get("summary") or "", diagnostic.get("detail") or ""
+
+
+def _events(said: str) -> Iterator[dict[str, Any]]:
+    """What terraform printed with ``-json``, line by line."""
     for line in said.splitlines():
         try:
             event = json.loads(line)
         except ValueError:
             continue
-        diagnostic = event.get("diagnostic") if isinstance(event, dict) else None
-        if diagnostic and diagnostic.get("severity") == severity:
-            yield diagnostic.get("summary") or "", diagnostic.get("detail") or ""
+        if isinstance(event, dict):
+            yield event

@@ -13,13 +13,9 @@ from typing import Any
 
 from .._refusal import Refusal
 from .command import first_error
-from .plan import (
-    Plan,
-    errors_of,
-    failed_checks,
-    read_plan,
-)
-from .storage import to_be_kept_as_they_are
+from .plan import Plan, errors_of, read_plan
+from .state import State, read_state, values_of
+from .storage import stays_when_tainted
 
 #: Seconds for an interrupted terraform to write its state and give its lock back.
 GRACE = 60.0
@@ -27,6 +23,16 @@ GRACE = 60.0
 PRIVATE = 0o077
 #: The variable of the modules that says that everything is destroyed.
 TEARDOWN = "teardown"
+
+
+def teardown(folder: str) -> dict[str, bool]:
+    """What is set where everything is destroyed, if the root module knows it: nothing is refused then."""
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".tf"):
+            with open(os.path.join(folder, name), encoding="utf-8") as stream:
+                if f'variable "{TEARDOWN}"' in stream.read():
+                    return {TEARDOWN: True}
+    return {}
 
 
 class Project:
@@ -43,15 +49,15 @@ class Project:
         """Fetch providers and modules, where they are not there yet."""
         self._call("init", "-input=false", "-no-color")
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """The whole state; empty where there is none yet."""
-        pulled: dict[str, Any] = json.loads(self._call("state", "pull") or "{}")
-        return pulled
+        return read_state(json.loads(self._call("state", "pull") or "{}"))
 
     def keep_half_made(self) -> None:
         """Take Terraform's mark from what an interrupted apply left and what must not be replaced, such as a key."""
-        for address in to_be_kept_as_they_are(self.state()):
-            self._call("untaint", self._lock, address)
+        for resource in self.state().resources:
+            if resource.tainted and stays_when_tainted(resource):
+                self._call("untaint", self._lock, resource.address)
 
     def plan(
         self, variables: Mapping[str, Any], folder: str, destroy: bool, only: Sequence[str] = ()
@@ -63,22 +69,11 @@ class Project:
         """
         given, planned = os.path.join(folder, "variables.tfvars.json"), os.path.join(folder, "plan")
         with open(os.open(given, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
-            json.dump({**variables, **self._of_an_end()} if destroy else variables, stream)
+            json.dump({**variables, **teardown(self._folder)} if destroy else variables, stream)
         arguments = ["-input=false", "-json", self._lock, f"-var-file={given}", f"-out={planned}"]
         arguments += [*(["-destroy"] if destroy else []), *(f"-target={address}" for address in only)]
         said = self._call("plan", *arguments)
-        plan = read_plan(json.loads(self._call("show", "-json", planned)))
-        plan.warnings = failed_checks(said)
-        return plan, planned
-
-    def _of_an_end(self) -> dict[str, bool]:
-        """What is set where everything is destroyed, if the root module knows it: nothing is refused then."""
-        for name in sorted(os.listdir(self._folder)):
-            if name.endswith(".tf"):
-                with open(os.path.join(self._folder, name), encoding="utf-8") as stream:
-                    if f'variable "{TEARDOWN}"' in stream.read():
-                        return {TEARDOWN: True}
-        return {}
+        return read_plan(said, self.state, lambda: json.loads(self._call("show", "-json", planned))), planned
 
     def apply(self, planned: str) -> None:
         """Do what was planned."""
@@ -87,7 +82,7 @@ class Project:
     def outputs(self) -> dict[str, Any]:
         """The outputs' values, without those marked sensitive; empty before the first apply and after a destroy."""
         told = json.loads(self._call("output", "-json") or "{}")
-        return {name: output["value"] for name, output in told.items() if not output.get("sensitive")}
+        return values_of({name: output for name, output in told.items() if not output.get("sensitive")})
 
     def forget(self) -> None:
         """Remove the empty workspace. The one called default always is."""

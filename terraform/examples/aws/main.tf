@@ -45,7 +45,13 @@ module "cluster" {
   tags                      = { Team = "research" }
 }
 
-output "ansible_inventory" {
-  description = "The inventory as YAML."
-  value       = module.cluster.ansible_inventory
+# What the inventory plugin gaudi3.scale.terraform reads.
+output "cluster" {
+  description = "What the cluster is, and how ssh gets there."
+  value       = module.cluster.cluster
+}
+
+output "cluster_endpoints" {
+  description = "Every host by name."
+  value       = module.cluster.cluster_endpoints
 }

@@ -1,4 +1,4 @@
-# Machines that are there already, in a table: terraform apply, then terraform output -raw ansible_inventory > hosts.yml.
+# Machines that are there already, in a table. After terraform apply, name this folder in an inventory source.
 
 terraform {
   required_version = ">= 1.9"
@@ -12,7 +12,13 @@ module "cluster" {
   hosts_file    = "${path.module}/hosts.csv"
 }
 
-output "ansible_inventory" {
-  description = "The inventory as YAML."
-  value       = module.cluster.ansible_inventory
+# What the inventory plugin gaudi3.scale.terraform reads.
+output "cluster" {
+  description = "What the cluster is, and how ssh gets there."
+  value       = module.cluster.cluster
+}
+
+output "cluster_endpoints" {
+  description = "Every host by name."
+  value       = module.cluster.cluster_endpoints
 }

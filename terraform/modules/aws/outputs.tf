@@ -38,8 +38,6 @@ locals {
       zone        = machine.availability_zone
       type        = machine.instance_type
       connect_to  = var.connection == "ssm" ? machine.id : var.public_entry == "monitor" ? one(aws_eip.entry[*].public_ip) : machine.private_ip
-      # The jump host of the others is reached without one.
-      jump_host = var.public_entry == "monitor" ? "none" : null
     }
   ])
 }
@@ -56,7 +54,7 @@ module "inventory" {
   monitor           = local.monitor
   ssh_user          = var.ssh_user
   jump_host         = var.public_entry == "monitor" ? try("${var.ssh_user}@${aws_eip.entry[0].public_ip}", "") : var.jump_host
-  ssh_arguments     = var.connection == "ssm" ? "-o ProxyCommand=\"aws ssm start-session --region ${var.region} --target %h --document-name AWS-StartSSHSession --parameters portNumber=%p\"" : ""
+  connection        = var.connection
   checkpoint_target = "s3://${local.bucket}/${module.cluster.checkpoint_prefix}"
   tags              = local.tags
   allowed_cidrs     = module.cluster.allowed_cidrs
@@ -70,11 +68,6 @@ output "cluster_endpoints" {
 output "master_ip" {
   description = "Private address of the first node, where training processes meet."
   value       = module.inventory.master_ip
-}
-
-output "ansible_inventory" {
-  description = "The inventory as YAML, for those who do without the inventory plugin: terraform output -raw ansible_inventory > hosts.yml."
-  value       = module.inventory.ansible_inventory
 }
 
 output "cluster" {

@@ -8,11 +8,6 @@ output "master_ip" {
   value       = try(var.nodes[0].private_ip, null)
 }
 
-output "ansible_inventory" {
-  description = "The inventory as YAML, for those who do without the inventory plugin: terraform output -raw ansible_inventory > hosts.yml."
-  value       = yamlencode(local.inventory)
-}
-
 output "cluster" {
   description = "What the cluster is: name, cloud, region, type, accelerator, cards and nodes, where checkpoints can be kept, how ssh gets there."
   value = {
@@ -27,7 +22,8 @@ output "cluster" {
     node_names        = var.nodes[*].name
     monitor           = try(var.monitor.name, null)
     checkpoint_target = var.checkpoint_target
-    ssh_arguments     = local.ssh_arguments
+    jump_host         = var.jump_host
+    connection        = var.connection
     allowed_cidrs     = sort(var.allowed_cidrs)
     tags              = var.tags
     variables         = var.variables

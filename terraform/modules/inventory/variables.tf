@@ -117,15 +117,15 @@ variable "ssh_user" {
   }
 }
 
-variable "ssh_arguments" {
-  description = "Further arguments of ssh, such as a ProxyCommand; empty for a direct connection."
+variable "connection" {
+  description = "How ssh gets to the nodes: direct, which may be through jump_host, or ssm for AWS Systems Manager."
   type        = string
-  default     = ""
+  default     = "direct"
   nullable    = false
 
   validation {
-    condition     = !strcontains(var.ssh_arguments, "\n")
-    error_message = "ssh_arguments has several lines: give them in one."
+    condition     = contains(["direct", "ssm"], var.connection)
+    error_message = "connection is '${var.connection}': give direct or ssm."
   }
 }
 

@@ -13,7 +13,7 @@ import yaml
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.instance_data import CATALOGUE
 from ansible_collections.gaudi3.scale.plugins.module_utils._release import support_matrix
-from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.storage import STORAGE
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import STORAGE
 
 from .documents import ROOT, blocks, commands, texts
 

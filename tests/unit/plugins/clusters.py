@@ -39,7 +39,8 @@ def outputs(cloud: str = "aws", name: str = "big", monitor: bool = True, **about
         "cluster_size": 16,
         "node_names": [f"{name}-01", f"{name}-02"],
         "checkpoint_target": f"s3://{name}-1/checkpoints",
-        "ssh_arguments": "",
+        "jump_host": "",
+        "connection": "direct",
         **about,
     }
     values = {"cluster": cluster, "cluster_endpoints": endpoints, "master_ip": "10.42.16.5"}

@@ -63,7 +63,7 @@ def take_down(settings: Context, deployment: Deployment, teller: Teller, yes: bo
         tell_plan(settings.console, planned)
         if not yes:
             more = " and every checkpoint" if checkpoints else ""
-            question = f"Type {name} to destroy these {planned.changes} resources{more}"
+            question = f"Type {name} to destroy these {planned.count} resources{more}"
             if typer.prompt(question, default="", show_default=False) != name:
                 planned.discard()
                 raise UsageError("Nothing was destroyed: the name was not typed.")

@@ -27,12 +27,12 @@ from gaudi3_deploy.app import (
     print_json,
     talker,
 )
+from gaudi3_deploy.collection._terraform.state import MACHINES, State
 from gaudi3_deploy.commands.reach import prepared_site
 from gaudi3_deploy.console import Teller, tell_plan, tell_warnings
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.plan import Plan
 from gaudi3_deploy.record import Deployment
-from gaudi3_deploy.state import INSTANCES, State
 from gaudi3_deploy.terraform import Terraform
 
 
@@ -149,7 +149,7 @@ def up(
     settings.refuse(name, asked)
     with settings.alone(name, "up"):
         deployment = settings.want(name, asked)
-        before = {each["name"] for each in nodes.machines(nodes.on_record(deployment))}
+        before = {each.name for each in nodes.machines(nodes.on_record(deployment))}
         try:
             planned, cost = bring_up(settings, deployment, teller, price, yes, allow_replace, beside)
         except DeployError:
@@ -190,8 +190,8 @@ def bring_up(
         show_plan(settings, planned, cost)
         _refuse_losses(planned, allow_replace)
         deployment.save()
-        if not planned.empty and not yes:
-            confirm(f"Make these {planned.changes + len(planned.adopt)} changes?")
+        if planned.changed and not yes:
+            confirm(f"Make these {planned.count + len(planned.adopt)} changes?")
     except BaseException:
         planned.discard()
         raise
@@ -200,13 +200,12 @@ def bring_up(
     _apply(deployment, terraform, teller, planned, (known, own))
     outputs = terraform.outputs()
     site.write_inventory(deployment, outputs)
-    machines = [node for node in nodes.machines(outputs) if node.get("role") != "monitor"]
-    deployment.count(len(machines), str(deployment.variables.get("instance_type", "")), known, given=own)
+    deployment.count(len(nodes.workers(outputs)), str(deployment.variables.get("instance_type", "")), known, given=own)
     deployment.enter("up")
     for each in nodes.machines(outputs):
-        teller.log(f"{each['name']}  {nodes.address(each)[0]}")
+        teller.log(f"{each.name}  {each.connect_to}")
     teller.log(f"inventory: {deployment.inventory}")
-    if not planned.empty:
+    if planned.changed:
         tell_warnings(settings.console, planned)
     return planned, cost
 
@@ -217,17 +216,17 @@ def _refuse_losses(planned: Plan, allow_replace: bool) -> None:
             f"The plan destroys or replaces what checkpoints lie in or are encrypted with, "
             f"{', '.join(planned.storage_lost)}: change what was asked for."
         )
-    if planned.nodes_lost and not allow_replace:
+    if planned.machines_lost and not allow_replace:
         raise UsageError(
-            f"The plan destroys or replaces {len(planned.nodes_lost)} running node(s), "
-            f"{', '.join(planned.nodes_lost[:4])}: change what was asked for, or accept it with --allow-replace."
+            f"The plan destroys or replaces {len(planned.machines_lost)} running node(s), "
+            f"{', '.join(planned.machines_lost[:4])}: change what was asked for, or accept it with --allow-replace."
         )
 
 
 def _apply(
     deployment: Deployment, terraform: Terraform, teller: Teller, planned: Plan, price: tuple[float | None, bool]
 ) -> None:
-    if planned.empty:
+    if not planned.changed:
         planned.discard()
         return
     if deployment.phase == "applying":
@@ -270,7 +269,7 @@ def give_back(settings: Context, deployment: Deployment, teller: Teller, before:
     converge.take_over_to_destroy(deployment, terraform)
     state = terraform.state()
     fresh = {each["id"]: each["name"] for each in partial.machines(state) if each["name"] not in before}
-    going = [each.address for each in state.of(INSTANCES) if each.id in fresh]
+    going = [each.address for each in state.of(MACHINES) if each.id in fresh]
     if not going:
         return
     teller.log(f"gives back {', '.join(sorted(fresh.values()))}, as some were not available")

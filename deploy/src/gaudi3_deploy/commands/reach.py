@@ -63,7 +63,7 @@ def run_ssh(context: typer.Context, name: Name) -> None:
     """Log in to a node, or run a command there: ssh NAME [NODE] [-- COMMAND]; without NODE, the first one."""
     settings: Context = context.obj
     deployment = settings.find(name)
-    there = [machine["name"] for machine in nodes.machines(made(deployment))]
+    there = [machine.name for machine in nodes.machines(made(deployment))]
     given = list(context.args)
     if given and given[0] in there:
         ssh.enter(deployment, given[0], given[1:])
@@ -128,7 +128,8 @@ def made(deployment: Deployment) -> dict[str, Any]:
         raise UsageError(
             f"Deployment {deployment.name!r} has no inventory yet: run `gaudi3-deploy up {deployment.name}` first."
         )
-    if not (deployment.directory / ssh.CONFIG).exists():  # a kill may come between the two
+    there = [deployment.inventory / each for each in (site.NAME, site.EARLIER)]
+    if not (deployment.directory / ssh.CONFIG).exists() or not any(each.exists() for each in there):  # as after a kill
         site.write_inventory(deployment, outputs)
     return outputs
 

@@ -48,7 +48,7 @@ def replace(
     with settings.alone(name, "replace"):
         deployment = settings.find(name)
         outputs = made(deployment)
-        names = [each["name"] for each in nodes.machines(outputs) if each.get("role") != "monitor"]
+        names = [each.name for each in nodes.workers(outputs)]
         head = nodes.head(outputs)
         todo = sorted(names, key=lambda each: each == head) if every else [str(node)]
         directory = deployment.directory
@@ -208,7 +208,7 @@ class Steps:
     def _apply(self, terraform: Terraform, planned: Plan) -> None:
         try:
             self.deployment.enter("applying")
-            if not planned.empty:
+            if planned.changed:
                 terraform.apply(planned)
         finally:
             planned.discard()
@@ -231,11 +231,10 @@ class Steps:
     def _take_note(self, terraform: Terraform) -> None:
         outputs = terraform.outputs()
         site.write_inventory(self.deployment, outputs)
-        machines = [each for each in nodes.machines(outputs) if each.get("role") != "monitor"]
         last = self.deployment.periods[-1] if self.deployment.periods else None
         price, own = (last.hourly_usd, last.given) if last else (None, False)
         kind = str(self.deployment.variables.get("instance_type", ""))
-        self.deployment.count(len(machines), kind, price, given=own)
+        self.deployment.count(len(nodes.workers(outputs)), kind, price, given=own)
         self.deployment.enter("up")
 
     def _terraform(self) -> Terraform:

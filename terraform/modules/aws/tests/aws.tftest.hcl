@@ -451,8 +451,8 @@ run "through_the_monitoring_machine" {
   }
 
   assert {
-    condition     = output.cluster.ssh_arguments == "-o ProxyJump=ubuntu@203.0.113.9" && output.cluster_endpoints["gaudi-01"].ssh_arguments == null && output.cluster_endpoints["gaudi-monitor"].connect_to == "203.0.113.9" && output.cluster_endpoints["gaudi-monitor"].ssh_arguments == "-o ProxyJump=none"
-    error_message = "The nodes are reached through the monitoring machine, and it itself directly."
+    condition     = output.cluster.jump_host == "ubuntu@203.0.113.9" && output.cluster_endpoints["gaudi-01"].connect_to != "203.0.113.9" && output.cluster_endpoints["gaudi-monitor"].connect_to == "203.0.113.9"
+    error_message = "The nodes are reached through the monitoring machine, which is known by its public address."
   }
 }
 
@@ -476,7 +476,7 @@ run "through_systems_manager" {
   }
 
   assert {
-    condition     = output.cluster_endpoints["gaudi-01"].connect_to == output.cluster_endpoints["gaudi-01"].instance_id && strcontains(output.cluster.ssh_arguments, "AWS-StartSSHSession")
+    condition     = output.cluster_endpoints["gaudi-01"].connect_to == output.cluster_endpoints["gaudi-01"].instance_id && output.cluster.connection == "ssm"
     error_message = "ssh must go to the instance id, through a session."
   }
 
@@ -558,7 +558,7 @@ run "the_example" {
   }
 
   assert {
-    condition     = output.ansible_inventory != ""
+    condition     = sort(keys(output.cluster_endpoints)) == sort(concat(output.cluster.node_names, compact([output.cluster.monitor])))
     error_message = "The example cannot be planned."
   }
 }

@@ -12,12 +12,12 @@ variables {
   ]
 }
 
-run "without_a_monitor_the_first_node_monitors" {
+run "without_a_monitor" {
   command = plan
 
   assert {
-    condition     = yamldecode(output.ansible_inventory).all.children.monitoring.hosts == { big-01 = {} }
-    error_message = "The head must monitor."
+    condition     = output.cluster.monitor == null && sort(keys(output.cluster_endpoints)) == tolist(["big-01", "big-02"])
+    error_message = "There is a monitor."
   }
 
   assert {
@@ -26,12 +26,12 @@ run "without_a_monitor_the_first_node_monitors" {
   }
 
   assert {
-    condition     = yamldecode(output.ansible_inventory).all.hosts["big-02"].ansible_host == "i-2" && yamldecode(output.ansible_inventory).all.hosts["big-02"].gaudi_cluster_address == "10.42.16.6"
+    condition     = output.cluster_endpoints["big-02"].connect_to == "i-2" && output.cluster_endpoints["big-02"].private_ip == "10.42.16.6"
     error_message = "What ssh connects to and where nodes find each other are two things."
   }
 
   assert {
-    condition     = yamldecode(output.ansible_inventory).all.vars.ansible_ssh_common_args == "-o ProxyJump=me@jump.example.com"
+    condition     = output.cluster.jump_host == "me@jump.example.com" && output.cluster.connection == "direct"
     error_message = "The jump host is lost."
   }
 
@@ -49,12 +49,12 @@ run "with_a_monitor" {
   }
 
   assert {
-    condition     = yamldecode(output.ansible_inventory).all.children.monitoring.hosts == { big-monitor = {} }
+    condition     = output.cluster_endpoints["big-monitor"].role == "monitor" && output.cluster.monitor == "big-monitor"
     error_message = "The monitor must monitor."
   }
 
   assert {
-    condition     = sort(keys(yamldecode(output.ansible_inventory).all.children.gaudi.hosts)) == tolist(["big-01", "big-02"])
+    condition     = output.cluster.node_names == tolist(["big-01", "big-02"])
     error_message = "The monitor is no node."
   }
 }
@@ -78,12 +78,21 @@ run "a_network_that_is_admitted_is_a_way_in" {
   }
 }
 
-run "arguments_of_ssh_are_a_way_in" {
+run "systems_manager_is_a_way_in" {
   command = plan
 
   variables {
-    jump_host     = ""
-    ssh_arguments = "-o ProxyCommand=\"connect %h\""
+    jump_host  = ""
+    connection = "ssm"
+  }
+}
+
+run "another_way_in_is_refused" {
+  command         = plan
+  expect_failures = [var.connection]
+
+  variables {
+    connection = "-o ProxyCommand=x"
   }
 }
 
@@ -97,15 +106,15 @@ run "machines_of_ones_own_are_reached_already" {
   }
 }
 
-run "who_is_the_jump_host_of_the_others_is_reached_without_one" {
+run "what_a_machine_has_of_its_own_is_put_out_as_it_is" {
   command = plan
 
   variables {
-    jump_host = "me@10.42.16.5:2222"
+    nodes = [{ name = "big-01", private_ip = "10.42.16.5", jump_host = "me@other:2222", host_key = "ssh-ed25519 AAAA" }]
   }
 
   assert {
-    condition     = yamldecode(output.ansible_inventory).all.hosts["big-01"].ansible_ssh_common_args == "-o ProxyJump=none" && !can(yamldecode(output.ansible_inventory).all.hosts["big-02"].ansible_ssh_common_args)
-    error_message = "ssh refuses to jump to a host through itself."
+    condition     = output.cluster_endpoints["big-01"].jump_host == "me@other:2222" && output.cluster_endpoints["big-01"].host_key == "ssh-ed25519 AAAA"
+    error_message = "The machine's own way is lost."
   }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -107,25 +108,23 @@ def test_a_state_file_and_an_output_file_say_the_same(source: Source) -> None:
 
 
 @pytest.mark.parametrize("core", CORES, ids=[each.parent.name for each in CORES])
-def test_no_value_is_run_as_a_template_and_ssh_takes_its_arguments(source: Source, core: Path) -> None:
+def test_values_are_no_templates_and_ssh_takes_its_arguments(source: Source, core: Path) -> None:
     marker, called = source.folder / "marker", source.folder / "called"
-    jinja = f"{{{{ lookup('pipe', 'touch {marker}') }}}}"
-    said = outputs(ssh_arguments="-o ProxyJump=ops@gate", region=jinja, variables={"gaudi_note": jinja})
+    said = outputs(jump_host="ops@gate", variables={"gaudi_note": "a { b }"})
     endpoints = said["cluster_endpoints"]["value"]
-    endpoints["big-01"].update(zone=jinja, connect_to="192.0.2.5")
-    inventory = source.give(
-        output_file=source.keep("outputs.json", said),
-        compose={"gaudi_place": "gaudi_zone ~ '!'"},
-        keyed_groups=[{"key": "gaudi_market", "prefix": "market"}],
-    )
-    values = "gaudi_zone, gaudi_region, gaudi_note, gaudi_place, group_names"
+    endpoints["big-01"].update(connect_to="192.0.2.5")
+    options = {
+        "compose": {"gaudi_place": "gaudi_zone ~ '!'"},
+        "keyed_groups": [{"key": "gaudi_market", "prefix": "market"}],
+    }
+    inventory = source.give(output_file=source.keep("outputs.json", said), **options)
+    values = "gaudi_zone, gaudi_note, gaudi_place, group_names"
     shown = ansible(
         "ansible", "-i", inventory, "big-01", "-m", "debug", "-a", f"msg={{{{ [{values}] }}}}", core=core
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
     told = yaml.safe_load(shown.stdout.partition("=>")[2])["msg"]
-    assert told == [jinja, jinja, jinja, f"{jinja}!", ["aws", "gaudi", "gaudi_head", "market_on_demand"]]
-    assert not marker.exists()
+    assert told == ["us-west-2a", "a { b }", "us-west-2a!", ["aws", "gaudi", "gaudi_head", "market_on_demand"]]
     # The way to a machine is such values, too.
     ssh = source.folder / "ssh-stand-in"
     ssh.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >{called}\nexit 255\n")
@@ -133,11 +132,17 @@ def test_no_value_is_run_as_a_template_and_ssh_takes_its_arguments(source: Sourc
     ansible("ansible", "-i", inventory, "big-01", "-m", "ping", core=core, ANSIBLE_SSH_EXECUTABLE=str(ssh))
     arguments = called.read_text().splitlines()
     assert {"ProxyJump=ops@gate", 'User="ubuntu"', "192.0.2.5"} <= set(arguments)
+    # Nobody who writes the state has a template run, here or after an export: it is refused.
+    endpoints["big-01"].update(zone=f"{{{{ lookup('pipe', 'touch {marker}') }}}}")
+    source.give(output_file=source.keep("outputs.json", said), **options)
+    refused = ansible("ansible", "-i", inventory, "big-01", "-m", "debug", "-a", "var=gaudi_zone", core=core)
+    assert (refused.returncode, "says of big-01 that its zone is '{{ lookup" in refused.stderr) == (4, True)
+    assert not marker.exists()
 
 
 def test_ssh_goes_by_a_configuration_that_knows_machines_by_their_ids(source: Source) -> None:
-    said = outputs(ssh_arguments="-o ProxyJump=ops@gate")
-    said["cluster_endpoints"]["value"]["big-02"].update(instance_id=None, ssh_arguments="")
+    said = outputs(jump_host="ops@gate")
+    said["cluster_endpoints"]["value"]["big-02"].update(instance_id=None, jump_host="none")
     given = {"output_file": source.keep("outputs.json", said), "ssh_config": "with space/config"}
     assert source.refused(**given) == (
         "ssh_config is HERE/with space/config, which is not there: run provision.yml again, or leave it out."
@@ -147,9 +152,48 @@ def test_ssh_goes_by_a_configuration_that_knows_machines_by_their_ids(source: So
     config = f"-F '{source.folder}/with space/config'"
     assert {name: about["ansible_ssh_common_args"] for name, about in hosts.items()} == {
         "big-01": f"{config} -o ProxyJump=ops@gate -o HostKeyAlias=i-5",
-        "big-02": config,
+        "big-02": f"{config} -o ProxyJump=none",
         "big-monitor": f"{config} -o ProxyJump=ops@gate -o HostKeyAlias=i-4",
     }
+
+
+@pytest.mark.parametrize("core", CORES, ids=[each.parent.name for each in CORES])
+def test_the_documented_command_gives_the_same_as_a_file(source: Source, core: Path) -> None:
+    """For who had it as Terraform's output, and runs Ansible where neither Terraform nor the plugin is."""
+    text = (ROOT / "docs/terraform.md").read_text()
+    (command,) = re.findall(r"^    ansible-inventory -i \S+ (.*) > hosts\.yml$", text, re.MULTILINE)
+    said = outputs(jump_host="ops@gate", variables={"gaudi_note": "a { b }"})
+    listed = source.list(output_file=source.keep("outputs.json", said))
+    done = ansible("ansible-inventory", "-i", str(source.path), *command.split(), core=core)
+    assert done.returncode == 0, done.stderr
+    hosts = source.folder / source.keep("exported/hosts.yml", done.stdout)
+    again = ansible("ansible-inventory", "-i", str(hosts), "--list", core=core)
+    read = json.loads(again.stdout, object_hook=lambda read: read.get("__ansible_unsafe", read))
+    for group in ("gaudi", "gaudi_head", "monitoring", "aws"):
+        assert sorted(read[group]["hosts"]) == sorted(listed[group]["hosts"]), group
+    for name, wanted in listed["_meta"]["hostvars"].items():
+        has = read["_meta"]["hostvars"][name]
+        assert {key: has[key] for key in wanted if key != "ansible_local"} == {
+            key: value for key, value in wanted.items() if key != "ansible_local"
+        }, again.stderr
+
+
+def test_outputs_of_an_earlier_release_are_refused_with_the_new_names(source: Source) -> None:
+    said = outputs(ssh_arguments="-o ProxyJump=ops@gate")
+    assert source.refused(output_file=source.keep("outputs.json", said)) == (
+        "HERE/outputs.json gives ssh_arguments, as an earlier release of the modules did, in place of jump_host and "
+        "connection in the output cluster: bring the outputs up to date with 'terraform apply', which changes no "
+        "machine."
+    )
+
+
+def test_an_address_that_is_an_option_of_ssh_is_refused(source: Source) -> None:
+    said = outputs()
+    said["cluster_endpoints"]["value"]["big-01"]["connect_to"] = "-oProxyCommand=touch x"
+    assert source.refused(output_file=source.keep("outputs.json", said)) == (
+        "HERE/outputs.json says of big-01 that its connect_to is '-oProxyCommand=touch x', which cannot be: look who "
+        "writes Terraform's state, and correct it there."
+    )
 
 
 def test_two_clouds_and_a_group_of_ones_own(source: Source) -> None:

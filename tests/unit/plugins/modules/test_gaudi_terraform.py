@@ -17,6 +17,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._cloud.ibm import Acc
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform import project as terraform_project
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.plan import Plan
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import State, read_state
 from ansible_collections.gaudi3.scale.plugins.modules import gaudi_terraform
 from gaudi3_simulator.cloud import ibm_api
 from gaudi3_simulator.cloud.world import World
@@ -33,16 +34,22 @@ class Project:
     """A project that notes what it is asked to do."""
 
     def __init__(self, *resources: dict[str, Any], warnings: tuple[str, ...] = ()) -> None:
-        self._state = {"resources": list(resources)}
+        self._state = read_state({"resources": list(resources)})
         self._warnings = list(warnings)
+        self.storage_lost: list[str] = []
         self.done: list[tuple[str, bool, list[str]]] = []
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         return self._state
 
     def plan(self, variables: Any, folder: str, destroy: bool, only: Any = ()) -> tuple[Plan, str]:
         self.done.append(("plan", destroy, list(only)))
-        return Plan(delete=["x"]) if destroy else Plan(update=list(only), warnings=self._warnings), "file"
+        if destroy:
+            return Plan(delete=["x"]), "file"
+        return Plan(update=list(only), warnings=self._warnings, storage_lost=self.storage_lost), "file"
+
+    def keep_half_made(self) -> None:
+        """Nothing is marked."""
 
     def init(self) -> None:
         """Nothing is fetched."""
@@ -191,6 +198,22 @@ def test_what_the_checks_of_the_configuration_say_is_a_warning(
     assert result["changed"] is False
     said = str(result.get("warnings", ""))
     assert all(each in said for each in warnings) and bool(said) is bool(warnings)
+
+
+@pytest.mark.parametrize("tainted", [True, False])
+@pytest.mark.parametrize("check", [True, False])
+def test_a_bucket_that_the_real_run_would_unmark_is_no_loss_in_check_mode(
+    tmp_path: Path, run_module: Any, monkeypatch: pytest.MonkeyPatch, check: bool, tainted: bool
+) -> None:
+    (tmp_path / "main.tf").touch()
+    made = resource("aws_s3_bucket", "checkpoints")
+    made["instances"][0]["status"] = "tainted" if tainted else None
+    project = Project(made)
+    project.storage_lost = [BUCKET]
+    monkeypatch.setattr(gaudi_terraform, "Project", lambda *place: project)
+    options = {"project_path": str(tmp_path), "workspace": "demo", "executable": "sh"}
+    result = run_module(gaudi_terraform, check=check, **options)
+    assert ("destroys or replaces what checkpoints lie in" in str(result.get("msg"))) is not (check and tainted)
 
 
 def test_a_workspace_that_an_interrupted_end_left_is_removed(

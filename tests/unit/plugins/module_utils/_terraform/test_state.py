@@ -1,4 +1,4 @@
-"""Clusters out of outputs and states: what becomes of a whole one, and how one that is not whole is told."""
+"""What a state has, what of it stays when machines go, and how one that is not whole is told."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.cluster import cluster_from_outputs
 from ansible_collections.gaudi3.scale.plugins.module_utils._terraform.state import (
-    build_inventory,
+    State,
     check_state,
-    cluster_from_outputs,
     read_json,
+    read_state,
+    values_of,
 )
 
 from ...clusters import endpoint, intent, nodes, outputs, resource, state
@@ -21,114 +23,23 @@ NAMES = ["big-01", "big-02", "big-monitor"]
 MACHINES = (nodes("big-01", "big-02"), resource("aws_instance", "monitor", {"index_key": 0, "attributes": {}}))
 
 
-def cluster(*arguments: Any, **about: Any) -> Any:
-    return cluster_from_outputs(outputs(*arguments, **about), "here", "'terraform apply'")
-
-
-def test_one_cluster() -> None:
-    built = build_inventory([cluster()])
-    assert built.groups == {
-        "gaudi": ["big-01", "big-02"],
-        "gaudi_head": ["big-01"],
-        "monitoring": ["big-monitor"],
-        "aws": NAMES,
-    }
-    assert built.hosts["big-02"] == {
-        "ansible_host": "10.42.16.6",
-        "ansible_user": "ubuntu",
-        "ansible_become": True,
-        "gaudi_cluster_address": "10.42.16.6",
-        "gaudi_instance_id": "i-6",
-        "gaudi_instance_type": "dl1.24xlarge",
-        "gaudi_market": "spot",
-        "gaudi_zone": "us-west-2a",
-    }
-    assert built.group_vars == {
-        "aws": {
-            "gaudi_cloud": "aws",
-            "gaudi_cluster": "big",
-            "gaudi_region": "us-west-2",
-            "gaudi_checkpoint_target": "s3://big-1/checkpoints",
-        }
-    }
-
-
-def test_the_nodes_keep_their_order_and_the_head_is_first() -> None:
-    said = outputs()
-    said["cluster"]["value"]["node_names"] = ["big-02", "big-01"]
-    said["cluster_endpoints"]["value"]["big-01"]["role"] = "worker"
-    said["cluster_endpoints"]["value"]["big-02"]["role"] = "head"
-    built = build_inventory([cluster_from_outputs(said, "here", "again")])
-    assert (built.groups["gaudi"], built.groups["gaudi_head"]) == (["big-02", "big-01"], ["big-02"])
-
-
-def test_without_a_monitor_the_head_monitors() -> None:
-    assert build_inventory([cluster(monitor=False)]).groups["monitoring"] == ["big-01"]
-
-
-def test_ssh_by_a_clouds_own_service() -> None:
-    said = outputs(ssh_arguments="-o ProxyCommand=x")
-    said["cluster_endpoints"]["value"]["big-01"]["connect_to"] = "i-5"
-    known = build_inventory([cluster_from_outputs(said, "here", "again")]).hosts["big-01"]
-    assert (known["ansible_host"], known["gaudi_cluster_address"]) == ("i-5", "10.42.16.5")
-    assert known["ansible_ssh_common_args"] == "-o ProxyCommand=x"
-
-
-def test_further_variables_of_a_cloud_are_those_of_its_group() -> None:
-    said = outputs("ibm")
-    said["cluster"]["value"]["variables"] = {"gaudi_checkpoint_endpoint": "https://s3.example.org"}
-    built = build_inventory([cluster_from_outputs(said, "here", "again")])
-    assert built.group_vars["ibm"]["gaudi_checkpoint_endpoint"] == "https://s3.example.org"
-
-
-def test_root_needs_not_become_root() -> None:
-    said = outputs()
-    for each in said["cluster_endpoints"]["value"].values():
-        each["ssh_user"] = "root"
-    assert build_inventory([cluster_from_outputs(said, "here", "again")]).hosts["big-01"]["ansible_become"] is False
-
-
-def test_two_clouds_side_by_side() -> None:
-    built = build_inventory([cluster("aws"), cluster("ibm", name="other")])
-    assert built.groups["gaudi"] == ["big-01", "big-02", "other-01", "other-02"]
-    assert built.groups["gaudi_head"] == ["big-01"]
-    assert built.groups["ibm"] == ["other-01", "other-02", "other-monitor"]
-    assert built.group_vars["ibm"]["trainer_nodes"] == ["other-01", "other-02"]
-    assert built.group_vars["ibm"]["trainer_head"] == "other-01"
-
-
-def test_names_that_clash_get_their_clouds_in_front() -> None:
-    built = build_inventory([cluster("aws"), cluster("ibm")])
-    assert built.groups["gaudi"] == ["aws-big-01", "aws-big-02", "ibm-big-01", "ibm-big-02"]
-    assert built.group_vars["aws"]["trainer_head"] == "aws-big-01"
-
-
-@pytest.mark.parametrize(
-    ("given", "groups"),
-    [([None, None], {"aws_big", "aws_big_2"}), (["spare", None], {"spare", "aws_big"}), (["a", "a"], {"a", "a_2"})],
-)
-def test_two_clusters_of_one_cloud_are_told_apart(given: list[str | None], groups: set[str]) -> None:
-    built = build_inventory([cluster(), cluster()], given)
-    assert set(built.groups) - {"gaudi", "gaudi_head", "monitoring", "aws"} == groups
-    assert len(built.hosts) == 6
-    assert len(built.groups["aws"]) == 6
-
-
 def check(held: dict[str, Any]) -> str:
     with pytest.raises(Refusal) as told:
-        check_state(held, "here", "'terraform apply'")
-        cluster_from_outputs(held["outputs"], "here", "'terraform apply'")
+        found = read_state(held)
+        check_state(found, "here", "'terraform apply'")
+        cluster_from_outputs(found.outputs, "here", "'terraform apply'")
     return str(told.value)
 
 
 def test_a_whole_state_is_whole() -> None:
     held = state(outputs(), intent(NAMES, 3), *MACHINES)
-    check_state(held, "here", "'terraform apply'")
-    assert cluster_from_outputs(held["outputs"], "here", "again") == cluster()
+    found = read_state(held)
+    check_state(found, "here", "'terraform apply'")
+    assert found.outputs == values_of(outputs())
 
 
 def test_an_autoscaled_state_is_whole_with_as_many_hosts_as_were_asked_for() -> None:
-    check_state(state(outputs(), intent([], 3)), "here", "'terraform apply'")
+    check_state(read_state(state(outputs(), intent([], 3))), "here", "'terraform apply'")
     assert check(state(outputs(), intent([], 4))) == (
         "here is half applied, with 3 of 4 hosts: finish it with 'terraform apply', or bring it up to date with "
         "'terraform apply -refresh-only'."
@@ -190,7 +101,7 @@ def with_node(name: str, **more: Any) -> dict[str, Any]:
 def test_what_is_not_whole_is_told(held: dict[str, Any], sentence: str) -> None:
     if "output cluster_endpoints" in sentence:
         with pytest.raises(Refusal) as told:
-            cluster_from_outputs({"cluster": outputs()["cluster"], **held["outputs"]}, "here", "again")
+            cluster_from_outputs(values_of({"cluster": outputs()["cluster"], **held["outputs"]}), "here", "again")
         assert str(told.value) == sentence
     else:
         assert check(held) == sentence
@@ -203,3 +114,73 @@ def test_what_is_no_state(text: str, is_what: str) -> None:
     assert str(told.value) == (
         f"hosts.ini is not {is_what}: give a state file, or what 'terraform output -json' printed."
     )
+
+
+def of(*resources: dict[str, Any]) -> State:
+    return read_state({"resources": list(resources)})
+
+
+def made(address: str, *needs: str, key: Any = None, **attributes: Any) -> dict[str, Any]:
+    kind, name = address.split(".")
+    instance = {"attributes": attributes, "dependencies": [f"module.cluster.{each}" for each in needs]}
+    return resource(kind, name, instance if key is None else {**instance, "index_key": key})
+
+
+def test_storage_stays_with_what_it_needs_and_nothing_else() -> None:
+    kept = [
+        made("aws_kms_key.cluster"),
+        made("aws_kms_alias.cluster", "aws_kms_key.cluster"),
+        made("aws_s3_bucket.checkpoints", "aws_kms_key.cluster", key=0),
+        made("aws_s3_bucket_policy.checkpoints", "aws_s3_bucket.checkpoints"),
+    ]
+    others = [
+        made("aws_cloudwatch_log_group.flow", "aws_kms_key.cluster"),
+        made("aws_iam_role_policy.checkpoints", "aws_s3_bucket.checkpoints", "aws_kms_key.cluster"),
+        made("aws_instance.node", "aws_vpc.cluster", key="demo-01"),
+        made("aws_vpc.cluster"),
+    ]
+    assert of(*kept, *others).storage() == {each.address for each in of(*kept).resources}
+
+
+def test_a_network_that_storage_needs_stays_and_a_log_s_bucket_goes() -> None:
+    kept = [
+        made("azurerm_resource_group.cluster"),
+        made("azurerm_subnet.nodes", "azurerm_resource_group.cluster"),
+        made("azurerm_storage_account.checkpoints", "azurerm_subnet.nodes"),
+        made("terraform_data.checkpoints", "azurerm_storage_account.checkpoints"),
+    ]
+    others = [
+        made("azurerm_linux_virtual_machine.node", "azurerm_subnet.nodes", key="demo-01"), made("terraform_data.intent")
+    ]  # fmt: skip
+    assert of(*kept, *others).storage() == {each.address for each in of(*kept).resources}
+    account, flow = made("ibm_resource_instance.storage"), made("ibm_cos_bucket.flow", key=0)
+    assert of(account, flow).storage() == {"module.cluster.ibm_resource_instance.storage"}
+
+
+def test_addresses_ids_and_what_is_on_its_way_out() -> None:
+    (node,) = of(
+        made("aws_instance.node", key="a-01", id="i-1"),
+        resource("aws_instance", "other", {"attributes": {"id": "i-2"}, "deposed": "00000001"}),
+        {**made("aws_partition.current"), "mode": "data"},
+    ).resources
+    assert (node.address, node.id) == ('module.cluster.aws_instance.node["a-01"]', "i-1")
+    assert node.configured == "module.cluster.aws_instance.node"
+    assert of(made("aws_vpc.cluster")).resources[0].configured == "module.cluster.aws_vpc.cluster"
+    assert read_state({}) == State()
+    counted = of(made("aws_eip.nat", key=0, id="e-1"))
+    assert (counted.named("aws_eip.nat"), counted.named("eip.nat")) == (counted.resources[0], None)
+
+
+def test_nodes_that_are_paid_for() -> None:
+    assert of(
+        made("ibm_is_instance.node", key="a-01", id="1"), made("ibm_is_instance.node", key="a-02"),
+        made("ibm_is_instance.monitor", key=0, id="3"), made("aws_autoscaling_group.nodes", desired_capacity=2),
+    ).nodes() == 3  # fmt: skip
+
+
+def test_outputs_as_terraform_prints_them_and_as_values() -> None:
+    plain = {"cluster_endpoints": {"value": {"private_ip": "10.0.0.1"}}, "master_ip": "10.0.0.1"}
+    assert values_of(plain) == plain
+    assert values_of({name: {"value": value} for name, value in plain.items()}) == plain
+    assert values_of({"head": {"sensitive": True, "type": "string", "value": "x"}}) == {"head": "x"}
+    assert values_of({}) == {}
