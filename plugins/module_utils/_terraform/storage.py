@@ -1,6 +1,6 @@
 # Copyright (c) 2026 gaudi3.scale contributors
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""The buckets of a state, and what an interrupted apply left marked that is not to be made anew."""
+"""The buckets of a state, and what an interrupted apply left marked that is kept as it is."""
 
 from __future__ import annotations
 
