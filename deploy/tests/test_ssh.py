@@ -166,6 +166,14 @@ def test_the_inventory_goes_the_same_way_and_runs_no_value(demo: Deployment) -> 
         site.write_inventory(demo, with_node("demo-01", zone="{{ lookup('ansible.builtin.pipe', 'touch marker') }}"))
 
 
+def test_a_play_without_its_inventory_fails(demo: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where Ansible does not find the collection, whose plugin reads it: nothing would be done, with success."""
+    monkeypatch.setenv("ANSIBLE_COLLECTIONS_PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    assert site.run_module(demo, tmp_path, "ansible.builtin.ping", {}) != 0
+
+
 def test_a_deployment_of_an_earlier_release_goes_on(demo: Deployment, nodes: Nodes) -> None:
     """Its keys were known under name and id, its inventory was a file, and its outputs had arguments of ssh as text."""
     known = demo.directory / "known_hosts"

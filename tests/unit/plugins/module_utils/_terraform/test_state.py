@@ -183,4 +183,6 @@ def test_outputs_as_terraform_prints_them_and_as_values() -> None:
     assert values_of(plain) == plain
     assert values_of({name: {"value": value} for name, value in plain.items()}) == plain
     assert values_of({"head": {"sensitive": True, "type": "string", "value": "x"}}) == {"head": "x"}
+    machines = {"cluster_endpoints": {"value": {"role": "head"}, "big-02": {"role": "worker"}}}
+    assert values_of(machines) == machines, "a machine may be called value"
     assert values_of({}) == {}
