@@ -53,7 +53,6 @@ COVERED = {
         "Install packages and what they need": DNF,
         "Keep the vendor's package key, checked": DNF,
         "Make the folder of what has to be remembered": DNF,
-        "Read the driver back after the reboot": DRIVER,
         "Reboot": DRIVER,
         "Remember the policy, should this run be interrupted": DNF,
         "Set the policy that was there": DNF,
