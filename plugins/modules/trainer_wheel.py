@@ -76,6 +76,17 @@ sha256:
   returned: success
   type: str
   sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+requirements:
+  description: What the trainer requires.
+  returned: success
+  type: list
+  elements: str
+  sample: ["numpy>=1.26"]
+requires_python:
+  description: Versions of Python for the trainer.
+  returned: success
+  type: str
+  sample: ">=3.10"
 built:
   description: Whether it was built now. False when it was in the cache or given.
   returned: success
@@ -189,7 +200,15 @@ def main() -> None:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg=f"The trainer's wheel cannot be built: {error}")
-    module.exit_json(changed=False, path=wheel, version=about.version, sha256=digest, built=built)
+    module.exit_json(
+        changed=False,
+        path=wheel,
+        version=about.version,
+        sha256=digest,
+        requirements=list(about.requirements),
+        requires_python=about.requires_python,
+        built=built,
+    )
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._wheels import read_w
 
 def with_wheel(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The options of trainer_install, with what its wheel says; Refusal where that cannot be read."""
+    if {"sha256", "requirements", "requires_python"} <= arguments.keys():
+        return dict(arguments)
     wheel = os.path.expanduser(str(arguments.get("wheel", "")))
     about = read_wheel(wheel)
     return {

@@ -86,6 +86,7 @@ def test_its_commands_need_nothing_of_the_checkout(
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_change_of_any_of_the_sources_makes_another_wheel(copy: Path, run_module: Any, name: str) -> None:
     first = build(run_module, copy, copy / "trainer")
+    assert first["requires_python"] and all(isinstance(each, str) for each in first["requirements"])
     with (copy / name / "src" / SOURCES[name] / "__init__.py").open("a") as file:
         file.write("# changed\n")
     second = build(run_module, copy, copy / "trainer")
