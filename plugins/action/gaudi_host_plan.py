@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
+from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
@@ -17,8 +18,9 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan.model import An
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import BY_NAME
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.arguments import faults
-from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import TASKS
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import TASKS, VARIABLES
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues, plain
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.wheel_options import with_wheel
 
@@ -105,7 +107,8 @@ class Variables:
         self._given = task_vars
         own = task_vars.get("ansible_facts") or {}
         self._facts: dict[str, Any] = {**own, **namespace_facts(dict(facts))["ansible_facts"]}
-        self._values = RoleValues(task_vars, action.template)
+        unsafe = settings_problem(constants.config.get_config_value)
+        self._values = RoleValues({**VARIABLES, **task_vars, "gaudi_settings_problem": unsafe}, action.template)
         self.learn({}, {})
 
     def value(self, name: str) -> Any:

@@ -58,6 +58,12 @@ leave:
   type: list
   elements: str
   sample: [drivers, fabric]
+more:
+  description: What else is asked of the host before the first change, as few hosts are, by the phases that ask it.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 problem:
   description: What is wrong with the host, in a sentence; empty where nothing is.
   returned: success

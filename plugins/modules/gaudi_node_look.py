@@ -99,7 +99,7 @@ EXAMPLES = r"""
 
 - name: Leave out nodes on which there is nothing to do
   ansible.builtin.meta: end_host
-  when: node.found.boot | gaudi3.scale.unchanged
+  when: not node.found.boot.changed
 """
 
 RETURN = r"""

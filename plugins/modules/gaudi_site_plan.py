@@ -54,7 +54,7 @@ leave:
   type: dict
   sample: {drivers: [gaudi-1], fabric: [gaudi-1]}
 choice:
-  description: As P(gaudi3.scale.job_modules#filter) returns it, for the job of all nodes; null without a job.
+  description: The modules of the cards that all nodes of the job use, or why they cannot; null without a job.
   returned: success
   type: dict
   sample: {modules: [0, 1, 2, 3], problem: ""}

@@ -171,7 +171,7 @@ driver:
   type: str
   sample: 1.23.0
 offer:
-  description: What the node brings to a job, as the filter P(gaudi3.scale.job_modules#filter) takes it of all nodes.
+  description: What the node brings to a job, of which the cards of all nodes are chosen.
   returned: success
   type: dict
   contains:

@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleError
 from ansible.utils.unsafe_proxy import AnsibleUnsafe, wrap_var
 
-from .role_tasks import VARIABLES
-from .roles import ROLES
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.decisions import DECISIONS
 
 try:
     from ansible.template import is_trusted_as_template
@@ -27,6 +27,9 @@ except ImportError:
 #: A template that is one variable, or one with a default that is a plain text or number.
 _NAME = re.compile(r"\{\{ ?(\w+) ?\}\}")
 _DEFAULT = re.compile(r"\{\{ ?(\w+) \| default\((?:'([^'\\]*)'|(\d+)|(true|false))\) ?\}\}")
+#: One that is a decision of this collection's own, or a part of a variable that is one.
+_DECISION = re.compile(r"\{\{ ?lookup\('gaudi3\.scale\.plan', '(\w+)'\) ?\}\}")
+_PART = re.compile(r"\{\{ ?(_\w+)\.(\w+) ?\}\}")
 _TEMPLATE = re.compile(r"\{[{%#]")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _WORD = re.compile(r"(?<![.\w])[a-z_]\w*")
@@ -36,6 +39,7 @@ _FILE = re.compile(r"lookup\('ansible\.builtin\.template', role_path ~ '/\.\./(\
 _OTHERS = frozenset({"hostvars", "vars", "groups", "ansible_facts", "omit", "environment", "_gaudi_plan"})
 #: What changes while a host is asked.
 _ANSWERS = frozenset({"ansible_facts", "_gaudi_plan"})
+ROLES = Path(__file__).resolve().parents[2] / "roles"
 
 
 class RoleValues:
@@ -43,16 +47,19 @@ class RoleValues:
 
     def __init__(self, given: Mapping[str, Any], template: Callable[[Any, dict[str, Any]], Any]) -> None:
         """``template`` evaluates a value with these variables."""
-        self._raw: dict[str, Any] = {**VARIABLES, **given}
+        self._raw: dict[str, Any] = dict(given)
         self._template = template
         self._known: dict[str, Any] = {}
         self._texts: dict[str, Any] = {}
         self._follows: dict[str, bool] = {}
         self._busy: set[str] = set()
+        self._decided: dict[str, Any] = {}
+        self._deciding: list[str] = []
 
     def answered(self, **answers: Any) -> None:
         """The host has answered more, so that what follows from its answers may have other values."""
         self._raw.update(answers)
+        self._decided = {}
         self._known = {name: value for name, value in self._known.items() if not self._changes(name)}
         self._texts = {text: value for text, value in self._texts.items() if not self._changes_in(text)}
 
@@ -83,8 +90,32 @@ class RoleValues:
         if alone and alone[1] in self._raw:
             return self[alone[1]]
         if text not in self._texts:
-            self._texts[text] = self._default(text) if _DEFAULT.fullmatch(text) else self._evaluated(text)
+            self._texts[text] = self._without_template(text)
         return self._texts[text]
+
+    def _without_template(self, text: str) -> Any:
+        """The value of a text that Ansible need not evaluate, or else Ansible's own."""
+        decision, part = _DECISION.fullmatch(text), _PART.fullmatch(text)
+        if decision:
+            return self.decide(decision[1])
+        if part and _DECISION.fullmatch(str(self._raw.get(part[1]))) and part[2] in self[part[1]]:
+            return self[part[1]][part[2]]
+        return self._default(text) if _DEFAULT.fullmatch(text) else self._evaluated(text)
+
+    def decide(self, name: str) -> Any:
+        """What this collection decides for the host under a name; ``Refusal`` where it cannot."""
+        if name in self._decided:
+            return self._decided[name]
+        if name not in DECISIONS:
+            raise AnsibleError(f"'{name}' is nothing that is decided: give one of {', '.join(DECISIONS)}.")
+        if name in self._deciding:
+            raise AnsibleError(f"What is decided as '{name}' follows from itself: {' > '.join(self._deciding)}.")
+        self._deciding.append(name)
+        try:
+            self._decided[name] = DECISIONS[name](self.__getitem__)
+        finally:
+            self._deciding.remove(name)
+        return self._decided[name]
 
     def _default(self, text: str) -> Any:
         name, word, digits, truth = _DEFAULT.fullmatch(text).groups()  # type: ignore[union-attr]
@@ -135,6 +166,8 @@ class RoleValues:
     def _changes_in(self, text: str) -> bool:
         if not _TEMPLATE.search(text):
             return False
+        if "gaudi3.scale.plan" in text:
+            return True
         file = _FILE.search(text)
         words = _names(text) | (_names_in_file(ROLES / file[1]) if file else set())
         # A name in quotes may be one that a lookup reads.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -31,6 +32,25 @@ _NAMED = re.compile(r"(\d+\.\d+\.\d+)-(\d+)")
 
 #: Asks for an address with headers: status, headers with names in small letters, and what is sent.
 AskWith = Callable[[str, Mapping[str, str]], Answer]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The image of a job."""
+
+    name: str
+    problem: str
+    """Why it cannot be used, in one sentence; empty where it may be."""
+
+
+def chosen(release: str, image: str, system: str, registry: str, digest: str) -> Chosen:
+    """The image that is named, or the vendor's of the release, and why it cannot be used."""
+    try:
+        name = image or image_name(release, system, registry)
+    except ValueError as error:
+        return Chosen("", str(error))
+    pinned = f"{name}@{digest}" if digest and "@" not in name else name
+    return Chosen(pinned, release_problem(pinned, release))
 
 
 def image_name(release: str, system: str, registry: str) -> str:

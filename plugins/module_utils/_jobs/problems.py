@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Optional
 
 from . import rules
@@ -64,6 +64,11 @@ class Asked:
         if "all" in self.run_tags:
             return [phase for phase in phases if phase in self.skip_tags]
         return [phase for phase in phases if phase not in tags]
+
+
+def with_others(asked: Asked, modules_problem: str, asker: str) -> Asked:
+    """The same compared with the node that asks for the job, with what keeps all of them from running it together."""
+    return replace(asked, modules_problem=modules_problem, asker=asker)
 
 
 def job_problems(asked: Asked, host: str, node: Mapping[str, Any]) -> list[str]:

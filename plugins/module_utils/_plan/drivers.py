@@ -4,7 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from .._host.service_state import is_unchanged
+from .given import fact, listed, truth
 from .model import Answers, Phase, Question, Values, empty, mapping
 from .run import Run
 
@@ -13,12 +17,44 @@ PACKAGES = "Bring the packages to the release (apt)"
 BOOT = "Have driver and external ports brought up at each boot"
 
 
+def decide(values: Values) -> Mapping[str, Any]:
+    """What role synapseai installs on this host, in the words of its distribution."""
+    packages = [*listed(values("synapseai_packages"))]
+    packages += ["habanalabs-container-runtime"] if truth(values, "synapseai_container_runtime") else []
+    jobs = values("trainer_jobs_dir") or "/var/lib/gaudi3-scale/jobs"
+    named = ["habanalabs" if name == "habanalabs-dkms" else name for name in packages]
+    release = f"{values('synapseai_release')}.el{fact(values, 'distribution_major_version')}"
+    return {
+        "prerequisites": _prerequisites(values),
+        "packages": packages,
+        "rpm_packages": named,
+        "rpm_release": release,
+        "rpm_set": [f"{name}-{release}" for name in named],
+        # HABANA_LOGS of the vendor's profile file, and of each job.
+        "log_folders": ["/var/log/habana_logs", f"{jobs}/*/habana_logs"],
+    }
+
+
+def _prerequisites(values: Values) -> list[str]:
+    """What compiles the driver and the thunk on the node, and reads its ports."""
+    kernel = fact(values, "kernel")
+    return {
+        "Ubuntu": ["build-essential", f"linux-headers-{kernel}", f"linux-modules-extra-{kernel}", "ethtool"],
+        "RedHat": ["gcc", "make", f"kernel-devel-{kernel}", "ethtool"],
+    }.get(fact(values, "distribution"), [])
+
+
 def _asks(run: Run, _values: Values) -> bool:
     return run.needs_cards
 
 
 def _on_debian(values: Values) -> bool:
-    return bool(values("_synapseai_family") == "Debian")
+    return fact(values, "os_family") == "Debian"
+
+
+def by_dnf(values: Values) -> bool:
+    """Whether dnf installs the packages there."""
+    return fact(values, "os_family") == "RedHat"
 
 
 def runs(answers: Answers) -> bool:

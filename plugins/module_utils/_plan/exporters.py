@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
 from .._host.service_state import is_unchanged
+from .._jobs.rules import number
+from .._kinds import exact
+from . import shipped
+from .given import entries, fact, listed, part, truth
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
 
@@ -18,18 +21,84 @@ CARDS_SERVICE = "Run the unit with its program"
 UNIT = "gaudi-hpu-exporter.service"
 #: Intel's exporter answers 429 to the second request within five seconds, which shows that it runs.
 ANSWERS = (200, 429)
+#: What a distribution would install: for a host that does not have the package yet. One that is not listed has a newer.
+PACKAGED = {
+    "Debian 11": "1.1.2",
+    "Debian 12": "1.5.0",
+    "Debian 13": "1.9.0",
+    "Ubuntu 22.04": "1.3.1",
+    "Ubuntu 24.04": "1.7.0",
+}
+NEWER = "2.0.0"
 
 
 def _asks(run: Run, _values: Values) -> bool:
     return run.whole and "monitoring" not in run.skipped
 
 
+def asks_package(values: Values, run: Run) -> bool:
+    """Whether it is asked for the node exporter's package, which Debian and Ubuntu have."""
+    return run.has("monitoring") and fact(values, "os_family") != "Debian"
+
+
+def version(values: Values) -> str:
+    """Version of the node exporter.
+
+    Arguments came and went: --no-collector.cpu.guest and the ethtool collector's filter with 1.3,
+    diskstats.device-exclude with 1.4, web.config.file (before: web.config) with 1.5.
+    """
+    said = exact(str(part(values("_node_exporter_query"), "stdout") or ""), 200) or ""
+    found = re.search(r"^(?:[0-9]+:)?([0-9]+(?:[.][0-9]+)+).* installed$", said)
+    if found:
+        return found[1]
+    name, release = fact(values, "distribution"), fact(values, "distribution_version")
+    # Debian's facts have the point release (11.11), which changes no package's version.
+    return PACKAGED.get(f"{name} {release.partition('.')[0] if name == 'Debian' else release}", NEWER)
+
+
+def service(values: Values) -> str:
+    """The node exporter's unit."""
+    name = str(values("node_exporter_service"))
+    return name if "." in name else f"{name}.service"
+
+
+def claim(values: Values) -> dict[str, Any]:
+    """What of the host the node exporter takes."""
+    config = [values("node_exporter_web_config_file")] if values("node_exporter_web_config") else []
+    return {
+        "service": "node_exporter",
+        "variable": "node_exporter",
+        "files": [values("node_exporter_arguments_file"), *config],
+        "package": values("node_exporter_package"),
+        "take_over": truth(values, "node_exporter_take_over"),
+    }
+
+
+def listens(values: Values) -> dict[str, Any]:
+    """Where the node exporter listens."""
+    return {
+        "address": values("node_exporter_address"),
+        "port": values("node_exporter_port"),
+        "variable": "node_exporter",
+    }
+
+
+def decide_node(values: Values) -> Mapping[str, Any]:
+    """What role node_exporter runs on this host."""
+    return {
+        "version": version(values),
+        "service": service(values),
+        "claim": claim(values),
+        "listens": listens(values),
+    }
+
+
 def _claim(values: Values) -> Mapping[str, Any]:
-    return {**values("_node_exporter_claim"), "unit": values("_node_exporter_service")}
+    return {**claim(values), "unit": service(values)}
 
 
 def _node_listens(values: Values) -> Mapping[str, Any]:
-    return {**values("_node_exporter_listens"), "unit": values("_node_exporter_service")}
+    return {**listens(values), "unit": service(values)}
 
 
 def _node_port(values: Values) -> Mapping[str, Any]:
@@ -38,11 +107,7 @@ def _node_port(values: Values) -> Mapping[str, Any]:
 
 def _without_certificates(values: Values) -> bool:
     """Exporters with certificates or passwords are not looked at: their roles run."""
-    return (
-        not values("node_exporter_web_config")
-        and not boolean(values("hpu_exporter_tls"), strict=False)
-        and not values("_hpu_exporter_tls")
-    )
+    return not values("node_exporter_web_config") and not truth(values, "hpu_exporter_tls") and not certificates(values)
 
 
 def _node_unchanged(_values: Values, answers: Answers) -> bool:
@@ -52,16 +117,125 @@ def _node_unchanged(_values: Values, answers: Answers) -> bool:
     )
 
 
+def program(values: Values) -> str:
+    """The program that the exporter of the cards uses."""
+    if values("hpu_exporter_kind") == "hl_smi":
+        return str(values("hpu_exporter_hl_smi"))
+    return f"/usr/bin/{values('hpu_exporter_container_engine')}"
+
+
+def certificates(values: Values) -> list[str]:
+    """Files that TLS takes; systemd hands the unit copies of them when it starts."""
+    names = ("hpu_exporter_certificate", "hpu_exporter_key", "hpu_exporter_client_authority")
+    return [file for file in map(values, names) if file]
+
+
+def _seen(values: Values) -> Mapping[str, Any]:
+    """The files that were looked for: by the role itself, or by the host's plan."""
+    own = values("_hpu_exporter_devices")
+    return entries(own) if own is not None else entries(part(values("_gaudi_plan"), "found", "hpu_exporter_files"))
+
+
+def groups(values: Values) -> list[str]:
+    """Groups of device files that are not open to all; a group that may not write opens nothing."""
+    if values("hpu_exporter_groups") is not None:
+        return list(values("hpu_exporter_groups"))
+    if values("hpu_exporter_kind") != "hl_smi":
+        return []
+    files = [entries(each) for each in listed(_seen(values).get("files"))]
+    closed = [each for each in files if not each.get("woth") and each.get("wgrp") and each.get("gid") != 0]
+    devices = [each for each in closed if str(each.get("path")).startswith("/dev/accel/")]
+    return sorted({name for each in devices if (name := exact(each.get("gr_name")))})
+
+
+def url(values: Values) -> str:
+    """The page that the exporter of the cards answers."""
+    address = str(values("hpu_exporter_address"))
+    page = "healthz" if values("hpu_exporter_kind") == "hl_smi" else "metrics"
+    return f"http://{f'[{address}]' if ':' in address else address}:{values('hpu_exporter_port')}/{page}"
+
+
+def cards_listen(values: Values) -> dict[str, Any]:
+    """Where the exporter of the cards listens."""
+    found: dict[str, Any] = {
+        "address": values("hpu_exporter_address"),
+        "port": values("hpu_exporter_port"),
+        "variable": "hpu_exporter",
+    }
+    if values("hpu_exporter_kind") == "intel":
+        # A container has a control group of its own, and its image may have to be fetched first.
+        found["container"] = [program(values), "inspect", "--format", "{{.Id}}", "gaudi-hpu-exporter"]
+        found["timeout"] = 300
+    return found
+
+
+def problems(values: Values) -> list[str]:
+    """What cannot work, each in one sentence."""
+    intel, found = values("hpu_exporter_kind") == "intel", []
+    intervals = (values("hpu_exporter_interval"), values("hpu_exporter_details_interval"))
+    if any(number(each) < 5 for each in intervals):
+        found.append(
+            f"hpu_exporter_interval is {intervals[0]} and hpu_exporter_details_interval is {intervals[1]}: give 5 "
+            "seconds or more for each, since hl-smi itself takes seconds."
+        )
+    given = len(certificates(values))
+    if given not in (0, 3) or (given and intel):
+        found.append(
+            "hpu_exporter_certificate, hpu_exporter_key and hpu_exporter_client_authority belong together, for kind "
+            f"hl_smi: give all three or none{', or hl_smi as hpu_exporter_kind' if intel else ''}."
+        )
+    there = [entries(each).get("path") for each in listed(_seen(values).get("files"))]
+    if program(values) not in there and not values("ansible_check_mode"):
+        engine = values("hpu_exporter_container_engine")
+        remedy = (
+            f"install {engine}, or name another engine as hpu_exporter_container_engine"
+            if values("hpu_exporter_kind") != "hl_smi"
+            else "install it with role gaudi3.scale.synapseai, or give its path as hpu_exporter_hl_smi"
+        )
+        found.append(f"{program(values)} is not on {values('inventory_hostname')}: {remedy}.")
+    return found
+
+
+def decide_cards(values: Values) -> Mapping[str, Any]:
+    """What role hpu_exporter runs on this host."""
+    return {
+        "program": program(values),
+        "certificates": certificates(values),
+        "groups": groups(values),
+        "url": url(values),
+        "listens": cards_listen(values),
+        "problem": next(iter(problems(values)), ""),
+    }
+
+
+def sources(values: Values) -> list[dict[str, Any]]:
+    """The program of the exporter of the cards; none where a container has it."""
+    if values("hpu_exporter_kind") != "hl_smi":
+        return []
+    folder = values("_hpu_exporter_folder")
+    return [
+        {"path": f"{folder}/{name}", "content": shipped.content_of(source) if source else ""}
+        for name, source in (
+            ("gaudi_hpu_exporter.py", "roles/hpu_exporter/files/gaudi_hpu_exporter.py"),
+            ("gaudi_hpu_page.py", "roles/hpu_exporter/files/gaudi_hpu_page.py"),
+            ("_hl_smi/__init__.py", ""),
+            # The parser of hl-smi's texts is the one of this collection's modules.
+            ("_hl_smi/command.py", "plugins/module_utils/_hl_smi/command.py"),
+            ("_hl_smi/hl_smi.py", "plugins/module_utils/_hl_smi/hl_smi.py"),
+        )
+    ]
+
+
 def _files(values: Values) -> Mapping[str, Any]:
-    return {"paths": [values("_hpu_exporter_program"), "/dev/accel/accel*"]}
+    return {"paths": [program(values), "/dev/accel/accel*"]}
 
 
 def _cards_listen(values: Values) -> Mapping[str, Any]:
-    return {**values("_hpu_exporter_listens"), "unit": UNIT}
+    return {**cards_listen(values), "unit": UNIT}
 
 
 def _page(values: Values) -> Mapping[str, Any]:
-    return {"url": values("_hpu_exporter_url")}
+    return {"url": url(values)}
 
 
 def _cards_unchanged(values: Values, answers: Answers) -> bool:
@@ -69,7 +243,7 @@ def _cards_unchanged(values: Values, answers: Answers) -> bool:
     return (
         is_unchanged(mapping(answers, "hpu_exporter"))
         and mapping(answers, "hpu_exporter_page").get("status") in ANSWERS
-        and not values("_hpu_exporter_problems")
+        and not problems(values)
     )
 
 

@@ -4,6 +4,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .._kinds import exact
+from .given import entries, facts, group, listed, part
 from .model import Answers, Phase, Question, Values, empty, mapping
 from .run import Run
 
@@ -11,12 +17,59 @@ CONFIGURATION = "Write the collective library's configuration"
 PORTS = "Bring the external ports up"
 
 
+def found(values: Values) -> str:
+    """What the host says, or what was asked for. TCP between hosts takes several of them."""
+    asked = values("fabric_kind")
+    return str(asked) if asked != "auto" else exact(part(facts(values), "gaudi_fabric", "kind")) or ""
+
+
+def _several(values: Values) -> bool:
+    return len(group(values, "gaudi") or listed(values("ansible_play_hosts_all"))) > 1
+
+
+def kind(values: Values) -> str:
+    """How collectives go from host to host."""
+    there = found(values)
+    return "none" if there == "host_tcp" and not _several(values) else there
+
+
+def builds(values: Values) -> bool:
+    """Whether what TCP needs is built on the host, which takes packages and sources.
+
+    Before the driver is there, ports cannot be seen; IBM Cloud says of its profile that it has no cluster network.
+    """
+    portless = found(values) == "gaudi" and part(facts(values), "gaudi_fabric", "ports") in ([], ())
+    expected = portless and values("fabric_kind") == "auto" and _several(values) and values("gaudi_cloud") == "ibm"
+    return bool((expected or kind(values) == "host_tcp") and values("fabric_ofi_wrapper_archive") == "")
+
+
+def _interface(values: Values) -> str:
+    """The interface with this host's address."""
+    given, address = facts(values), values("fabric_address")
+    for name in listed(given.get("interfaces")):
+        each = entries(given.get(re.sub("[^A-Za-z0-9_]", "_", str(name))))
+        if part(each, "ipv4", "address") == address and (device := exact(each.get("device"))):
+            return device
+    return exact(part(given, "default_ipv4", "interface")) or ""
+
+
+def environment(values: Values) -> dict[str, Any]:
+    """Variables of the collective library on this host; what the user sets takes precedence."""
+    interface = _interface(values) if kind(values) == "host_tcp" else ""
+    return {**({"HCCL_SOCKET_IFNAME": interface} if interface else {}), **entries(values("fabric_environment"))}
+
+
+def decide(values: Values) -> Mapping[str, Any]:
+    """What role fabric does on this host."""
+    return {"found": found(values), "kind": kind(values), "environment": environment(values)}
+
+
 def _asks(run: Run, _values: Values) -> bool:
     return run.needs_cards
 
 
 def _has_ports(values: Values) -> bool:
-    return bool(values("_fabric_found") == "gaudi")
+    return found(values) == "gaudi"
 
 
 def _unchanged(values: Values, answers: Answers) -> bool:

@@ -15,13 +15,24 @@ from .._host.facts import refuse_odd_facts
 from .._printable import printable
 from .._refusal import Refusal
 from .._release.support_matrix import release_cautions, release_problem
-from . import drivers, train, tuning
-from .model import Answers, Phase, Question, mapping
+from . import drivers, exporters, fabric, job, train, tuning
+from .model import Answers, Phase, Question, Values, mapping
 from .phases import PHASES
 from .run import Run
 
 #: An address, which every other host can reach as it is.
 ADDRESS = re.compile("[0-9.]+$|.*:")
+
+
+def more(values: Values, run: Run) -> list[str]:
+    """What is asked of few nodes besides, before the first change, by the phases that do."""
+    asked = {
+        "dnf": run.needs_cards and drivers.by_dnf(values),
+        "fabric": run.needs_cards and fabric.builds(values),
+        "train": run.needs_cards and job.asks_more(values),
+        "node_exporter": exporters.asks_package(values, run),
+    }
+    return [name for name, applies in asked.items() if applies]
 
 
 class Access(Protocol):
@@ -62,7 +73,7 @@ class Host:
 
     def plan(self) -> dict[str, Any]:
         """All that a run needs to know, as ``gaudi_host_plan`` returns it."""
-        result: dict[str, Any] = {"found": self.found, "leave": [], "problem": ""}
+        result: dict[str, Any] = {"found": self.found, "leave": [], "more": [], "problem": ""}
         try:
             refuse_odd_facts(self._access.facts())
         except Refusal:
@@ -113,6 +124,7 @@ class Host:
         if self.run.whole and (drivers.runs(self.found) or not self.trains):
             self._ask(question for phase in phases for question in phase.details)
         result["leave"] = [phase.name for phase in phases if phase.unchanged(self._value, self.found)]
+        result["more"] = more(self._value, self.run) if self.trains else []
         if "pytorch" in self.found:
             result["pytorch"] = {name: self._value(f"pytorch_{name}") for name in ("root", "release")}
 

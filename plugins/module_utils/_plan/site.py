@@ -124,4 +124,7 @@ def _job(nodes: Mapping[str, Mapping[str, Any]]) -> Site:
 
 def _tarballs(nodes: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Mapping[str, Any]]) -> str:
     where = next((given["pytorch"] for given in nodes.values() if given.get("pytorch")), None)
-    return pytorch.tarballs_problem(answers, where["root"], where["release"]) if where else ""
+    if not where:
+        return ""
+    reported = [given.get("pytorch") for given in answers.values()]
+    return pytorch.tarballs_problem(reported, where["root"], where["release"])

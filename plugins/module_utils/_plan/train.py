@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
 from .._jobs import problems
 from .._jobs.answers import Offer
 from .._jobs.card_choice import job_modules
+from . import job as of_role
 from . import pytorch
+from .given import truth
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
 
@@ -23,19 +23,19 @@ WHEEL = "Install the trainer"
 
 
 def _asks(_run: Run, values: Values) -> bool:
-    return bool(values("_trainer_runs"))
+    return of_role.runs(values)
 
 
 def _installs(run: Run, values: Values) -> bool:
-    return run.has("train", "trainer", "preflight") and bool(values("_trainer_installs"))
+    return run.has("train", "trainer", "preflight") and of_role.installs(values)
 
 
 def _plainly(values: Values) -> bool:
     """Whether nothing is done but to make the user and to install the wheel."""
     return (
         bool(values("_trainer_built"))
-        and not values("_trainer_contained")
-        and not boolean(values("trainer_tls"), strict=False)
+        and not of_role.contained(values)
+        and not truth(values, "trainer_tls")
         and values("trainer_gid") is None
         and values("trainer_dependencies") == "preinstalled"
     )
@@ -66,7 +66,7 @@ PHASE = Phase("train", [Question("node", "trainer", NODE)], _asks, lambda _value
 
 def asked(values: Values, run: Run) -> problems.Asked:
     """What the variables of a node ask of the job."""
-    contained = bool(values("_trainer_contained"))
+    contained = of_role.contained(values)
     return problems.Asked.of(
         {
             "name": values("trainer_job_name"),
@@ -78,14 +78,25 @@ def asked(values: Values, run: Run) -> problems.Asked:
             "node_config": values("trainer_node_config"),
             "command": values("trainer_command"),
             "chdir": values("trainer_chdir"),
-            "script": values("_trainer_script"),
+            "script": of_role.script(values),
             "dataset": values("trainer_dataset"),
             "environment": values("trainer_environment"),
             "digest": values("trainer_container_digest") if contained else "",
-            "image_problem": values("_trainer_image")["problem"] if contained else "",
+            "image_problem": of_role.image(values).problem if contained else "",
             "run_tags": sorted(run.tags),
             "skip_tags": sorted(run.skipped),
         }
+    )
+
+
+def asked_of_node(values: Values, run: Run) -> problems.Asked:
+    """What they ask of the node itself, which reads the job's configuration with its own part."""
+    return replace(
+        asked(values, run),
+        config=of_role.whole_config(values),
+        user=values("trainer_user"),
+        jobs_dir=values("trainer_jobs_dir"),
+        address=values("trainer_address"),
     )
 
 
@@ -97,14 +108,7 @@ def problem(host: str, values: Values, run: Run, answers: Answers) -> str:
     node = mapping(answers, "node")
     found = problems.job_problems(job, host, node)
     if not found:
-        there = replace(
-            job,
-            config=values("_trainer_whole_config"),
-            user=values("trainer_user"),
-            jobs_dir=values("trainer_jobs_dir"),
-            address=values("trainer_address"),
-        )
-        found = problems.node_problems(there, host, node, {})
+        found = problems.node_problems(asked_of_node(values, run), host, node, {})
     return found[0] if found else ""
 
 
@@ -115,7 +119,7 @@ def shares(values: Values) -> dict[str, Any]:
         "head": values("trainer_head"),
         "user": values("trainer_user"),
         "jobs_dir": values("trainer_jobs_dir"),
-        "partial": boolean(values("trainer_allow_partial_nodes"), strict=False),
+        "partial": truth(values, "trainer_allow_partial_nodes"),
     }
 
 

@@ -4,13 +4,117 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from .._kinds import exact
+from .._host.answers import remarks
+from .._kinds import exact, texts
+from .._printable import few
+from .._refusal import Refusal
+from .given import entries, fact, facts, host, listed, part, truth
 from .model import Answers, Phase, Question, Values, mapping
 from .run import Run
 
 SETTINGS = "Set huge pages, CPU governor and NUMA balancing, now and at boot"
+GOVERNOR = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
+CSTATES = "intel_idle.max_cstate=0"
+#: Hosts that a remark is shown of.
+SHOWN = 4
+
+
+def _kernel(values: Values) -> tuple[int, ...]:
+    """The kernel's version; an empty one, older than any, where it cannot be read."""
+    found = re.match("([0-9]+)[.]([0-9]+)", fact(values, "kernel"))
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def sysctl(values: Values) -> dict[str, Any]:
+    """Kernel settings by their names; what the user sets takes precedence."""
+    balancing = values("tuning_numa_balancing")
+    harmful = (5, 9) <= _kernel(values) <= (5, 16)
+    return {
+        **({} if str(values("tuning_hugepages")) == "-1" else {"vm.nr_hugepages": values("tuning_hugepages")}),
+        **({"kernel.numa_balancing": 0} if balancing == "disabled" or (balancing == "auto" and harmful) else {}),
+        **entries(values("tuning_sysctl")),
+    }
+
+
+def sysfs(values: Values) -> dict[str, Any]:
+    """Values of files of the kernel; what the user sets takes precedence."""
+    governor = values("tuning_cpu_governor")
+    return {**({GOVERNOR: governor} if governor else {}), **entries(values("tuning_sysfs"))}
+
+
+def command_line(values: Values) -> list[dict[str, Any]]:
+    """Arguments of the kernel's command line that count on this host, by what they are for."""
+    cards = listed(part(facts(values), "gaudi_pci", "cards"))
+    types = {str(kind) if (kind := entries(card).get("iommu")) is not None else None for card in cards}
+    arguments, kernel, found = values("tuning_kernel_command_line"), _kernel(values), []
+    if arguments and (types - {None} or kernel >= (6, 8)):
+        reason = "with which no IOMMU translates the cards' addresses, see tuning_kernel_command_line_state"
+        found.append(
+            {
+                "name": "gaudi3-scale",
+                "arguments": arguments,
+                "state": values("tuning_kernel_command_line_state"),
+                "reason": "" if types == {"identity"} else reason,
+            }
+        )
+    if values("tuning_cstates") != "unmanaged" and kernel >= (5, 9):
+        found.append(
+            {
+                "name": "gaudi3-scale-cstates",
+                "arguments": [CSTATES],
+                "state": "present" if values("tuning_cstates") == "disabled" else "reported",
+                "reason": "which the vendor documents for kernels from 5.9 on, see tuning_cstates",
+            }
+        )
+    return found
+
+
+def decide(values: Values) -> Mapping[str, Any]:
+    """What role tuning sets on this host."""
+    return {"sysctl": sysctl(values), "sysfs": sysfs(values), "command_line": command_line(values)}
+
+
+def waiting(values: Values) -> list[str]:
+    """Arguments, of those that were compared, that wait for a reboot; ``Refusal`` where that cannot be read."""
+    answer = entries(values("_tuning_settings"))
+    compared = answer.get("command_line", [])
+    found: list[str] = []
+    if not isinstance(compared, (list, tuple)):
+        raise Refusal(_odd(values))
+    for line, seen in zip(command_line(values), compared):
+        if not line["reason"]:
+            continue
+        needed, missing = entries(seen).get("reboot_needed"), texts(entries(seen).get("missing"))
+        if not isinstance(needed, bool) or (needed and missing is None):
+            raise Refusal(_odd(values))
+        found += missing if needed and missing else []
+    return found
+
+
+def _odd(values: Values) -> str:
+    return (
+        f"What {values('inventory_hostname')} answers about its kernel's command line cannot be read: look at what "
+        "answers there (the collection's modules, Python)."
+    )
+
+
+def remarks_of_all(values: Values) -> list[str]:
+    """What the hosts of the play do not have, each sentence once, behind the hosts that it is said of."""
+    said = {name: part(host(values, name), "_tuning_settings", "remarks") for name in values("ansible_play_hosts")}
+    return [f"{few(hosts, SHOWN)}: {remark}" for remark, hosts in remarks(said).items()]
+
+
+def translated(values: Values) -> str:
+    """What is left to do about cards that are translated behind a reboot with the arguments."""
+    problem = exact(part(facts(values), "gaudi_pci", "iommu_problem")) or ""
+    if not problem or truth(values, "tuning_accept_translated_iommu") or values("ansible_check_mode"):
+        return ""
+    said = iommu_problem(problem, values("tuning_kernel_command_line"), [], False, Run.of([], []))
+    return f"{values('inventory_hostname')}: {said}"
 
 
 def _asks(run: Run, _values: Values) -> bool:

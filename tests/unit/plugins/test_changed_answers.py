@@ -7,25 +7,26 @@ import json
 import random
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from ansible_collections.gaudi3.scale.plugins.action.gaudi_doctor_info import read as doctor_answer
-from ansible_collections.gaudi3.scale.plugins.filter.bus_answers import bus_answers
 from ansible_collections.gaudi3.scale.plugins.filter.call_answer import call_answer
 from ansible_collections.gaudi3.scale.plugins.filter.ended_jobs import ended_jobs
 from ansible_collections.gaudi3.scale.plugins.filter.exact_texts import exact_texts
-from ansible_collections.gaudi3.scale.plugins.filter.gathered_facts import gathered_facts
 from ansible_collections.gaudi3.scale.plugins.filter.health_report import health_report
 from ansible_collections.gaudi3.scale.plugins.filter.job_answers import job_answers
-from ansible_collections.gaudi3.scale.plugins.filter.job_modules import job_modules
-from ansible_collections.gaudi3.scale.plugins.filter.job_node_problems import job_node_problems
-from ansible_collections.gaudi3.scale.plugins.filter.loopbacks import loopbacks
-from ansible_collections.gaudi3.scale.plugins.filter.node_remarks import node_remarks
 from ansible_collections.gaudi3.scale.plugins.filter.site_summary import site_summary
-from ansible_collections.gaudi3.scale.plugins.filter.synapseai_release import synapseai_release
-from ansible_collections.gaudi3.scale.plugins.filter.unchanged import unchanged
+from ansible_collections.gaudi3.scale.plugins.module_utils._cards.answer import bus_answers
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.answers import loopbacks
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.facts import Gathered
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.service_state import is_unchanged
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import problems
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.card_choice import job_modules
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan import job_progress, tuning
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from tests.plays.answers import CHANGES, values, written
 
 GOOD, ODD = "good-1", "odd-1"
@@ -60,6 +61,34 @@ VERDICT = {"component": "accel0", "kind": "hardware", "severity": "warning", "ac
            "check": "temperature", "evidence": "90"}  # fmt: skip
 HEALTH = {"verdicts": [VERDICT], "suspects": [], "errors": [], "versions": {"board": "HL-325L"}, "cards": 8,
           "figures": {"bandwidth": 1.5}, "idle": True, "fence": None}  # fmt: skip
+
+
+def gathered_facts(answers: dict[str, Any]) -> dict[str, Any]:
+    return asdict(Gathered.of(answers))
+
+
+def node_remarks(answers: dict[str, Any]) -> list[str]:
+    """What role tuning tells of all hosts, by what each registered."""
+    hosts = {name: {"_tuning_settings": {"remarks": said}} for name, said in answers.items()}
+    return tuning.remarks_of_all({"ansible_play_hosts": list(answers), "hostvars": hosts}.get)
+
+
+def waiting(answer: Any) -> Any:
+    given = {"tuning_kernel_command_line": ["iommu=pt"], "tuning_cstates": "unmanaged", "_tuning_settings": answer}
+    try:
+        return tuning.waiting({**given, "inventory_hostname": ODD, "ansible_facts": {"kernel": "6.8.0"}}.get)
+    except Refusal as error:
+        return str(error)
+
+
+def job_node_problems(answer: Any) -> list[str]:
+    asked = problems.Asked.of({"nodes": [ODD, GOOD], "cards": 8, "asker": GOOD})
+    return problems.node_problems(asked, ODD, answer, OFFER)
+
+
+def driver(answer: Any) -> str:
+    given = {"_trainer_node": answer, "trainer_cards": 8, "pytorch_release": "1.23.0-695", "inventory_hostname": ODD}
+    return "".join(job_progress.driver_problems(given.get))
 
 
 def both(odd: Any, good: Any) -> dict[str, Any]:
@@ -107,13 +136,11 @@ ALONE: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "the remarks": (["no governor"], lambda odd: node_remarks({ODD: odd})),
     "a report": (HEALTH, health_report),
     "a call": ({"rc": 0, "stdout": "passed", "stderr": "", "finished": 1}, lambda odd: call_answer(odd)["rc"]),
-    "a module's answer in a dry run": ({"done": [], "diff": [{"before": "", "after": ""}]}, unchanged),
-    "a job's node": (NODE,
-                     lambda odd: job_node_problems(odd, {"nodes": [ODD, GOOD], "cards": 8, "asker": GOOD}, ODD, OFFER)),
+    "a module's answer in a dry run": ({"done": [], "diff": [{"before": "", "after": ""}]}, is_unchanged),
+    "a job's node": (NODE, job_node_problems),
+    "a node's driver": ({**NODE, "driver": "1.23.0"}, driver),
+    "what waits for a reboot": ({"command_line": [{"missing": ["iommu=pt"], "reboot_needed": True}]}, waiting),
     "a job's nodes": (OFFER, lambda odd: job_modules({ODD: odd, GOOD: OFFER})),
-    "a system": ({"distribution": "Ubuntu", "version": "24.04"},
-                 lambda odd: synapseai_release("1.23.0-695", *(odd.get(key, "") for key in ("distribution", "version"))
-                                               if isinstance(odd, dict) else (odd, odd))),
 }  # fmt: skip
 
 
@@ -172,14 +199,14 @@ def test_an_examination_without_a_report_is_refused_in_a_sentence_with_the_nodes
 
 def test_odd_answers_are_named() -> None:
     told = gathered_facts({ODD: {"ansible_facts": {**GATHERED["ansible_facts"], "ansible_distribution": None}}})
-    assert (told["mute"], told["why"]) == ([ODD], "ansible_distribution is missing")
+    assert (told["mute"], told["why"]) == ((ODD,), "ansible_distribution is missing")
     told = gathered_facts(
         {ODD: {"failed": True, "failed_modules": {"x": {"msg": "no\nroom"}}}, GOOD: {"unreachable": True}}
     )
-    assert (told["mute"], told["why"], told["silent"]) == ([ODD], "no room", [GOOD])
+    assert (told["mute"], told["why"], told["silent"]) == ((ODD,), "no room", (GOOD,))
     told = gathered_facts(both({"ansible_facts": {**GATHERED["ansible_facts"], "ansible_effective_user_id": 1000,
                                                   "ansible_user_id": "me\x1b"}}, GATHERED))  # fmt: skip
-    assert (told["powerless"], told["user"]) == ([ODD], "me\\x1b")
+    assert (told["powerless"], told["user"]) == ((ODD,), "me\\x1b")
     for odd, why in (
         (5, "gaudi_pci is 5"), ({}, "gaudi_pci is missing"),
         ({**BUS, "card_count": "x"}, "gaudi_pci.card_count is 'x'"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ..playbooks.jinja import evaluate, load
+from .decided import decided
 
 ROOT = Path(__file__).parents[3]
 
@@ -54,7 +54,8 @@ def test_node_exporter_arguments(tmp_path: Path) -> None:
             "node_exporter",
             "arguments.j2",
             tmp_path,
-            _node_exporter_version="1.7.0",
+            _node_exporter_query={"stdout": "1.7.0 installed"},
+            node_exporter_package="prometheus-node-exporter",
             node_exporter_collectors=["netclass", "netdev", "systemd"],
             node_exporter_ignored_interfaces="^(lo|veth.*)$",
             node_exporter_units=r"^gaudi.*\.service$",
@@ -81,7 +82,8 @@ def test_node_exporter_arguments_with_ethtool_tls_and_ipv6(tmp_path: Path) -> No
             "node_exporter",
             "arguments.j2",
             tmp_path,
-            _node_exporter_version="1.7.0",
+            _node_exporter_query={"stdout": "1.7.0 installed"},
+            node_exporter_package="prometheus-node-exporter",
             ansible_host="fd00::5",
             node_exporter_collectors=["loadavg"],
             node_exporter_ethtool_interfaces="^ens.*",
@@ -121,20 +123,15 @@ def test_our_exporter_gets_the_groups_that_own_the_cards_devices() -> None:
     def found(group: str, gid: int, mode: int, path: str = "/dev/accel/accel0") -> dict[str, Any]:
         return {"path": path, "gr_name": group, "gid": gid, "woth": bool(mode & 2), "wgrp": bool(mode & 0o20)}
 
-    variables = {**load("roles/hpu_exporter/defaults/main.yml"), **load("roles/hpu_exporter/vars/main.yml")}
-
     def groups(*files: dict[str, Any], **chosen: Any) -> Any:
-        return evaluate(
-            variables["_hpu_exporter_groups"], **{**variables, "_hpu_exporter_devices": {"files": files}, **chosen}
-        )
+        return decided("hpu_exporter", _hpu_exporter_devices={"files": list(files)}, **chosen)["groups"]
 
     assert groups(found("render", 992, 0o660), found("render", 992, 0o660)) == ["render"]
     assert groups(found("habana", 44, 0o660), found("root", 0, 0o660), found("video", 45, 0o666)) == ["habana"]
     assert groups(found("staff", 50, 0o775, "/usr/bin/hl-smi")) == []
     assert groups(found("render", 992, 0o660), hpu_exporter_groups=["video"]) == ["video"]
     assert groups(found("render", 992, 0o660), hpu_exporter_groups=[]) == []
-    skipped = {**variables, "_hpu_exporter_devices": {"skipped": True}}
-    assert evaluate(variables["_hpu_exporter_groups"], **skipped) == []
+    assert decided("hpu_exporter", _hpu_exporter_devices={"skipped": True})["groups"] == []
 
 
 @pytest.mark.parametrize(
@@ -165,9 +162,7 @@ def test_unit_of_intels_exporter(tmp_path: Path, engine: str, after: str) -> Non
 
 
 def test_the_exporter_brings_all_that_it_imports(tmp_path: Path) -> None:
-    variables = load("roles/hpu_exporter/vars/main.yml")
-    variables.update(_hpu_exporter_folder=str(tmp_path), role_path=str(ROOT / "roles/hpu_exporter"))
-    for file in evaluate(variables["_hpu_exporter_sources"], **variables):
+    for file in decided("hpu_exporter_sources", _hpu_exporter_folder=str(tmp_path)):
         path = Path(file["path"])
         path.parent.mkdir(exist_ok=True)
         path.write_text(file["content"])

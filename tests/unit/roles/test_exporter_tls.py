@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from ..playbooks.jinja import evaluate, load, render
+from .decided import decided
 from .test_hpu_exporter import Node, exporter, node
 
 __all__ = ["exporter", "node"]
@@ -127,6 +128,13 @@ def test_one_switch_sets_exporters_trainer_and_prometheus(switch: bool) -> None:
         for role in ("prometheus", *EXPORTERS.values())
     }
 
+    def service(role: str) -> dict[str, Any]:
+        (task,) = load(f"roles/{role}/tasks/tls.yml")
+        return dict(task["vars"]["monitoring_service_options"])
+
+    def hosts_of(role: str) -> Any:
+        return evaluate(service(role)["certificate_hosts"], **roles[role])
+
     def said(role: str, name: str) -> Any:
         return evaluate(roles[role][name], **roles[role])
 
@@ -135,18 +143,18 @@ def test_one_switch_sets_exporters_trainer_and_prometheus(switch: bool) -> None:
     for job, role in EXPORTERS.items():
         found = (jobs[job].get("scheme"), jobs[job].get("tls_config"))
         assert found == (("https", {**AUTHORITY, **OWN}) if switch else (None, None))
-        made = said(role, f"_{role}_tls_service")
-        assert (made["name"], made["certificate_hosts"]) == (role, ["10.0.0.1", "gaudi-1"])
-    files = {role: said(role, f"_{role}_tls_service")["secret_files"] if switch else [] for role in EXPORTERS.values()}
+        assert (service(role)["name"], hosts_of(role)) == (role, ["10.0.0.1", "gaudi-1"])
+    files = {role: service(role)["secret_files"] if switch else [] for role in EXPORTERS.values()}
     served = said("node_exporter", "node_exporter_web_config").get("tls_server_config", {})
     named = [served[key] for key in ("cert_file", "key_file", "client_ca_file") if key in served]
     assert named == files["node_exporter"]
     assert served.get("client_auth_type") == ("RequireAndVerifyClientCert" if switch else None)
     handed = [line for line in unit(**host).splitlines() if line.startswith("LoadCredential=")]
     assert [line.partition(":")[2] for line in handed] == files["hpu_exporter"]
-    metrics = said("trainer", "_trainer_node_config")["metrics"]
+    job = decided("trainer_options", **host)
+    metrics = job["node_config"]["metrics"]
     assert (metrics.pop("address"), list(metrics.values())) == ("10.0.0.1", files["trainer"])
-    assert "metrics" not in said("trainer", "_trainer_config")  # the job stays the same one
+    assert "metrics" not in job["config"]  # the job stays the same one
 
 
 def test_idle_callers_keep_nobody_waiting_and_are_ended(exporter: ModuleType, node: Node, tmp_path: Path) -> None:

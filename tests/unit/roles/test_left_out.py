@@ -6,15 +6,9 @@ from typing import Any
 
 import pytest
 
-from ..playbooks.jinja import evaluate, load
+from .decided import decided
 
 FINISHED = {"changed": False, "pending": False, "job": {"state": "finished"}}
-
-
-def unchanged(role: str, name: str, **seen: Any) -> bool:
-    variables = {**load(f"roles/{role}/defaults/main.yml"), **load(f"roles/{role}/vars/main.yml")}
-    own = {"inventory_hostname": "gaudi-1", "ansible_check_mode": False, "ansible_facts": {"os_family": "Debian"}}
-    return bool(evaluate(variables[name], **{**variables, **own, **seen}))
 
 
 @pytest.mark.parametrize(
@@ -30,7 +24,7 @@ def unchanged(role: str, name: str, **seen: Any) -> bool:
         ({"skipped": True, "changed": False}, {}, False),
         # The account was made in this run, or the driver is another than PyTorch's.
         (FINISHED, {"_trainer_account": {"changed": True}}, False),
-        (FINISHED, {"_trainer_driver_problems": ["another driver"]}, False),
+        (FINISHED, {"_trainer_node": {"driver": "1.22.0", "interface": "eth0"}}, False),
         (FINISHED, {"trainer_jobs": [{"name": "one"}]}, False),
         (FINISHED, {"trainer_state": "stopped"}, False),
     ],
@@ -40,10 +34,10 @@ def test_job(answer: Any, more: dict[str, Any], holds: bool) -> None:
         "trainer_job_name": "demo",
         "trainer_head": "gaudi-1",
         "trainer_nodes": ["gaudi-1", "gaudi-2"],
+        "trainer_cards": 8,
         "ansible_play_hosts": ["gaudi-1", "gaudi-2"],
         "hostvars": {"gaudi-1": {} if answer is None else {"_trainer_answer": answer}},
-        "_trainer_known": True,
-        "_trainer_node": {},
-        "_trainer_driver_problems": [],
+        "_gaudi_nodes_known": True,
+        "_trainer_node": {"driver": "1.23.0"},
     }
-    assert unchanged("trainer", "_trainer_finished", **{**site, **more}) is holds
+    assert decided("job_is_over", **{**site, **more}) is holds

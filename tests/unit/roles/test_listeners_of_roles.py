@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 SERVICES = {
-    "node_exporter": "_node_exporter_service", "hpu_exporter": "gaudi-hpu-exporter.service",
+    "node_exporter": "_node_exporter_here.service", "hpu_exporter": "gaudi-hpu-exporter.service",
     "prometheus": "prometheus.service",
     "alertmanager": "prometheus-alertmanager.service", "grafana": "grafana-server.service",
 }  # fmt: skip
@@ -24,8 +24,10 @@ ASKED = {
 def test_every_service_waits_for_its_own_port() -> None:
     for role, unit in SERVICES.items():
         text = "".join(path.read_text() for path in sorted((ROOT / "roles" / role).rglob("*.yml")))
-        assert unit in text and f'listens: "{{{{ _{role}_listens }}}}"' in text, role
-        assert f"variable: {role}" in text or f"'variable': '{role}'" in text
+        listens = re.search(rf'listens: "{{{{ _{role}(?:_here[.])?_?listens }}}}"', text)
+        assert unit in text and listens, role
+        decided = (ROOT / "plugins/module_utils/_plan/exporters.py").read_text()
+        assert re.search(rf"""["']?variable["']?: ["']?{role}\b""", text + decided)
 
 
 def test_every_task_that_asks_for_an_answer_is_known() -> None:

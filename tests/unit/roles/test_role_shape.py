@@ -22,7 +22,10 @@ SERVICES = {
         {"/usr/bin/prometheus-alertmanager", "/etc/default/prometheus-alertmanager"},
     ),
     "grafana": ("grafana-server.service", {"/usr/sbin/grafana-server", "/usr/share/grafana/bin/grafana"}),
-    "node_exporter": ("_node_exporter_service", {"/usr/bin/prometheus-node-exporter", "node_exporter_arguments_file"}),
+    "node_exporter": (
+        "_node_exporter_here.service",
+        {"/usr/bin/prometheus-node-exporter", "node_exporter_arguments_file"},
+    ),
     "hpu_exporter": ("gaudi-hpu-exporter.service", {"/etc/systemd/system/gaudi-hpu-exporter.service"}),
 }
 _VERBS = ("ansible.builtin.systemd_service", "ansible.builtin.systemd", "ansible.builtin.service")

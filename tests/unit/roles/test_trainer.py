@@ -8,27 +8,17 @@ from typing import Any
 import pytest
 
 from ..playbooks.jinja import ROOT, evaluate, holds, load
+from .decided import decided
 
 
 def config(**chosen: Any) -> dict[str, Any]:
-    variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml"), "ansible_facts": {}}
-    made = evaluate(variables["_trainer_options"]["config"], **{**variables, **chosen})
-    return dict(made)
+    return dict(decided("trainer_options", **chosen)["config"])
 
 
-def problems(**chosen: Any) -> list[str]:
+def problem(**chosen: Any) -> str:
     """What the role refuses these variables for, on a node with two cards."""
-    variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml")}
-    node = {
-        "inventory_hostname": "gaudi-1",
-        "groups": {"gaudi": ["gaudi-1"], "gaudi_head": ["gaudi-1"]},
-        "trainer_job_name": "mine",
-        "trainer_cards": 2,
-        "ansible_run_tags": ["all"],
-        "ansible_skip_tags": [],
-        "_trainer_node_problems": [],
-    }
-    return list(evaluate(variables["_trainer_problems"], **{**variables, **node, **chosen}))
+    there = {"_trainer_node": {"interface": "eth0"}, "trainer_job_name": "mine", "trainer_cards": 2}
+    return str(decided("trainer_refusal", **{**there, **chosen}))
 
 
 @pytest.mark.parametrize(
@@ -81,37 +71,34 @@ def problems(**chosen: Any) -> list[str]:
     ],
 )
 def test_a_command_that_cannot_run_is_refused_in_one_sentence(chosen: dict[str, Any], sentences: list[str]) -> None:
-    assert problems(**chosen)[:1] == sentences
+    assert problem(**chosen) == "".join(sentences)
 
 
 def test_the_example_is_one_that_the_role_takes() -> None:
     variables = load("examples/own_script/job.yml")
     assert set(variables) <= set(load("roles/trainer/defaults/main.yml"))
-    assert problems(**variables) == []
+    assert problem(**variables) == ""
     assert (ROOT / "examples/own_script" / variables["trainer_command"][0]).is_file()
 
 
 def job(**chosen: Any) -> dict[str, Any]:
     """What the role gives the module of a job."""
-    variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml"), "ansible_facts": {}}
-    given = variables["_trainer_options"]
-    variables.update(omit="OMITTED", trainer_cards=2, **chosen)
-    names = ("config", "node_config", "command", "chdir", "environment")
-    return {name: evaluate(given[name], **variables) for name in names}
+    made = decided("trainer_options", trainer_cards=2, **chosen)
+    return {name: made.get(name) for name in ("config", "node_config", "command", "chdir", "environment")}
 
 
 def test_a_command_goes_without_the_trainers_configuration() -> None:
     made = job(trainer_command=["train.py"], trainer_chdir="/srv", trainer_interruption={"sources": ["signal", "aws"]})
     assert made == {
-        "config": "OMITTED",
-        "node_config": "OMITTED",
+        "config": None,
+        "node_config": None,
         "command": ["train.py"],
         "chdir": "/srv",
         "environment": {"GAUDI3_INTERRUPTION": '{"sources": ["signal", "aws"]}'},
     }
     plain = job(trainer_interruption={"sources": ["aws"]}, trainer_node_config={})
     assert plain["config"] == {"device": "hpu", "interruption": {"sources": ["aws"]}}
-    assert (plain["command"], plain["chdir"], plain["environment"]) == ("OMITTED", "OMITTED", {})
+    assert (plain["command"], plain["chdir"], plain["environment"]) == (None, None, {})
 
 
 def facts(cards: int) -> dict[str, Any]:
@@ -148,16 +135,11 @@ def test_the_other_settings_stand_beside_it() -> None:
     }
 
 
-def driver_problems(**chosen: Any) -> list[str]:
+def driver_problem(**chosen: Any) -> str:
     """What the role says of the node's driver just before a job on its cards starts."""
-    variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml")}
-    node = {
-        "inventory_hostname": "gaudi-1",
-        "trainer_cards": 8,
-        "ansible_check_mode": False,
-        "_trainer_node": {"driver": "1.23.0"},
-    }
-    return list(evaluate(variables["_trainer_driver_problems"], **{**variables, **node, **chosen}))
+    there = {"trainer_job_name": "mine", "trainer_cards": 8, "pytorch_release": None}
+    node = {"_trainer_node": {"driver": "1.23.0", "interface": "eth0"}}
+    return str(decided("trainer_refusal_at_start", **{**there, **node, **chosen}))
 
 
 @pytest.mark.parametrize(
@@ -176,12 +158,12 @@ def driver_problems(**chosen: Any) -> list[str]:
         ({"pytorch_release": "1.22.0-740", "pytorch_state": "preinstalled"}, ""),
         ({"pytorch_release": "1.22.0-740", "trainer_config": {"device": "cpu"}}, ""),
         ({"pytorch_release": "1.22.0-740", "ansible_check_mode": True}, ""),
-        ({"pytorch_release": "1.22.0-740", "_trainer_node": {"driver": None}}, ""),
+        ({"pytorch_release": "1.22.0-740", "_trainer_node": {"driver": None, "interface": "eth0"}}, ""),
     ],
 )
 def test_a_driver_of_another_release_is_named_before_the_start(chosen: dict[str, Any], said: str) -> None:
-    found = driver_problems(**chosen)
-    assert (said in found[0] and found[0].startswith("gaudi-1 has driver 1.23.0 loaded, ")) if said else found == []
+    found = driver_problem(**chosen)
+    assert (said in found and found.startswith("gaudi-1 has driver 1.23.0 loaded, ")) if said else found == ""
 
 
 def test_the_roles_have_one_default_release() -> None:
@@ -218,9 +200,6 @@ def test_nodes_with_different_images_are_told_apart() -> None:
     ],
 )
 def test_a_registry_is_asked_where_jobs_run(tags: list[str], skipped: list[str], asks: bool) -> None:
-    variables = {**load("roles/trainer/defaults/main.yml"), **load("roles/trainer/vars/main.yml")}
-    play = {"inventory_hostname": "gaudi-1", "groups": {"gaudi": ["gaudi-1"]}, "ansible_run_tags": tags,
-            "ansible_skip_tags": skipped}  # fmt: skip
-    answer = evaluate(variables["_trainer_asks_image"], **variables, **play)
-    assert answer is False, "without a container nothing is asked"
-    assert evaluate(variables["_trainer_asks_image"], **{**variables, **play, "trainer_runtime": "container"}) is asks
+    play = {"ansible_run_tags": tags, "ansible_skip_tags": skipped}
+    assert decided("trainer", **play)["asks_image"] is False, "without a container nothing is asked"
+    assert decided("trainer", **play, trainer_runtime="container")["asks_image"] is asks

@@ -13,9 +13,8 @@ import pytest
 
 from ansible_collections.gaudi3.scale.plugins.action import gaudi_train as action
 from ansible_collections.gaudi3.scale.plugins.filter.job_answers import job_answers
-from ansible_collections.gaudi3.scale.plugins.filter.job_modules import job_modules
-from ansible_collections.gaudi3.scale.plugins.filter.job_node_problems import job_node_problems
-from ansible_collections.gaudi3.scale.plugins.filter.job_problems import job_problems
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import problems
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.card_choice import job_modules
 
 ROOT = Path(__file__).parents[4]
 ESCAPE = "\x1b[2J\u202e"
@@ -25,7 +24,9 @@ NODE: dict[str, Any] = {
     "interface": "eth0", "unknown_groups": [], "closed": [], "script": None, "missing": [], "modules": [0, 1],
     "offer": OFFER,
 }  # fmt: skip
-ASKED = {"name": "demo", "nodes": ["a", "b"], "head": "a", "cards": 2, "processes": 2, "user": "u", "jobs_dir": "/j"}
+ASKED = problems.Asked.of(
+    {"name": "demo", "nodes": ["a", "b"], "head": "a", "cards": 2, "processes": 2, "user": "u", "jobs_dir": "/j"}
+)
 
 
 @pytest.mark.parametrize("field", [*NODE, *(f"offer.{name}" for name in OFFER)])
@@ -33,22 +34,22 @@ def test_an_odd_answer_is_a_problem_of_that_node_alone(field: str) -> None:
     for odd in ODD:
         part = field.partition("offer.")[2]
         seen = {**NODE, "offer": {**OFFER, part: odd}} if part else {**NODE, field: odd}
-        for found in (job_node_problems(seen, ASKED, "b", OFFER), job_problems(ASKED, "b", seen)):
+        for found in (problems.node_problems(ASKED, "b", seen, OFFER), problems.job_problems(ASKED, "b", seen)):
             assert all(each.isprintable() for each in found), found
-        assert job_node_problems(NODE, ASKED, "a", seen["offer"]) == [], "the others go on"
+        assert problems.node_problems(ASKED, "a", NODE, seen["offer"]) == [], "the others go on"
         offers = {"a": OFFER, "b": seen["offer"], "c": OFFER}
         told = job_modules(offers)
         assert told["problem"].isprintable()
     text = "x" + ESCAPE
     seen = {**NODE, "offer": {**OFFER, "modules": text}}
     assert job_modules({"a": OFFER, "b": seen["offer"], "c": OFFER})["modules"] == [0, 1]
-    (said,) = job_node_problems(seen, ASKED, "b", OFFER)
+    (said,) = problems.node_problems(ASKED, "b", seen, OFFER)
     assert said.startswith(r"b answers the question what it offers the job with offer.modules = x\x1b[2J\u202e, which")
 
 
 @pytest.mark.parametrize("odd", ODD)
 def test_an_answer_that_is_no_description_at_all(odd: Any) -> None:
-    found = job_node_problems(odd, ASKED, "b", odd)
+    found = problems.node_problems(ASKED, "b", odd, odd)
     assert len(found) == 1 and found[0].isprintable()
 
 

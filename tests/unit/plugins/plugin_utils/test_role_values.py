@@ -37,7 +37,7 @@ class Counted:
 def values(**given: Any) -> tuple[RoleValues, Counted]:
     counted = Counted()
     marked = {name: trusted(value) for name, value in given.items()}
-    return RoleValues({**SITE, **marked}, counted), counted
+    return RoleValues({**VARIABLES, **SITE, **marked}, counted), counted
 
 
 def test_a_value_is_that_of_ansible_itself() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.filter.container_image import container_image
 from ansible_collections.gaudi3.scale.plugins.module_utils._host.reach import Answer, Unreachable
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import image as images
 from gaudi3_simulator.vendor import container_image as shelf
 
 VENDOR = "vault.habana.ai/gaudi-docker/1.23.0/ubuntu24.04/habanalabs/pytorch-installer-2.9.0"
+USUAL = {"image": "", "system": "ubuntu24.04", "registry": "vault.habana.ai", "digest": ""}
 CONFIG = "sha256:" + "c" * 64
 DIGEST = "sha256:" + "a" * 64
 
@@ -23,6 +23,10 @@ DIGEST = "sha256:" + "a" * 64
 )
 def test_a_release_s_name_is_the_one_on_the_vendors_shelf(release: str, system: str) -> None:
     assert images.image_name(release, system, "vault/") == f"vault/{shelf.name(release, system)}:{release}"
+
+
+def chosen(release: str, **given: str) -> images.Chosen:
+    return images.chosen(release, **{**USUAL, **given})
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,7 @@ def test_a_release_s_name_is_the_one_on_the_vendors_shelf(release: str, system: 
     ],
 )  # fmt: skip
 def test_an_image_and_what_is_wrong_with_it(given: dict[str, str], name: str, problem: str) -> None:
-    assert container_image("1.23.0-695", **given) == {"name": name, "problem": problem}
+    assert chosen("1.23.0-695", **given) == images.Chosen(name, problem)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +70,7 @@ def test_an_image_and_what_is_wrong_with_it(given: dict[str, str], name: str, pr
     ],
 )  # fmt: skip
 def test_a_release_without_a_name(release: str, sentence: str) -> None:
-    assert container_image(release)["problem"] == sentence
+    assert chosen(release).problem == sentence
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.filter.job_problems import job_problems
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.scrub import scrub
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import problems
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.secrets import secret_of_arguments
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
 
@@ -83,7 +83,7 @@ def test_a_value_that_is_a_secret_is_refused_wherever_it_is_given(value: str) ->
         said = str(caught.value)
         assert value not in said and MADE_UP not in said and "hunter2" not in said
         assert secret_of_arguments(options) == said, "the controller refuses it before it is sent"
-        (problem,) = job_problems({**ASKED, **options}, "a")
+        (problem,) = problems.job_problems(problems.Asked.of({**ASKED, **options}), "a", {})
         assert "trainer_environment_files" in problem and value not in problem
     assert secret_of_arguments({"node_config": {"a": [value]}})
     scrubbed = scrub(f"before {value} after")
@@ -113,7 +113,7 @@ def test_what_is_no_secret_is_let_through() -> None:
     job(environment=HARMLESS)
     job(command=["/srv/a.py", *words, "--sort-key", "date", "--eos_token=</s>", "--metrics.key=/etc/a.key"])
     job(config={"data": {**HARMLESS, "bos_token": "<s>"}, "metrics": {"key": "/etc/gaudi3-scale/trainer/metrics.key"}})
-    assert job_problems({**ASKED, "environment": HARMLESS}, "a") == []
+    assert problems.job_problems(problems.Asked.of({**ASKED, "environment": HARMLESS}), "a", {}) == []
 
 
 @pytest.mark.parametrize("odd", [None, "", 5, [1], {"a": None}, {1: {2: [3]}}])

@@ -24,7 +24,7 @@ FACTS = {
 }
 CARDS = {"card_count": 8, "generation": "gaudi3", "iommu_problem": None, "cards": []}
 JOB = {
-    "_trainer_runs": False, "_trainer_installs": True, "_trainer_contained": False, "_trainer_built": {"path": "w.whl"},
+    "trainer_job_name": "", "trainer_state": "finished", "_trainer_built": {"path": "w.whl"},
     "trainer_runtime": "venv", "trainer_tls": False, "trainer_gid": None, "trainer_dependencies": "preinstalled",
 }  # fmt: skip
 USUAL: dict[str, Any] = {
@@ -32,12 +32,8 @@ USUAL: dict[str, Any] = {
     **JOB,
     "ansible_host": "10.0.0.1",
     "synapseai_release": "1.23.0-695",
-    "_synapseai_family": "Debian",
-    "_node_exporter_claim": {"service": "node_exporter"},
-    "_node_exporter_listens": {"port": 9100},
-    "_node_exporter_service": "prometheus-node-exporter.service",
-    "_hpu_exporter_listens": {"port": 9200},
-    "_hpu_exporter_program": "/usr/bin/hl-smi",
+    "ansible_facts": FACTS,
+    "node_exporter_service": "prometheus-node-exporter",
     "tuning_kernel_command_line": ["iommu=pt"],
     "tuning_kernel_command_line_state": "reported",
     "pytorch_root": "/opt/gaudi3-scale",

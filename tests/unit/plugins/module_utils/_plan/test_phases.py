@@ -14,8 +14,12 @@ FAILED: dict[str, Any] = {"failed": True, "msg": "systemctl is missing", "done":
 DRIVER = {"changed": False, "loaded": [], "unloaded": [], "ports_brought_up": False, "reboot_required": False}
 LINE = {"name": "gaudi3-scale", "missing": [], "reboot_needed": False}
 VALUES: dict[str, Any] = {
-    "_fabric_found": "gaudi",
-    "_hpu_exporter_problems": [],
+    "fabric_kind": "gaudi",
+    "hpu_exporter_kind": "hl_smi",
+    "hpu_exporter_hl_smi": "/usr/bin/hl-smi",
+    "hpu_exporter_interval": 10,
+    "hpu_exporter_details_interval": 30,
+    "_hpu_exporter_devices": {"files": [{"path": "/usr/bin/hl-smi"}]},
     "firewall_enabled": True,
     "pytorch_state": "present",
 }
@@ -103,10 +107,10 @@ def test_what_would_be_changed_is_not_left_out(name: str, answer: str, found: di
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("fabric", {"_fabric_found": "host_tcp"}),
+        ("fabric", {"fabric_kind": "host_tcp"}),
         ("firewall", {"firewall_enabled": "false"}),
         ("pytorch", {"pytorch_state": "preinstalled"}),
-        ("hpu_exporter", {"_hpu_exporter_problems": ["hl-smi is not on gaudi-1"]}),
+        ("hpu_exporter", {"_hpu_exporter_devices": {"files": []}}),
     ],
 )
 def test_what_is_not_looked_at_is_not_left_out(name: str, values: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.gaudi3.scale.plugins.filter import synapseai_release as synapseai_filter
 from ansible_collections.gaudi3.scale.plugins.module_utils._release.support_matrix import (
     TRAINER_TORCH,
     known_releases,
@@ -190,21 +189,12 @@ def test_first_generation_cards_have_no_driver_since_1_22(release: str, generati
     assert release_problem(release, "Ubuntu 22.04", True, True, generation) == (sentence if refused else "")
 
 
-def test_the_filter_warns_and_lets_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    warnings: list[str] = []
-
-    class Display:
-        def warning(self, message: str) -> None:
-            warnings.append(message)
-
-    monkeypatch.setattr(synapseai_filter, "Display", Display)
-    judge = synapseai_filter.FilterModule().filters()["synapseai_release"]
-    assert judge("1.24.0-1007", "Ubuntu", "24.04") == ""
-    assert len(warnings) == 1
-    assert "unconfirmed" in warnings[0]
-    assert "first-generation" in judge("1.23.0-695", "Ubuntu", "24.04", generation="gaudi")
-    assert judge("1.31.0-12", "Ubuntu", "24.04", accept_unknown=True) == ""
-    assert "is not known" in warnings.pop() and "unconfirmed" in warnings[-1]
-    assert judge("1.23.0-695", "Ubuntu", "24.04") == ""
-    assert judge("1.23.0-695", "Debian", "12.5").startswith("SynapseAI 1.23.0-695 is not supported on Debian 12.5")
-    assert len(warnings) == 1
+def test_what_is_unconfirmed_or_not_known_passes_with_a_caution() -> None:
+    assert release_problem("1.24.0-1007", "Ubuntu 24.04", False, False, None) == ""
+    (caution,) = release_cautions("1.24.0-1007", "Ubuntu 24.04")
+    assert "unconfirmed" in caution
+    assert release_problem("1.31.0-12", "Ubuntu 24.04", False, True, None) == ""
+    assert "is not known" in release_cautions("1.31.0-12", "Ubuntu 24.04")[-1]
+    assert release_cautions("1.23.0-695", "Ubuntu 24.04") == []
+    said = release_problem("1.23.0-695", "Debian 12.5", False, False, None)
+    assert said.startswith("SynapseAI 1.23.0-695 is not supported on Debian 12.5")

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.filter.job_node_problems import FilterModule as OfNodes
-from ansible_collections.gaudi3.scale.plugins.filter.job_problems import FilterModule as OfJobs
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import problems
 
-job_problems = OfJobs().filters()["job_problems"]
-job_node_problems = OfNodes().filters()["job_node_problems"]
 ASKED = {
     "name": "demo",
     "nodes": ["a", "b"],
@@ -25,6 +22,14 @@ NODE: dict[str, Any] = {
     "interface": "eth0", "unknown_groups": [], "closed": [], "script": None, "missing": [], "modules": [0],
     "offer": {"uid": 990, "shares": None},
 }  # fmt: skip
+
+
+def job_problems(asked: dict[str, Any], host: str, node: dict[str, Any] | None = None) -> list[str]:
+    return problems.job_problems(problems.Asked.of(asked), host, node or {})
+
+
+def job_node_problems(seen: dict[str, Any], asked: dict[str, Any], host: str, theirs: dict[str, Any]) -> list[str]:
+    return problems.node_problems(problems.Asked.of(asked), host, seen, theirs)
 
 
 @pytest.mark.parametrize(

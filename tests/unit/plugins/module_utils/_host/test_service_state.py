@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.filter.unchanged import FilterModule
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.service_state import is_unchanged
 
-unchanged = FilterModule().filters()["unchanged"]
 SAME = {"before": "text", "after": "text"}
 
 
@@ -29,4 +28,4 @@ SAME = {"before": "text", "after": "text"}
     ],
 )
 def test_only_what_was_asked_is_known(answer: dict[str, Any], holds: bool) -> None:
-    assert unchanged(answer) is holds
+    assert is_unchanged(answer) is holds

@@ -1,4 +1,4 @@
-"""Which cards the nodes of a job use together, as the filter job_modules chooses them."""
+"""Which cards the nodes of a job use together."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.gaudi3.scale.plugins.filter.job_modules import FilterModule
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.card_choice import job_modules
 
-job_modules = FilterModule().filters()["job_modules"]
 ALL = list(range(8))
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.gaudi3.scale.plugins.filter.firewall_groups import FilterModule
-
-firewall_groups = FilterModule().filters()["firewall_groups"]
+from ansible_collections.gaudi3.scale.plugins.module_utils._host.firewall import groups_of
 
 
 def groups(**given: Any) -> dict[str, tuple[list[str], list[str]]]:
@@ -15,7 +13,7 @@ def groups(**given: Any) -> dict[str, tuple[list[str], list[str]]]:
         "rendezvous_port": 29400, "collective_ports": "32768-60999", "monitor_addresses": ["10.0.0.9"],
         "admin_networks": ["10.9.0.0/24"], "cluster_addresses": ["10.0.0.1"], "extra_cluster_addresses": ["fd00::1"],
     }  # fmt: skip
-    return {each["name"]: (each["ports"], each["sources"]) for each in firewall_groups({**asked, **given})}
+    return {each.name: (list(each.ports), list(each.sources)) for each in groups_of({**asked, **given})}
 
 
 def test_a_host_that_is_both() -> None:

@@ -1,0 +1,52 @@
+"""What roles and playbooks ask for is decided somewhere, and everything that is decided is asked for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleError
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan import shipped
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.decisions import DECISIONS
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.roles import trusted
+
+ROOT = Path(__file__).resolve().parents[5]
+ASKED = re.compile(r"lookup\('gaudi3\.scale\.plan', '(\w+)'\)")
+
+
+def test_names_are_those_that_are_asked_for() -> None:
+    pages = [path for folder in ("playbooks", "roles") for path in (ROOT / folder).rglob("*.yml")]
+    found = {name for path in pages for name in ASKED.findall(path.read_text(encoding="utf-8"))}
+    assert found == DECISIONS.keys()
+
+
+def values(**given: str) -> RoleValues:
+    return RoleValues(trusted(given), lambda value, _names: value)
+
+
+def test_another_name_is_refused() -> None:
+    with pytest.raises(AnsibleError, match="'fabrics' is nothing that is decided: give one of fabric,"):
+        values().decide("fabrics")
+
+
+def test_what_follows_from_itself_is_refused() -> None:
+    round_about = values(fabric_kind="{{ _fabric_here }}", _fabric_here="{{ lookup('gaudi3.scale.plan', 'fabric') }}")
+    with pytest.raises(AnsibleError, match="'fabric' follows from itself"):
+        round_about.decide("fabric")
+
+
+def test_the_requirements_are_those_of_the_role() -> None:
+    lines = shipped.requirements({}.get)
+    assert lines == (ROOT / "roles/pytorch/files/requirements.txt").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_examination_brings_its_engine_and_restarts_nothing() -> None:
+    given = {"_node_health_folder": "/opt/health", "_node_health_sources": ["_cards/pci.py"]}
+    program, package, engine = shipped.health_program(given.get)
+    assert (program["path"], package["content"]) == ("/opt/health/gaudi_node_health.py", "")
+    assert engine["path"] == "/opt/health/engine/_cards/pci.py"
+    assert engine["content"] == (ROOT / "plugins/module_utils/_cards/pci.py").read_text(encoding="utf-8")
+    assert not any(each["restart"] for each in (program, package, engine))
