@@ -34,8 +34,12 @@ DASHBOARDS = Path(__file__).resolve().parents[2] / "roles" / "grafana" / "files"
 MACROS = {"__rate_interval": "1m", "__interval": "15s", "__range": "30m"}
 ALL = ".+"
 STEP = "15s"
-#: Of jobs with a price alone.
-OPTIONAL = "gaudi_cost_"
+#: Of jobs with a price, of nodes that examine themselves, and of Intel's exporter alone.
+OPTIONAL = ("gaudi_cost_", "instance:gaudi_cost_", "gaudi_health_", "habanalabs_pending_rows_state")
+#: What "All" stands for where series may have no such label.
+ANY = ".*"
+#: A variable that is not chosen by anybody, and holds what links need.
+HIDDEN = 2
 NOTHING = "nothing for"
 _METRIC = re.compile(r"\b[a-zA-Z_:][a-zA-Z0-9_:]*(?=\{)")
 
@@ -110,6 +114,12 @@ def queries(dashboard: dict[str, Any]) -> list[Query]:
     ]
 
 
+def marks(dashboard: dict[str, Any]) -> list[Query]:
+    """Queries of annotations. What they mark may not have happened."""
+    found = dashboard["annotations"]["list"]
+    return [Query(f"{dashboard['title']} / annotation {one['name']}", one["expr"], "") for one in found]
+
+
 def expand(text: str, values: dict[str, str]) -> str:
     """Macros and variables replaced as Grafana does; what is neither stays, and Prometheus will refuse it."""
     known = MACROS | values
@@ -130,10 +140,13 @@ def variables(dashboard: dict[str, Any], prometheus: Prometheus) -> tuple[dict[s
             continue
         name = variable["name"]
         match = re.fullmatch(r"label_values\((.+), *(\w+)\)", variable["query"]["query"])
-        values = prometheus.label_values(expand(match[1], {}), match[2]) if match else []
-        if not values:
+        every = {known: tried[0] for known, tried in found.items()}
+        values = prometheus.label_values(expand(match[1], every), match[2]) if match else []
+        if not values and variable.get("allValue") != ANY and variable.get("hide") != HIDDEN:
             faults.append(f"{dashboard['title']} / variable {name}: no value")
-        found[name] = [variable["allValue"]] * bool(variable["includeAll"]) + [literal(value) for value in values[:1]]
+        found[name] = [variable.get("allValue", "")] * bool(variable["includeAll"]) + [
+            literal(value) for value in values[:1]
+        ]
     return found, faults
 
 
@@ -155,20 +168,25 @@ def fault(query: Query, values: dict[str, str], prometheus: Prometheus) -> str:
 
 
 def optional(query: Query) -> bool:
-    """Whether a query asks for nothing but what a job without a price does not have."""
+    """Whether a query asks for nothing but what a cluster need not have."""
     names = _METRIC.findall(query.expression)
     return bool(names) and all(name.startswith(OPTIONAL) for name in names)
 
 
-def check(dashboard: dict[str, Any], prometheus: Prometheus) -> list[str]:
-    """All faults of a dashboard."""
+def check(dashboard: dict[str, Any], prometheus: Prometheus, everything: bool = False) -> list[str]:
+    """All faults of a dashboard. Everything: with those of what a cluster need not have."""
     values, faults = variables(dashboard, prometheus)
     for query in queries(dashboard):
         for choice in range(max([len(tried) for tried in values.values()], default=1)):
             chosen = {name: tried[min(choice, len(tried) - 1)] for name, tried in values.items() if tried}
             found = fault(query, chosen, prometheus)
-            if found and not (found.startswith(NOTHING) and optional(query)):
+            if found and (everything or not (found.startswith(NOTHING) and optional(query))):
                 faults.append(f"{query.where}: {found}")
+    every = {name: tried[0] for name, tried in values.items() if tried}
+    for query in marks(dashboard):
+        found = fault(query, every, prometheus)
+        if found and not found.startswith(NOTHING):
+            faults.append(f"{query.where}: {found}")
     return faults
 
 

@@ -201,12 +201,29 @@ def test_without_places_for_runbooks_and_dashboards_no_alert_links_to_one(tmp_pa
 LINKED = rules(
     render(prometheus_runbook_url="https://wiki.example/runbooks/", prometheus_dashboard_url="https://mon:3000/")
 )
+DASHBOARDS = {path.stem for path in (ROOT / "roles" / "grafana" / "files" / "dashboards").glob("*.json")}
+
+
+def test_the_dashboards_learn_where_the_runbooks_are() -> None:
+    groups = yaml.safe_load(render(prometheus_runbook_url="https://wiki.example/runbooks/"))["groups"]
+    record = groups[0]["rules"][-1]
+    assert record["record"] == "cluster:gaudi_runbooks:info" and record["expr"] == "vector(1)"
+    assert record["labels"] == {"url": "https://wiki.example/runbooks"}
+    assert "gaudi_runbooks" not in str(yaml.safe_load(render()))
 
 
 def test_but_for_the_link_the_alerts_are_the_same() -> None:
     for name, rule in LINKED.items():
         links = {key: rule["annotations"][key] for key in ("runbook_url", "dashboard_url")}
         assert rule == {**RULES[name], "annotations": {**RULES[name]["annotations"], **links}}
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_it_links_to_a_dashboard_that_there_is_and_chooses_the_node_there(name: str) -> None:
+    page, _, chosen = LINKED[name]["annotations"]["dashboard_url"].removeprefix("https://mon:3000/d/").partition("?")
+    assert page in DASHBOARDS
+    one_node = any("instance" in case["labels"] for case in CASES.get(name, {}).get("fires", []))
+    assert chosen == ("var-instance={{ $labels.instance }}" if one_node else "")
 
 
 @pytest.mark.parametrize("name", sorted(RULES))
@@ -241,6 +258,14 @@ def test_rules_use_only_metrics_of_the_contract_and_records_before_them() -> Non
             number += len(used)
             known |= {rule["record"]} if "record" in rule else set()
     assert number > 90
+
+
+def test_each_record_is_named_after_its_labels_and_is_used() -> None:
+    text = render()
+    records = re.findall(r"- record: (\S+)", text)
+    boards = "".join(path.read_text() for path in (ROOT / "roles/grafana/files/dashboards").glob("*.json"))
+    assert all(re.fullmatch(r"(cluster|instance|mountpoint|card):[a-z_]+:[a-z0-9_]+", name) for name in records)
+    assert [name for name in records if text.count(name) == 1 and name not in boards] == []
 
 
 def test_the_number_of_cards_is_a_variable(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import sys
 import tarfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import yaml
@@ -86,7 +87,7 @@ def test_the_bill_of_materials_lists_the_collection_and_every_pin(artifact: Path
     listed = {each["purl"]: {p["value"] for p in each["properties"]} for each in bill["components"]}
     for path in (ROOT / "requirements").glob("*.txt"):
         for name, version in re.findall(r"^([^#\s][^=\s]*)==(\S+)", path.read_text(), re.MULTILINE):
-            purl = f"pkg:pypi/{re.sub('[-_.]+', '-', name).lower()}@{version.replace('+', '%2B')}"
+            purl = f"pkg:pypi/{re.sub('[-_.]+', '-', name).lower()}@{quote(version)}"
             assert path.stem in listed[purl], purl
     assert listed["pkg:pypi/torch@2.13.0%2Bcpu"] == {"torch"}
     assert len(listed) == len(bill["components"]) > 200

@@ -21,6 +21,28 @@ FOLDER = ROOT / "roles" / "grafana" / "files" / "dashboards"
 FILES = sorted(FOLDER.glob("*.json"))
 EXCLUDED = yaml.safe_load((FOLDER / ".lint").read_text(encoding="utf-8"))["exclusions"]
 CONTRACT = {metric["name"]: metric for metric in yaml.safe_load((ROOT / "docs" / "metrics.yml").read_text())["metrics"]}
+RULE_FILE = (ROOT / "roles/prometheus/templates/gaudi3.rules.yml.j2").read_text(encoding="utf-8")
+#: Jobs that each source of a metric is asked in; those of a training are chosen by a variable.
+JOBS = {
+    "node_exporter": ["node"],
+    "hl_smi": ["hpu"],
+    "intel": ["hpu"],
+    "trainer": [".+"],
+    "prometheus": ["node", "hpu"],
+}
+#: Prometheus' own series of alerts, which have the labels of each alert.
+ALERTS = "ALERTS"
+
+
+def source(record: str) -> str:
+    """Whose metrics a record is made of, by its name."""
+    beginnings = {"node_": "node_exporter", "habanalabs_": "intel", "gaudi_card_": "intel", "gaudi_nodes": "prometheus"}
+    metric = record.split(":")[1]
+    return next((found for start, found in beginnings.items() if metric.startswith(start)), "trainer")
+
+
+#: Records of the role prometheus, with their sources.
+RECORDS = {record: [source(record)] for record in re.findall(r"- record: (\S+)", RULE_FILE)}
 UNITS = {"none", "percent", "percentunit", "bytes", "Bps", "cps", "s", "celsius", "watt"}
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 Dashboard = dict[str, Any]
@@ -43,7 +65,9 @@ def expressions(dashboard: Dashboard) -> Iterator[str]:
 
 def parse(expression: str) -> Any:
     """The syntax tree, with Grafana's macros and variables as constants."""
-    return promql_parser.parse(expression.replace("$__rate_interval", "1m").replace("$instance", ".+"))
+    for macro, value in {"$__rate_interval": "1m", "$instance": ".+", "$job": ".+", "$cluster": ".*"}.items():
+        expression = expression.replace(macro, value)
+    return promql_parser.parse(expression)
 
 
 def walk(node: Any, parents: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
@@ -92,10 +116,10 @@ def template_label_promql(dashboard: Dashboard) -> list[str]:
     faults = []
     for one in dashboard["templating"]["list"]:
         match = re.fullmatch(r"label_values\((.+), *\w+\)", one["query"]["query"]) if one["type"] == "query" else None
-        if one["type"] == "query" and (match is None or one["definition"] != one["query"]["query"]):
+        if one["type"] == "query" and match is None:
             faults.append(one["name"])
         elif match:
-            promql_parser.parse(match[1])
+            parse(match[1])
     return faults
 
 
@@ -144,7 +168,7 @@ def target_instance(dashboard: Dashboard) -> list[str]:
     return [
         str(node.name)
         for node, _ in selectors(dashboard)
-        if wanted not in [(one.op, one.name, one.value) for one in node.matchers.matchers]
+        if node.name != ALERTS and wanted not in [(one.op, one.name, one.value) for one in node.matchers.matchers]
     ]
 
 
@@ -169,20 +193,32 @@ def uneditable_dashboard(dashboard: Dashboard) -> list[str]:
 
 
 def target_names_its_job(dashboard: Dashboard) -> list[str]:
-    job = {"habanalabs": "hpu", "gaudi": "hpu", "node": "node", "up": "node"}
     faults = []
     for node, _ in selectors(dashboard):
-        wanted = (
-            "training" if node.name.startswith(("gaudi_training_", "gaudi_cost_")) else job[node.name.partition("_")[0]]
-        )
-        if ("job", wanted) not in [(one.name, one.value) for one in node.matchers.matchers]:
+        base = re.sub(r"_(bucket|sum|count)$", "", node.name)
+        sources = CONTRACT.get(base, CONTRACT.get(node.name, {})).get("sources", RECORDS.get(node.name, []))
+        wanted = {job for source in sources for job in JOBS[source]}
+        named = {one.value for one in node.matchers.matchers if one.name == "job"}
+        if node.name != ALERTS and not (len(named) == 1 and named <= wanted):
             faults.append(node.name)
     return faults
+
+
+def target_names_its_cluster(dashboard: Dashboard) -> list[str]:
+    """Which a store of several clusters needs. Series without the label have to match, too."""
+    wanted = (promql_parser.MatchOp.Re, "cluster", ".*")
+    return [
+        str(node.name)
+        for node, _ in selectors(dashboard)
+        if wanted not in [(one.op, one.name, one.value) for one in node.matchers.matchers]
+    ]
 
 
 def metric_of_the_contract(dashboard: Dashboard) -> list[str]:
     faults = []
     for node, _ in selectors(dashboard):
+        if node.name in RECORDS or node.name == ALERTS:
+            continue
         base = re.sub(r"_(bucket|sum|count)$", "", node.name)
         histogram = CONTRACT.get(base, {}).get("type") == "histogram"
         if not (histogram if base != node.name else CONTRACT.get(base, {"type": "histogram"})["type"] != "histogram"):
@@ -205,9 +241,8 @@ def is_thousandth(node: Any) -> bool:
 
 
 def power_is_that_of_both_rails(dashboard: Dashboard) -> list[str]:
-    """hl-smi's power.draw covers one rail (docs/metrics.yml): it may only stand in where the rails are not known."""
-    one_rail = [one for one in expressions(dashboard) if "habanalabs_power_mW" in one]
-    return [one for one in one_rail if not re.search(r"\(gaudi_card_power_watts\{.*\) or .*habanalabs_power_mW", one)]
+    """hl-smi's power.draw covers one rail (docs/metrics.yml); the record has both where they are known."""
+    return [one for one in expressions(dashboard) if re.search("habanalabs_power_mW|gaudi_card_power_watts", one)]
 
 
 def ids_are_unique(dashboard: Dashboard) -> list[str]:
@@ -242,6 +277,7 @@ RULES: list[Callable[[Dashboard], list[str]]] = [
     target_counter_agg,
     uneditable_dashboard,
     target_names_its_job,
+    target_names_its_cluster,
     metric_of_the_contract,
     milliwatts_are_divided,
     power_is_that_of_both_rails,
@@ -266,9 +302,9 @@ def edit(path: str, value: Any) -> Callable[[Dashboard], None]:
 #: For each rule an edit that breaks it. Panel 1 is the first after the row's title.
 FAULTS: dict[str, Callable[[Dashboard], None]] = {
     "template_datasource": edit("templating.list.0.query", "loki"),
-    "template_instance": edit("templating.list.1.allValue", ".*"),
-    "template_label_promql": edit("templating.list.1.query.query", "label_values(instance)"),
-    "template_on_time_change_reload": edit("templating.list.1.refresh", 1),
+    "template_instance": edit("templating.list.2.allValue", ".*"),
+    "template_label_promql": edit("templating.list.2.query.query", "label_values(instance)"),
+    "template_on_time_change_reload": edit("templating.list.2.refresh", 1),
     "panel_datasource": edit("panels.1.datasource", {"type": "prometheus", "uid": "P1809F7CD0C75ACF3"}),
     "panel_title_description": edit("panels.1.description", ""),
     "panel_units": edit("panels.1.fieldConfig.defaults.unit", "wats"),
@@ -280,7 +316,8 @@ FAULTS: dict[str, Callable[[Dashboard], None]] = {
     "target_instance": edit("panels.1.targets.0.expr", 'sum(up{job="node"})'),
     "target_counter_agg": edit("panels.1.targets.0.expr", 'node_cpu_seconds_total{job="node", instance=~"$instance"}'),
     "uneditable_dashboard": edit("editable", True),
-    "target_names_its_job": edit("panels.1.targets.0.expr", 'sum(up{job="hpu", instance=~"$instance"})'),
+    "target_names_its_job": edit("panels.1.targets.0.expr", 'sum(node_load1{job="hpu", instance=~"$instance"})'),
+    "target_names_its_cluster": edit("panels.1.targets.0.expr", 'sum(up{job="node", instance=~"$instance"})'),
     "metric_of_the_contract": edit("panels.1.targets.0.expr", 'node_load15{job="node", instance=~"$instance"}'),
     "milliwatts_are_divided": edit(
         "panels.1.targets.0.expr", 'sum(habanalabs_power_mW{job="hpu", instance=~"$instance"})'
@@ -294,7 +331,11 @@ FAULTS: dict[str, Callable[[Dashboard], None]] = {
 
 
 def test_there_is_a_dashboard_and_its_uid_is_its_file_name() -> None:
-    assert [file.name for file in FILES] == ["gaudi3-training.json"]
+    assert [file.stem for file in FILES] == [
+        f"gaudi3-{name}" for name in ("cost", "fabric", "fleet", "resources", "training")
+    ]
+    defaults = yaml.safe_load((ROOT / "roles/grafana/defaults/main.yml").read_text(encoding="utf-8"))
+    assert sorted(defaults["grafana_dashboards"]) == [f"dashboards/{file.name}" for file in FILES]
     assert [load(file)["uid"] for file in FILES] == [file.stem for file in FILES]
 
 

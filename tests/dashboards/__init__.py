@@ -1,0 +1,1 @@
+"""The dashboards of the role grafana, made from one catalogue."""

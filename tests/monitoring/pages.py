@@ -1,0 +1,80 @@
+"""Pages of exporters as the metric contract has them, whose counters grow: what a cluster with everything serves."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTRACT: list[dict[str, Any]] = yaml.safe_load((ROOT / "docs" / "metrics.yml").read_text(encoding="utf-8"))["metrics"]
+#: Who serves a metric, by the path of the page.
+SOURCES = {"node": {"node_exporter"}, "hpu": {"hl_smi", "intel"}, "training": {"trainer"}}
+#: Labels whose values queries choose by; the others have one value.
+VALUES = {
+    "id": ["0", "1"],
+    "port_type": ["internal", "external"],
+    "kind": ["corrected", "uncorrected"],
+    "part": ["compute", "data_wait", "restart_loss"],
+    "mode": ["idle", "user"],
+    "span": ["volatile"],
+    "reading": ["cards"],
+    "state": ["failed"],
+    "fstype": ["ext4"],
+}
+#: Values that are not 1.
+GAUGES = {
+    "gaudi_training_max_steps": 1e6,
+    "habanalabs_memory_total_bytes": 2,
+    "node_filesystem_readonly": 0,
+    "node_filesystem_size_bytes": 2,
+    "node_memory_MemTotal_bytes": 2,
+}
+GROWING = {"gaudi_training_step"}
+BUCKETS = {"0.1": 1, "1": 2, "+Inf": 3}
+
+
+def series(metric: dict[str, Any]) -> Iterator[str]:
+    """The names of a metric's series with their labels."""
+    for chosen in itertools.product(*(VALUES.get(label, ["x"]) for label in metric["labels"])):
+        yield ",".join(f'{label}="{value}"' for label, value in zip(metric["labels"], chosen, strict=True))
+
+
+def page(path: str, since: float) -> str:
+    """The page of one exporter."""
+    age = time.time() - since
+    lines = []
+    for metric in CONTRACT:
+        name = metric["name"]
+        if not SOURCES[path] & set(metric["sources"]):
+            continue
+        for labels in series(metric):
+            if metric["type"] == "histogram":
+                lines += [f'{name}_bucket{{le="{limit}"}} {share * age}' for limit, share in BUCKETS.items()]
+                lines += [f"{name}_sum {age}", f"{name}_count {3 * age}"]
+                continue
+            value = age if metric["type"] == "counter" or name in GROWING else GAUGES.get(name, 1)
+            lines.append(f"{name}{{{labels}}} {since if name.endswith('_timestamp_seconds') else value}")
+    return "\n".join(lines) + "\n"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves the pages."""
+
+    since = time.time()
+
+    def do_GET(self) -> None:
+        body = page(self.path.strip("/"), self.since).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
