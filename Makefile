@@ -63,11 +63,14 @@ $(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/torch.txt re
 	@echo $(CURDIR)/tests/suite/coverage_plugins > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/a0_coverage_plugins.pth
 	@touch $@
 
-# promtool checks the alert rules. Unpacked, not installed: the package would start a Prometheus on this machine.
-$(TOOLS)/usr/bin/promtool:
+# promtool and Prometheus check rules and dashboards, Alertmanager what is sent. Unpacked, not installed: the packages would start
+# services on this machine.
+$(TOOLS)/usr/bin/promtool: PACKAGE := prometheus
+$(TOOLS)/usr/bin/amtool: PACKAGE := prometheus-alertmanager
+$(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool:
 	mkdir -p $(TOOLS)
-	cd $(TOOLS) && { apt-get -qq download prometheus || { apt-get -qq update && apt-get -qq download prometheus; }; }
-	cd $(TOOLS) && dpkg -x prometheus_*.deb .
+	cd $(TOOLS) && { apt-get -qq download $(PACKAGE) || { apt-get -qq update && apt-get -qq download $(PACKAGE); }; }
+	cd $(TOOLS) && dpkg -x $(PACKAGE)_*.deb .
 
 # Tools that cannot share the tests' environment, each in one of its own: checkov, pip-audit (audit), MLflow's tracking server (the
 # trainer itself needs mlflow-skinny alone), the linter of documentation (docs, whose Sphinx needs another docutils), and what
@@ -86,7 +89,7 @@ $(TOOLS)/usr/bin/promtool:
 	@touch $@
 
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
-prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
 
 image: $(VENV)/.controller
 	gaudi3-simulator prepare
@@ -125,7 +128,7 @@ covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/cov
 	coverage run --rcfile=$(CURDIR)/tests/suite/coveragerc -m pytest -q
 
 # Coverage traces the tests of plugins alone, which reach the floor of plugins; tracing makes a test half as dear again.
-unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
+unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool
 	$(call covered,plugins) tests/unit/plugins
 	pytest -q tests/unit tests/monitoring tests/suite --ignore tests/unit/plugins
 
