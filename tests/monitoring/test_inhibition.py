@@ -122,8 +122,9 @@ def send(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[list[di
 
 def alert(name: str, instance: str, **labels: str) -> dict[str, str]:
     """An alert as Prometheus sends it."""
-    example = CASES[name]["fires"][0]["labels"] if name in CASES else {}
-    return {"alertname": name} | ALERTS[name]["labels"] | example | {"instance": instance} | labels
+    example: dict[str, str] = CASES[name]["fires"][0]["labels"] if name in CASES else {}
+    static: dict[str, str] = ALERTS[name]["labels"]
+    return {"alertname": name} | static | example | {"instance": instance} | labels
 
 
 def test_a_dead_node_is_one_notification(send: Callable[[list[dict[str, str]]], list[list[str]]]) -> None:
