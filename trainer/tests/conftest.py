@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import shutil
@@ -35,6 +36,8 @@ SOURCES = (SOURCE, *(ROOT / name / "src" for name in ("benchmark-tool", "doctor"
 """All that the trainer's wheel has: its package, and those that lie beside it."""
 PACKAGES = os.pathsep.join(map(str, SOURCES))
 """The same for PYTHONPATH."""
+SIMULATOR = ROOT / ".cache" / "hpu"
+"""The simulated device, where it is built."""
 SMALL = (
     "device=cpu",
     "model.hidden_size=64",
@@ -62,6 +65,12 @@ REPEATING = ("test_elastic", "test_hung_cards", "test_interruption", "test_kill_
 """Test files whose jobs are not traced: they do again, at other instants, what others' jobs do."""
 
 
+def pytest_collection_finish() -> None:
+    """Each collection of garbage would go through all objects of torch and transformers again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[None]:
     """Commands that are called in this process choose the plugins of its torch; the next test's processes do not."""
@@ -76,17 +85,21 @@ def pytest_runtest_protocol() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def zygote(traced: bool = True) -> Client:
-    """What starts processes that have imported everything already; one for all tests whose jobs are traced or not."""
+def zygote(traced: bool = True, cards: bool = False) -> Client:
+    """What starts processes that have imported everything already, with `cards` the simulated device too.
+
+    There is one of each kind for all tests, whose processes are traced or not.
+    """
     from zygote import Client
 
-    if traced not in _ZYGOTES:
-        _ZYGOTES[traced] = Client(traced=traced)
-        atexit.register(_ZYGOTES[traced].close)
-    return _ZYGOTES[traced]
+    kind = (traced, cards)
+    if kind not in _ZYGOTES:
+        _ZYGOTES[kind] = Client(*([SIMULATOR] if cards else []), traced=traced)
+        atexit.register(_ZYGOTES[kind].close)
+    return _ZYGOTES[kind]
 
 
-_ZYGOTES: dict[bool, Client] = {}
+_ZYGOTES: dict[tuple[bool, bool], Client] = {}
 
 
 class Job:
@@ -247,14 +260,16 @@ def warm() -> Client:
     return zygote()
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    """The same for one file of tests alone."""
-    from zygote import Client
+@pytest.fixture(scope="session")
+def client() -> Client:
+    """The same for jobs that are not traced."""
+    return zygote(traced=False)
 
-    client = Client()
-    yield client
-    client.close()
+
+@pytest.fixture(scope="session")
+def cards() -> Client:
+    """The same for processes that have the simulated device."""
+    return zygote(cards=True)
 
 
 @pytest.fixture(scope="session")

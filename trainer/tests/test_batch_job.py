@@ -5,17 +5,14 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import interpreter
 import pytest
-from conftest import PACKAGES, SMALL, Job, free_port
+from conftest import SIMULATOR, SMALL, Job, free_port, zygote
 
 HERE = Path(__file__).parent
-SIMULATOR = HERE.parents[1] / ".cache" / "hpu"
 MEMORY = 40_000_000
 HOST = 72_000_000
 """What it has left, for two cards."""
@@ -34,24 +31,12 @@ def fit(folder: Path, text: Path, *settings: str, code: int = 0) -> str:
         str(HERE / "occupied_card_job.py"),
         "fit",
     ]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{PACKAGES}{os.pathsep}{SIMULATOR}",
-        "OMP_NUM_THREADS": "1",
-        "GAUDI3_HPU_SIMULATOR_HBM": str(MEMORY),
-        "GAUDI3_HOST_ROOM": str(HOST),
-    }
+    environment = {"GAUDI3_HPU_SIMULATOR_HBM": str(MEMORY), "GAUDI3_HOST_ROOM": str(HOST)}
     arguments += [*SMALL, *SETTINGS, f"data.source={text}", f"output_dir={folder}", *settings]
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=150,
-    )
-    assert done.returncode == code, done.stdout
-    return done.stdout
+    done = interpreter.run(zygote(cards=True), *arguments, **environment)
+    said = done.stdout + done.stderr
+    assert done.returncode == code, said
+    return said
 
 
 def lines(folder: Path) -> list[tuple[float, float]]:

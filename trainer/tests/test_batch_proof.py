@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import interpreter
 import pytest
-from conftest import PACKAGES, SMALL, free_port
-from test_memory_hpu import DEVICE
+from conftest import SIMULATOR, SMALL, free_port, zygote
 from test_memory_proof import measure
 from zygote import Client
 
@@ -57,23 +53,9 @@ on a Gaudi.
 COLUMNS = ["true", "found", "trials", "out of memory", "Lightning", "Lightning, mended", "accelerate"]
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    """Starts processes that have the simulated device."""
-    found = Client(DEVICE)
-    yield found
-    found.close()
-
-
 def python(arguments: list[str], memory: int) -> str:
     """What a program prints that has simulated cards of so many bytes."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{PACKAGES}{os.pathsep}{DEVICE}",
-        "OMP_NUM_THREADS": "1",
-        "GAUDI3_HPU_SIMULATOR_HBM": str(memory),
-    }
-    done = subprocess.run([sys.executable, *arguments], env=environment, text=True, capture_output=True, timeout=600)
+    done = interpreter.run(zygote(cards=True), *arguments, timeout=600, GAUDI3_HPU_SIMULATOR_HBM=str(memory))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -121,11 +103,11 @@ def job(precision: str, strategy: str, client: Client, text: Path, folder: Path)
     return {"batch": found["micro_batch_size"], "trials": len(found["trials"]), "out of memory": over, "true": low}
 
 
-@pytest.mark.skipif(not DEVICE.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
+@pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
 @pytest.mark.parametrize("case", PROOF.parameters({name: name for name in (*ALONE, *JOBS)}))
-def test_the_batch_that_is_found_is_the_largest(case: str, client: Client, text: Path, tmp_path: Path) -> None:
+def test_the_batch_that_is_found_is_the_largest(case: str, cards: Client, text: Path, tmp_path: Path) -> None:
     PROOF.skip_if_held(case)
-    found = alone(*ALONE[case]) if case in ALONE else job(*JOBS[case], client, text, tmp_path)
+    found = alone(*ALONE[case]) if case in ALONE else job(*JOBS[case], cards, text, tmp_path)
     assert 0.97 * found["true"] <= found["batch"] <= found["true"], found
     assert found["trials"] <= 2 and found["out of memory"] == 0, found
     if case in ALONE:

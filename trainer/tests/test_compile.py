@@ -10,9 +10,9 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
-from conftest import QUIET
+from conftest import QUIET, SIMULATOR
 from ranks import run
-from test_memory_hpu import DEVICE, on_hpu
+from test_memory_hpu import on_hpu
 from torch import nn
 
 from gaudi3_scale.config import load
@@ -136,7 +136,7 @@ def test_the_default_is_the_vendors() -> None:
         load(None, ["train.compile_backend=aot_eager"])
 
 
-@pytest.mark.skipif(not DEVICE.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
+@pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
 def test_a_job_on_a_card_is_compiled_unless_it_is_told_otherwise() -> None:
     script = f"""
 from torch._dynamo.utils import counters

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import interpreter
 import pytest
 import torch
+from conftest import SIMULATOR, zygote
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
@@ -197,9 +197,8 @@ def test_metadata_of_intels_package_alone_make_no_gaudi(hpu: Path, files: tuple[
 
 
 def test_the_simulated_card_calls_itself_a_gaudi_3_and_has_no_peak_all_the_same() -> None:
-    simulated = Path(__file__).resolve().parents[2] / ".cache" / "hpu"
-    if not simulated.exists():
-        pytest.skip(f"{simulated} is not there: build the simulated hpu device with `make trainer-test`")
+    if not SIMULATOR.exists():
+        pytest.skip(f"{SIMULATOR} is not there: build the simulated hpu device with `make trainer-test`")
     program = """
 import torch
 from gaudi3_scale.hpu.device import hardware_name
@@ -207,10 +206,7 @@ from gaudi3_scale.throughput.peaks import peak_flops
 card = torch.zeros(1, device="hpu").device
 print(torch.hpu.get_device_name(), peak_flops(torch.hpu.get_device_name(), "bfloat16"), hardware_name(card))
 """
-    paths = os.pathsep.join([str(simulated), str(Path(devices.__file__).parents[1])])
-    output = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
-    )
+    output = interpreter.run(zygote(cards=True), "-c", program)
     assert output.stdout == "GAUDI3 1835000000000000.0 None\n", output.stderr
 
 

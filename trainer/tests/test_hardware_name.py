@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import interpreter
 import pytest
-from conftest import PACKAGES
+from conftest import SIMULATOR, zygote
 
 from gaudi3_scale.console import Console
 from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.status import Progress, StatusFile
-
-HERE = Path(__file__).resolve().parent
-SIMULATOR = HERE.parents[1] / ".cache" / "hpu"
 
 
 def progress(device: str, hardware_name: str | None, simulated: bool | None) -> Progress:
@@ -81,18 +76,8 @@ def test_a_job_on_the_simulated_card_says_so_from_its_first_line_to_its_last(tmp
         "train.mode": "eager",
         "metrics.enabled": "false",
     }
-    command = [sys.executable, "-m", "gaudi3_scale", "fit", *(f"{key}={value}" for key, value in settings.items())]
-    done = subprocess.run(
-        command,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(SIMULATOR), PACKAGES]),
-            "GAUDI3_HPU_SIMULATOR_CARDS": str(tmp_path / "cards"),
-        },
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
+    command = ("-m", "gaudi3_scale", "fit", *(f"{key}={value}" for key, value in settings.items()))
+    done = interpreter.run(zygote(cards=True), *command, GAUDI3_HPU_SIMULATOR_CARDS=str(tmp_path / "cards"))
     assert done.returncode == 0, done.stderr
     cards = [path.read_bytes() for path in (tmp_path / "cards").iterdir()]
     assert [int.from_bytes(card[8:16], "little") for card in cards] == [0], "the card was given up in order"

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+import signal
 from pathlib import Path
 
 import pytest
-from conftest import PACKAGES, SMALL, free_port, wait_for
+from conftest import SIMULATOR, SMALL, free_port, kill, wait_for
+from zygote import Client, Started
 
 HERE = Path(__file__).parent
-SIMULATOR = HERE.parents[1] / ".cache" / "hpu"
 BOUND, SLOW = 6, 9
 """Seconds of `train.collective_timeout`, and of a step that takes longer."""
 
 
-def job(folder: Path, text: Path, stop: int, slow: int, *settings: str) -> subprocess.Popen[bytes]:
+def job(client: Client, folder: Path, text: Path, stop: int, slow: int, *settings: str) -> Started:
     """Two processes on two simulated cards."""
     arguments = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--rdzv-backend=c10d", "--monitor-interval=0.1"]
     arguments += ["--rdzv-id=hung", f"--rdzv-endpoint=127.0.0.1:{free_port()}", str(HERE / "hung_job.py"), "fit"]
@@ -25,17 +23,13 @@ def job(folder: Path, text: Path, stop: int, slow: int, *settings: str) -> subpr
     arguments += ["train.micro_batch_size=2", "model.hidden_size=32", "model.intermediate_size=64", "train.mode=eager"]
     arguments += [f"train.collective_timeout={BOUND}", "train.start_timeout=90", "train.max_steps=20", *settings]
     environment = {
-        **os.environ,
-        "PYTHONPATH": f"{PACKAGES}{os.pathsep}{SIMULATOR}",
-        "OMP_NUM_THREADS": "1",
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "2",
         "STOP_IN": str(folder),
         "STOP_STEP": str(stop),
         "SLOW_STEP": str(slow),
         "SLOW_SECONDS": str(SLOW),
     }
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen([sys.executable, *arguments], env=environment, stdout=log, stderr=log)
+    return client.start("python", arguments, environment, folder / "log")
 
 
 @pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
@@ -43,14 +37,14 @@ def job(folder: Path, text: Path, stop: int, slow: int, *settings: str) -> subpr
     ("strategy", "slow", "stop"), [pytest.param("habana_ddp", 1, 4, marks=pytest.mark.proof), ("habana_fsdp", 0, 2)]
 )
 def test_a_stopped_process_ends_the_job_within_the_bound_and_a_slow_first_step_does_not(
-    strategy: str, slow: int, stop: int, text: Path, tmp_path: Path
+    strategy: str, slow: int, stop: int, cards: Client, text: Path, tmp_path: Path
 ) -> None:
-    running = job(tmp_path, text, stop, slow, f"train.strategy={strategy}")
+    running = job(cards, tmp_path, text, stop, slow, f"train.strategy={strategy}")
     try:
         wait_for((tmp_path / "stopped").exists, "stop", lambda: running.poll() is not None, seconds=180)
         seconds = wait_for(lambda: running.poll() is not None, "end", seconds=BOUND + 40)
     finally:
-        running.terminate()
+        kill(running.pid, signal.SIGTERM)
         running.wait(30)
     log = (tmp_path / "log").read_text()
     assert running.returncode == 1, log

@@ -5,17 +5,16 @@ from __future__ import annotations
 import copy
 import importlib
 import json
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import interpreter
 import lightning.pytorch as pl
 import pytest
 import torch
-from conftest import PACKAGES, QUIET, free_port
+from conftest import QUIET, SIMULATOR, free_port, zygote
 from lightning.fabric.plugins import CheckpointIO, ClusterEnvironment
 from lightning.pytorch.accelerators import Accelerator, AcceleratorRegistry
 from lightning.pytorch.plugins.precision import MixedPrecision, Precision
@@ -35,7 +34,6 @@ from gaudi3_scale.hpu.device import Device, is_out_of_memory
 from gaudi3_scale.integration.strategies import GaudiStrategy, HabanaFSDPStrategy
 
 HERE = Path(__file__).resolve().parent
-SIMULATOR = HERE.parents[1] / ".cache" / "hpu"
 
 
 @pytest.mark.parametrize(
@@ -219,16 +217,8 @@ def test_running_out_of_memory_is_recognised(error: Exception, known: bool) -> N
 
 
 def run(*command: str, hpu: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A script as a user starts it."""
-    paths = [PACKAGES, *([str(SIMULATOR)] if hpu else [])]
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", *command],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1", **environment},
-        text=True,
-        capture_output=True,
-        timeout=280,
-        check=False,
-    )
+    """A script of a user's."""
+    return interpreter.run(zygote(cards=hpu), "-W", "ignore", *command, **environment)
 
 
 @pytest.mark.parametrize("lightning", ["lightning.pytorch", "pytorch_lightning"])

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
+import interpreter
 import pytest
-from conftest import PACKAGES
+from conftest import SIMULATOR, zygote
 from small_llama import loss, small_llama, spec
 
 from gaudi3_scale.memory import predict_step
 
-DEVICE = Path(__file__).resolve().parents[2] / ".cache" / "hpu"
-HERE = Path(__file__).resolve().parent
 BATCH = 12
 
 pytestmark = pytest.mark.skipif(
-    not DEVICE.is_dir(), reason="THE SIMULATED hpu DEVICE IS NOT BUILT: run `make trainer-test`, which builds it first"
+    not SIMULATOR.is_dir(),
+    reason="THE SIMULATED hpu DEVICE IS NOT BUILT: run `make trainer-test`, which builds it first",
 )
 
 COMMON = """
@@ -50,11 +46,7 @@ def steps(model):
 
 def on_hpu(script: str, limit: int = 2**30) -> dict[str, Any]:
     """What a script prints last, as JSON, on a device with so many bytes."""
-    path = os.pathsep.join([str(DEVICE), str(HERE), PACKAGES])
-    environment = {**os.environ, "PYTHONPATH": path, "GAUDI3_HPU_SIMULATOR_HBM": str(limit), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", COMMON + script], env=environment, text=True, capture_output=True, timeout=120
-    )
+    done = interpreter.run(zygote(cards=True), "-c", COMMON + script, GAUDI3_HPU_SIMULATOR_HBM=str(limit))
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found

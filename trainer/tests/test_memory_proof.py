@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from conftest import SMALL, free_port
-from test_memory_hpu import DEVICE
+from conftest import SIMULATOR, SMALL, free_port
 from zygote import Client
 
 from gaudi3_scale.config import load
@@ -111,25 +109,17 @@ COLUMNS = ["measured", "predicted", "above", "highest in", "device"]
 PARAMETERS = PROOF.parameters({name: name for name in (*CASES, *SPLIT, *CUDA)})
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    """Starts processes that have the simulated device."""
-    found = Client(DEVICE)
-    yield found
-    found.close()
-
-
-@pytest.mark.skipif(not DEVICE.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
+@pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
 @pytest.mark.parametrize("case", PARAMETERS[: -len(CUDA)])
 def test_prediction_is_at_most_3_percent_above_what_the_job_used(
-    case: str, client: Client, text: Path, tmp_path: Path
+    case: str, cards: Client, text: Path, tmp_path: Path
 ) -> None:
     PROOF.skip_if_held(case)
     processes, settings = (CASES | SPLIT)[case]
     split = 2 if case in SPLIT else 1
     settings = (*BASE, *settings, "device=hpu", "train.mode=eager", "train.max_steps=3", "train.warmup_steps=1")
     settings += ("train.threads=1", f"train.micro_batch_size={MICRO_BATCH}", f"data.source={text}")
-    measured = measure(client, processes, settings, tmp_path, split)
+    measured = measure(cards, processes, settings, tmp_path, split)
     peak = predict_peak(load(None, settings), MICRO_BATCH, world_size=processes, tensor_parallel=split)
     above = peak.bytes / measured - 1
     assert 0 <= above <= 0.03, f"predicted {peak}, measured {measured:,} bytes: {above:+.2%}"

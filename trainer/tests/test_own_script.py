@@ -8,14 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
 import pytest
 import torch
-from conftest import PACKAGES, QUIET, free_port, kill, wait_for, workers
+from conftest import PACKAGES, QUIET, SIMULATOR, free_port, kill, wait_for, workers
 from zygote import Client, Started
 
 from gaudi3_scale import GaudiAccelerator, own_script
@@ -26,7 +25,6 @@ from gaudi3_scale.integration.strategies import GaudiSingleStrategy, GaudiStrate
 from gaudi3_scale.interruption import InterruptionCallback, Notice, Notices
 
 ROOT = Path(__file__).resolve().parents[2]
-SIMULATOR = ROOT / ".cache" / "hpu"
 REGISTRIES = """
 for lightning in sys.argv[1:]:
     accelerators = importlib.import_module(lightning + ".accelerators")
@@ -269,17 +267,9 @@ class Example:
         wait_for(lambda: self.saved() >= step, f"checkpoint {step}", lambda: started.poll() is not None)
 
 
-@pytest.fixture
-def with_cards() -> Iterator[Client]:
-    """What starts processes that have imported everything already, the simulated device too."""
-    client = Client(SIMULATOR)
-    yield client
-    client.close()
-
-
 @pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
-def test_the_example_goes_on_after_a_kill_and_after_a_signal(with_cards: Client, tmp_path: Path, text: Path) -> None:
-    example = Example(with_cards, tmp_path, text)
+def test_the_example_goes_on_after_a_kill_and_after_a_signal(cards: Client, tmp_path: Path, text: Path) -> None:
+    example = Example(cards, tmp_path, text)
     started = example.start()
     example.reaches(10, started)
     first = workers(started.pid)

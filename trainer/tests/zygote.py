@@ -9,6 +9,7 @@ start a new interpreter, and nothing else is different. Lines of JSON on standar
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -49,8 +50,13 @@ class Client:
         self._ended = False
         threading.Thread(target=self._read, daemon=True).start()
 
-    def start(self, kind: str, arguments: Sequence[str], environment: dict[str, str], log: Path) -> Started:
-        """Start a `launch` by gaudi3_scale, a `torchrun`, or a single `worker`."""
+    def start(
+        self, kind: str, arguments: Sequence[str], environment: dict[str, str], log: Path, errors: Path | None = None
+    ) -> Started:
+        """Start a `launch` by gaudi3_scale, a `torchrun`, a single `worker`, or a `python` with its arguments.
+
+        What it says goes into `log`, or what it says of errors into a file of its own.
+        """
         number = len(self._answers)
         self._answers[number] = {}
         request = {
@@ -59,6 +65,7 @@ class Client:
             "arguments": list(arguments),
             "environment": environment,
             "log": str(log),
+            "errors": str(errors or log),
         }
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -146,7 +153,7 @@ class Started:
 class Forked:
     """What torchrun's handler needs of a `subprocess.Popen`."""
 
-    def __init__(self, action: Callable[[], object], log: str | None = None) -> None:
+    def __init__(self, action: Callable[[], object], log: str | None = None, errors: str | None = None) -> None:
         self.returncode: int | None = None
         # Python drops what a handler raises in the hooks around a fork, and logging's lock would stay locked for good.
         # `subprocess`, with which torchrun starts processes, has no such hooks.
@@ -165,9 +172,8 @@ class Forked:
         try:
             os.setsid()
             if log is not None:
-                descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-                os.dup2(descriptor, 1)
-                os.dup2(descriptor, 2)
+                for number, path in ((1, log), (2, errors or log)):
+                    os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
                 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             action()
             code = 0
@@ -202,8 +208,11 @@ def work(arguments: Sequence[str], environment: dict[str, str], name: str = "gau
     """Be `gaudi3-train`, or a script of the tests."""
     os.environ.clear()
     os.environ.update(environment)
+    import interpreter
     import objects
 
+    if name == "python":
+        interpreter.be(arguments)
     if name == "gaudi3-train":
         objects.forbid()
     if name == "own_trainer":
@@ -278,6 +287,14 @@ def torchrun(arguments: Sequence[str], environment: dict[str, str]) -> None:
     run.main(list(arguments))
 
 
+def python(arguments: Sequence[str], environment: dict[str, str]) -> NoReturn:
+    """Be a Python, and fork the workers where it is torchrun."""
+    fork_workers(environment, lambda args: ("python", args[1:]))
+    import interpreter
+
+    interpreter.be(arguments)
+
+
 def fork_workers(environment: dict[str, str], parse: Callable[[Sequence[str]], tuple[str, Sequence[str]]]) -> None:
     """Have torchrun's agent fork its workers where it would start a new interpreter."""
     os.environ.clear()
@@ -304,6 +321,8 @@ def main() -> None:
     import gaudi3_scale.job.fit  # noqa: F401
 
     torch.set_num_threads(1)
+    gc.collect()
+    gc.freeze()  # or the first collection of each copy goes through all of torch's objects
     running: dict[int, Forked] = {}
     buffer = b""
     os.set_blocking(0, False)
@@ -318,11 +337,12 @@ def main() -> None:
         *lines, buffer = buffer.split(b"\n")
         for line in lines:
             request = json.loads(line)
-            action = {"launch": launch, "torchrun": torchrun, "worker": work}[request["kind"]]
+            action = {"launch": launch, "torchrun": torchrun, "worker": work, "python": python}[request["kind"]]
             environment = {**os.environ, **request["environment"]}
             running[request["id"]] = started = Forked(
                 lambda action=action, r=request, e=environment: action(r["arguments"], e),
-                request["log"],  # type: ignore[misc]
+                request["log"],
+                request["errors"],  # type: ignore[misc]
             )
             print(json.dumps({"id": request["id"], "pid": started.pid}), flush=True)
         for number, process in list(running.items()):
