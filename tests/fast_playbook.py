@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
+import os
 import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / ".cache" / "ansiballz"
@@ -31,25 +33,65 @@ def sources() -> str:
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
-def keep_modules() -> None:
-    """Have this run find what an earlier one with the same sources has built."""
-    from ansible import constants
-
+def kept() -> Path:
+    """The folder of what runs with the same sources have built."""
     folder = KEPT / sources()
     folder.mkdir(parents=True, exist_ok=True)
     for other in KEPT.iterdir():
         with contextlib.suppress(OSError):
             if other != folder and other.stat().st_mtime < time.time() - DAY:
                 shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
+def use(folder: Path) -> None:
+    """Have this run find what is in ``folder``."""
+    from ansible import constants
+
     # Ansible's own place, which it removes with all that is in it; of a link it removes the link.
     Path(constants.DEFAULT_LOCAL_TMP, "ansiballz_cache").symlink_to(folder)
+
+
+def read_configuration() -> None:
+    """Take the settings from the environment and the file that it names, in a process that had others."""
+    from ansible import constants
+    from ansible.plugins import loader
+
+    config, home = constants.config, constants.ANSIBLE_HOME
+    config._config_file = os.environ["ANSIBLE_CONFIG"]
+    config._parsers.clear()
+    config._get_ini_config_value.cache_clear()
+    config._parse_config_file()
+    for name in config.get_configuration_definitions():
+        constants.set_constant(name, config.get_config_value(name, variables=vars(constants)))
+    for found in vars(loader).values():
+        if isinstance(found, loader.PluginLoader):
+            found.config = [folder.replace(home, constants.ANSIBLE_HOME) for folder in found.config]
+    loader.callback_loader.config = constants.DEFAULT_CALLBACK_PLUGIN_PATH
+
+
+def load_filters() -> None:
+    """Load filters and tests before tasks are run: each task's process has them then, and loads none itself."""
+    from ansible.executor.task_queue_manager import TaskQueueManager
+    from ansible.plugins.loader import filter_loader, test_loader
+
+    usual = TaskQueueManager.run
+
+    def run(self: Any, play: Any) -> Any:
+        for loader, name in ((filter_loader, "gaudi3.scale.unchanged"), (test_loader, "ansible.builtin.defined")):
+            with contextlib.suppress(KeyError):
+                loader.get(name)
+        return usual(self, play)
+
+    TaskQueueManager.run = run  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
     gc.disable()
     sys.path.pop(0)  # the tests' folder
     sys.argv[0] = "ansible-playbook"
-    keep_modules()
+    use(kept())
+    load_filters()
     from ansible.cli.playbook import main
 
     sys.exit(main())

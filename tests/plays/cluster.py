@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
+import marshal
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +25,7 @@ from . import host as hosts
 from .host import CHECKOUT, Host
 
 NOBODY = 65534
-SERVER = Path(__file__).with_name("module_server.py")
+SERVER = Path(__file__).with_name("forking_server.py")
 #: Settings of the one who runs the tests; without bytecode every start of ansible compiles itself again.
 _NOT_PASSED = ("ANSIBLE_", "PYTHONDONTWRITEBYTECODE")
 #: Ansible's own warnings, which are about a playbook and not about a host.
@@ -59,10 +63,62 @@ def ansible_complaint(output: str) -> str | None:
     return found[0] if found else None
 
 
-def with_modules_forked(folder: Path) -> list[str]:
-    """What makes a command's modules start as copies of one process: a third of a run went into starting Python."""
-    socket = folder / f"modules-{time.monotonic_ns()}"
-    return [hosts.PYTHON, str(SERVER), str(socket), str(Path(ansible.__file__).parents[1]), str(hosts.STAND_INS)]
+class Server:
+    """One process for all plays, whose copies are what a run starts."""
+
+    def __init__(self, kind: str, interpreter: str, *arguments: str) -> None:
+        self.place = Path(tempfile.mkdtemp(prefix="gaudi3-plays-")) / kind
+        (home := self.place.with_name("home")).mkdir()
+        libraries = str(Path(ansible.__file__).parents[1])
+        process = subprocess.Popen(
+            [*unprivileged(), interpreter, str(SERVER), kind, str(self.place), libraries, *arguments],
+            env={**os.environ, "HOME": str(home), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCALHOST_WARNING": "0"},
+            stdin=subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        atexit.register(shutil.rmtree, self.place.parent, ignore_errors=True)
+        atexit.register(process.wait)
+        atexit.register(process.stdin.close)
+        while not self.place.exists():
+            assert process.poll() is None, f"the server of {kind} has ended: look at its errors above"
+            time.sleep(0.02)
+
+    @staticmethod
+    @functools.cache
+    def of_modules() -> Server:
+        """Starts modules on hosts."""
+        return Server("modules", hosts.PYTHON, str(hosts.STAND_INS))
+
+    @staticmethod
+    @functools.cache
+    def of_playbooks() -> Server:
+        """Starts ansible-playbook."""
+        return Server("playbooks", sys.executable)
+
+    def run(
+        self, arguments: list[str], environment: Mapping[str, str], folder: Path, umask: int, timeout: float
+    ) -> tuple[int, str, str]:
+        """Run a copy to its end; its exit code, and what it said."""
+        outside = os.umask(0o22)
+        os.umask(outside)
+        variables = {os.fsencode(key): os.fsencode(value) for key, value in environment.items()}
+        request = marshal.dumps((arguments, variables, str(folder), outside if umask < 0 else umask))
+        with (
+            socket.socket(socket.AF_UNIX) as asking,
+            Path(os.devnull).open("rb") as nothing,
+            tempfile.TemporaryFile() as output,
+            tempfile.TemporaryFile() as errors,
+        ):
+            asking.settimeout(timeout)
+            asking.connect(str(self.place))
+            descriptors = [each.fileno() for each in (nothing, output, errors)]
+            socket.send_fds(asking, [len(request).to_bytes(4, "big")], descriptors)
+            asking.sendall(request)
+            (code,) = asking.recv(1)
+            for stream in (output, errors):
+                stream.seek(0)
+            said = [stream.read().decode(errors="replace") for stream in (output, errors)]
+        return (code if code <= 128 else 128 - code), said[0], said[1]
 
 
 class Cluster:
@@ -157,31 +213,36 @@ class Cluster:
         path = CHECKOUT / "playbooks" / playbook if not playbook.startswith("/") else Path(playbook)
         for folder in (self.folder, *(host.folder for host in self.hosts.values())):
             (folder / "calls").unlink(missing_ok=True)
-        result = subprocess.run(
-            [
-                *unprivileged(),
-                *([*with_modules_forked(self.folder), *ANSIBLE_PLAYBOOK] if self._cheap else ["ansible-playbook"]),
-                str(path), "-i", inventory or str(self.inventory()),
-                "--forks", str(forks), "-e", json.dumps(variables), *arguments,
-            ],
-            cwd=self.folder,
-            env={
-                **{key: value for key, value in os.environ.items() if not key.startswith(_NOT_PASSED)},
-                "ANSIBLE_CONFIG": str(self.folder / "ansible.cfg"),
-                "ANSIBLE_STDOUT_CALLBACK": CALLBACK,
-                "ANSIBLE_NOCOLOR": "1",
-                "ANSIBLE_LOCALHOST_WARNING": "0",
-                "HOME": str(self.folder / "home"),
-                "PATH": f"{self.folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}",
-                **(callback_that_shows(self.folder / "screen") if screen else {}),
-                **(environment or {}),
-            },
-            capture_output=True, text=True, timeout=300, check=False, umask=umask,
-        )  # fmt: skip
-        run = PlaybookRun.read(result.returncode, result.stdout, result.stderr)
+        words = [str(path), "-i", inventory or str(self.inventory()), "--forks", str(forks)]
+        words += ["-e", json.dumps(variables), *arguments]
+        given = {
+            **{key: value for key, value in os.environ.items() if not key.startswith(_NOT_PASSED)},
+            "ANSIBLE_CONFIG": str(self.folder / "ansible.cfg"),
+            "ANSIBLE_STDOUT_CALLBACK": CALLBACK,
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_LOCALHOST_WARNING": "0",
+            "HOME": str(self.folder / "home"),
+            "PATH": f"{self.folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            **(callback_that_shows(self.folder / "screen") if screen else {}),
+            **(environment or {}),
+        }
+        fresh = any("ANSIBLE" in key for key in environment or {})
+        run = PlaybookRun.read(*self._run(words, given, umask, fresh))
         complaint = ansible_complaint(self.allowed.sub("", run.everything) if self.allowed else run.everything)
         assert complaint is None, f"{playbook}: {complaint}"
         return run
+
+    def _run(self, arguments: list[str], environment: dict[str, str], umask: int, fresh: bool) -> tuple[int, str, str]:
+        """Exit code, output and errors of an ansible-playbook, which is a process of its own where it is ``fresh``."""
+        if self._cheap:
+            environment["STAND_IN_MODULES"] = str(Server.of_modules().place)
+            if not fresh:
+                return Server.of_playbooks().run(arguments, environment, self.folder, umask, timeout=300)
+        result = subprocess.run(
+            [*unprivileged(), *(ANSIBLE_PLAYBOOK if self._cheap else ["ansible-playbook"]), *arguments],
+            cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300, check=False, umask=umask,
+        )  # fmt: skip
+        return result.returncode, result.stdout, result.stderr
 
     def role(self, role: str, *arguments: str, group: str = "gaudi", facts: bool = True, **more: Any) -> PlaybookRun:
         """Run one role, as a play of a site's own does."""

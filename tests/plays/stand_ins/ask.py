@@ -1,4 +1,4 @@
-"""What a host's interpreter starts in a run of `module_server.py`: it has the module run there, and ends as it does.
+"""What a host's interpreter starts in a play: it has `forking_server.py` run the module, and ends as that does.
 
 Started with `-IS` and of built-in modules alone, as its start is what is to be saved.
 """
