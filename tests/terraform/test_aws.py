@@ -20,6 +20,7 @@ import pytest
 from .conftest import ROOT
 from .support.account import Account, moto_account
 from .support.moto_server import NEWER_IMAGE
+from .support.provider import shared_provider
 from .support.tool import Done, Project, copied
 
 SIZE16 = ("-var=cluster_size=16", "-var=instance_type=dl1.24xlarge")
@@ -59,16 +60,19 @@ def clusters(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iter
         project.init("hashicorp/aws")
     before = account.everything()
     apply = ("apply", "-input=false", "-no-color", "-auto-approve")
-    calls = {
-        "fixed": (fixed, fixed.start(*apply, f"-state={fixed.state}", *SIZE16)),
-        "group": (group, group.start(*apply, f"-state={group.state}", *GROUP)),
-    }
-    try:
-        applied = {name: project.finish(call, 300) for name, (project, call) in calls.items()}
-    finally:
-        for _project, call in calls.values():
-            call.end()
-    yield Clusters(fixed, group, applied, before)
+    own = account.environment
+    with shared_provider(own, tree / "log") as one, shared_provider(own, other / "log") as another:
+        fixed.environment, group.environment = {**own, **one}, {**own, **another}
+        calls = {
+            "fixed": (fixed, fixed.start(*apply, f"-state={fixed.state}", *SIZE16)),
+            "group": (group, group.start(*apply, f"-state={group.state}", *GROUP)),
+        }
+        try:
+            applied = {name: project.finish(call, 300) for name, (project, call) in calls.items()}
+        finally:
+            for _project, call in calls.values():
+                call.end()
+        yield Clusters(fixed, group, applied, before)
 
 
 def changes(project: Project, *arguments: str) -> dict[str, list[str]]:

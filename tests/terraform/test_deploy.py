@@ -16,6 +16,7 @@ from gaudi3_deploy.converge import COUNTED
 
 from .support.account import Account, moto_account
 from .support.deploy_workspace import DOWN, REPLACE, RUN, SETTINGS, UP, WAY, DeployWorkspace, Instant
+from .support.provider import shared_provider
 
 AwsDesk = DeployWorkspace[Account]
 PUBLIC = "module.cluster.aws_s3_bucket_public_access_block"
@@ -26,8 +27,11 @@ MONITOR, KEY = "module.cluster.aws_instance.monitor[0]", "module.cluster.aws_kms
 def desk(terraform: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsDesk]:
     """An empty account with a gate."""
     folder = tmp_path_factory.mktemp("desk")
-    with moto_account(folder, "us-east-1", folder / "gate") as account:
-        yield DeployWorkspace(folder, account)
+    with (
+        moto_account(folder, "us-east-1", folder / "gate") as account,
+        shared_provider(account.environment, folder / "provider.log") as provider,
+    ):
+        yield DeployWorkspace(folder, account, provider)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -88,8 +88,10 @@ AnAccount = TypeVar("AnAccount", Account, IbmAccount)
 class DeployWorkspace(Generic[AnAccount]):
     """The command, in a folder of its own, on an account."""
 
-    def __init__(self, folder: Path, account: AnAccount) -> None:
+    def __init__(self, folder: Path, account: AnAccount, provider: Mapping[str, str] | None = None) -> None:
+        """``provider`` is one that calls share, but for those that are cut off, with which theirs ends."""
         self.folder = folder
+        self._provider = provider or {}
         self.account: AnAccount = account
         self.commands = COMMANDS[account.cloud]
         self.environment = {
@@ -121,11 +123,11 @@ class DeployWorkspace(Generic[AnAccount]):
 
     def run(self, *arguments: str, code: int = 0) -> str:
         """Run the command to its end; what it said."""
-        return answer(["gaudi3-deploy", *arguments], self.environment, code, self.folder)
+        return answer(["gaudi3-deploy", *arguments], {**self.environment, **self._provider}, code, self.folder)
 
     def terraform(self, *arguments: str, code: int = 0) -> str:
         """Run terraform in the deployment's workspace."""
-        environment = {**self.environment, "TF_WORKSPACE": "cluster"}
+        environment = {**self.environment, **self._provider, "TF_WORKSPACE": "cluster"}
         return answer(["terraform", *arguments], environment, code, self.work)
 
     def cut_off(self, instant: Instant, *arguments: str) -> bool:
