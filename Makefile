@@ -280,7 +280,7 @@ system: $(VENV)/.dev
 	gaudi3-simulator prepare
 	pytest tests/system --ignore tests/system/test_molecule.py --ignore tests/system/test_sanity.py --ignore tests/system/test_artifact.py
 
-# Some molecule scenarios, others with each commit: one from nothing, one end to end, and four of roles.
+# Some molecule scenarios: one from nothing, and two others, which are not the same with each commit.
 molecule-test: $(VENV)/.dev
 	gaudi3-simulator prepare
 	pytest tests/system/test_molecule.py

@@ -62,18 +62,19 @@ class Proof:
     def parameters(self, items: Mapping[str, Any]) -> list[Any]:
         """Test parameters by case; those beyond the sample are marked `proof`, which `make test` leaves out."""
         assert sorted(items) == sorted(self.cases)
-        return [
-            pytest.param(item, id=case, marks=() if case in self.sample else pytest.mark.proof)
-            for case, item in items.items()
-        ]
+        return [pytest.param(item, id=case, marks=self.marks(case)) for case, item in items.items()]
+
+    def marks(self, case: str) -> list[pytest.MarkDecorator]:
+        """Of the test of a case: `proof`, unless it is in the sample."""
+        assert case in self.cases
+        return [] if case in self.sample else [pytest.mark.proof]
 
     def sampled(self, case: str) -> Callable[[_Test], _Test]:
         """A decorator of the one test that is ``case``, which `make test` leaves out unless it is in the sample."""
-        assert case in self.cases
 
         def mark(test: _Test) -> _Test:
-            if case not in self.sample:
-                pytest.mark.proof(test)
+            for each in self.marks(case):
+                each(test)
             return test
 
         return mark

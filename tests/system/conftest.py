@@ -45,7 +45,10 @@ def run(
     )
 
 
-_JOBS = ["a user's script", "the inventory's job", "a job with a spare node", "a job whose first node is healed"]
+_JOBS = [
+    "a user's script", "the inventory's job", "a job with a spare node", "a job whose first node is healed",
+    "a job whose node is reclaimed",
+]  # fmt: skip
 JOBS = Proof(
     "node-jobs",
     {"jobs": _JOBS},

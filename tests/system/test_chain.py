@@ -25,7 +25,7 @@ from tests.ansible_run import PlaybookRun
 from tests.terraform.support.account import Account, moto_account
 from tests.terraform.support.tool import answer, copied, user_environment
 
-from .conftest import ROOT, SMALL, Site, free_network, run, wait_for
+from .conftest import JOBS, ROOT, SMALL, Site, free_network, keep_job, run, wait_for
 
 STEPS = 400  # so many that the announcement comes before the last one
 HOSTS = ["chain-01", "chain-monitor"]
@@ -181,6 +181,7 @@ def test_a_node_more_is_the_only_one_configured(chain: Chain, first: PlaybookRun
     }
 
 
+@JOBS.sampled("a job whose node is reclaimed")
 def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: PlaybookRun) -> None:
     nodes = ["chain-01", "chain-02"]
     for node in nodes:
@@ -230,6 +231,7 @@ def test_a_reclaimed_node_is_replaced_and_the_job_goes_on(chain: Chain, first: P
     assert LET_IN in elsewhere
     elsewhere -= {LET_IN}
     assert elsewhere == {"gaudi3.scale.trainer : Bring the job to its state"}
+    keep_job("a job whose node is reclaimed", "a spot node leaves, Terraform makes another, site.yml runs again", STEPS)
 
 
 def test_in_the_end_nothing_is_left(chain: Chain, first: PlaybookRun) -> None:
