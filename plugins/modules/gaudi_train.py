@@ -455,6 +455,21 @@ job:
           description: Why the trainer was interrupted and what was saved, or null.
           type: str
           sample: "SIGTERM was sent to this process (rank 0): the checkpoint of step 120 is committed"
+        hang:
+          description:
+            - Who held up the others when a job of several processes got no further, or null.
+            - The job's user may write anything there, so that nothing may be decided by it.
+          type: dict
+          contains:
+            sentence:
+              description: What is known, for readers.
+              type: str
+              sample: Rank 37 on gaudi-5 did not enter all_reduce 4711 of shape [4096, 4096] bfloat16; it has stood in
+                dataloader.next for 41 s; the other 63 ranks wait.
+            kind: {description: What kind of a hang it is., type: str, sample: loader}
+            certain: {description: Whether no other reading of the processes' notes is left., type: bool, sample: true}
+            ranks: {description: The ranks that are named; empty where nobody is., type: list, elements: int, sample: [37]}
+            nodes: {description: Their nodes as they call themselves., type: list, elements: str, sample: [gaudi-5]}
         started_at:
           {description: "When the trainer started, in seconds since 1970.", type: float, sample: 1767225600.0}
         updated_at:

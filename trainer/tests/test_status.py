@@ -66,6 +66,7 @@ def test_the_status_has_the_agreed_keys(tmp_path: Path, monkeypatch: pytest.Monk
         "upload_error",
         "resumed_from_step",
         "interruption",
+        "hang",
         "started_at",
         "updated_at",
         "invocation",

@@ -60,6 +60,8 @@ class JobStatus(TypedDict, total=False):
     upload_error: Optional[str]
     resumed_from_step: Optional[int]
     interruption: Optional[str]
+    hang: Optional[Dict[str, Any]]
+    """Who held up the others when nothing moved any more: its `sentence` is for readers."""
     started_at: float
     """Seconds since 1970, as `updated_at`."""
     updated_at: float

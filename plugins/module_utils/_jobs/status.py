@@ -24,6 +24,18 @@ def _software(value: object) -> Optional[dict[str, str]]:
     return {name: each for name, each in list(found.items())[:32] if each is not None}
 
 
+def _ranks(value: object) -> Optional[list[int]]:
+    """Ranks that are named, 64 at most."""
+    found = [integer(each) for each in value[:64]] if isinstance(value, list) else [None]
+    return None if None in found else [each for each in found if each is not None]
+
+
+def _nodes(value: object) -> Optional[list[str]]:
+    """Nodes by the names that they call themselves, 16 at most."""
+    found = [text(each, 120) for each in value[:16]] if isinstance(value, list) else [None]
+    return None if None in found else [each for each in found if each is not None]
+
+
 def _part(needed: Mapping[str, Kind], optional: Mapping[str, Kind]) -> Kind:
     """Reads a mapping of which some entries are needed, and which is nothing without one of them."""
 
@@ -44,6 +56,7 @@ _COST = _part(
     {"spent": number, "currency": text, "price_per_hour": number},
     {"per_million_tokens": number, "price_source": text, "price_date": text},
 )
+_HANG = _part({"sentence": text, "kind": text, "certain": truth, "ranks": _ranks, "nodes": _nodes}, {})
 #: All that is read, in the order in which the trainer writes it. What is not named here is passed over.
 FIELDS: dict[str, Kind] = {
     "schema": integer,
@@ -78,6 +91,7 @@ FIELDS: dict[str, Kind] = {
     "upload_error": text,
     "resumed_from_step": count,
     "interruption": text,
+    "hang": _HANG,
     "started_at": moment,
     "updated_at": moment,
     "invocation": exact,

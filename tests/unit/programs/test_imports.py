@@ -35,7 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("calling", "config", "finite", "own_script", "profiler", "secret", "status"),
     ("console", "data", "hpu", "meeting_store", "tracking"),
     ("internals", "monitoring"),
-    ("distributed", "membership"),
+    ("distributed", "hangs", "membership"),
     ("checkpoint", "interruption"),
     ("launch", "models"),
     ("memory", "throughput"),

@@ -157,6 +157,20 @@ SPECIFICATION = Internal(
     "A copy of a DTensor in host memory: `from_local` would move it back to the mesh's device.", TORCH,
 )  # fmt: skip
 
+# Collectives that are noted, so that a hang can be explained.
+FUNCTIONAL = Internal(
+    "torch.distributed._functional_collectives", "all_reduce",
+    "DTensor calls its collectives there, and not by torch.distributed.", TORCH,
+)  # fmt: skip
+GROUP_NAME = Internal(
+    "torch.distributed._functional_collectives", "_resolve_group_name",
+    "DTensor names a group by a mesh and its dimension, a list of ranks, or its name.", TORCH, ("group", "tag"),
+)  # fmt: skip
+GROUP_OF_NAME = Internal(
+    "torch.distributed.distributed_c10d", "_resolve_process_group", "The group with this name, and so its ranks.",
+    TORCH,
+)  # fmt: skip
+
 # Prediction of memory, on fake tensors.
 FAKE_TENSOR, FAKE_MODE = (
     Internal("torch._subclasses.fake_tensor", name, "A step is predicted without allocating anything.", TORCH)
@@ -360,6 +374,12 @@ def __getattr__(name: str) -> Any:
     return _NAMES[name].get()
 
 
+def functional_collectives() -> Any:
+    """The module that DTensor calls its collectives in."""
+    FUNCTIONAL.check()
+    return importlib.import_module(FUNCTIONAL.module)
+
+
 def like(tensor: Any, local: Any) -> Any:
     """A DTensor that differs in its local part only."""
     from torch.distributed.tensor import DTensor
@@ -519,6 +539,12 @@ def watched_agent() -> Any:
 
         def _monitor_workers(self, worker_group: Any) -> Any:
             return self.after_look(super()._monitor_workers(worker_group))
+
+        @property
+        def meeting_point(self) -> tuple[Any, int, int]:
+            """Where the nodes of this start have met, which of them this is, and how many they are."""
+            group: Any = self._worker_group
+            return group.store, int(group.group_rank), int(group.group_world_size)
 
         @property
         def restarts_left(self) -> int:

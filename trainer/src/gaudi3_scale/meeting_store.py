@@ -81,6 +81,11 @@ class MeetingStore:
         """The values of these keys; fails as `get` does."""
         return self._wait_for(keys)
 
+    def peek(self, key: str) -> bytes | None:
+        """The value of a key, without waiting for it; None where nobody who has met wrote one."""
+        found = self._found([key])
+        return found[0] if found else None
+
     def _wait_for(self, keys: Sequence[str]) -> list[bytes]:
         from torch.distributed import DistStoreError
 

@@ -19,6 +19,19 @@ from gaudi3_scale.files import Outage, overwrite, write_atomically
 SCHEMA = 1
 
 
+LAST_HANG = "GAUDI3_LAST_HANG"
+"""A variable: what the launcher found of the hang for which it started its processes again, as JSON."""
+
+
+def last_hang() -> dict[str, Any] | None:
+    """What the launcher found; None where these are its first processes."""
+    try:
+        found = json.loads(os.environ.get(LAST_HANG, "null"))
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def invocation() -> dict[str, str]:
     """What systemd calls this run of the job's unit, for the status; nothing outside of a unit."""
     run = os.environ.get("INVOCATION_ID")
@@ -82,6 +95,8 @@ class Progress:
     upload_error: str | None = None
     resumed_from_step: int | None = None
     interruption: str | None = None
+    hang: dict[str, Any] | None = field(default_factory=last_hang)
+    """Who held up the processes that these ones follow."""
     started_at: float = field(default_factory=time.time)
 
     @property
@@ -110,7 +125,7 @@ SHOWN = (
     "baseline_loss", "tokens_per_second", "tokens_per_second_stepping", "mfu", "goodput", "cost", "anomaly",
     "peak_memory_bytes", "batch", "tokens", "world_size", "device", "hardware_name", "simulated", "software",
     "precision", "weights", "checkpoint", "checkpoint_step", "checkpoint_error", "uploaded_step", "upload_error",
-    "resumed_from_step", "interruption", "started_at",
+    "resumed_from_step", "interruption", "hang", "started_at",
 )  # fmt: skip
 """What of the progress is in status.json, in this order."""
 

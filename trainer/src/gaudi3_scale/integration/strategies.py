@@ -17,10 +17,14 @@ import torch
 import torch.distributed as dist
 from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy, SingleDeviceStrategy
 
+from gaudi3_scale import own_script
 from gaudi3_scale.distributed.exchange import broadcast
 from gaudi3_scale.distributed.process_group import fresh_store
 from gaudi3_scale.distributed.replicas import check_replicas
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hangs import ring
+from gaudi3_scale.hangs.counter import watch_gradients
+from gaudi3_scale.hangs.start import begin, end_of
 from gaudi3_scale.hpu.device import Device, check_all_reduce, take
 from gaudi3_scale.hpu.selfcheck import check_numbers_once
 from gaudi3_scale.integration.mesh import mesh_sizes, replicated_mesh
@@ -35,13 +39,25 @@ TIMEOUT = timedelta(minutes=30)
 """Of a group where none is given: gloo's, as torch documents it."""
 
 
-def _then_boundary(name: str) -> Any:
-    """The strategy's own method, after which a lazy device runs what was collected."""
+def _then_boundary(name: str, phase: int | None = None) -> Any:
+    """The strategy's own method, after which a lazy device runs what was collected, and a phase of the step begins."""
 
     def method(self: GaudiStrategy, *arguments: Any, **named: Any) -> Any:
         result = getattr(super(GaudiStrategy, self), name)(*arguments, **named)
         self._step_boundary()
+        if phase is not None:
+            ring.mark(phase)
         return result
+
+    return method
+
+
+def _phase(name: str, phase: int) -> Any:
+    """The strategy's own method, with which a phase of the step begins."""
+
+    def method(self: GaudiStrategy, *arguments: Any, **named: Any) -> Any:
+        ring.mark(phase)
+        return getattr(super(GaudiStrategy, self), name)(*arguments, **named)
 
     return method
 
@@ -95,8 +111,10 @@ class GaudiStrategy:
         if self.gaudi_device is not None:
             self.gaudi_device.step_boundary()
 
-    post_backward = _then_boundary("post_backward")
-    optimizer_step = _then_boundary("optimizer_step")
+    training_step = _phase("training_step", ring.FORWARD)
+    pre_backward = _phase("pre_backward", ring.BACKWARD)
+    post_backward = _then_boundary("post_backward", ring.OPTIMIZER)
+    optimizer_step = _then_boundary("optimizer_step", ring.BETWEEN)
     validation_step = _then_boundary("validation_step")
     test_step = _then_boundary("test_step")
     predict_step = _then_boundary("predict_step")
@@ -131,6 +149,8 @@ class _Distributed(GaudiStrategy):
             # A mesh would set the device by LOCAL_RANK in a process that has not used one yet.
             check_all_reduce(device)
             prove(dist.group.WORLD, device.torch_device())
+            local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+            begin(dist.get_rank(), dist.get_world_size(), local, own_script.directory())
         super().setup_environment()  # type: ignore[misc]
 
     def broadcast(self, obj: T, src: int = 0) -> T:
@@ -143,11 +163,22 @@ class _Distributed(GaudiStrategy):
         root: torch.device = self.root_device  # type: ignore[attr-defined]
         return broadcast(obj, src, device="cpu" if dist.get_backend() == "gloo" else root)
 
+    def on_exception(self, exception: BaseException) -> None:
+        """Let the launcher look at all processes, where this one waited for another; a job says more before that."""
+        super().on_exception(exception)  # type: ignore[misc]
+        if not self.plain_batches:
+            ring.ending(end_of(exception))
+
 
 class HabanaDDP(_Distributed):
     """Data parallelism with a copy of the model in every process."""
 
     strategy_name: str = "habana_ddp"
+
+    def configure_ddp(self) -> None:
+        """DDP reduces gradients from C++, where nothing notes it for whoever asks why a job hangs."""
+        super().configure_ddp()  # type: ignore[misc]
+        watch_gradients(self.model)  # type: ignore[attr-defined]
 
     def determine_ddp_device_ids(self) -> list[int] | None:
         """Only CUDA needs this call; on others Lightning would open a CUDA stream."""

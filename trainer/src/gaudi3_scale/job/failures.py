@@ -8,30 +8,15 @@ import re
 import sys
 from typing import NoReturn
 
-import torch
-
 from gaudi3_scale.config import Config
 from gaudi3_scale.distributed.process_group import Topology
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.hangs import ring
+from gaudi3_scale.hangs.start import is_lost_contact
 from gaudi3_scale.hpu.device import OUT_OF_MEMORY, is_out_of_memory
 from gaudi3_scale.status import Progress, StatusFile
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-LOST = (
-    # gloo: transport/tcp of pytorch/gloo, with a path that names it or, from its system calls, without one.
-    "gloo",
-    "connection closed by peer",
-    "connection reset by peer",
-    "connection refused",
-    "caused pair closure",
-    # HCCL: process_group_hccl_base.cpp and process_group_eager_hccl.cpp of HabanaAI/gaudi-pytorch-bridge.
-    "hccl",
-    "collective call returned error",
-    "p2p call returned error",
-)
-"""What a RuntimeError of torch says when another process is gone. What HCCL says then has not been seen on a card."""
 CARD = (
     # Synapse: graph.cpp and device.cpp in backend/synapse_helpers there.
     "synstatus",
@@ -40,23 +25,10 @@ CARD = (
 """What a RuntimeError says when this process's own Gaudi card fails, or is not available."""
 
 
-def is_lost_contact(error: Exception) -> bool:
-    """Whether it is what happens when another process dies.
-
-    torch has a type for errors of the store and of NCCL; gloo and Intel's plugin raise a plain RuntimeError. No other
-    type counts: an upload, or whatever else talks to a network, speaks of connections, too.
-    """
-    return isinstance(error, torch.distributed.DistError) or _says(error, LOST)
-
-
 def is_card_failure(error: Exception) -> bool:
     """Whether Synapse says that this process's card failed; memory that does not suffice is another matter."""
-    return _says(error, CARD) and not is_out_of_memory(error)
-
-
-def _says(error: Exception, texts: tuple[str, ...]) -> bool:
     said = str(error).lower()
-    return type(error) is RuntimeError and any(text in said for text in texts)
+    return type(error) is RuntimeError and any(text in said for text in CARD) and not is_out_of_memory(error)
 
 
 def explain(error: Exception, topology: Topology, progress: Progress, config: Config) -> Exception:
@@ -95,6 +67,7 @@ def explain(error: Exception, topology: Topology, progress: Progress, config: Co
 
 def leave_hung(seconds: float, topology: Topology, progress: Progress, status: StatusFile | None) -> NoReturn:
     """End this process, from any thread, as it waits for others for good; `status` is of the node's first process."""
+    ring.announce(ring.HUNG)
     words = (
         f"Rank {topology.rank} got no further for {seconds:.0f} s after step {progress.step}: another process or a "
         "card hangs; look for the rank that says nothing in the nodes' logs, and at hl-smi; started again, the job "
@@ -104,6 +77,7 @@ def leave_hung(seconds: float, topology: Topology, progress: Progress, status: S
         print(f"gaudi3-train: {words}", file=sys.stderr, flush=True)
         if status is not None:
             status.write("failed", progress, words)
+        ring.ending(ring.HUNG)
     finally:
         os._exit(1)
 

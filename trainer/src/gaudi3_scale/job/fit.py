@@ -25,13 +25,15 @@ from gaudi3_scale.distributed.watchdog import Watchdog
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.files import Outage
 from gaudi3_scale.finite import NotFiniteError
+from gaudi3_scale.hangs import ring
+from gaudi3_scale.hangs.start import begin, end_of, is_lost_contact
 from gaudi3_scale.hpu import device as devices
 from gaudi3_scale.hpu.selfcheck import check_numbers_once
 from gaudi3_scale.integration.quiet import quiet
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.job.data import open_samples
-from gaudi3_scale.job.failures import explain, is_lost_contact, leave_hung
+from gaudi3_scale.job.failures import explain, leave_hung
 from gaudi3_scale.job.plan import plan_job
 from gaudi3_scale.job.shared_data import prepare_same
 from gaudi3_scale.job.trainer import build_trainer
@@ -91,6 +93,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         )
         with watchdog.watch():
             process_group = ProcessGroup(topology, device, config.train.first_timeout)
+        begin(topology.rank, topology.world_size, topology.local_world_size, config.output_dir)
         process_group.elect_writers(config.output_dir)
         interruption = Interruption.of_job(listening, process_group, progress, status)
         named = wanted != AUTO
@@ -99,15 +102,19 @@ def fit(config: Config, notices: Notices | None = None) -> None:
         )
         with watchdog.watch():
             process_group.close()
+        ring.announce(ring.LEFT)
     except Interrupted:
+        ring.announce(ring.LEFT)
         raise
     except Exception as error:  # of whatever it is, status.json says it in one sentence
+        ring.announce(end_of(error))
         failure = explain(error, topology, progress, config)
         if interruption is not None and interruption.leaving and is_lost_contact(error):
             # Another process was quicker to leave: all had agreed to.
             raise Interrupted(str(failure)) from error
         if leader if process_group is None else process_group.writer:
             status.write("failed", progress, str(failure))
+        ring.ending(end_of(error))
         raise failure from (None if isinstance(failure, TrainerError) else error)
     finally:
         # Whoever listened before goes on: the launcher's SIGTERM comes to those who leave a moment later than another.

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.files import Outage, overwrite, write_atomically
 from gaudi3_scale.interruption.exit_code import EXIT_CODE
-from gaudi3_scale.status import SCHEMA, StatusFile, invocation
+from gaudi3_scale.status import FILE, LAST_HANG, SCHEMA, StatusFile, invocation
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    from gaudi3_scale.hangs.verdict import Verdict
+
+RESUMES = "Started again, the job resumes from its newest checkpoint."
 
 
 class JobOutcome:
@@ -28,6 +34,7 @@ class JobOutcome:
         self._path = path
         self._own = own
         self._began = time.time()
+        self._hang: dict[str, Any] | None = None
         self._outage = Outage()
 
     def begin(self) -> None:
@@ -42,11 +49,36 @@ class JobOutcome:
     def end(self, code: int, why: str | None = None) -> None:
         """The launcher ends with this exit code; `why` counts where no process said more."""
         if not self._own:
+            self._add_hang(failed=code not in (0, EXIT_CODE))
             return
         status = self._theirs()
         said = status.get("error") if status.get("state") == "failed" else None
         state = {0: "finished", EXIT_CODE: "interrupted"}.get(code, "failed")
         self._write({**status, "state": state, "error": (said or why) if state == "failed" else None})
+        self._add_hang(failed=state == "failed")
+
+    def hang(self, verdict: Verdict, job: Path | None) -> None:
+        """Say in the log and in status.json who holds up the others. Called in a thread."""
+        print(f"gaudi3-launch: {verdict.sentence}", file=sys.stderr, flush=True)
+        self._hang = verdict.status()
+        self._path = self._path or (job / FILE if job is not None else None)
+        self._add_hang(failed=True)
+
+    def pass_on_hang(self) -> None:
+        """Processes that are started again keep it in their status.json."""
+        if self._hang is not None:
+            os.environ[LAST_HANG] = json.dumps(self._hang)
+
+    def _add_hang(self, failed: bool) -> None:
+        """Add it to what the processes of this run wrote; where the job failed, it is the reason."""
+        if self._hang is None or self._path is None:
+            return
+        status = self._theirs()
+        if not status:
+            return
+        if failed and status.get("state") == "failed":
+            status["error"] = f"{self._hang['sentence']} {RESUMES}"
+        self._write({**status, "hang": self._hang})
 
     def _theirs(self) -> dict[str, Any]:
         """What the processes of this run wrote."""

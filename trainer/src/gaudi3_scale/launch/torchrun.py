@@ -25,17 +25,28 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.hangs.watch import HangWatch, Meeting
 from gaudi3_scale.hpu.torch_import import refuse_known_bad, without_plugins
-from gaudi3_scale.internals import ON_SIGNAL, OWN_STORE, have_agent, have_backend, have_wait, watched_agent
+from gaudi3_scale.internals import (
+    ON_SIGNAL,
+    OWN_STORE,
+    have_agent,
+    have_backend,
+    have_wait,
+    is_this_machine,
+    watched_agent,
+)
 from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
 from gaudi3_scale.launch import rendezvous_state
 from gaudi3_scale.launch.outcome import JobOutcome, why
+from gaudi3_scale.meeting_store import MeetingStore
 from gaudi3_scale.membership import Membership
 from gaudi3_scale.next_command import LAUNCHER, meeting
 from gaudi3_scale.secret import SECRET_FILE, read_secret
@@ -43,6 +54,8 @@ from gaudi3_scale.secret import SECRET_FILE, read_secret
 SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 """Passed on to the workers; SIGUSR1 besides torchrun's own, as schedulers send it ahead of time."""
 
+RINGS = 16 * 1024 * 1024
+"""Bytes that have to be free for the notes of a node's processes, which take 40 kB each."""
 _LOOPBACK = re.compile(r"localhost\b|127\.|\[?::1\b")
 
 
@@ -63,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         os.environ[OWN_STORE] = "1"  # for nodes that come late; see there
     outcome = JobOutcome(args.status, args.say_ending)
     folder = tempfile.mkdtemp(prefix="gaudi3-launch-")
+    rings = _ring_folder(folder)
+    watch = HangWatch(rings, outcome.hang)
     try:
         membership = _membership(args, _most_nodes(torchrun, args), Path(folder))
         seconds = _seconds(getattr(args, "shutdown_timeout", None))
@@ -71,9 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         os.environ[SHUTDOWN_TIMEOUT] = str(seconds)
         os.environ[LAUNCHER] = json.dumps(meeting(args))
         rendezvous_state.install()
-        agents = _install(args.replace, () if passes_signals else (signal.SIGUSR1,), membership)
+        before_start = partial(_watch_for_hangs, watch, outcome, args.rdzv_endpoint)
+        agents = _install(args.replace, () if passes_signals else (signal.SIGUSR1,), membership, before_start)
     except TrainerError as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder, rings)
         _give_up(error)
     try:
         os.environ[LEAVING_FILE] = str(Path(folder) / "leaving")
@@ -103,8 +119,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             code, reason = failed.exit_code, str(failed)
             print(f"gaudi3-launch: {reason}", file=sys.stderr)
         except Exception as failed:  # of whatever it is, the status says it before the traceback
+            watch.end()
             outcome.end(1, f"{type(failed).__name__}: {(str(failed).strip() or 'no message').splitlines()[0]}")
             raise
+        watch.end()
         if code == 0 and agents and not agents[-1].worked:
             outcome.spare()
         else:
@@ -112,10 +130,35 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if code == EXIT_CODE:
             print("gaudi3-launch: interrupted; started again, the job goes on", file=sys.stderr)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder, rings)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _ring_folder(folder: str) -> Path:
+    """Where the processes note their collectives: in memory, where there is room, as a disk may hang."""
+    memory = Path("/dev/shm")
+    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > RINGS:
+        return Path(tempfile.mkdtemp(prefix="gaudi3-rings-", dir=memory))
+    rings = Path(folder) / "rings"
+    rings.mkdir(mode=0o700)
+    return rings
+
+
+def _remove(*folders: str | Path) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _watch_for_hangs(watch: HangWatch, outcome: JobOutcome, endpoint: str, agent: Any) -> None:
+    """The processes of this node are about to start."""
+    store, node, nodes = agent.meeting_point
+    meeting = None
+    if nodes > 1 and isinstance(store, MeetingStore):
+        meeting = Meeting(store, node, nodes, is_this_machine(endpoint.rpartition(":")[0]))
+    watch.begin(meeting)
+    outcome.pass_on_hang()
 
 
 def _give_up(error: TrainerError) -> NoReturn:
@@ -199,7 +242,12 @@ def _membership(args: Any, nodes: int, folder: Path) -> Membership | None:
     return membership
 
 
-def _install(replace: bool, unhandled: Sequence[signal.Signals], membership: Membership | None = None) -> list[Any]:
+def _install(
+    replace: bool,
+    unhandled: Sequence[signal.Signals],
+    membership: Membership | None = None,
+    before_start: Callable[[Any], None] = lambda agent: None,
+) -> list[Any]:
     """Have torchrun use an agent that knows 75, and these signals besides torchrun's own; the agents it makes."""
     from torch.distributed.elastic.agent.server.api import DEFAULT_ROLE, RunResult, WorkerState
     from torch.distributed.elastic.multiprocessing.api import SignalException
@@ -235,6 +283,7 @@ def _install(replace: bool, unhandled: Sequence[signal.Signals], membership: Mem
 
         def before_start(self) -> None:
             self.worked = True
+            before_start(self)
             for number in unhandled:
                 signal.signal(number, ON_SIGNAL.get())
             Path(os.environ[LEAVING_FILE]).unlink(missing_ok=True)  # of workers that were stopped to start these

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from gaudi3_scale.files import Outage
+from gaudi3_scale.hangs import ring
+from gaudi3_scale.hangs.ring import mark
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -31,6 +33,15 @@ OTHER = "other"
 MEASURED = (STARTUP, COMPUTE, DATA, CHECKPOINT, EVALUATION, OTHER)
 """What a process measures of itself; see `goodput.PARTS` for what follows from several of them."""
 
+_PHASES = {
+    STARTUP: ring.STARTUP,
+    COMPUTE: ring.BETWEEN,  # until the strategy says more
+    DATA: ring.DATALOADER,
+    CHECKPOINT: ring.CHECKPOINT,
+    EVALUATION: ring.EVALUATION,
+    OTHER: ring.BETWEEN,
+}
+"""Where the code stands, for whoever asks why it does not go on."""
 APPEND_SECONDS = 30.0
 """Between lines in the middle of a run; a checkpoint always gets one, and what follows it dies with the process."""
 
@@ -67,7 +78,9 @@ class Ledger:
         if now > self._since:
             self._nanoseconds[before] += now - self._since
         self._since = now
-        self._part = part
+        if part != before:
+            self._part = part
+            mark(_PHASES[part])
         return before
 
     @contextmanager

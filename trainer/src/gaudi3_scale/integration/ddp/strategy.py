@@ -101,7 +101,7 @@ class OptimizedDDPParts(HabanaDDP):
 
     def pre_backward(self, closure_loss: Tensor) -> None:
         """Say whether this pass is compressed, and begin to measure it while that is not decided."""
-        super().pre_backward(closure_loss)  # type: ignore[misc]
+        super().pre_backward(closure_loss)
         if self._reduction is None or self._trial is None:
             return
         self._reduced = self._reduction.reduced
