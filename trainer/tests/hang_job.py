@@ -61,7 +61,7 @@ def hold_interpreter() -> None:
     ctypes.PyDLL(None).sleep(int(min(SECONDS, 1000)))
 
 
-def calls(step: int) -> None:
+def calls(step: int, device: torch.device) -> None:
     """The module's own collectives in a step."""
     due = CHOSEN and step == STEP
     if due and KIND in ("order", "extra", "skipped", "shape", "wedge"):
@@ -69,14 +69,14 @@ def calls(step: int) -> None:
     if KIND == "wedge" and step == STEP:
         WEDGED.set()
     if due and KIND == "order":
-        dist.broadcast(torch.ones(3), 0)
-        dist.all_reduce(torch.ones(7))
+        dist.broadcast(torch.ones(3, device=device), 0)
+        dist.all_reduce(torch.ones(7, device=device))
         return
     if due and KIND == "extra":
-        dist.all_reduce(torch.ones(5))
+        dist.all_reduce(torch.ones(5, device=device))
     if not (due and KIND == "skipped"):
-        dist.all_reduce(torch.ones(9 if due and KIND == "shape" else 7))
-    dist.broadcast(torch.ones(3), 0)
+        dist.all_reduce(torch.ones(9 if due and KIND == "shape" else 7, device=device))
+    dist.broadcast(torch.ones(3, device=device), 0)
 
 
 WEDGED = threading.Event()
@@ -109,7 +109,7 @@ def install() -> None:
         number = self.trainer.global_step + 1
         if CHOSEN and number == STEP and KIND in acts:
             acts[KIND]()
-        calls(number)
+        calls(number, self.device)
         return original(self, batch, index)
 
     LanguageModule.training_step = step  # type: ignore[method-assign]

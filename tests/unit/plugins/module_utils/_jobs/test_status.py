@@ -154,3 +154,16 @@ def test_what_was_killed_for_its_memory_is_the_launchers_to_restart() -> None:
     spec: Any = JobSpec(name="demo", config={}, nodes=("a",), head_address="10.0.0.1")
     lines = unit_text(spec, NodeShare("/srv/jobs/demo")).splitlines()
     assert "OOMPolicy=continue" in lines and "KillMode=mixed" in lines
+
+
+def test_who_held_up_a_job_is_read_as_data() -> None:
+    hang = {"sentence": "Rank 3 on n waits.", "kind": "loader", "certain": True, "ranks": [3], "nodes": ["n"]}
+    found = Status.of({"state": "failed", "hang": {**hang, "more": 1}})
+    assert found is not None and found.values["hang"] == {**hang, "more": 1}
+    for odd in ({"ranks": "3"}, {"ranks": [3, "x"]}, {"nodes": [7]}, {"certain": "yes"}, {"sentence": None}):
+        found = Status.of({"state": "failed", "hang": {**hang, **odd}})
+        assert found is not None and found.values.get("hang") is None, odd
+    found = Status.of({"hang": {**hang, "ranks": [*range(500)], "nodes": ["a\x1b[2J"] * 50}})
+    assert found is not None
+    read = found.values["hang"]
+    assert len(read["ranks"]) == 64 and len(read["nodes"]) == 16 and read["nodes"][0].isprintable()
