@@ -17,6 +17,7 @@ import ranks
 from conftest import PACKAGES
 
 from gaudi3_scale.hangs import ring, stacks
+from gaudi3_scale.hangs.folder import hold, remove_left_behind
 from gaudi3_scale.hangs.start import end_of
 from gaudi3_scale.hangs.verdict import Verdict
 from gaudi3_scale.hangs.watch import HangWatch, Meeting, look
@@ -247,3 +248,14 @@ def test_the_launcher_adds_it_to_the_status_and_passes_it_on(
     outcome.end(0)
     status = StatusFile(path).read()
     assert status["state"] == "finished" and status["error"] is None and status["hang"] is not None
+
+
+def test_folders_of_launchers_that_were_killed_are_removed_and_no_others(tmp_path: Path) -> None:
+    names = [f"gaudi3-rings-{name}" for name in ("held", "left", "new")]
+    for name in names:
+        (tmp_path / name).mkdir()
+    (tmp_path / "other").mkdir()
+    hold(tmp_path / names[0])
+    (tmp_path / names[1] / "launcher").touch()
+    remove_left_behind(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [names[0], names[2], "other"]

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.hangs.folder import PREFIX, hold, remove_left_behind
 from gaudi3_scale.hangs.watch import HangWatch, Meeting
 from gaudi3_scale.hpu.torch_import import refuse_known_bad, without_plugins
 from gaudi3_scale.internals import (
@@ -140,7 +141,10 @@ def _ring_folder(folder: str) -> Path:
     """Where the processes note their collectives: in memory, where there is room, as a disk may hang."""
     memory = Path("/dev/shm")
     if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > RINGS:
-        return Path(tempfile.mkdtemp(prefix="gaudi3-rings-", dir=memory))
+        remove_left_behind(memory)
+        rings = Path(tempfile.mkdtemp(prefix=PREFIX, dir=memory))
+        hold(rings)
+        return rings
     rings = Path(folder) / "rings"
     rings.mkdir(mode=0o700)
     return rings
