@@ -27,12 +27,14 @@ HEAD = "---\n# Sources without a test of their own name, by the test that shows 
 
 
 def sources(root: Path = ROOT) -> list[str]:
-    """All source files, without those that only name a package or a program, or only document."""
+    """All source files, without links, and without those that only name a package or a program, or only document."""
     return [
         str(path.relative_to(root))
         for area in AREAS
         for path in sorted((root / area).rglob("*.py"))
-        if path.name not in ("__init__.py", "__main__.py") and "doc_fragments" not in path.parts
+        if path.name not in ("__init__.py", "__main__.py")
+        and "doc_fragments" not in path.parts
+        and not path.is_symlink()
     ]
 
 
