@@ -78,7 +78,7 @@ def load_filters() -> None:
     usual = TaskQueueManager.run
 
     def run(self: Any, play: Any) -> Any:
-        for loader, name in ((filter_loader, "gaudi3.scale.unchanged"), (test_loader, "ansible.builtin.defined")):
+        for loader, name in ((filter_loader, "gaudi3.scale.printable"), (test_loader, "ansible.builtin.defined")):
             with contextlib.suppress(KeyError):
                 loader.get(name)
         return usual(self, play)

@@ -468,7 +468,7 @@ job:
                 dataloader.next for 41 s; the other 63 ranks wait.
             kind: {description: What kind of a hang it is., type: str, sample: loader}
             certain: {description: Whether no other reading of the processes' notes is left., type: bool, sample: true}
-            ranks: {description: The ranks that are named; empty where nobody is., type: list, elements: int, sample: [37]}
+            ranks: {description: The ranks that are named., type: list, elements: int, sample: [37]}
             nodes: {description: Their nodes as they call themselves., type: list, elements: str, sample: [gaudi-5]}
         started_at:
           {description: "When the trainer started, in seconds since 1970.", type: float, sample: 1767225600.0}
