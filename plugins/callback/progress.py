@@ -95,6 +95,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._progress.screen impo
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import cause
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import outside_of_the_inventory, state_folder
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.loaded_filters import load_filters
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.login import login_of
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.results import (
     chosen,
@@ -155,6 +156,7 @@ class CallbackModule(Default):
         self._run, self._matched, self._differs = None, False, ""
         self._number += 1
         self._begin()
+        load_filters()
         if self._detailed():
             super().v2_playbook_on_start(playbook)
 
