@@ -131,3 +131,27 @@ def test_a_field_that_stands_twice_is_refused_as_a_column_is(tmp_path: Path) -> 
         assert refusal(path) == f"{where} of {path} has the field 'text' twice: mend or delete it."
     path.write_text('[{"text": "a", "about": {"n": 1, "n": 2}}]')
     assert refusal(path) == f"Record 1 of {path} has the field 'n' twice: mend or delete it."
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.warc", b"WARC/1.0\r\nWARC-Type: conversion\r\n\r\nText.\r\n", "is an archive of web pages (WARC)"),
+        ("a.jsonseq", b'\x1e{"text": "a"}\n', "is a sequence of JSON texts (RFC 7464)"),
+        ("a.txt", b"/annex/objects/SHA256E-s1--0.txt\n", "is a pointer of git-annex and not the data"),
+        ("a.jsonl.dvc", b"outs:\n- path: a.jsonl\n", "is a pointer of DVC and not the data"),
+        ("a.txt.asc", b"-----BEGIN PGP MESSAGE-----\n\nhQEMA\n", "is encrypted by PGP"),
+        ("a", b"age-encryption.org/v1\n-> X25519 a\n", "is encrypted by age"),
+        ("a.jsonl.torrent", b"d8:announce", "is a description of a download"),
+        ("a.jsonl.ab", b'half a record"}\n{"text": "a"}\n', "has .jsonl in its name, and begins with no record"),
+        ("a.json.1.gz", gzip.compress(b'half a record"}\n'), "has .json in its name, and begins with no record"),
+    ],
+)
+def test_what_stands_for_records_or_hides_them_is_no_text(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert said in refusal(tmp_path)
+
+
+def test_a_name_of_text_may_have_anything_before_its_suffix(tmp_path: Path) -> None:
+    (tmp_path / "about.json.txt").write_text("No record.")
+    assert read(tmp_path) == ["No record."]

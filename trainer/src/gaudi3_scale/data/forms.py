@@ -48,6 +48,11 @@ BINARY = {
     b"\xfe\xff": "text in UTF-16",
     b"Obj\x01": "an Avro file",
     b"ORC": "an ORC file",
+    b"WARC/": "an archive of web pages (WARC)",
+    b"\x1e{": "a sequence of JSON texts (RFC 7464)",
+    b"/annex/objects/": "a pointer of git-annex and not the data ('git annex get' fetches that)",
+    b"-----BEGIN PGP MESSAGE": "encrypted by PGP",
+    b"age-encryption.org/": "encrypted by age",
     b"\x80\x02": "a pickle of Python",
     b"\x80\x04": "a pickle of Python",
     b"\x80\x05": "a pickle of Python",
@@ -78,6 +83,13 @@ NAMED = {
     ".orc": "an ORC file",
     ".pdf": "a PDF document",
     ".docx": "a document of Word",
+    ".dvc": "a pointer of DVC and not the data ('dvc pull' fetches that)",
+    ".gpg": "encrypted by PGP",
+    ".pgp": "encrypted by PGP",
+    ".age": "encrypted by age",
+    ".torrent": "a description of a download",
+    ".metalink": "a description of a download",
+    ".meta4": "a description of a download",
     ".lz4": "compressed by LZ4",
     ".lzma": "compressed by LZMA",
     ".z": "compressed by compress",
@@ -104,6 +116,8 @@ JSON = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\{\s*"|(\[)\s*(?:\{\s*"|\[|"))')
 """What an object of JSON begins with, or an array of objects, arrays or strings."""
 UNTOLD = re.compile(r"(\.(v?\d+|data|dat|out|new|old|orig|bak))?", re.IGNORECASE)
 """A suffix that says nothing, or none. Behind another one, such as that of a program, an object may well be text."""
+AS_TEXT = frozenset({".txt", ".text", ".md", ".rst"})
+"""Suffixes of text, whatever the name has before them."""
 LONGEST_LINE = 2**26
 """Bytes of a first line that is looked at whole; a longer one is read as an object among others."""
 
@@ -185,6 +199,17 @@ def _kind(path: Path, head: bytes, compression: str | None, names: Sequence[str]
         raise ConfigError(f"{path} is {what}, which is not read: {ADVICE}")
     if known is not None:
         return known
+    inner = next((each for each in suffixes[:-1] if each in RECORDS), None) if suffix not in AS_TEXT else None
+    kind = _by_content(path, head, compression, names, suffix)
+    if kind == "text" and inner is not None:
+        raise ConfigError(
+            f"{path} has {inner} in its name, and begins with no record: put the parts of a divided file together, "
+            "mend its beginning, or set data.format to text to train on its bytes."
+        )
+    return kind
+
+
+def _by_content(path: Path, head: bytes, compression: str | None, names: Sequence[str], suffix: str) -> str:
     begin = JSON.match(head)
     if begin is None:
         return "text"

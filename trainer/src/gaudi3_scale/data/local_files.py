@@ -13,6 +13,7 @@ from gaudi3_scale.errors import ConfigError
 
 SPLITS = "dataset_dict.json"
 SAVED = "state.json"
+HUB = ("blobs", "refs", "snapshots")
 
 
 def local_files(root: Path) -> tuple[list[Path], list[Path]]:
@@ -25,8 +26,17 @@ def local_files(root: Path) -> tuple[list[Path], list[Path]]:
     """
     kind = _kind(root, f"data.source is {str(root)!r}, which")
     if not stat.S_ISDIR(kind):
+        if not stat.S_ISREG(kind):  # a pipe keeps its reader waiting, and is read only once
+            raise ConfigError(
+                f"data.source is {str(root)!r}, which is no regular file: write what it gives into one, and give that."
+            )
         return [root], []
     found = list(_walk(root, set()))
+    if all((root / name).is_dir() for name in HUB):
+        raise ConfigError(
+            f"{root} is what the Hugging Face hub's cache has of a repository, with each file under two names: set "
+            "data.source to one of the folders in its snapshots."
+        )
     for path in found:
         if path.name == SPLITS:
             raise ConfigError(
@@ -73,6 +83,20 @@ def _kind(path: Path, what: str) -> int:
         ) from None
     except OSError as error:
         raise _closed(path, error) from None
+
+
+def without_links(root: Path, paths: list[Path]) -> tuple[list[Path], list[Path]]:
+    """The paths, each file once, and the links below ``root`` to files that have another of these names, too.
+
+    A file with two names of its own stays twice, as both are meant.
+    """
+    top = root.resolve()
+    links = {path for path in paths if path.resolve() != top / path.relative_to(root)}
+    names: dict[Path, Path] = {}
+    for path in sorted(paths, key=lambda each: each in links):
+        names.setdefault(path.resolve(), path)
+    kept = set(names.values())
+    return [path for path in paths if path in kept], [path for path in paths if path not in kept]
 
 
 def _closed(path: Path, error: OSError) -> ConfigError:

@@ -15,7 +15,7 @@ from gaudi3_scale.data.compressed import open_bytes, skip
 from gaudi3_scale.data.conversation import kind
 from gaudi3_scale.data.forms import Form, form_of
 from gaudi3_scale.data.json_file import RepeatedFieldError, json_records, unique
-from gaudi3_scale.data.local_files import local_files
+from gaudi3_scale.data.local_files import local_files, without_links
 from gaudi3_scale.data.named_splits import several_splits
 from gaudi3_scale.data.piece import START as START
 from gaudi3_scale.data.piece import Cursor, Piece
@@ -60,8 +60,10 @@ def open_source(config: DataConfig, log: Callable[[str], None] | None = None) ->
 
         return HubSource(config)
     source = FileSource(config)
-    if source.left_out and log is not None:
-        log(f"{config.source}: left out, as they hold none of its records: {', '.join(source.left_out)}")
+    whys = (("hold none of its records", source.left_out), ("are links to others of these files", source.links))
+    for why, names in whys:
+        if names and log is not None:
+            log(f"{config.source}: left out, as they {why}: {', '.join(names)}")
     return source
 
 
@@ -70,7 +72,9 @@ class FileSource:
 
     def __init__(self, config: DataConfig) -> None:
         self._config = config
-        root, files, companions = _files(config.source)
+        root, found, companions = _files(config.source)
+        files, links = without_links(root, found)
+        self.links = sorted(str(path.relative_to(root)) for path in links)
         forms = {path: _form(path, config) for path in files}
         # Known by the content: a part of a corpus often has no suffix.
         if companions and not any(form.of_records for form in forms.values()):
