@@ -290,3 +290,20 @@ def test_every_bad_request_ends_with_2_and_writes_nothing(
     assert said.startswith("gaudi3-deploy: ") and sentence in said
     assert said.count("\n") == 1 and "Errno" not in said
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["wait", "demo", "--timeout", "-1"], "No such option: --timeout: see `gaudi3-deploy wait --help`."),
+        (["up"], "Missing argument 'name': see `gaudi3-deploy up --help`."),
+        (["offers", "mars"], "Got unexpected extra argument(s) (mars): see `gaudi3-deploy offers --help`."),
+    ],
+)
+def test_a_call_that_is_none_says_where_to_look(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["gaudi3-deploy", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert (ended.value.code, capsys.readouterr().err) == (2, f"gaudi3-deploy: {said}\n")

@@ -18,7 +18,7 @@ GROUPS = (check, provision, reach, show, run, replace, down)
 def main() -> NoReturn:
     """Exit codes: 0 done, 1 failed, 2 asked for something that can't be, 130 interrupted."""
     try:
-        result = app(standalone_mode=False)
+        result = app(prog_name="gaudi3-deploy", standalone_mode=False)
         code = result if isinstance(result, int) else 0  # a command's typer.Exit comes back as a value
     except UsageError as error:
         print(f"gaudi3-deploy: {error}", file=sys.stderr)
@@ -33,8 +33,11 @@ def main() -> NoReturn:
         click_message = getattr(error, "format_message", None)
         if click_message is None:
             raise
-        if click_message():  # a call without arguments has printed its help, and has nothing more to say
-            print(f"gaudi3-deploy: {click_message()}", file=sys.stderr)
+        said = " ".join(click_message().split()).rstrip(".")
+        if said:  # a call without arguments has printed its help, and has nothing more to say
+            of = getattr(getattr(error, "ctx", None), "command_path", "gaudi3-deploy")
+            advice = "" if said.endswith("?") else f": see `{of} --help`."
+            print(f"gaudi3-deploy: {said}{advice}", file=sys.stderr)
         code = 2
     sys.stdout.flush()
     sys.exit(code)
