@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Optional
 
 from ansible import constants
@@ -17,9 +19,11 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan.host import Hos
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.model import Answers, Question
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import BY_NAME
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
+from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.arguments import faults
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.failing import failing
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import TASKS, VARIABLES
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues, plain
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.wheel_options import with_wheel
@@ -64,6 +68,14 @@ class ActionModule(ActionBase):
                 result.update(host.plan())
         except Refusal as error:
             result.update(failed=True, msg=str(error))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # Never the answer of a host, which is read by its kinds: a value that no check of variables knows as wrong.
+            Display().vvv(traceback.format_exc(), host=name)
+            said = (
+                f"What the run would change on {name} cannot be told ({printable(repr(error), 300)}): look for a "
+                "variable with an odd value; with -vvv the place in the collection is shown."
+            )
+            result.update({"failed": True, "msg": said} if phases else {"found": {}, "leave": [], "problem": said})
         for caution in host.cautions:
             Display().warning(caution)
         return {**result, "ansible_facts": {**facts, **host.seen}}
@@ -113,7 +125,19 @@ class Variables:
 
     def value(self, name: str) -> Any:
         """A variable of the roles, None where it has no value."""
-        return self._values[name]
+        with self._evaluating():
+            return self._values[name]
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        """A variable whose template fails is named, as a refusal."""
+        try:
+            yield
+        except Refusal:
+            raise
+        except Exception as error:
+            host = str(self._given.get("inventory_hostname"))
+            raise Refusal(failing(self._given, self._values.evaluate, error, host)) from error
 
     def facts(self) -> Mapping[str, Any]:
         """The facts of the host, by their names without the prefix."""
@@ -133,7 +157,8 @@ class Variables:
         if not question.task:
             return question.module, question.options(self.value) if question.options else {}
         module, options = TASKS[question.role][question.task]
-        found = self._values.evaluate(options)
+        with self._evaluating():
+            found = self._values.evaluate(options)
         return module, with_wheel(found) if module == "trainer_install" else found
 
     def faults(self, roles: Sequence[str]) -> Sequence[str]:

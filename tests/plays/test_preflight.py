@@ -238,3 +238,17 @@ def test_faults_of_several_roles_are_told_at_once(cluster: Cluster) -> None:
     assert shown.count(" ".join(told[0].split())) == 2 and len(shown) < 4 * len(message) and "{" not in shown
     for line, word in zip(told, ("Secure Boot", sources, "mode=unmanaged", "http://127.0.0.1:9/pt"), strict=True):
         assert word in line, message
+
+
+def test_a_template_that_fails_is_the_variables_fault_and_not_the_nodes(cluster: Cluster) -> None:
+    """It was said that the nodes' facts cannot be read, with the advice to leave all nodes out."""
+    cluster.gaudi(2, cards=1)
+    cluster.all["trainer_user"] = "{{ nowhere }}"
+    cluster.variables["gaudi-2"] |= {"trainer_user": "me", "synapseai_release": "{{ ['1.23.0-695'] }}"}
+    run = preflight(cluster)
+    assert run.returncode != 0 and run.changed() == set() and plays(run)[-1] == "Look at the hosts"
+    said = {host: run.result(host, "Refuse what cannot work")["msg"] for host in ("gaudi-1", "gaudi-2")}
+    assert said["gaudi-1"].startswith("trainer_user") and said["gaudi-1"].endswith(
+        ": correct its template, or define what it names."
+    )
+    assert said["gaudi-2"].startswith("What the run would change on gaudi-2 cannot be told (")

@@ -84,7 +84,8 @@ def _names(plans: Mapping[str, object]) -> str:
 
 def _cards(nodes: Mapping[str, Mapping[str, Any]]) -> str:
     """Nodes without a card. A site one of whose nodes has lost its cards is monitored all the more."""
-    answers = bus_answers({host: given.get("cards") for host, given in nodes.items()})
+    asked = {host: given for host, given in nodes.items() if "cards" in given or not given.get("problem")}
+    answers = bus_answers({host: given.get("cards") for host, given in asked.items()})
     odd, bare = answers["odd"], answers["bare"]
     if odd:
         one = len(odd) == 1

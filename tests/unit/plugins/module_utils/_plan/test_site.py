@@ -143,3 +143,9 @@ def test_nodes_have_the_same_file_under_one_name() -> None:
         "SHA-256 b): find out which is right, set pytorch_sha256 to it, and remove "
         "/opt/gaudi3-scale/torch-1.23.0-695 on the nodes that have another."
     )
+
+
+def test_what_keeps_a_host_from_being_asked_for_its_cards_is_said_in_place_of_their_want() -> None:
+    stopped = plan(problem="trainer_head cannot be evaluated")
+    del stopped["cards"]
+    assert site(second=stopped).refusals == {"gaudi-2": "trainer_head cannot be evaluated"}
