@@ -72,7 +72,7 @@ class ActionModule(ActionBase):
             # Never the answer of a host, which is read by its kinds: a value that no check of variables knows as wrong.
             Display().vvv(traceback.format_exc(), host=name)
             said = (
-                f"What the run would change on {name} cannot be told ({printable(repr(error), 300)}): look for a "
+                f"What the run would change on {name} cannot be found out ({printable(repr(error), 300)}): look for a "
                 "variable with an odd value; with -vvv the place in the collection is shown."
             )
             result.update({"failed": True, "msg": said} if phases else {"found": {}, "leave": [], "problem": said})

@@ -251,4 +251,4 @@ def test_a_template_that_fails_is_the_variables_fault_and_not_the_nodes(cluster:
     assert said["gaudi-1"].startswith("trainer_user") and said["gaudi-1"].endswith(
         ": correct its template, or define what it names."
     )
-    assert said["gaudi-2"].startswith("What the run would change on gaudi-2 cannot be told (")
+    assert said["gaudi-2"].startswith("What the run would change on gaudi-2 cannot be found out (")

@@ -27,7 +27,8 @@ PLAYBOOK_SWITCHES = (
 ELSEWHERE = frozenset({*DICTIONARIES, "trainer_config", "trainer_node_config", "trainer_jobs"})
 _SCALARS = (str, int, float)
 _WANTED = {
-    "bool": "true or false", "int": "a whole number", "float": "a number", "str": "a text", "path": "a path",
+    "bool": "give true or false", "int": "give a whole number", "float": "give a number", "str": "give a text",
+    "path": "give a path",
 }  # fmt: skip
 
 
@@ -48,33 +49,30 @@ def simple_faults(
             continue
         where = origin(value)
         said = "a text" if may_be_secret(name, value, value, encrypted) else printable(value, 100)
-        yield f"{name}{f' ({where})' if where else ''} is {said}: give {wanted}."
+        yield f"{name}{f' ({where})' if where else ''} is {said}: {wanted}."
 
 
 def _wanted(name: str, value: Any, kind: str) -> Optional[str]:
-    """What is to be given in place of a value; None where it is of the kind, or that cannot be known."""
+    """What is to be done in place of a value; None where it is of the kind, or that cannot be known."""
     if isinstance(value, str) and (is_template(value) or not value.strip()):
         return None
     single, many = isinstance(value, _SCALARS), isinstance(value, (list, tuple))
     if not (single or many or isinstance(value, Mapping)):
         return None
     if kind == "list":
-        return None if many else f"""a list, with -e as in -e '{{"{name}": ["one", "two"]}}'"""
+        return None if many else f"""give a list, with -e as in -e '{{"{name}": ["one", "two"]}}'"""
     if kind == "dict":
-        return (
-            None
-            if isinstance(value, Mapping)
-            else f"""a mapping, with -e as in -e '{{"{name}": {{"key": "value"}}}}'"""
-        )
-    if kind not in _WANTED or (single and not (isinstance(value, str) and not _fits(value.strip(), kind))):
+        right = isinstance(value, Mapping)
+        return None if right else f"""give a mapping, with -e as in -e '{{"{name}": {{"key": "value"}}}}'"""
+    if single and (not isinstance(value, str) or _fits(value.strip(), kind)):
         return None
-    return _WANTED[kind]
+    return _WANTED.get(kind)
 
 
 def _fits(text: str, kind: str) -> bool:
     if kind == "bool":
         return text.lower() in SWITCHES
-    if kind in ("str", "path"):
+    if kind not in ("int", "float"):
         return True
     try:
         number = float(text)
