@@ -60,7 +60,8 @@ def read_configuration() -> None:
     config, home = constants.config, constants.ANSIBLE_HOME
     config._config_file = os.environ["ANSIBLE_CONFIG"]
     config._parsers.clear()
-    config._get_ini_config_value.cache_clear()
+    if kept := getattr(config, "_get_ini_config_value", None):  # since ansible-core 2.19
+        kept.cache_clear()
     config._parse_config_file()
     for name in config.get_configuration_definitions():
         constants.set_constant(name, config.get_config_value(name, variables=vars(constants)))
