@@ -117,6 +117,7 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
     url = metrics.serve(MetricsConfig(port=0))
     metrics.stepped(7, 0.2)
     metrics.logged(job, 0.003)
+    metrics.evaluated(2.75)
     metrics.checkpointed(0.5)
     metrics.stalled(0.05)
     metrics.uploaded(7, 2)
@@ -131,6 +132,7 @@ def test_a_node_serves_the_numbers_of_the_job_and_the_tokens_of_its_own_processe
         "gaudi_training_step": "7.0",
         "gaudi_training_max_steps": "100.0",
         "gaudi_training_loss": "2.5",
+        "gaudi_training_validation_loss": "2.75",
         "gaudi_training_baseline_loss": "3.25",
         "gaudi_training_gradient_norm": "0.75",
         "gaudi_training_skipped_steps_total": "0.0",
@@ -191,6 +193,7 @@ def test_no_gauge_has_a_value_that_was_not_measured() -> None:
     assert {name: values for name, values in found.items() if values} == {n: [v] for n, v in KNOWN_AT_START.items()}
     job.loss, job.baseline_loss, job.gradient_norm = 0.0, 3.25, 0.75
     metrics.logged(job, 0.003)
+    metrics.evaluated(2.75)
     metrics.uploaded(7, 0)
     metrics.checkpointed(0.5)
     found = gauges(metrics.registry)

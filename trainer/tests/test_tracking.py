@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import socket
 import struct
@@ -114,7 +115,7 @@ def test_a_job_that_is_continued_is_one_run_of_every_tracker(
     need("tensorboard", "mlflow", "wandb")
     job = ForkedJob(warm, tmp_path / "job", text)
     settings = (*SMALL, "tracking.trackers=[tensorboard,mlflow,wandb]", f"tracking.mlflow_uri={server}")
-    settings += ("tracking.seconds=60", "train.warmup_steps=0")
+    settings += ("tracking.seconds=60", "train.warmup_steps=0", "train.evaluate_every=2")
     job.fit(*settings, "train.max_steps=4")
     said = job.fit(*settings, "train.max_steps=8", "train.learning_rate=0.001")
     folder = job.node()
@@ -133,6 +134,16 @@ def test_a_job_that_is_continued_is_one_run_of_every_tracker(
         if name in lines[0]:
             expected = [pytest.approx(line[name]) for line in known]
             assert [point["value"] for point in sorted(found, key=lambda p: p["step"])] == expected, name
+    evaluated = {
+        line["step"]: line["validation_loss"]
+        for line in map(json.loads, (folder / "evaluation.jsonl").read_text().splitlines())
+    }
+    assert list(evaluated) == [2, 4, 6, 8]  # the last one comes after the training
+    for name, expected in (("validation_loss", evaluated), ("validation_perplexity", {2: math.exp(evaluated[2])})):
+        found = ask(server, f"metrics/get-history?run_id={run['info']['run_id']}&metric_key={name}")["metrics"]
+        values = {point["step"]: point["value"] for point in found}
+        assert {step: values[step] for step in expected} == pytest.approx(expected), name
+        assert set(values) == set(evaluated)
     written = {each["key"]: each["value"] for each in run["data"]["params"]}
     assert written["train.max_steps"] == "4" and written["model.hidden_size"] == "32" and written["world_size"] == "1"
     changed = {each["key"]: each["value"] for each in run["data"]["tags"] if each["key"].startswith("changed.")}
@@ -142,20 +153,24 @@ def test_a_job_that_is_continued_is_one_run_of_every_tracker(
     assert {name: [step for step, _ in points[name]] for name in ("loss", "gradient_norm", "goodput")} == dict.fromkeys(
         ("loss", "gradient_norm", "goodput"), steps
     )
+    assert dict(points["validation_loss"]) == pytest.approx(evaluated, rel=1e-6)
     assert [value for _, value in points["loss"]] == [pytest.approx(line["loss"], rel=1e-6) for line in lines]
 
     files = sorted((folder / "wandb").glob("offline-run-*/run-*.wandb"), key=lambda path: path.stat().st_mtime_ns)
     identity = json.loads((folder / "tracking.json").read_text())["wandb"]
     assert [path.name for path in files] == [f"run-{identity}.wandb"] * 2
-    logged = []
+    logged, held_out = [], {}
     for path in files:
         records = wandb_records(path)
         assert [record.exit.exit_code for record in records if record.HasField("exit")] == [0]
         for record in records:
             items = {(item.key or item.nested_key[0]): item.value_json for item in record.history.item}
-            if items:
+            if "validation_loss" in items:
+                held_out[int(items["trainer/global_step"])] = float(items["validation_loss"])
+            elif items:
                 logged.append((int(items["trainer/global_step"]), float(items["loss"])))
     assert logged == [(line["step"], pytest.approx(line["loss"])) for line in lines]
+    assert held_out == pytest.approx(evaluated)
 
 
 def test_a_server_that_does_not_answer_delays_nothing(warm: Client, text: Path, tmp_path: Path) -> None:

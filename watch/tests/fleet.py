@@ -28,6 +28,7 @@ def samples(at: float) -> Iterator[tuple[str, str, float]]:
             "step": round(5000 * at),
             "max_steps": 8000,
             "loss": 2 + 8 * math.exp(-5 * at),
+            "validation_loss": 2.2 + 8 * math.exp(-5 * at),
             "baseline_loss": 4.0,
             "world_size": 16,
             "gradient_norm": 1 + math.sin(30 * at) / 4,

@@ -167,7 +167,11 @@ def test_a_simulated_job_that_has_ended_is_said_to_have_been_one(prometheus: Pro
     """An hour later no training is left, and the span has one."""
     found = ClusterSource(Past(prometheus.url, fleet.NOW + 3600), clock=lambda: fleet.NOW + 3600).page(Asked(last=7200))
     assert "nothing about a Gaudi" in found["simulated"]
-    assert [each["name"] for each in part(found, "training")["charts"][0]["series"]] == ["training loss", "baseline"]
+    assert [each["name"] for each in part(found, "training")["charts"][0]["series"]] == [
+        "training loss",
+        "held-out loss",
+        "baseline",
+    ]
     assert tiles(found, "training")["Step"] == "\N{EN DASH}"
 
 

@@ -44,10 +44,11 @@ BOARD = Board(
             [
                 Panel(
                     "Loss",
-                    "Training loss of the last logged steps, and what a model reaches that knows how often"
-                    " each token occurs and nothing of their order.",
+                    "Training loss of the last logged steps, the loss on held-out data, and what a model reaches that"
+                    " knows how often each token occurs and nothing of their order.",
                     {
                         NODE: "gaudi_training_loss{@training}",
+                        "held out": "max(gaudi_training_validation_loss{@training})",
                         "frequencies alone": "max(gaudi_training_baseline_loss{@training})",
                     },
                     alerts=("TrainingLossNotFinite",),

@@ -50,6 +50,7 @@ TRAINING = (
     Family("gaudi_training_step", "gauge", "Optimizer steps since the job's beginning."),
     Family("gaudi_training_max_steps", "gauge", "Optimizer steps of the whole job."),
     Family("gaudi_training_loss", "gauge", "Training loss over the last logged steps."),
+    Family("gaudi_training_validation_loss", "gauge", "Loss on held-out data of the last evaluation."),
     Family("gaudi_training_baseline_loss", "gauge", "Entropy of the token frequencies of held-out data."),
     Family("gaudi_training_gradient_norm", "gauge", "Norm of all gradients of the last logged step, before clipping."),
     Family("gaudi_training_skipped_steps_total", "counter",
@@ -232,6 +233,10 @@ class TrainingMetrics:
         for name, value in {**read, "learning_rate": learning_rate}.items():
             if value is not None:
                 self._metrics[name].set(value)
+
+    def evaluated(self, loss: float) -> None:
+        """The loss on held-out data was read."""
+        self._metrics["validation_loss"].set(loss)
 
     def stalled(self, seconds: float) -> None:
         """A checkpoint held training up."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gaudi3_scale.console import Console
 from gaudi3_scale.distributed.process_group import ProcessGroup, lower_timeout
@@ -26,6 +26,19 @@ if TYPE_CHECKING:
     from gaudi3_scale.metrics import TrainingMetrics
     from gaudi3_scale.throughput.goodput import Goodput
     from gaudi3_scale.throughput.meter import Reading
+
+
+class Trackers(Protocol):
+    """What a job's results are sent to, from the beginning of its training to its last evaluation."""
+
+    def evaluated(self) -> None:
+        """The loss on held-out data was read."""
+
+    def finish(self) -> None:
+        """The last result was read."""
+
+    def give_up(self, error: BaseException) -> None:
+        """The job ends early."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +127,7 @@ class Run:
     """For which reading the loss last waited for the device."""
     metrics: TrainingMetrics | None = None
     """What Prometheus reads; of a node's first process, if it is wanted."""
+    trackers: Trackers | None = None
 
     def __post_init__(self) -> None:
         folder = self.config.output_dir
@@ -130,6 +144,15 @@ class Run:
     def world_size(self) -> int:
         """Processes of the job."""
         return self.process_group.topology.world_size
+
+    def report_evaluation(self, keep: bool = True) -> None:
+        """Hand the held-out loss on to who asked for it, and `keep` it in evaluation.jsonl."""
+        if keep and self.process_group.writer:
+            self.evaluations.evaluated(self.progress)
+        if self.metrics is not None and self.progress.validation_loss is not None:
+            self.metrics.evaluated(self.progress.validation_loss)
+        if self.trackers is not None:
+            self.trackers.evaluated()
 
     def is_logged(self, batch_idx: int) -> bool:
         """Has this batch completed a step whose loss was read?"""

@@ -101,16 +101,6 @@ def training(found: Readings, simulated: bool) -> View:
     span = f"As {view.text(found.leader)} says." if found.leader else ""
     charts = [
         view.chart("loss", "Loss", "nats per token", found.charts["loss"], span=span),
-        view.chart(
-            "held-out",
-            "Held-out loss",
-            "nats per token",
-            [],
-            view.empty(
-                "The trainer serves no held-out loss to Prometheus.",
-                "Run gaudi3-watch run with the job's folder to see it.",
-            ),
-        ),
         view.chart("speed", f"Tokens per second, {where}", "tokens/s", found.charts["speed"], span=span),
         view.chart("step", f"Time of a step, {where}", "s", found.charts["step"], span=span),
         view.chart("gradient", "Gradient norm", "", found.charts["gradient"], span=span),

@@ -58,6 +58,7 @@ INSTANT: dict[str, str] = {
 CHARTS: dict[str, tuple[Range, ...]] = {
     "loss": (
         Range("gaudi_training_loss{$node}", "training loss"),
+        Range("gaudi_training_validation_loss{$node}", "held-out loss"),
         Range("gaudi_training_baseline_loss{$node}", "baseline"),
     ),
     "speed": (Range('gaudi_training_tokens_per_second{window="wall",$node}', "tokens/s"),),

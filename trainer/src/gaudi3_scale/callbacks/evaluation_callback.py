@@ -50,6 +50,5 @@ class EvaluationCallback(pl.Callback):
                 module.model, self._samples, run.plan.config, run.device, run.process_group, before_batch
             )
             run.watchdog.seen()
-        if run.process_group.writer:
-            run.evaluations.evaluated(progress)
+        run.report_evaluation()
         run.console.log(f"step {step}: held-out loss {progress.validation_loss:.3f}")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 HURRIED_SECONDS = 2.0
 """That all trackers together have when the job has to leave or failed."""
+LARGEST_EXPONENT = 700.0
+"""A perplexity beyond this is no number."""
 
 
 class TrackingCallback(pl.Callback):
@@ -59,13 +61,26 @@ class TrackingCallback(pl.Callback):
         for queue in self._queues:
             queue.offer(step, values)
 
-    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def evaluated(self) -> None:
+        """Hand over the result of an evaluation, with its perplexity."""
+        loss = self._progress.validation_loss
+        if loss is not None and math.isfinite(loss):
+            values = {"validation_loss": loss, "validation_perplexity": math.exp(min(loss, LARGEST_EXPONENT))}
+            for queue in self._queues:
+                queue.offer(self._progress.step, values)
+
+    def finish(self) -> None:
+        """The job has its last result; its training ended before."""
         self._end("finished", self._config.tracking.seconds)
 
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
-        """An interrupted run is not over: the next process goes on with it."""
+        """The training ends early."""
+        self.give_up(exception)
+
+    def give_up(self, error: BaseException) -> None:
+        """The job ends early. An interrupted run is not over: the next process goes on with it."""
         self._end(
-            "interrupted" if isinstance(exception, Interrupted) else "failed",
+            "interrupted" if isinstance(error, Interrupted) else "failed",
             min(HURRIED_SECONDS, self._config.tracking.seconds),
         )
 
@@ -103,6 +118,7 @@ def logged(progress: Progress, learning_rate: float) -> dict[str, float]:
         "tokens_per_second": progress.tokens_per_second,
         "mfu": progress.mfu,
         "goodput": (progress.goodput or {}).get("ratio"),
+        "cost": (progress.cost or {}).get("spent"),
     }
     return {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
 

@@ -131,7 +131,6 @@ def train(run: Run, *more: pl.Callback) -> None:
     from gaudi3_scale.job.step_order import callbacks_of, check_order
     from gaudi3_scale.models.build import weights_of
     from gaudi3_scale.step.module import LanguageModule
-    from gaudi3_scale.step.validation import validate
 
     progress, process_group, log = run.progress, run.process_group, run.console.log
     settings, folder = run.config.checkpoint, run.config.output_dir
@@ -183,16 +182,14 @@ def train(run: Run, *more: pl.Callback) -> None:
         module.materialise(device.torch_device())
         load(checkpoint, run.checkpoints.peers.patient, module.model, [], state)
 
-    def before_batch() -> None:
-        run.watchdog.beat()
-        run.interruption.check("the last evaluation", progress.step)
-
-    with run.watchdog.watch():
-        progress.validation_loss = validate(module.model, samples, config, device, process_group, before_batch)
-    _require_finite_losses(progress)
-    if process_group.writer and config.train.evaluate_every:
-        run.evaluations.truncate(progress.step - 1)  # a job that is started again when it is done evaluates again
-        run.evaluations.evaluated(progress)
+    try:
+        _evaluate(run, module, samples)
+    except BaseException as error:
+        if run.trackers is not None:
+            run.trackers.give_up(error)
+        raise
+    if run.trackers is not None:
+        run.trackers.finish()
     run.outage.retry()
     run.ledger.finished(progress.step)
     progress.peak_memory_bytes = run.device.peak_memory()
@@ -201,6 +198,24 @@ def train(run: Run, *more: pl.Callback) -> None:
     if process_group.writer:
         run.status.write("finished", progress)
     run.console.summary(progress, next_command(sys.argv, _nodes_of_checkpoint(run)), folder)
+
+
+def _evaluate(run: Run, module: Any, samples: Any) -> None:
+    """The last evaluation: of the state that training ended with."""
+    from gaudi3_scale.step.validation import validate
+
+    config, progress = run.plan.config, run.progress
+
+    def before_batch() -> None:
+        run.watchdog.beat()
+        run.interruption.check("the last evaluation", progress.step)
+
+    with run.watchdog.watch():
+        progress.validation_loss = validate(module.model, samples, config, run.device, run.process_group, before_batch)
+    _require_finite_losses(progress)
+    if run.process_group.writer and config.train.evaluate_every:
+        run.evaluations.truncate(progress.step - 1)  # a job that is started again when it is done evaluates again
+    run.report_evaluation(keep=config.train.evaluate_every > 0)
 
 
 def _loader(run: Run, samples: Any) -> Any:

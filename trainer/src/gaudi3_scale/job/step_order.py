@@ -59,6 +59,8 @@ def callbacks_of(run: Run, samples: Samples, about: dict[str, Any], state: dict[
     finite = FiniteCheck(run)
     checkpoint = GaudiCheckpoint.of_session(run.checkpoints, JobState(run, finite, about, state), run.watchdog)
     interruption = InterruptionCallback.of_job(checkpoint, run.interruption)
+    observing = observers(run.plan.config, run.device, run.progress, run.console.log, run.rank)
+    run.trackers = next((each for each in observing if isinstance(each, TrackingCallback)), None)
     return [
         BatchCallback(run),
         WarmUpCallback(run, of_rank(state, run.rank, run.world_size)),
@@ -70,7 +72,7 @@ def callbacks_of(run: Run, samples: Samples, about: dict[str, Any], state: dict[
         *([PrometheusCallback(run, run.metrics)] if run.metrics is not None else []),
         ConsoleCallback(run),
         StatusCallback.of_job(run),
-        *observers(run.plan.config, run.device, run.progress, run.console.log, run.rank),
+        *observing,
         checkpoint,
         interruption,
         EvaluationCallback(run, samples, interruption),
