@@ -17,7 +17,7 @@ import ranks
 from conftest import PACKAGES
 
 from gaudi3_scale.hangs import ring, stacks
-from gaudi3_scale.hangs.folder import hold, remove_left_behind
+from gaudi3_scale.hangs.memory_folder import hold, remove_left_behind
 from gaudi3_scale.hangs.start import end_of
 from gaudi3_scale.hangs.verdict import Verdict
 from gaudi3_scale.hangs.watch import HangWatch, Meeting, look

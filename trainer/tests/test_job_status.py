@@ -197,7 +197,7 @@ def test_each_reader_of_the_status_is_one_of_these() -> None:
     assert named == {"gaudi3_doctor/job_status.py"}
     assert parsers == {
         "gaudi3_doctor/card_sections.py": 1,  # what the workers of torchrun say
-        "status.py": 1,  # lines of metrics.jsonl, as the next two
+        "status.py": 2,  # the launcher's word on a hang; lines of metrics.jsonl, as the next two
         "tuning/fit_runner.py": 1,
         "job/verify_resume.py": 1,
     }

@@ -108,6 +108,7 @@ KNOWN = {
     "checkpoint/storage.py": "opened as a new file only",
     "data/tokenizer.py": "in a folder of the preparation, which is made under a name of its own",
     "gaudi3_benchmark/measure.py": "a file of the kernel's",
+    "hangs/stacks.py": "in the launcher's own folder in memory",
     "job/export.py": "in a folder that was made for the export",
     "job/verify_resume.py": "in the command's own temporary folder",
     "launch/torchrun.py": "in the launcher's own temporary folder",

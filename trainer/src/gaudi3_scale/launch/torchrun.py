@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.hangs.folder import PREFIX, hold, remove_left_behind
+from gaudi3_scale.hangs.memory_folder import PREFIX, hold, remove_left_behind
 from gaudi3_scale.hangs.watch import HangWatch, Meeting
 from gaudi3_scale.hpu.torch_import import refuse_known_bad, without_plugins
 from gaudi3_scale.internals import (
