@@ -2,8 +2,8 @@
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """Loads filters and tests of templates before the first task.
 
-Ansible forks a process for each task of each host, and loads them there, each time again: an eighth of what a short task
-costs the controller. What the process has that forks is in all of them.
+Ansible forks a process for each task of each host, and loads them there, each time again: an eighth of what a short
+task costs the controller. What the process has that forks is in all of them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from gaudi3_scale.hangs import ring
 from gaudi3_scale.hangs.compare import Evidence
 from gaudi3_scale.hangs.verdict import Verdict, verdict_of
-from gaudi3_scale.hangs.view import Call, Group, NodeView, View, parsed, plain
+from gaudi3_scale.hangs.view import Call, GroupView, NodeView, View, parsed, plain
 
 A, B, C = ("all_reduce", (7,), "float32"), ("broadcast", (3,), "float32"), ("all_gather", (4, 8), "bfloat16")
 GRADIENTS = (ring.OPERATIONS[ring.GRADIENTS], (1000,), "float32")
@@ -49,7 +49,7 @@ def judged(*views: View, world: int | None = None, silent: tuple[int, ...] = (),
     """What is said of these ranks, each on a node of its own."""
     size = world or len(views)
     names = {call.group for view in views for call in view.calls} | {"all"}
-    groups = {name: Group(name, frozenset(range(size))) for name in names}
+    groups = {name: GroupView(name, frozenset(range(size))) for name in names}
     hosts = {number: f"gaudi-{number // local}" for number in range(size)}
     return verdict_of(Evidence(size, {view.rank: view for view in views}, groups, silent), hosts)
 
@@ -196,7 +196,7 @@ def test_a_silent_node_is_named_and_a_late_rank_beside_it_makes_it_uncertain() -
 
 def test_a_launcher_that_reaches_nobody_accuses_at_most_the_node_that_has_the_store() -> None:
     view = waits(1, [*STEPS, A])
-    groups, hosts = {"all": Group("all", frozenset(range(3)))}, {number: f"n{number}" for number in range(3)}
+    groups, hosts = {"all": GroupView("all", frozenset(range(3)))}, {number: f"n{number}" for number in range(3)}
     found = verdict_of(Evidence(3, {1: view}, groups, (0, 2), cut_off=True), hosts)
     assert found is not None and found.ranks == ()
     found = verdict_of(Evidence(3, {1: view}, groups, (0, 2), cut_off=True, head=(0,)), hosts)
@@ -206,7 +206,7 @@ def test_a_launcher_that_reaches_nobody_accuses_at_most_the_node_that_has_the_st
 
 def test_whoever_waits_for_another_rank_in_another_group_is_not_named() -> None:
     """Rank 0 waits for 1 in the group of both, 1 waits for 2 in another one, and 2 reads data."""
-    groups = {"left": Group("left", frozenset({0, 1})), "right": Group("right", frozenset({1, 2}))}
+    groups = {"left": GroupView("left", frozenset({0, 1})), "right": GroupView("right", frozenset({1, 2}))}
     views = {
         0: waits(0, [A], group="left"),
         1: waits(1, [A], group="right"),
@@ -234,7 +234,7 @@ def test_shapes_that_differ_by_right_accuse_nobody() -> None:
 
 
 def test_a_view_is_the_same_after_the_network_and_what_is_none_is_refused() -> None:
-    node = NodeView(1, "gaudi-1", (1,), (waits(1, STEPS),), {"all": Group("all", frozenset({0, 1}))})
+    node = NodeView(1, "gaudi-1", (1,), (waits(1, STEPS),), {"all": GroupView("all", frozenset({0, 1}))})
     sent = json.loads(json.dumps(plain(node)))
     assert parsed(sent, 1, 2) == node
     for change in (

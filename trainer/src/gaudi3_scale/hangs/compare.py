@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gaudi3_scale.hangs import ring
-from gaudi3_scale.hangs.view import Call, Group, View
+from gaudi3_scale.hangs.view import Call, GroupView, View
 
 Kind = Literal[
     "late", "loader", "checkpoint", "stopped", "dead node", "skipped", "order", "sequence", "shape", "extra", "wedge",
@@ -30,7 +30,7 @@ WAITING = (ring.ENDS[ring.HUNG], ring.ENDS[ring.TIMED_OUT], ring.ENDS[ring.LOST]
 
 
 @dataclass(frozen=True)
-class Finding:
+class HangFinding:
     """What the comparison found."""
 
     kind: Kind
@@ -53,7 +53,7 @@ class Evidence:
 
     world_size: int
     views: Mapping[int, View]
-    groups: Mapping[str, Group]
+    groups: Mapping[str, GroupView]
     silent_nodes: tuple[int, ...] = ()
     """Nodes whose launcher gave no answer."""
     cut_off: bool = False
@@ -85,7 +85,7 @@ class Evidence:
         return max(found, key=lambda call: call.seconds, default=None)
 
 
-def compare(evidence: Evidence) -> Finding | None:
+def compare(evidence: Evidence) -> HangFinding | None:
     """Who holds up the others; None if nobody waits, or a process ended by itself, which says so in its own words."""
     if not any(view.end in WAITING for view in evidence.views.values()):
         return None
@@ -98,7 +98,7 @@ def compare(evidence: Evidence) -> Finding | None:
     return _behind(evidence)
 
 
-def _behind(evidence: Evidence) -> Finding:
+def _behind(evidence: Evidence) -> HangFinding:
     """The ranks that did not enter what others have entered, and wait for nobody themselves."""
     blocks: dict[int, set[int]] = {rank: set() for rank in evidence.views}
     """The ranks that each rank waits for."""
@@ -120,62 +120,62 @@ def _behind(evidence: Evidence) -> Finding:
         # Whoever is behind besides may be slow, or wait for the silent in a way that was not noted.
         call = _last(evidence, [rank for rank in evidence.views if rank not in roots])
         if evidence.cut_off and evidence.head and not (roots or stopped):
-            return Finding("dead node", evidence.head, False, call, waiting=waiting, silent=silent)
+            return HangFinding("dead node", evidence.head, False, call, waiting=waiting, silent=silent)
         if roots or stopped or evidence.cut_off:
-            return Finding("unknown", call=call, waiting=waiting, silent=silent)
+            return HangFinding("unknown", call=call, waiting=waiting, silent=silent)
         whole = bool(evidence.silent_nodes)
-        return Finding("dead node" if whole else "late", silent, whole, call, waiting=waiting, silent=silent)
+        return HangFinding("dead node" if whole else "late", silent, whole, call, waiting=waiting, silent=silent)
     if stopped and (not roots or roots & stopped):
         named = tuple(sorted(stopped & roots or stopped))
         call = _missed(evidence, named[0]) or _last(evidence, list(evidence.views))
-        return Finding("stopped", named, True, call, waiting=len(evidence.views) - len(named))
+        return HangFinding("stopped", named, True, call, waiting=len(evidence.views) - len(named))
     if not roots:
         return _nobody_is_behind(evidence)
     return _named(evidence, tuple(sorted(roots)))
 
 
-def _named(evidence: Evidence, roots: tuple[int, ...]) -> Finding:
+def _named(evidence: Evidence, roots: tuple[int, ...]) -> HangFinding:
     waiting = len(evidence.views) - len(roots)
     call = _missed(evidence, roots[0])
     assert call is not None
     idle = min(_idle(evidence.views[rank]) for rank in roots)
     if idle < STUCK * call.seconds:
-        return Finding("slow", call=call, waiting=waiting)
+        return HangFinding("slow", call=call, waiting=waiting)
     phases = {evidence.views[rank].phase for rank in roots}
     phase = phases.pop() if len(phases) == 1 else ""
     of_phase: dict[str, Kind] = {ring.PHASES[ring.DATALOADER]: "loader", ring.PHASES[ring.CHECKPOINT]: "checkpoint"}
     kind = of_phase.get(phase, "late")
     if kind == "late" and evidence.world_size > 2 and len(roots) > waiting:
         # One rank may have made a call that none of the others ever makes.
-        return Finding("unknown", call=call, waiting=waiting)
-    return Finding(kind, roots, True, call, waiting=waiting)
+        return HangFinding("unknown", call=call, waiting=waiting)
+    return HangFinding(kind, roots, True, call, waiting=waiting)
 
 
-def _nobody_is_behind(evidence: Evidence) -> Finding:
+def _nobody_is_behind(evidence: Evidence) -> HangFinding:
     views = list(evidence.views.values())
     call = _last(evidence, list(evidence.views))
     inside = call is not None and call.state != ring.RETURNED
     elsewhere = {view.phase for view in views} & {ring.PHASES[ring.DATALOADER], ring.PHASES[ring.CHECKPOINT]}
     if inside and not elsewhere:
-        return Finding("wedge", call=call, waiting=len(views))
-    return Finding("unknown", call=call, waiting=len(views))
+        return HangFinding("wedge", call=call, waiting=len(views))
+    return HangFinding("unknown", call=call, waiting=len(views))
 
 
-def _circle(evidence: Evidence, late: set[int]) -> Finding:
+def _circle(evidence: Evidence, late: set[int]) -> HangFinding:
     """Ranks wait for each other, each in a group of its own: one of them left a collective out."""
     shared = [group for group in evidence.groups if set(evidence.members(group)) >= late]
     places = {rank: tuple(evidence.count(rank, group) for group in shared) for rank in evidence.views}
     usual, number = Counter(places.values()).most_common(1)[0]
     odd = tuple(sorted(rank for rank, place in places.items() if place != usual))
     if 2 * number <= len(places) or not odd:
-        return Finding("unknown", waiting=len(places))
+        return HangFinding("unknown", waiting=len(places))
     group = next(
         (each for each, count in zip(shared, usual, strict=True) if evidence.count(odd[0], each) < count), None
     )
     if group is None:
-        return Finding("unknown", waiting=len(places))
+        return HangFinding("unknown", waiting=len(places))
     call = evidence.call(group, evidence.count(odd[0], group) + 1)
-    return Finding("skipped", odd, True, call, _newest(evidence.views[odd[0]]), waiting=number)
+    return HangFinding("skipped", odd, True, call, _newest(evidence.views[odd[0]]), waiting=number)
 
 
 def _waits_for(evidence: Evidence, rank: int, silent: Iterable[int]) -> bool:
@@ -213,7 +213,7 @@ def _last(evidence: Evidence, ranks: Sequence[int]) -> Call | None:
     return next(call for call in newest if (call.group, call.number) == (group, number))
 
 
-def _disagreement(evidence: Evidence) -> Finding | None:
+def _disagreement(evidence: Evidence) -> HangFinding | None:
     """Different calls under one number, of which the first is the cause of all others."""
     found = []
     for group in evidence.groups:
@@ -229,13 +229,13 @@ def _disagreement(evidence: Evidence) -> Finding | None:
     made = {rank: call for rank, call in calls.items() if call is not None}
     usual, certain = _usual(evidence, group, number, made)
     if usual is None:
-        return Finding("sequence", call=evidence.call(group, number), waiting=len(made))
+        return HangFinding("sequence", call=evidence.call(group, number), waiting=len(made))
     odd = tuple(sorted(rank for rank, call in made.items() if call.kind != usual))
     reference = next(call for call in made.values() if call.kind == usual)
     theirs = made[odd[0]]
     kind = _departure(evidence, group, number, odd[0], usual)
     certain = certain and not evidence.silent and len({made[rank].kind for rank in odd}) == 1
-    return Finding(kind, odd, certain, reference, theirs, waiting=len(made) - len(odd))
+    return HangFinding(kind, odd, certain, reference, theirs, waiting=len(made) - len(odd))
 
 
 def _kinds(evidence: Evidence, group: str, number: int) -> set[What]:

@@ -83,7 +83,7 @@ _STATE = 29
 
 
 @dataclass(frozen=True)
-class Entry:
+class RingEntry:
     """One collective that a process entered."""
 
     number: int
@@ -119,7 +119,7 @@ class Content:
     """Of the collectives of each group."""
     folder: str | None = None
     """The job's folder."""
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[RingEntry] = field(default_factory=list)
     """The oldest first."""
 
 
@@ -315,11 +315,11 @@ def _about(data: bytes) -> dict[str, Any]:
     return about if isinstance(about, dict) else {}
 
 
-def _entry(data: bytes, slot: int) -> Entry:
+def _entry(data: bytes, slot: int) -> RingEntry:
     number, moment, elements, group, operation, dtype, dimensions, state, *shape = _ENTRY.unpack_from(
         data, _HEADER + _ABOUT + slot * 64
     )
-    return Entry(
+    return RingEntry(
         number, moment, group,
         OPERATIONS[operation] if operation < len(OPERATIONS) else "?",
         DTYPES[dtype] if dtype < len(DTYPES) else "?",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gaudi3_scale.hangs import ring
-from gaudi3_scale.hangs.compare import Evidence, Finding, compare
+from gaudi3_scale.hangs.compare import Evidence, HangFinding, compare
 from gaudi3_scale.hangs.view import Call
 
 UNNAMED = "undefined"
@@ -21,7 +21,7 @@ class Verdict:
     """Who held up a job."""
 
     kind: str
-    """One of those of `compare.Finding`."""
+    """One of those of `compare.HangFinding`."""
     sentence: str
     certain: bool
     ranks: tuple[int, ...] = ()
@@ -52,7 +52,7 @@ def verdict_of(evidence: Evidence, hosts: Mapping[int, str]) -> Verdict | None:
     return Verdict(finding.kind, sentence, finding.certain, finding.ranks, nodes)
 
 
-def _sentence(finding: Finding, evidence: Evidence, hosts: Mapping[int, str]) -> str:
+def _sentence(finding: HangFinding, evidence: Evidence, hosts: Mapping[int, str]) -> str:
     call = _call(finding.call, evidence) if finding.call is not None else "a collective"
     waiting = _waiting(finding)
     if not finding.ranks:
@@ -83,7 +83,7 @@ def _sentence(finding: Finding, evidence: Evidence, hosts: Mapping[int, str]) ->
     return f"{who} did not enter {call}; {stands} {for_seconds}; {waiting}."
 
 
-def _departed(finding: Finding, evidence: Evidence, who: str, call: str, waiting: str) -> str:
+def _departed(finding: HangFinding, evidence: Evidence, who: str, call: str, waiting: str) -> str:
     assert finding.theirs is not None
     theirs = _call(finding.theirs, evidence)
     if finding.kind == "shape":
@@ -99,7 +99,7 @@ def _departed(finding: Finding, evidence: Evidence, who: str, call: str, waiting
     return f"{who} entered {theirs}, where the others entered {call}: {it} {why}; {waiting}."
 
 
-def _nobody(finding: Finding, evidence: Evidence, call: str, hosts: Mapping[int, str]) -> str:
+def _nobody(finding: HangFinding, evidence: Evidence, call: str, hosts: Mapping[int, str]) -> str:
     number = evidence.world_size
     if finding.kind == "wedge":
         return (
@@ -137,7 +137,7 @@ def _shape(call: Call | None) -> str:
     return f"shape [{', '.join(map(str, call.shape))}] {call.dtype}"
 
 
-def _waiting(finding: Finding) -> str:
+def _waiting(finding: HangFinding) -> str:
     if finding.waiting == 1:
         return "the other rank waits"
     return f"the other {finding.waiting} ranks wait"

@@ -40,7 +40,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupView:
     """A process group."""
 
     name: str
@@ -72,7 +72,7 @@ class NodeView:
     host: str
     ranks: tuple[int, ...]
     views: tuple[View, ...]
-    groups: dict[str, Group]
+    groups: dict[str, GroupView]
 
 
 def view_of(content: ring.Content, process: str, now: int) -> View:
@@ -92,13 +92,13 @@ def view_of(content: ring.Content, process: str, now: int) -> View:
     )  # fmt: skip
 
 
-def groups_of(contents: Sequence[ring.Content]) -> dict[str, Group]:
+def groups_of(contents: Sequence[ring.Content]) -> dict[str, GroupView]:
     """The groups that these processes know, by identity."""
-    found: dict[str, Group] = {}
+    found: dict[str, GroupView] = {}
     for content in contents:
         for group in content.groups:
             ranks = {rank for first, last in group["ranks"] for rank in range(first, last + 1)}
-            found[str(group["id"])] = Group(str(group["name"]), frozenset(ranks))
+            found[str(group["id"])] = GroupView(str(group["name"]), frozenset(ranks))
     return found
 
 
@@ -137,7 +137,7 @@ def parsed(value: Any, number: int, world_size: int) -> NodeView:
     try:
         views = tuple(_view(each, world_size) for each in value["views"][:world_size])
         groups = {
-            _text(key): Group(_text(name), frozenset(_ranks(ranks, world_size)))
+            _text(key): GroupView(_text(name), frozenset(_ranks(ranks, world_size)))
             for key, (name, ranks) in list(value["groups"].items())[:1000]
         }
         ranks = tuple(_whole(each, world_size) for each in value["ranks"][:world_size])
