@@ -1,7 +1,8 @@
 """What a dashboard consists of, without a word of Grafana's own.
 
 Queries are PromQL with short forms for what every selector has to name: `{@node}`, `{@hpu}` and `{@training}` stand for
-the job and for the variables. Each may be followed by further matchers.
+the job and for the variables, `{@services}` for services on whatever host. Each may be followed by further
+matchers.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 VARIABLES = 'cluster=~"$cluster", instance=~"$instance"'
 SELECTORS = {
     "node": f'job="node", {VARIABLES}',
+    "services": 'job="node", cluster=~"$cluster"',
     "hpu": f'job="hpu", {VARIABLES}',
     "training": f'job=~"$job", {VARIABLES}',
 }

@@ -139,7 +139,10 @@ BOARD = Board(
                 Panel(
                     "Until certificates end",
                     "Of the services on the monitoring host. The roles renew them 30 days before.",
-                    {"{{service}}": "min by (service) (gaudi_certificate_expiry_timestamp_seconds{@node}) - time()"},
+                    {
+                        "{{service}}": "min by (service) (gaudi_certificate_expiry_timestamp_seconds{@services})"
+                        " - time()",
+                    },
                     "s",
                     width=12,
                     alerts=("CertificateExpires", "CertificateEndsSoon"),

@@ -32,6 +32,8 @@ JOBS = {
 }
 #: Prometheus' own series of alerts, which have the labels of each alert.
 ALERTS = "ALERTS"
+SERVICES = "gaudi_certificate_expiry_timestamp_seconds"
+"""Of the monitoring host, which is none of the nodes to choose from."""
 
 
 def source(record: str) -> str:
@@ -168,7 +170,8 @@ def target_instance(dashboard: Dashboard) -> list[str]:
     return [
         str(node.name)
         for node, _ in selectors(dashboard)
-        if node.name != ALERTS and wanted not in [(one.op, one.name, one.value) for one in node.matchers.matchers]
+        if node.name not in (ALERTS, SERVICES)
+        and wanted not in [(one.op, one.name, one.value) for one in node.matchers.matchers]
     ]
 
 

@@ -99,6 +99,7 @@ def test_every_place_that_asks_for_a_certificate_names_the_other_hosts() -> None
     root = Path(__file__).resolve().parents[4]
     found = [path for path in root.glob("roles/*/tasks/*.yml") if "gaudi_credentials:" in path.read_text()]
     found += [path for path in root.glob("playbooks/**/*.yml") if "gaudi_credentials:" in path.read_text()]
+    found.remove(root / "playbooks/silence.yml")  # it asks for a password alone
     assert {str(path.relative_to(root)) for path in found} == {
         "roles/monitoring_service/tasks/credentials.yml", "roles/monitoring_service/tasks/preflight.yml",
     }  # fmt: skip
