@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Optional
 
 from ansible import constants
@@ -12,8 +11,9 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._given_secrets import Given
-from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import misplaced, named_folder
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.secrets_folder import folder_for
 
 
 class ActionModule(ActionBase):
@@ -48,19 +48,9 @@ class ActionModule(ActionBase):
             missing = Given(given).missing(arguments.get("passwords") or [], bool(arguments.get("certificate")))
             sources = [str(source) for source in task_vars.get("ansible_inventory_sources") or []]
             if missing:
-                arguments["directory"] = self._folder(str(arguments.get("directory") or ""), sources, missing)
+                try:
+                    arguments["directory"] = folder_for(str(arguments.get("directory") or ""), sources, missing)
+                except Refusal as refusal:
+                    raise AnsibleActionFail(str(refusal)) from refusal
             else:
                 arguments.pop("directory", None)
-
-    @staticmethod
-    def _folder(directory: str, sources: list[str], missing: list[str]) -> str:
-        """Where what is missing is kept: outside of the inventory."""
-        if not directory:
-            directory, fault = named_folder(sources, os.environ)
-            if fault:
-                raise AnsibleActionFail(f"{fault}, or hand {', '.join(missing)} over in gaudi_secrets.")
-        directory = os.path.expanduser(directory)
-        fault = misplaced(directory, sources, os.environ)
-        if fault:
-            raise AnsibleActionFail(fault)
-        return directory

@@ -19,11 +19,13 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan.host import Hos
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.model import Answers, Question
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import BY_NAME
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.watch import Watch
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.arguments import faults
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.failing import failing
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.monitoring import called, given_of
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import TASKS, VARIABLES
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues, plain
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.wheel_options import with_wheel
@@ -56,7 +58,12 @@ class ActionModule(ActionBase):
             facts = dict(answer.get("ansible_facts") or {})
         run = Run.of(given.get("ansible_run_tags") or (), given.get("ansible_skip_tags") or ())
         name = str(given.get("inventory_hostname"))
-        host = Host(Variables(self, given, facts), name, run, name in (given.get("groups") or {}).get("gaudi", ()))
+        groups = given.get("groups") or {}
+        variables = Variables(self, given, facts)
+        watch = None
+        if name in groups.get("monitoring", ()) and not phases:
+            watch = Watch(given_of(self, given, variables.values, variables.facts()), run)
+        host = Host(variables, name, run, name in groups.get("gaudi", ()), watch)
         result: dict[str, Any] = {"changed": False}
         try:
             if phases:
@@ -98,11 +105,7 @@ class ActionModule(ActionBase):
 
     def answer(self, module: str, arguments: Mapping[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """What a module of this collection answers."""
-        answer: dict[str, Any] = self._execute_module(
-            module_name=f"gaudi3.scale.{module}", module_args=dict(arguments), task_vars=task_vars
-        )
-        answer.pop("invocation", None)
-        found: dict[str, Any] = plain(answer)
+        found: dict[str, Any] = plain(called(self, module, arguments, task_vars))
         return found
 
     def template(self, value: Any, variables: dict[str, Any]) -> Any:
@@ -120,13 +123,13 @@ class Variables:
         own = task_vars.get("ansible_facts") or {}
         self._facts: dict[str, Any] = {**own, **namespace_facts(dict(facts))["ansible_facts"]}
         unsafe = settings_problem(constants.config.get_config_value)
-        self._values = RoleValues({**VARIABLES, **task_vars, "gaudi_settings_problem": unsafe}, action.template)
+        self.values = RoleValues({**VARIABLES, **task_vars, "gaudi_settings_problem": unsafe}, action.template)
         self.learn({}, {})
 
     def value(self, name: str) -> Any:
         """A variable of the roles, None where it has no value."""
         with self._evaluating():
-            return self._values[name]
+            return self.values[name]
 
     @contextmanager
     def _evaluating(self) -> Iterator[None]:
@@ -137,7 +140,7 @@ class Variables:
             raise
         except Exception as error:
             host = str(self._given.get("inventory_hostname"))
-            raise Refusal(failing(self._given, self._values.evaluate, error, host)) from error
+            raise Refusal(failing(self._given, self.values.evaluate, error, host)) from error
 
     def facts(self) -> Mapping[str, Any]:
         """The facts of the host, by their names without the prefix."""
@@ -146,7 +149,7 @@ class Variables:
     def learn(self, facts: Mapping[str, Any], found: Answers) -> None:
         """Take what was answered into the values of variables."""
         self._facts.update(facts)
-        self._values.answered(ansible_facts=self._facts, _gaudi_plan={"found": dict(found)})
+        self.values.answered(ansible_facts=self._facts, _gaudi_plan={"found": dict(found)})
 
     def module(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a module of the collection answers."""
@@ -158,9 +161,9 @@ class Variables:
             return question.module, question.options(self.value) if question.options else {}
         module, options = TASKS[question.role][question.task]
         with self._evaluating():
-            found = self._values.evaluate(options)
+            found = self.values.evaluate(options)
         return module, with_wheel(found) if module == "trainer_install" else found
 
     def faults(self, roles: Sequence[str]) -> Sequence[str]:
         """What is wrong with the variables of these roles."""
-        return faults(roles, self._given, self._values.evaluate)
+        return faults(roles, self._given, self.values.evaluate)

@@ -9,6 +9,8 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._monitoring import texts
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.filters import filter_module
 
 DOCUMENTATION = r"""
@@ -40,19 +42,12 @@ _value:
 """
 
 
-_QUOTES = "'" + '"'
-
-
 def arguments_line(arguments: Sequence[Any]) -> str:
     """See DOCUMENTATION."""
-    words = [str(word) for word in arguments]
-    for word in words:
-        if not word or any(each.isspace() or each in _QUOTES or not each.isprintable() for each in word):
-            raise AnsibleFilterError(
-                f"The argument {word!r} has white space, a quotation mark or a control character: leave that out."
-            )
-    # systemd takes the text between the apostrophes as it is, and one level of backslashes away when it splits it.
-    return "ARGS='" + " ".join(word.replace("\\", "\\\\") for word in words) + "'"
+    try:
+        return texts.arguments_line(arguments)
+    except Refusal as refusal:
+        raise AnsibleFilterError(str(refusal)) from refusal
 
 
 FilterModule = filter_module(arguments_line=arguments_line)

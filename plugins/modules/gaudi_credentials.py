@@ -171,24 +171,13 @@ files:
   sample: [/srv/cluster/secrets/prometheus_password]
 """
 
-import datetime
-import re
-from typing import Any
+from dataclasses import asdict
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import (
-    Folder,
-    Lifetimes,
-    keep_certificate,
-    keep_password,
-)
-from ansible_collections.gaudi3.scale.plugins.module_utils._given_secrets import Given
-from ansible_collections.gaudi3.scale.plugins.module_utils._host.address import single_host
-from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
+from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import Lifetimes
+from ansible_collections.gaudi3.scale.plugins.module_utils._monitoring.secrets import Wanted, keep
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def main() -> None:
@@ -212,7 +201,18 @@ def main() -> None:
         supports_check_mode=True,
     )
     options = module.params
-    fault = _fault(options)
+    wanted = Wanted(
+        options["passwords"],
+        options["certificate"] or "",
+        options["service"] or "",
+        options["hosts"],
+        options["others"],
+        options["given"],
+        options["present"],
+        options["directory"] or "",
+        Lifetimes(options["certificate_days"], options["authority_days"], options["renew_before_days"]),
+    )
+    fault = wanted.fault()
     if fault:
         module.fail_json(msg=fault)
     for library, needed in (("cryptography", options["certificate"]), ("bcrypt", options["passwords"])):
@@ -221,74 +221,16 @@ def main() -> None:
                 __import__(library)
             except ImportError:
                 module.fail_json(msg=missing_required_lib(library, reason="on the controller"))
-    folder = Folder(options["directory"] or "", dry_run=module.check_mode)
     try:
-        result = _credentials(options, folder)
+        found = keep(wanted, module.check_mode)
     except (Refusal, OSError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=bool(folder.changed), files=folder.changed, **result)
-
-
-def _credentials(options: dict[str, Any], folder: Folder) -> dict[str, Any]:
-    """What was asked for: handed over, or else out of the folder, which is opened for nothing else."""
-    given = Given(options["given"], options["present"])
-    name, hosts = options["certificate"], options["hosts"]
-    lifetimes = Lifetimes(options["certificate_days"], options["authority_days"], options["renew_before_days"])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    passwords = {each: given.password(each) for each in options["passwords"]}
-    certificate = given.certificate(options["service"] or name, hosts, lifetimes, now) if name else None
-    if given.missing(options["passwords"], bool(name)):
-        with folder.opened():
-            passwords = {each: known or keep_password(folder, each) for each, known in passwords.items()}
-            if name:
-                certificate = certificate or keep_certificate(folder, name, hosts, lifetimes, now)
-    return {
-        "passwords": {each: vars(known) for each, known in passwords.items()},
-        **(vars(certificate) if certificate else {}),
-    }
-
-
-def _fault(options: dict[str, Any]) -> str:
-    """What is wrong with the options, in one sentence; empty where nothing is."""
-    names = [*options["passwords"], *([options["certificate"]] if options["certificate"] else [])]
-    for name in names:
-        if not _NAME.fullmatch(name):
-            return f"{name!r} is no name for a secret; use letters, digits, dots, hyphens and underscores."
-    fault = _foreign(options["certificate"] or "", options["hosts"], options["others"])
-    if fault:
-        return fault
-    if options["certificate"] and not options["hosts"]:
-        return f"The certificate {options['certificate']} is for no host; give its names as hosts."
-    if not 0 < options["renew_before_days"] < options["certificate_days"] < options["authority_days"]:
-        return (
-            f"renew_before_days {options['renew_before_days']}, certificate_days "
-            f"{options['certificate_days']} and authority_days {options['authority_days']} must grow in this "
-            "order; correct them."
-        )
-    given = Given(options["given"])
-    fault = given.fault([*options["passwords"], *([options["service"]] if options["service"] else [])])
-    missing = given.missing(options["passwords"], bool(options["certificate"]))
-    if not fault and missing and not options["directory"]:
-        return f"There is no directory to keep {', '.join(missing)} in; give one, or hand all over in given."
-    return fault
-
-
-def _foreign(certificate: str, hosts: list[str], others: dict[str, list[str]]) -> str:
-    """Which name of a certificate is not one host's, or is another host's; it could stand for that one."""
-    for host in hosts:
-        name = single_host(host)
-        if name is None:
-            return (
-                f"The certificate {certificate} is to be for {printable(host)!r}, which is no address of one host: "
-                "give an IP address or a host name."
-            )
-        other = next((each for each, names in others.items() if name.lower().rstrip(".") in names), None)
-        if other:
-            return (
-                f"The certificate {certificate} is to be for {name}, which the inventory gives to {other}: correct the "
-                "address of one of them, or put one name into both groups."
-            )
-    return ""
+    module.exit_json(
+        changed=bool(found.files),
+        files=found.files,
+        passwords={name: asdict(known) for name, known in found.passwords.items()},
+        **(asdict(found.certificate) if found.certificate else {}),
+    )
 
 
 if __name__ == "__main__":

@@ -23,10 +23,11 @@ options:
   state:
     description:
       - V(running) is up to date with its files. V(enabled) is started at each boot, and runs now or not, as it is.
+        With V(written) only O(files) and O(folders) are looked after, and the unit is left as it is.
         V(absent) is stopped, is not started at a boot, and has no file in O(unit_folder); a unit that a package brought
         stays, stopped.
     type: str
-    choices: [running, enabled, absent]
+    choices: [running, enabled, written, absent]
     default: running
   enabled:
     description: Start the unit at each boot.
@@ -41,9 +42,26 @@ options:
     default: []
     suboptions:
       path: {description: "Where the file is.", type: path, required: true}
-      content: {description: "All that is in it.", type: str, required: true}
+      content:
+        description:
+          - All that is in it. Without it something else writes the file, and only its owner and permissions are looked
+            after.
+        type: str
       mode: {description: "Its mode, as octal digits.", type: str, default: "0644"}
+      group: {description: "The group that it belongs to. Empty is any.", type: str, default: ""}
       restart: {description: "Whether the service restarts for another content.", type: bool, default: true}
+      reload: {description: "Whether the service is reloaded for another content.", type: bool, default: false}
+      secret: {description: "Whether a difference shows no content of it.", type: bool, default: false}
+      validate:
+        description: A program that checks it before it is written, with V(%s) in place of its path.
+        type: str
+        default: ""
+      complaint: {description: "What is said before the reasons of that program.", type: str, default: ""}
+  folders:
+    description: Folders that are made before the files, and belong to root and are open to all.
+    type: list
+    elements: path
+    default: []
   restart_files:
     description:
       - Files that the service reads only when it starts, such as its program, its unit and its arguments. Those that
@@ -67,6 +85,12 @@ options:
       package: {description: "Package whose untouched files of configuration are nobody's.", type: str, default: ""}
       take_over: {description: "Replace what somebody else wrote.", type: bool, default: false}
       variable: {description: "How the variables of the role begin, for messages.", type: str, required: true}
+      cluster:
+        description: The cluster that a monitoring host watches.
+        type: dict
+        suboptions:
+          authority: {description: "A digest of its authority.", type: str, default: ""}
+          nodes: {description: "Addresses of its nodes by name.", type: dict, default: {}}
       arguments_file: {description: "File with the arguments of the service.", type: path, default: ""}
       data: {description: "Folder of the data of the service.", type: path, default: ""}
       records: {description: "Folder of the records.", type: path, default: /etc/gaudi3-scale/written}
@@ -167,6 +191,11 @@ done:
   type: list
   elements: str
   sample: [daemon-reload, restart]
+recorded:
+  description: Whether the record of O(claim) says what was written. In check mode, whether it says so already.
+  returned: success
+  type: bool
+  sample: true
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -19,6 +19,8 @@ from ansible.utils.unsafe_proxy import AnsibleUnsafe, wrap_var
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.decisions import DECISIONS
 
+from .roles import trusted
+
 try:
     from ansible.template import is_trusted_as_template
 except ImportError:
@@ -82,6 +84,12 @@ class RoleValues:
         if isinstance(value, list):
             return [each for each in map(self.evaluate, value) if not _same(each, omitted)]
         return value
+
+    def rendered(self, path: Path) -> str:
+        """A template's file. One of the roles gets only the variables that it names, as Ansible copies all it gets."""
+        text = trusted("{{ lookup('ansible.builtin.template', " + repr(str(path)) + ") }}")
+        variables = self._of_file(text, path) if ROLES in path.parents else self._for(text)
+        return str(self._template([text], variables)[0])
 
     def _text(self, text: str) -> Any:
         if not is_template(text):

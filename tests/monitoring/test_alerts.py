@@ -19,6 +19,9 @@ import promql_parser
 import pytest
 import yaml
 
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.prometheus import Prometheus
+from tests.unit.plugins.module_utils._plan.services import given as given_of_a_host
+
 ROOT = Path(__file__).resolve().parents[2]
 ROLE = ROOT / "roles" / "prometheus"
 CASES: dict[str, dict[str, list[dict[str, Any]]]] = {
@@ -182,8 +185,7 @@ def test_a_restart_of_prometheus_resolves_no_alert() -> None:
 
     Alertmanager takes an alert for resolved that it has not heard of for 4 minutes.
     """
-    variables = yaml.safe_load((ROLE / "vars" / "main.yml").read_text(encoding="utf-8"))
-    given = [word for word in variables["_prometheus_own_arguments"] if "for-grace-period" in word]
+    given = [word for word in Prometheus(given_of_a_host()).arguments if "for-grace-period" in word]
     assert given == ["--rules.alert.for-grace-period=1m"]
     waits = {name: seconds(str(rule["for"])) for name, rule in RULES.items() if "for" in rule}
     assert max(waits.values()) > 600 and {name for name, wait in waits.items() if wait < 60} == set()

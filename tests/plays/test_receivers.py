@@ -25,7 +25,7 @@ def test_a_wrong_receiver_is_explained_without_its_password(cluster: Cluster) ->
     assert [message for message in run.messages() if message] == [
         "amtool refuses what alertmanager_receivers, alertmanager_route, alertmanager_global and "
         "alertmanager_inhibit_rules make (quoted values are hidden): yaml: unmarshal errors: line 9: field chanel not "
-        "found in type config.plain line 11: cannot unmarshal !!str ... into bool"
+        "found in type config.plain line 11: cannot unmarshal !!str ... into bool."
     ]
     assert "hunter2" not in run.everything and "of the vault" not in run.everything
     assert not host.path("/etc/prometheus/alertmanager.yml").exists()

@@ -110,7 +110,7 @@ def test_no_secret_is_shown(site: Cluster, installing: PlaybookRun, predicted: P
     assert installing.messages() == ["No package matching 'prometheus' is available"]
     for run in (installing, predicted):
         said = run.everything
-        assert "Make the passwords and the certificate, once, on the controller" in said
+        assert "Take the files of Prometheus" in said
         shown = {
             path.name for path in files for line in path.read_text().splitlines() if len(line) > 9 and line in said
         }
@@ -196,7 +196,7 @@ def test_targets_are_all_hosts_at_their_cluster_addresses(cluster: Cluster) -> N
         prometheus_jobs=[{"name": "node", "groups": ["gaudi", "storage"], "port": 9100},
                          {"name": "none", "groups": ["storage"], "port": 9100}],
     )  # fmt: skip
-    files = [result["diff"][0]["after"] for result in run.result("mon", "Write the targets")["results"]]
+    files = [diff["after"] for diff in run.result("mon", "Write the targets")["diff"]]
     node, none = (yaml.safe_load(text) for text in files)
     assert node == [
         {"targets": ["10.0.0.2:9100"], "labels": {"instance": "gaudi-1"}},

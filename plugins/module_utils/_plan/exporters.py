@@ -255,6 +255,7 @@ NODE = Phase(
     ],
     _asks,
     _node_unchanged,
+    True,
     details=[
         Question("node_exporter", "node_exporter", NODE_SERVICE, applies=_without_certificates, tolerated=True),
         Question("node_exporter_port", "node_exporter", "", "port", _node_port, _without_certificates, tolerated=True),

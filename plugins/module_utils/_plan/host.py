@@ -17,8 +17,10 @@ from .._refusal import Refusal
 from .._release.support_matrix import release_cautions, release_problem
 from . import drivers, exporters, fabric, job, train, tuning
 from .model import Answers, Phase, Question, Values, mapping
+from .monitoring import Part
 from .phases import PHASES
 from .run import Run
+from .watch import Watch
 
 #: An address, which every other host can reach as it is.
 ADDRESS = re.compile("[0-9.]+$|.*:")
@@ -60,12 +62,14 @@ class Access(Protocol):
 class Host:
     """One host, as far as it is known."""
 
-    def __init__(self, access: Access, name: str, run: Run, trains: bool) -> None:
+    def __init__(self, access: Access, name: str, run: Run, trains: bool, watch: Watch | None = None) -> None:
+        """``watch`` is a monitoring host's."""
         self._access = access
         self._value = access.value
         self.name = name
         self.run = run
         self.trains = trains
+        self._watch = watch
         self.found: dict[str, Any] = {}
         self.seen: dict[str, Any] = {}
         """Facts that were found besides those which were gathered."""
@@ -109,21 +113,25 @@ class Host:
         needed = cards if self.run.needs_cards else None
         if needed:
             self._iommu(needed)
-        faults = self._access.faults(self.run.roles(self.trains))
+        faults = self._access.faults((*self.run.roles(self.trains), *(self._watch.roles() if self._watch else ())))
         if faults:
             raise Refusal("\n".join(["These variables cannot be used:", *faults]))
         if needed:
             self._release(needed)
         phases = [phase for phase in PHASES if (needed or phase.anywhere) and phase.asks(self.run, self._value)]
-        self._ask(question for phase in phases for question in phase.questions)
+        closes = self.run.closes and boolean(self._value("firewall_enabled"), strict=False)
+        first = self._watch.first(closes) if self._watch else []
+        answers = self._ask((question for phase in phases for question in phase.questions), first)
         if train.PHASE in phases:
             problem = train.problem(self.name, self._value, self.run, self.found)
             if problem:
                 raise Refusal(problem)
             result["job"] = train.shares(self._value)
-        if self.run.whole and (drivers.runs(self.found) or not self.trains):
-            self._ask(question for phase in phases for question in phase.details)
+        then = self._watch.then(answers) if self._watch else []
+        detailed = phases if self.run.whole and (drivers.runs(self.found) or not self.trains) else []
+        answers = self._ask((question for phase in detailed for question in phase.details), then)
         result["leave"] = [phase.name for phase in phases if phase.unchanged(self._value, self.found)]
+        result["leave"] += self._watch.leave(answers) if self._watch else []
         result["more"] = more(self._value, self.run) if self.trains else []
         if "pytorch" in self.found:
             result["pytorch"] = {name: self._value(f"pytorch_{name}") for name in ("root", "release")}
@@ -179,21 +187,25 @@ class Host:
             raise Refusal(problem)
         self.cautions = release_cautions(release, system)
 
-    def _ask(self, questions: Iterable[Question]) -> None:
-        parts = []
+    def _ask(self, questions: Iterable[Question], more: Sequence[Part] = ()) -> Answers:
+        """Ask, and keep what was answered. What was answered to ``more`` may hold secrets and is only returned."""
+        parts = [*more]
         for question in questions:
             if question.applies(self._value):
                 module, options = self._access.options(question)
                 known = {"name": question.name, "tolerated": question.tolerated}
                 parts.append({**known, "module": module, "arguments": options})
         if not parts:
-            return
+            return {}
         answer = self._look(parts)
         found = answer.get("found")
-        self.found.update(found if isinstance(found, Mapping) else {})
+        found = found if isinstance(found, Mapping) else {}
+        hidden = {part["name"] for part in more}
+        self.found.update({name: each for name, each in found.items() if name not in hidden})
         self._access.learn(self.seen, self.found)
         if answer.get("failed"):
             raise Refusal(str(answer.get("msg")))
+        return {name: each for name, each in found.items() if name in hidden}
 
     def _look(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         # The address of a package index may have a password in it.

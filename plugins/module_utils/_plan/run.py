@@ -59,6 +59,21 @@ class Run:
         """Whether hosts are told to reach each other by their addresses."""
         return bool(self.tags & {"all", "monitoring", "train", "preflight"})
 
+    @property
+    def watches(self) -> bool:
+        """Whether what monitoring hosts run is judged before the first change."""
+        return bool(self.tags & {"all", "monitoring", "preflight"}) and "monitoring" not in self.skipped
+
+    @property
+    def leaves(self) -> bool:
+        """Whether monitoring hosts are left out of phases that would change nothing there."""
+        return self.watches and bool(self.tags & {"all", "monitoring"})
+
+    @property
+    def closes(self) -> bool:
+        """Whether it closes ports by name, which is for the cluster's own hosts alone."""
+        return "firewall" in self.tags
+
     def roles(self, trains: bool) -> tuple[str, ...]:
         """The roles whose variables are checked on a host, which is in group gaudi where it ``trains``."""
         if self.tags & {"all", "preflight"}:

@@ -13,6 +13,7 @@ from .._host.answers import loopbacks
 from .._host.facts import Gathered
 from . import pytorch, train
 from .phases import BY_NAME
+from .watch import NAMES
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,10 @@ def decide(plans: Mapping[str, object], gaudi: frozenset[str], needs_cards: bool
         return Site(refusals=refusals)
     return replace(
         _job(nodes),
-        leave={phase: [host for host, given in found.items() if phase in given.get("leave", ())] for phase in BY_NAME},
+        leave={
+            phase: [host for host, given in found.items() if phase in given.get("leave", ())]
+            for phase in (*BY_NAME, *NAMES)
+        },
     )
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import time
@@ -38,7 +39,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "rpm_executable": {"type": "str", "default": "rpm"},
 }
 #: As an option of gaudi_service, which has the unit and its port itself.
-OPTION = {name: spec for name, spec in ARGUMENTS.items() if name not in ("state", "listens", "unit", "cluster", "keep")}
+OPTION = {name: spec for name, spec in ARGUMENTS.items() if name not in ("state", "listens", "unit", "keep")}
 
 
 def run(module: AnsibleModule) -> dict[str, Any]:
@@ -185,7 +186,8 @@ def _packaged(module: AnsibleModule, options: dict[str, Any]) -> tuple[bool, dic
 
 
 def _record(module: AnsibleModule, options: dict[str, Any], path: str, record: claims.Record) -> dict[str, Any]:
-    """Say in the record what has been written."""
+    """Say in the record what has been written, and whether it says that already."""
+    before = copy.deepcopy(vars(record))
     cluster = options["cluster"] or {"authority": record.authority, "nodes": record.nodes}
     record.files.update({name: claims.digest(name) for name in options["files"]})
     # Where a part of the files was written, the others are still to come.
@@ -193,9 +195,10 @@ def _record(module: AnsibleModule, options: dict[str, Any], path: str, record: c
     record.files = {name: known for name, known in record.files.items() if known or name in record.pending}
     record.authority = cluster["authority"] or record.authority
     record.nodes = dict(cluster["nodes"]) or record.nodes
+    same = os.path.exists(path) and before == vars(record)
     if not module.check_mode:
         claims.write(path, record)
-    return {"changed": False, "backups": record.backups}
+    return {"changed": False, "backups": record.backups, "recorded": same}
 
 
 def _remove(module: AnsibleModule, options: dict[str, Any], path: str, record: claims.Record | None) -> dict[str, Any]:

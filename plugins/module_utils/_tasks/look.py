@@ -14,17 +14,20 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from . import (
     account,
     claim,
+    contents,
     driver,
     fabric,
     files,
     firewall,
     kernel_settings,
     listener,
+    package,
     packages,
     ports,
     pytorch,
     reachable,
     service,
+    service_page,
     train_node,
     trainer,
 )
@@ -42,7 +45,7 @@ class Task:
     required_if: Sequence[tuple[Any, ...]] = field(default=())
 
 
-#: What can be asked: modules of this collection by their names, and three questions of Ansible's own modules.
+#: What can be asked: modules of this collection by their names, and questions that no module of it answers.
 TASKS = {
     "gaudi_claim": Task(claim.ARGUMENTS, claim.run),
     "gaudi_driver": Task(driver.ARGUMENTS, driver.run, driver.REQUIRED_IF),
@@ -56,6 +59,9 @@ TASKS = {
     "trainer_install": Task(trainer.ARGUMENTS, trainer.run),
     "synapseai_packages": Task(packages.ARGUMENTS, packages.run),
     "account": Task(account.ARGUMENTS, account.run),
+    "contents": Task(contents.ARGUMENTS, contents.run),
+    "package": Task(package.ARGUMENTS, package.run),
+    "service_page": Task(service_page.ARGUMENTS, service_page.run),
     "addresses": Task(reachable.NAME, reachable.addresses),
     "files": Task(files.ARGUMENTS, files.run),
     "listener": Task(listener.ARGUMENTS, listener.run),

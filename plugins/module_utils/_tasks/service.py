@@ -11,24 +11,19 @@ from typing import TYPE_CHECKING, Any
 from .._files import ensure_file
 from .._host import service_state
 from .._refusal import Refusal
-from . import claim, listener
+from . import claim, listener, written
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
 PENDING = {"none": [], "reload": ["reload"], "restart": ["restart"]}
-_FILE = {
-    "path": {"type": "path", "required": True},
-    "content": {"type": "str", "required": True},
-    "mode": {"type": "str", "default": "0644"},
-    "restart": {"type": "bool", "default": True},
-}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "required": True},
-    "state": {"type": "str", "choices": ["running", "enabled", "absent"], "default": "running"},
+    "state": {"type": "str", "choices": ["running", "enabled", "written", "absent"], "default": "running"},
     "enabled": {"type": "bool", "default": True},
-    "files": {"type": "list", "elements": "dict", "default": [], "options": _FILE},
+    "files": {"type": "list", "elements": "dict", "default": [], "options": written.FILE},
+    "folders": {"type": "list", "elements": "path", "default": []},
     "restart_files": {"type": "list", "elements": "path", "default": []},
     "reload_files": {"type": "list", "elements": "path", "default": []},
     "claim": {"type": "dict", "options": claim.OPTION},
@@ -47,7 +42,7 @@ def run(module: AnsibleModule) -> dict[str, Any]:
             listener.refuse_foreign(module, module.params["name"], listens)
         _claim(module, "claimed")
         result = _run(module)
-        _claim(module, "recorded")
+        result["recorded"] = _claim(module, "recorded") or not module.check_mode
         if listens and not module.check_mode:
             listener.wait_for_own(module, module.params["name"], listens, lambda: _active(module))
     except Refusal as refusal:
@@ -55,12 +50,14 @@ def run(module: AnsibleModule) -> dict[str, Any]:
     return result
 
 
-def _claim(module: AnsibleModule, state: str) -> None:
-    """Refuse files that somebody else wrote, or record what has been written."""
+def _claim(module: AnsibleModule, state: str) -> bool:
+    """Refuse files that somebody else wrote, or record what has been written; whether that was so already."""
     options = module.params
-    if options["claim"] and options["state"] == "running" and not (module.check_mode and state == "recorded"):
-        more = {"state": state, "unit": options["name"], "listens": None, "cluster": None, "keep": {}}
-        claim.act(module, {**options["claim"], **more})
+    if not options["claim"] or options["state"] not in ("running", "written"):
+        return True
+    more = {"state": state, "unit": options["name"], "listens": None, "keep": {}}
+    answer = claim.act(module, {**options["claim"], **more})
+    return answer.get("recorded") is not False
 
 
 def _active(module: AnsibleModule) -> tuple[bool, bool]:
@@ -70,8 +67,10 @@ def _active(module: AnsibleModule) -> tuple[bool, bool]:
 
 
 def _run(module: AnsibleModule) -> dict[str, Any]:
-    diffs, restart = _write(module)
+    files = written.write(module, module.params["files"], module.params["folders"])
     now = time.time()
+    if module.params["state"] == "written":
+        return {"changed": bool(files.diffs), "done": [], "diff": files.diffs}
     try:
         service = _look(module)
     except ValueError as error:
@@ -79,29 +78,30 @@ def _run(module: AnsibleModule) -> dict[str, Any]:
     if module.params["state"] == "absent":
         return _remove(module, service)
     if module.params["state"] == "enabled":
-        return _enable(module, service, diffs)
-    return _keep_running(module, service, diffs, restart, now)
+        return _enable(module, service, files.diffs)
+    return _keep_running(module, service, files, now)
 
 
 def _keep_running(
-    module: AnsibleModule, service: service_state.Service, diffs: list[dict[str, Any]], restart: bool, now: float
+    module: AnsibleModule, service: service_state.Service, files: written.Written, now: float
 ) -> dict[str, Any]:
     """Start, restart or reload the unit where it does not run with its files."""
     options = module.params
     if not service.exists and not module.check_mode:
         module.fail_json(msg=f"systemd knows no unit {options['name']}: install what brings it, or mend its name.")
-    own = [file["path"] for file in options["files"] if file["restart"]]
+    own = {verb: [file["path"] for file in options["files"] if file[verb]] for verb in ("restart", "reload")}
     verbs = service_state.actions(
         service,
         options["enabled"],
-        service_state.youngest([*options["restart_files"], *own], now),
-        service_state.youngest(options["reload_files"], now),
+        service_state.youngest([*options["restart_files"], *own["restart"]], now),
+        service_state.youngest([*options["reload_files"], *own["reload"]], now),
     )
     if module.check_mode:
-        verbs = verbs or PENDING["restart" if restart else options["pending"]]
+        pending = "reload" if files.reload and options["pending"] == "none" else options["pending"]
+        verbs = verbs or PENDING["restart" if files.restart else pending]
     else:
         _do(module, verbs)
-    return {"changed": bool(verbs or diffs), "done": verbs, "diff": diffs}
+    return {"changed": bool(verbs or files.diffs), "done": verbs, "diff": files.diffs}
 
 
 def _look(module: AnsibleModule) -> service_state.Service:
@@ -137,17 +137,6 @@ def _remove(module: AnsibleModule, service: service_state.Service) -> dict[str, 
         _do(module, last)
     done = verbs + last
     return {"changed": bool(done), "done": done, "diff": diff or {}}
-
-
-def _write(module: AnsibleModule) -> tuple[list[dict[str, Any]], bool]:
-    """Write the files that are given; their differences, and whether the service has to restart for one."""
-    diffs, restart = [], False
-    for file in module.params["files"]:
-        diff = ensure_file(module, file["path"], file["content"], int(file["mode"], 8), own=True)
-        if diff is not None:
-            diffs.append(diff)
-            restart = restart or file["restart"]
-    return diffs, restart
 
 
 def _enable(module: AnsibleModule, service: service_state.Service, diffs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -151,9 +151,11 @@ def redirected_open(file, *arguments, **options):
 
 
 class Popen(subprocess.Popen):
-    """Programs of the host are started from its folder."""
+    """Programs of the host are started from its folder, and find the drafts there that they are to check."""
 
     def __init__(self, args, *arguments, **options):
+        if isinstance(args, list):
+            args = [at(each) if os.path.basename(os.fsdecode(each)).startswith(".") else each for each in args]
         if isinstance(args, (list, tuple)) and args and os.path.lexists(at(args[0])):
             args = [at(args[0]), *args[1:]]
         super().__init__(args, *arguments, **options)

@@ -52,7 +52,7 @@ PLACES = {
     "the vendor's PyTorch is installed": "plugins/module_utils/_pytorch/install.py",
     "spot prices": "plugins/module_utils/_cloud/spot_price.py",
     "the trainer is installed in a container": "roles/trainer/tasks/install-container.yml",
-    "the targets of Prometheus": "roles/prometheus/tasks/targets.yml",
+    "the targets of Prometheus": "plugins/module_utils/_plan/prometheus_targets.py",
     "a node is removed from the cluster": "playbooks/remove_node.yml",
 }
 SMALL = {"a", "an", "and", "are", "by", "for", "from", "how", "in", "is", "of", "on", "s", "that", "the", "to"}

@@ -66,8 +66,10 @@ def callers(name: str) -> str:
     playbooks = sorted({path.name for path in calling if path.parts[0] == "playbooks"})
     said = f"role{'s' * (len(roles) > 1)} {', '.join(roles)}" if roles else ""
     planned = f'.module("{name}"' in (ROOT / "plugins/module_utils/_plan/host.py").read_text()
+    served = f'called(self, "{name}"' in (ROOT / "plugins/action/gaudi_monitoring.py").read_text()
     elsewhere = not roles and not playbooks
-    return "; ".join(filter(None, [said, ", ".join(playbooks), "gaudi_host_plan" if planned and elsewhere else ""]))
+    modules = ["gaudi_host_plan" if planned and elsewhere else "", "gaudi_monitoring" if served else ""]
+    return "; ".join(filter(None, [said, ", ".join(playbooks), ", ".join(filter(None, modules))]))
 
 
 def test_the_internal_modules_are_listed_with_what_calls_them() -> None:

@@ -148,7 +148,6 @@ READ = {
     "playbooks/tasks/pair-search.yml: _told": "health_report",
     "playbooks/tasks/pair-search.yml: cards": "health_report",
     "roles/monitoring_service/vars/main.yml: _monitoring_service_wanted": "others_addresses",
-    "roles/prometheus/vars/main.yml: _prometheus_plan": "prometheus_plan",
     "roles/trainer/tasks/install-container.yml: _trainer_ids": "exact_texts",
 }
 #: What a value of the inventory or of the controller may not have in it: what a task registered on a node, or facts.

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from ..playbooks.jinja import evaluate, load, render
+from ..plugins.module_utils._plan.services import files
 from .decided import decided
 from .test_hpu_exporter import Node, exporter, node
 
@@ -96,16 +97,15 @@ def test_the_unit_hands_the_files_over() -> None:
     assert "--tls" not in unit() and "LoadCredential" not in unit()
 
 
+def scraped(**variables: Any) -> list[dict[str, Any]]:
+    """The jobs of Prometheus' configuration."""
+    text = files("prometheus", **variables)["/etc/prometheus/prometheus.yml"].content
+    return list(yaml.safe_load(text)["scrape_configs"])
+
+
 def test_prometheus_is_told_of_tls() -> None:
     tls = {"ca_file": "/etc/prometheus/ca.crt", "cert_file": "/c.crt", "key_file": "/c.key"}
-    variables = {**load("roles/prometheus/defaults/main.yml"), **load("roles/prometheus/vars/main.yml")}
-    jobs = [{"name": "hpu", "groups": ["gaudi"], "port": 41611, "tls_config": tls}]
-    text = render(
-        "roles/prometheus/templates/prometheus.yml.j2",
-        **{**variables, "ansible_managed": "x", "prometheus_jobs": jobs, "ansible_host": "m"},
-        inventory_hostname="m",
-    )
-    (job,) = yaml.safe_load(text)["scrape_configs"]
+    (job,) = scraped(prometheus_jobs=[{"name": "hpu", "groups": ["gaudi"], "port": 41611, "tls_config": tls}])
     assert (job["scheme"], job["tls_config"]) == ("https", tls)
 
 
@@ -125,7 +125,7 @@ def test_one_switch_sets_exporters_trainer_and_prometheus(switch: bool) -> None:
     }
     roles = {
         role: {**load(f"roles/{role}/defaults/main.yml"), **load(f"roles/{role}/vars/main.yml"), **host}
-        for role in ("prometheus", *EXPORTERS.values())
+        for role in EXPORTERS.values()
     }
 
     def service(role: str) -> dict[str, Any]:
@@ -138,8 +138,7 @@ def test_one_switch_sets_exporters_trainer_and_prometheus(switch: bool) -> None:
     def said(role: str, name: str) -> Any:
         return evaluate(roles[role][name], **roles[role])
 
-    text = render("roles/prometheus/templates/prometheus.yml.j2", **roles["prometheus"])
-    jobs = {job["job_name"]: job for job in yaml.safe_load(text)["scrape_configs"]}
+    jobs = {job["job_name"]: job for job in scraped(gaudi_metrics_tls=switch)}
     for job, role in EXPORTERS.items():
         found = (jobs[job].get("scheme"), jobs[job].get("tls_config"))
         assert found == (("https", {**AUTHORITY, **OWN}) if switch else (None, None))

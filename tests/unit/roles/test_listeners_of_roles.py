@@ -8,14 +8,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 SERVICES = {
     "node_exporter": "_node_exporter_here.service", "hpu_exporter": "gaudi-hpu-exporter.service",
-    "prometheus": "prometheus.service",
-    "alertmanager": "prometheus-alertmanager.service", "grafana": "grafana-server.service",
 }  # fmt: skip
 #: Tasks that ask an address for an answer, and why that is enough.
 ASKED = {
-    "prometheus/tasks/verify.yml": "behind gaudi_service, which has waited for the unit's own port",
-    "alertmanager/tasks/run.yml": "behind gaudi_service, which has waited for the unit's own port",
-    "grafana/tasks/run.yml": "behind gaudi_service, which has waited for the unit's own port",
     "hpu_exporter/tasks/verify.yml": "behind gaudi_service, which has waited for the unit's own port",
     "fabric/tasks/preflight-tcp.yml": "the web server of a download, no service of the collection",
 }

@@ -14,14 +14,8 @@ ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.name for path in ROLES.iterdir() if path.is_dir())
 #: Have entry points alone, which other roles and playbooks import.
 SHARED = {"monitoring_service"}
-#: The units of the five services, by role, and what each starts anew for: its program and what it reads at its start.
+#: The units of the exporters, by role, and what each starts anew for: its program and what it reads at its start.
 SERVICES = {
-    "prometheus": ("prometheus.service", {"/usr/bin/prometheus", "/etc/default/prometheus"}),
-    "alertmanager": (
-        "prometheus-alertmanager.service",
-        {"/usr/bin/prometheus-alertmanager", "/etc/default/prometheus-alertmanager"},
-    ),
-    "grafana": ("grafana-server.service", {"/usr/sbin/grafana-server", "/usr/share/grafana/bin/grafana"}),
     "node_exporter": (
         "_node_exporter_here.service",
         {"/usr/bin/prometheus-node-exporter", "node_exporter_arguments_file"},
@@ -65,9 +59,12 @@ def test_a_service_runs_with_what_lies_on_disk(role: str) -> None:
 def test_a_role_has_the_common_shape(role: str) -> None:
     there = {path.stem for path in (ROLES / role / "tasks").glob("*.yml")}
     assert role in SHARED or "main" in there
-    judged = any("gaudi3.scale.gaudi_host_plan" in task for task in tasks(role))
+    judges = ("gaudi3.scale.gaudi_host_plan", "gaudi3.scale.gaudi_monitoring")
+    judged = any(judge in task for task in tasks(role) for judge in judges)
     # These two have one module each, which refuses what it cannot set before it sets anything.
-    assert "preflight" in there or judged or role in ("tuning", "fabric"), "nothing is judged before the first change"
+    assert "preflight" in there or judged or role in ("tuning", "fabric", *SHARED), (
+        "nothing is judged before the first change"
+    )
     assert (ROLES / role / "README.md").read_text().startswith(f"# Role `gaudi3.scale.{role}`\n")
     described = yaml.safe_load((ROLES / role / "meta/argument_specs.yml").read_text())["argument_specs"]
     assert all(each.get("short_description") for each in described.values())
@@ -76,7 +73,8 @@ def test_a_role_has_the_common_shape(role: str) -> None:
             assert any(tag == role for tag in task["tags"]), f"{task['name']}: --tags {role} leaves it out"
 
 
-HEADED = [path for path in sorted(ROLES.glob("*/templates/*")) if path.suffix == ".j2"]
+#: One is nothing but what a head says.
+HEADED = [path for path in sorted(ROLES.glob("*/templates/*.j2")) if path.name != "managed.j2"]
 
 
 @pytest.mark.parametrize("path", HEADED, ids=[str(path.relative_to(ROLES)) for path in HEADED])

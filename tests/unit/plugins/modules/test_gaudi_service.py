@@ -293,3 +293,27 @@ def test_an_address_that_is_not_one_of_a_host_is_refused(
 ) -> None:
     said = run_module(gaudi_service, listens={**listens, "address": address}, **options)["msg"]
     assert said.startswith(f"a.service is to listen on {address!r}, which is no address of one host")
+
+
+@pytest.mark.parametrize("verb", ["restart", "reload"])
+def test_a_dry_run_predicts_what_a_file_is_for(
+    systemd: Systemd, options: dict[str, Any], run_module: Any, tmp_path: Path, verb: str
+) -> None:
+    file = {"path": str(tmp_path / "new"), "content": "1", "restart": verb == "restart", "reload": verb == "reload"}
+    assert run_module(gaudi_service, check=True, **options, files=[file])["done"] == [verb]
+    assert run_module(gaudi_service, **options, files=[file])["done"] == [verb]
+    time.sleep(0.02)
+    assert run_module(gaudi_service, **options, files=[file])["changed"] is False
+
+
+def test_a_dry_run_says_whether_the_record_is_up_to_date(
+    systemd: Systemd, options: dict[str, Any], run_module: Any, tmp_path: Path
+) -> None:
+    file = {"path": str(tmp_path / "new"), "content": "1"}
+    claim = {"service": "a", "variable": "a", "files": [file["path"]], "records": str(tmp_path / "records")}
+    options |= {"files": [file], "claim": {**claim, "unit_folders": [], "cluster": {"nodes": {"a": "10.0.0.1"}}}}
+    assert run_module(gaudi_service, check=True, **options)["recorded"] is False
+    run_module(gaudi_service, **options)
+    assert run_module(gaudi_service, check=True, **options)["recorded"] is True
+    options["claim"]["cluster"]["nodes"]["b"] = "10.0.0.2"
+    assert run_module(gaudi_service, check=True, **options)["recorded"] is False

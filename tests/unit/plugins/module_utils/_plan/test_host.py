@@ -135,10 +135,13 @@ def test_only_what_the_run_has_is_asked(tags: str, skipped: str, asked: list[lis
     assert access.asked == asked
 
 
-def test_a_monitoring_host_is_asked_for_its_firewall_alone() -> None:
+def test_a_host_without_cards_is_asked_for_what_every_host_has() -> None:
     access = node()
-    assert plan(access, trains=False)["leave"] == ["firewall"]
-    assert access.asked == [["firewall"], ["firewall_boot"]]
+    assert plan(access, trains=False)["leave"] == ["firewall", "node_exporter"]
+    assert access.asked == [
+        ["firewall", "node_exporter_claim", "node_exporter_listener"],
+        ["firewall_boot", "node_exporter", "node_exporter_port"],
+    ]
 
 
 def test_what_cannot_be_refuses_the_host() -> None:
@@ -173,7 +176,7 @@ def test_cards_that_cannot_be_read_are_left_to_the_plan_of_the_site(cards: Any) 
     access = node(gaudi_pci_facts={"ansible_facts": {"gaudi_pci": cards}})
     found = plan(access)
     assert (found["problem"], found["cards"]) == ("", cards)
-    assert access.asked == [["gaudi_pci_facts"], ["firewall"]]
+    assert access.asked == [["gaudi_pci_facts"], ["firewall", "node_exporter_claim", "node_exporter_listener"]]
 
 
 def test_odd_facts_are_left_to_the_plan_of_the_site() -> None:

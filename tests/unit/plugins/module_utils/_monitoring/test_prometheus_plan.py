@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.gaudi3.scale.plugins.filter.prometheus_plan import prometheus_plan
+from ansible_collections.gaudi3.scale.plugins.module_utils._monitoring import prometheus_plan
+from ansible_collections.gaudi3.scale.plugins.module_utils._monitoring.prometheus_plan import Wanted, addresses
+from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.site_yaml import read
 
 FILE = "/etc/prometheus/prometheus.yml"
 SITE: dict[str, Any] = {
@@ -33,23 +36,26 @@ LIMITS = {"body_size_limit": "10MB", "sample_limit": 20000, "label_limit": 64}
 
 
 def plan(site: Any = None, hostvars: dict[str, Any] | None = None, **given: Any) -> dict[str, Any]:
+    """What is planned, or what is wrong with it."""
     claim = {"kept": {FILE: yaml.safe_dump(site)} if site else {}, **given.pop("claim", {})}
-    wanted = {
-        "host": "mon", "directory": "/etc/prometheus", "config_file": FILE, "extra_scrape_configs": [{"job_name": "x"}],
-        "rules": ["rules-gaudi3.rules.yml"], "limits": LIMITS, "gone": ["gaudi-9"], "claim": claim,
-        "global": {"scrape_interval": "15s", "evaluation_interval": "15s", "external_labels": {"cluster": "a"}},
-        "groups": {"gaudi": ["gaudi-1", "gaudi-9"], "monitoring": ["mon"]}, "arguments": ["--web.config.file=/w"],
-        "extra_arguments": [], "retention": {"time": "", "size": ""}, "shorter_accepted": False,
-        "moved_ports": [9100, 9090, 9093],
-        "jobs": [
-            {"name": "node", "groups": ["gaudi", "monitoring", "none"], "port": 9100},
-            {"name": "prometheus", "groups": ["monitoring"], "port": 9090, "service": "prometheus", "sample_limit": 5},
-            {"name": "alertmanager", "groups": ["monitoring"], "port": 9093, "service": "alertmanager"},
-        ],
-        **given,
+    jobs = [
+        {"name": "node", "groups": ["gaudi", "monitoring", "none"], "port": 9100},
+        {"name": "prometheus", "groups": ["monitoring"], "port": 9090, "service": "prometheus", "sample_limit": 5},
+        {"name": "alertmanager", "groups": ["monitoring"], "port": 9093, "service": "alertmanager"},
+    ]
+    general = {"scrape_interval": "15s", "evaluation_interval": "15s", "external_labels": {"cluster": "a"}}
+    wanted: dict[str, Any] = {
+        "host": "mon", "jobs": jobs, "rules": ["rules-gaudi3.rules.yml"], "limits": LIMITS, "general": general,
+        "groups": {"gaudi": ["gaudi-1", "gaudi-9"], "monitoring": ["mon"]}, "gone": ["gaudi-9"],
+        "arguments": ["--web.config.file=/w"], "extra_scrape_configs": [{"job_name": "x"}], **given,
     }  # fmt: skip
-    addresses = {"gaudi-1": {"ansible_host": "10.0.0.1"}, "mon": {"gaudi_cluster_address": "fd00::5"}}
-    return prometheus_plan(wanted, {**addresses, **(hostvars or {})})
+    variables = {"gaudi-1": {"ansible_host": "10.0.0.1"}, "mon": {"gaudi_cluster_address": "fd00::5"}}
+    try:
+        known = Wanted(**wanted)
+        found = prometheus_plan.plan(known, addresses(known, {**variables, **(hostvars or {})}), claim, read)
+    except Refusal as refusal:
+        return {"problem": str(refusal)}
+    return {"problem": "", **vars(found)}
 
 
 def test_the_sites_part_stays(tmp_path: Path) -> None:
