@@ -34,8 +34,14 @@ DASHBOARDS = Path(__file__).resolve().parents[2] / "roles" / "grafana" / "files"
 MACROS = {"__rate_interval": "1m", "__interval": "15s", "__range": "30m"}
 ALL = ".+"
 STEP = "15s"
-#: Of jobs with a price, of nodes that examine themselves, and of Intel's exporter alone.
-OPTIONAL = ("gaudi_cost_", "instance:gaudi_cost_", "gaudi_health_", "habanalabs_pending_rows_state")
+#: Of jobs with a price or that evaluate as they train, of nodes that examine themselves, and of Intel's exporter alone.
+OPTIONAL = (
+    "gaudi_training_validation_loss",
+    "gaudi_cost_",
+    "instance:gaudi_cost_",
+    "gaudi_health_",
+    "habanalabs_pending_rows_state",
+)
 #: What "All" stands for where series may have no such label.
 ANY = ".*"
 #: A variable that is not chosen by anybody, and holds what links need.
