@@ -288,3 +288,10 @@ def test_a_value_that_is_no_yaml_is_refused_wherever_it_stands(value: str, tmp_p
         load(path)
     with pytest.raises(ConfigError, match=r"^The value of the override .* is not valid YAML: put it in quotes\.$"):
         load(None, [f"model.name={value}"])
+
+
+def test_a_job_is_not_written_into_the_folder_where_one_stands() -> None:
+    with pytest.raises(ConfigError) as error:
+        load(None, ["output_dir="])
+    assert str(error.value).endswith(", output_dir is empty: name a folder, or leave it out.")
+    assert load(None, ["output_dir=."]).output_dir == Path()

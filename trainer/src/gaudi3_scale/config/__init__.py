@@ -92,6 +92,9 @@ def load(path: Path | None, overrides: Sequence[str] = ()) -> Config:
     origins = Origins(str(path or ""), copy.deepcopy(values))
     for override in overrides:
         _override(values, override, origins)
+    if values.get("output_dir") == "":
+        # As a path it would be the folder that the command is run in.
+        raise ConfigError(f"{opening(origins.of('output_dir'))}, output_dir is empty: name a folder, or leave it out.")
     try:
         return Config.model_validate(values)
     except ValidationError as error:
