@@ -15,9 +15,8 @@ import typer
 import yaml
 
 from gaudi3_scale import yaml_file
-from gaudi3_scale.calling import call
+from gaudi3_scale.calling import call, offer_version
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.version import VERSION
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -53,19 +52,7 @@ class Format(StrEnum):
 ResultFile = Annotated[Path, typer.Argument(metavar="RESULT", help="A file that run has written.")]
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"gaudi3-benchmark {VERSION}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
-    """Options that need no command."""
+offer_version(app, "gaudi3-benchmark")
 
 
 @app.command()

@@ -7,6 +7,24 @@ from collections.abc import Sequence
 import typer
 
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.version import VERSION
+
+
+def offer_version(app: typer.Typer, program: str) -> None:
+    """Give ``app`` the option ``--version``, which needs no command."""
+
+    def show(wanted: bool) -> None:
+        if wanted:
+            typer.echo(f"{program} {VERSION}")
+            raise typer.Exit
+
+    @app.callback()
+    def root(
+        version: bool = typer.Option(
+            False, "--version", callback=show, is_eager=True, help="Print the version and stop."
+        ),
+    ) -> None:
+        """Options that need no command."""
 
 
 def call(app: typer.Typer, program: str, arguments: Sequence[str] | None = None) -> int:

@@ -10,9 +10,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from gaudi3_scale.calling import call
+from gaudi3_scale.calling import call, offer_version
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.version import VERSION
 from gaudi3_watch import listening
 from gaudi3_watch.pages import USER, Pages, Source
 
@@ -37,19 +36,7 @@ CALLERS = 64
 LISTEN = f"127.0.0.1:{listening.PORT}"
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"gaudi3-watch {VERSION}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
-    """Options that need no command."""
+offer_version(app, "gaudi3-watch")
 
 
 @app.command()
@@ -65,9 +52,8 @@ def run(
     """Show a job, or the jobs in a folder, from their own files: no Prometheus and no Ansible. Ctrl+C ends it."""
     from gaudi3_watch.folder import FolderSource
 
-    for option, given in (("FOLDER", folder), ("--health", health)):
-        if given is not None and not given.is_dir():
-            raise ConfigError(f"{option} is {given}, which is no folder: give one that exists.")
+    _check_folder("FOLDER", folder)
+    _check_folder("--health", health)
     _serve(FolderSource(folder, health), listen, certificate, key, password_file, name)
 
 
@@ -94,13 +80,17 @@ def cluster(
     from gaudi3_watch.prometheus import Prometheus
 
     _check_address(prometheus, prometheus_password_file)
-    if health is not None and not health.is_dir():
-        raise ConfigError(f"--health is {health}, which is no folder: give one that exists.")
+    _check_folder("--health", health)
     secret = listening.password("--prometheus-password-file", prometheus_password_file, shortest=1)
     server = Prometheus(
         prometheus, (prometheus_user, secret) if secret else None, listening.authority(prometheus_ca_file)
     )
     _serve(ClusterSource(server, health, simulated), listen, certificate, key, password_file, name)
+
+
+def _check_folder(option: str, given: Path | None) -> None:
+    if given is not None and not given.is_dir():
+        raise ConfigError(f"{option} is {given}, which is no folder: give one that exists.")
 
 
 def _check_address(prometheus: str, password_file: Path | None) -> None:
