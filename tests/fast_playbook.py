@@ -72,16 +72,17 @@ def read_configuration() -> None:
 
 
 def load_filters() -> None:
-    """Load filters and tests before tasks are run: each task's process has them then, and loads none itself."""
+    """Load filters and tests before tasks are run, as the callback of the collection does for who uses it."""
     from ansible.executor.task_queue_manager import TaskQueueManager
-    from ansible.plugins.loader import filter_loader, test_loader
 
     usual = TaskQueueManager.run
 
     def run(self: Any, play: Any) -> Any:
-        for loader, name in ((filter_loader, "gaudi3.scale.printable"), (test_loader, "ansible.builtin.defined")):
-            with contextlib.suppress(KeyError):
-                loader.get(name)
+        # Found once Ansible knows where collections are.
+        with contextlib.suppress(ImportError):
+            from ansible_collections.gaudi3.scale.plugins.plugin_utils import loaded_filters
+
+            loaded_filters.load_filters()
         return usual(self, play)
 
     TaskQueueManager.run = run  # type: ignore[method-assign]
