@@ -13,16 +13,19 @@ from typing import Any
 import pytest
 from conftest import free_port, kill, wait_for, workers
 from old_launchers import VERSIONS
+from torch.distributed import TCPStore
 from torch.distributed import run as torchrun
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 from torch.distributed.elastic.multiprocessing.api import PContext, _terminate_process_handler
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous
+from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend
 from torch.distributed.launcher import api
 from zygote import Client, Started
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.launch import torchrun as launching
 from gaudi3_scale.launch.outcome import JobOutcome
+from gaudi3_scale.launch.rendezvous_state import read_state
 
 
 def test_torchrun_is_as_the_launcher_takes_it_to_be() -> None:
@@ -235,6 +238,14 @@ class Meeting:
         files = [self._folder / f"started-{name}-0" for name in names]
         wait_for(lambda: all(file.exists() for file in files), "processes", seconds=50)
 
+    def listed(self) -> dict[str, set[int]]:
+        """The launchers that the rendezvous knows, by what they do."""
+        host, port = self._endpoint.split(":")
+        store = TCPStore(host, int(port), is_master=False)
+        state = read_state(C10dRendezvousBackend(store, "test").get_state()[0])
+        kinds = {"at work": state.participants, "spare": state.redundancy_list, "waiting": state.wait_list}
+        return {kind: {node.pid for node in nodes} for kind, nodes in kinds.items()}
+
     def finish(self, head: Started, back: Started) -> None:
         """`back` takes part, and both end well."""
         self.wait("back")
@@ -270,6 +281,18 @@ def test_a_spare_node_whose_launcher_fails_does_not_end_the_job(meeting: Meeting
     meeting.wait("head", "lost")
     spare = meeting.node("spare", "--replace", FAILS="spare")
     assert spare.wait(60) == 1, spare.output()
+    kill(lost.pid, signal.SIGTERM)
+    meeting.finish(head, meeting.node("back", "--replace"))
+
+
+def test_a_spare_node_that_is_told_to_leave_is_not_waited_for(meeting: Meeting) -> None:
+    head, lost = meeting.node("head", "--replace"), meeting.node("lost", "--replace")
+    meeting.wait("head", "lost")
+    spare = meeting.node("spare", "--replace")
+    wait_for(lambda: len(meeting.listed()["spare"]) == 1, "a spare node")
+    kill(spare.pid, signal.SIGTERM)
+    assert spare.wait(60) == 75, spare.output()
+    assert meeting.listed() == {"at work": {head.pid, lost.pid}, "spare": set(), "waiting": set()}
     kill(lost.pid, signal.SIGTERM)
     meeting.finish(head, meeting.node("back", "--replace"))
 

@@ -96,6 +96,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         os.environ[LEAVING_FILE] = str(Path(folder) / "leaving")
         code, reason = 0, None
         outcome.begin()
+        # torchrun hears signals from its first processes on; a spare node has none, and would end without a word to
+        # the others, who meet with it again and again until its heartbeat is missed.
+        for name in SIGNALS.split(","):
+            signal.signal(signal.Signals[name], ON_SIGNAL.get())
         try:
             torchrun.run(args)  # type: ignore[no-untyped-call]
         except ChildFailedError as failure:
@@ -108,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             if args.replace and agents:
                 agents[-1].leave_rendezvous()
             codes = agents[-1].exit_codes() if agents else set()
-            code = EXIT_CODE if codes == {EXIT_CODE} else 128 + int(received.sigval)
+            code = EXIT_CODE if codes <= {EXIT_CODE} else 128 + int(received.sigval)
             reason = (
                 f"{received.sigval.name} was sent to the launcher, and not all processes ended with {EXIT_CODE} "
                 "(interrupted): give the Trainer an InterruptionCallback to save a checkpoint first"
