@@ -154,6 +154,8 @@ def test_a_job_that_stands_still_on_eight_nodes_is_one_notification(
     [
         ("NodeFilesystemFull", "NodeFilesystemFillsUp", {"mountpoint": "/var"}),
         ("HpuNoCards", "HpuCardMissing", {}),
+        ("HpuInternalPortDown", "HpuExternalPortDown", {"id": "3"}),
+        ("HpuInternalPortDown", "HpuHeldIdle", {}),
         ("HpuMemoryErrorUncorrected", "HpuMemoryErrorsRising", {"id": "3"}),
         ("CostBudgetSpent", "CostBudgetNearlySpent", {}),
         ("CostBudgetSpent", "CostBudgetEndsFirst", {}),
