@@ -5,6 +5,7 @@ Needs prometheus and prometheus-alertmanager (Debian: apt-get download, and dpkg
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import time
@@ -56,7 +57,7 @@ CASES = [
     Case("port-down", "HpuInternalPortDown", ("--card", "3", "--port", "0")),
     Case("port-down", "HpuExternalPortDown", ("--card", "3", "--port", "4")),
     Case("mac-timeout", "HpuExternalPortDown", ("--card", "2")),
-    Case("port-flapping", "HpuPortFlapping", ("--card", "1"), counts=True),
+    Case("port-flapping", "HpuPortFlapping", ("--card", "1"), shown_by="habanalabs_nic_port_status", counts=True),
     Case("card-missing", "HpuCardMissing", ("--card", "5")),
     Case("temperature-zero", "HpuReadingImpossible", ("--card", "2")),
     Case("pcie-width", "HpuPcieLinkDegraded", ("--card", "4")),
@@ -127,10 +128,12 @@ class Faults:
         return served(self._site.page(case.name), names)
 
     def _watch(self) -> None:
-        while len(self.shown) < len(self._before):
+        while not self._before.keys() <= self.shown.keys():
             for case in CASES:
-                if case.name in self._before and case.name not in self.shown:
-                    began = time.time()
+                if case.name not in self._before or case.name in self.shown:
+                    continue
+                began = time.time()
+                with contextlib.suppress(OSError):  # it is asked again
                     if self._lines(case) != self._before[case.name]:
                         self.shown[case.name] = began
             time.sleep(0.5)
@@ -155,19 +158,25 @@ def test_each_fault_sends_its_notification_and_no_other(tmp_path: Path) -> None:
         faults.begin()
         time.sleep(longest + 2 * LIMIT_S + 30)
         told = notified(site)
+    wrong = []
     for case in CASES:
         came = told.get(case.name, {})
-        if case.alert in OF_THE_FLEET:
-            assert came == {}
-            came = {name: at for name, at in told[""].items() if name == case.alert}
-        assert sorted(came) == ([case.alert] if case.alert else []), case.name
-        row = dict.fromkeys(COLUMNS, "")
+        if case.alert in OF_THE_FLEET and not came:
+            came = {name: at for name, at in told.get("", {}).items() if name == case.alert}
+        if sorted(came) != ([case.alert] if case.alert else []):
+            wrong.append(f"{case.name}: {sorted(came)} instead of {case.alert or 'none'}")
+            continue
+        row = dict.fromkeys(COLUMNS, "") | {COLUMNS[0]: case.alert or "-"}
         if case.alert:
             waits = seconds(RULES[case.alert].get("for", "0s"))
-            late = came[case.alert] - faults.shown[case.name] - waits
-            assert late <= LIMIT_S or case.counts, case.name
-            cells = (case.alert, f"{waits:.0f}", "" if case.counts else f"{late:.0f}")
-            row = dict(zip(COLUMNS, (*cells, f"{came[case.alert] - faults.put[case.name] - waits:.0f}"), strict=True))
-        PROOF.note(case.name, row | {COLUMNS[0]: case.alert or "-"})
+            after = came[case.alert] - waits
+            late = after - faults.shown.get(case.name, 0.0)
+            if late > LIMIT_S and not case.counts:
+                wrong.append(f"{case.name}: {late:.0f} s after the exporter showed it")
+                continue
+            cells = (f"{waits:.0f}", "" if case.counts else f"{late:.0f}", f"{after - faults.put[case.name]:.0f}")
+            row |= dict(zip(COLUMNS[1:], cells, strict=True))
+        PROOF.note(case.name, row)
+    assert wrong == []
     assert set(told.get("", {})) == OF_THE_FLEET
     PROOF.write_table("What a fault sends", TEXT, COLUMNS)

@@ -147,8 +147,9 @@ class Week:
         for part, share in (("compute", 55.5), ("data_wait", 1.5), ("checkpoint", 2.0), ("restart_loss", 1.0)):
             course = while_it_runs(lambda minute, s=share: s * (minute + 1))
             self._add("gaudi_training_goodput_seconds_total", f'{where}, part="{part}"', course)
-        for name in ("skipped_steps", "report_write_failures", "checkpoint_upload_failures"):
-            self._add(f"gaudi_training_{name}_total", where, while_it_runs(lambda minute: minute // DAY))
+        self._add("gaudi_training_skipped_steps_total", where, while_it_runs(lambda minute: minute // DAY))
+        for name in ("report_write_failures", "checkpoint_upload_failures"):
+            self._add(f"gaudi_training_{name}_total", where, while_it_runs(lambda minute: 0))
         self._add("gaudi_training_anomalies_total", f'{where}, kind="spike"', while_it_runs(lambda minute: 0))
         self._add("gaudi_cost_price_per_hour", money, while_it_runs(lambda minute: 100))
         self._add("gaudi_cost_spent", money, while_it_runs(lambda minute: 100 / 60 * minute))
