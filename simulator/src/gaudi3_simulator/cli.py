@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import RequestError, SimulatorError, cluster, completion, nodes, reach, shelves, stages
+from . import RequestError, SimulatorError, cluster, completion, controllers, nodes, reach, shelves, stages
 from .clock import Teller
 from .home import Cluster, clusters, load_cluster
 from .node import board, faults, schedule
@@ -213,6 +213,8 @@ def main(argv: list[str] | None = None) -> int:
             return _fault(arguments)
         elif arguments.command == "ssh":
             reach.enter(arguments.name, arguments.node, behind or [])
+        elif arguments.command == "bmc":
+            controllers.run(arguments.name)
         elif arguments.command == "open":
             print(*reach.opened(arguments.name, arguments.service, reach.browse), sep="\n")
         elif arguments.command == "completion":

@@ -89,6 +89,16 @@ class Cluster:
         """Private key that opens every node of the cluster."""
         return self.folder / "id_ed25519"
 
+    @property
+    def bmc_folder(self) -> Path:
+        """What readers of the nodes' stand-in management controllers need."""
+        return self.folder / "bmc"
+
+    @property
+    def bmc_addresses(self) -> Path:
+        """The address of each node's stand-in, as long as they are served."""
+        return self.bmc_folder / "addresses.json"
+
     def all_nodes(self) -> list[Node]:
         return self.nodes + ([self.monitor] if self.monitor else [])
 

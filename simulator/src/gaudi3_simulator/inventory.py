@@ -33,12 +33,24 @@ def inventory(cluster: Cluster | None) -> dict[str, Any]:
     if cluster.user != "root":
         common["ansible_become"] = True
     names = [node.name for node in cluster.nodes]
+    variables = {node.name: {"ansible_host": node.address, **common} for node in cluster.all_nodes()}
+    for name, address in _controllers(cluster).items():
+        if name in variables:
+            variables[name]["gaudi_bmc_address"] = address
     return {
-        "_meta": {"hostvars": {node.name: {"ansible_host": node.address, **common} for node in cluster.all_nodes()}},
+        "_meta": {"hostvars": variables},
         "gaudi": {"hosts": names},
         "gaudi_head": {"hosts": names[:1]},
         "monitoring": {"hosts": [cluster.monitor.name] if cluster.monitor else []},
     }
+
+
+def _controllers(cluster: Cluster) -> dict[str, str]:
+    try:
+        found: dict[str, str] = json.loads(cluster.bmc_addresses.read_text())
+    except FileNotFoundError:
+        return {}
+    return found
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -118,6 +118,7 @@ def build_parser() -> argparse.ArgumentParser:
     ssh = command("ssh", "log in to a node, or run a command there, as in: ssh gaudi-1 -- uptime")
     ssh.usage = f"{ssh.prog} [--name NAME] [NODE] [-- COMMAND ...]"
     offer(ssh.add_argument("node", nargs="?", metavar="NODE", help="node (default: the first one)"), "nodes")
+    command("bmc", "serve a stand-in management controller (BMC) for each node, for readers alone, until it is ended")
     opening = command("open", "say how to open a service of the monitoring host, and open it where there is a display")
     opening.add_argument(
         "service", choices=tuple(SERVICES), help="service whose address, user and password file to show"

@@ -8,6 +8,7 @@ import os
 import sys
 
 from . import (
+    bmc,
     board,
     boot,
     fault_log,
@@ -61,6 +62,8 @@ def build_parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_init)
     commands.add_parser("boot", help="bring the node up; run by systemd").set_defaults(run=_boot)
     commands.add_parser("status", help="print the node as JSON").set_defaults(run=_status)
+    text = "print what the node's stand-in management controller shows, as JSON"
+    commands.add_parser("bmc", help=text).set_defaults(run=_bmc)
     command = commands.add_parser("fault", help="put a fault on the node, or take it away")
     command.add_argument("kind", nargs="?", help="kind of fault")
     command.add_argument("--card", type=int, help="accelerator index (default 0)")
@@ -100,6 +103,11 @@ def _boot(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     print(json.dumps(describe(node.Node.load()), indent=1))
+    return 0
+
+
+def _bmc(options: argparse.Namespace) -> int:
+    print(json.dumps(bmc.resources(node.Node.load())))
     return 0
 
 
