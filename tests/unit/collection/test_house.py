@@ -135,7 +135,7 @@ def test_families_are_private_and_depend_on_each_other_one_way() -> None:
 
 
 def test_one_class_for_refusals_and_one_place_that_writes() -> None:
-    """Besides what callers tell apart: no answer from a network, a job with its log, what hl-smi does, a part."""
+    """Besides what callers tell apart: no answer from a network, a job with its log, what hl-smi does, a part, a resource."""
     classes = {
         f"{path.stem}.{node.name}"
         for path in FILES
@@ -153,6 +153,7 @@ def test_one_class_for_refusals_and_one_place_that_writes() -> None:
         "command.HlSmiHung",
         "command.DriverDown",
         "look.Ended",
+        "redfish.Unread",
     }
     writers = {path.stem for path in FILES if re.search(r"\bos\.fsync\(", path.read_text())}
     assert writers == {"_files"}
