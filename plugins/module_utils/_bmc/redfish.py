@@ -28,7 +28,7 @@ from .._refusal import Refusal
 ROOT = "/redfish/v1"
 #: Bytes that one answer may have. The largest of the published model has a few thousand.
 LARGEST = 1 << 20
-#: Seconds that one answer may take.
+#: Seconds without a byte after which an answer is given up.
 PATIENCE = 15.0
 PORT = 443
 _HOST = re.compile(

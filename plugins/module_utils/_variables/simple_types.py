@@ -18,7 +18,8 @@ from .given import is_template, may_be_secret
 SWITCHES = frozenset(("y", "yes", "on", "1", "true", "t", "1.0", "n", "no", "off", "0", "false", "f", "0.0"))
 #: Switches of playbooks, which no role's specification has.
 PLAYBOOK_SWITCHES = (
-    "doctor_cards", "doctor_quick", "gaudi_metrics_tls", "gaudi_remove_driver", "provision_allow_replace",
+    "doctor_cards", "doctor_quick", "gaudi_bmc_metrics", "gaudi_metrics_tls", "gaudi_remove_driver",
+    "provision_allow_replace",
 )  # fmt: skip
 #: They have a check of their own.
 ELSEWHERE = frozenset({*DICTIONARIES, "trainer_config", "trainer_node_config", "trainer_jobs"})

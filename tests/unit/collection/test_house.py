@@ -135,7 +135,10 @@ def test_families_are_private_and_depend_on_each_other_one_way() -> None:
 
 
 def test_one_class_for_refusals_and_one_place_that_writes() -> None:
-    """Besides what callers tell apart: no answer from a network, a job with its log, what hl-smi does, a part, a resource."""
+    """Besides what callers tell apart: no answer from a network, a job with its log, what hl-smi does, a part.
+
+    Of a management controller it is one resource among many.
+    """
     classes = {
         f"{path.stem}.{node.name}"
         for path in FILES

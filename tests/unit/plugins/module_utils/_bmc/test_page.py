@@ -111,7 +111,8 @@ def test_odd_facts_make_no_odd_page(odd: object) -> None:
 
 
 def test_the_filter_takes_machines_by_their_names(tmp_path: Path) -> None:
-    found = {"gaudi-1": facts(tmp_path)}
-    assert bmc_metrics(found) == page(found)
+    found = facts(tmp_path)
+    answers = {"gaudi-1": {"changed": False, "ansible_facts": {"gaudi_bmc": found}}, "gaudi-2": {"msg": "no answer"}}
+    assert bmc_metrics(answers) == page({"gaudi-1": found})
     with pytest.raises(Exception, match="by the names of machines"):
         bmc_metrics([found])
