@@ -22,6 +22,7 @@ from forked import ForkedJob
 from zygote import Client
 
 from gaudi3_scale.config import load
+from gaudi3_scale.cost.what_if import of_directory
 from gaudi3_scale.distributed import OptimizedDDP
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.integration.ddp.balance import UnevenBatches, shares, weight
@@ -206,6 +207,9 @@ def test_a_job_with_uneven_shares_resumes_exactly(warm: Client, text: Path, tmp_
     said = job.fit(*TINY, "ddp.balance=[3,1]")
     assert "gradients go over a single node: all processes are on one node" in said
     whole, newest = job.losses(), job.state(4)
+    assert of_directory(job.node()).compared > 0  # each rank's own time in the steps
+    ranks = json.loads((job.node() / "ranks.json").read_text())["ranks"]
+    assert [each["rank"] for each in ranks] == [0, 1] and all(each["own_seconds"] > 0 for each in ranks)
     shutil.rmtree(job.node() / "checkpoints" / "step-00000004")
     said = job.fit(*TINY, "ddp.balance=[3,1]")
     assert "resuming from step 2\n" in said and "buckets of 1 MiB, as at an earlier start" in said

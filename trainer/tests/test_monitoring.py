@@ -26,6 +26,7 @@ from gaudi3_scale.metrics import TrainingMetrics
 from gaudi3_scale.monitoring import KINDS, Anomaly, PerformanceMonitor, StepReading
 from gaudi3_scale.monitoring.actions import Actions, Knob, sentence
 from gaudi3_scale.monitoring.fleet import RankReading, combine, noticed
+from gaudi3_scale.throughput.callback import ThroughputCallback
 from gaudi3_scale.throughput.ledger import current
 
 SMALL = {"layers": 1, "hidden_size": 16, "intermediate_size": 32, "heads": 2, "kv_heads": 2, "sequence_length": 16}
@@ -189,6 +190,19 @@ def test_the_callback_in_a_trainer_of_ones_own_names_a_slower_step(
     assert (tmp_path / "checkpoints" / f"step-{found[0].step:08d}").exists()
     assert monitoring.contribute()["anomaly"]["kind"] == "step_time"
     assert current() is before
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_ledger_of_a_trainer_of_ones_own_has_the_steps_own_times(first: bool, tmp_path: Path) -> None:
+    callbacks: list[pl.Callback] = [MonitoringCallback(every=2, directory=tmp_path), ThroughputCallback(2, tmp_path)]
+    trainer = pl.Trainer(
+        accelerator="cpu", max_steps=6, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, default_root_dir=tmp_path, callbacks=callbacks if first else callbacks[::-1],
+    )  # fmt: skip
+    trainer.fit(Module(50), torch.utils.data.DataLoader(list(torch.rand(400, 4)), batch_size=4))  # type: ignore[arg-type]
+    said = [line["ranks"] for line in map(json.loads, (tmp_path / "goodput.jsonl").open()) if "ranks" in line]
+    assert said[0]["steps"][0] == 0 and said[-1]["steps"][1] == 6
+    assert sum(line["spent"] for line in said) > 0.05 * 10**9 and not (tmp_path / "ranks.json").exists()
 
 
 def test_memory_is_freed_and_not_again_where_nothing_was() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sys
@@ -259,13 +260,29 @@ def doctor(
 def goodput(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A job's output_dir, on any of its nodes.")],
     png: Annotated[Path | None, typer.Option(help="Write the bar as a picture too.")] = None,
+    what_if: Annotated[
+        bool,
+        typer.Option("--what-if", help="Show what the job would have taken without each cause, in time and money."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show where the job's wall time went, over all its restarts: the parts sum to the whole."""
+    from gaudi3_scale.cost import what_if as causes
+    from gaudi3_scale.cost import what_if_show
     from gaudi3_scale.throughput import goodput as ledger
     from gaudi3_scale.throughput import show
 
     found, title = ledger.of_directory(directory), directory.resolve().name
-    show.show(found, title)
+    if what_if:
+        without = causes.of_directory(directory)
+        if as_json:
+            typer.echo(json.dumps(without.record(), indent=2))
+        else:
+            what_if_show.show(without, title)
+    elif as_json:
+        typer.echo(json.dumps(found.status(), indent=2))
+    else:
+        show.show(found, title)
     if png is not None:
         show.draw(found, title, png)
 

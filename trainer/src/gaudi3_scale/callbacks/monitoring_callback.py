@@ -2,7 +2,8 @@
 
     Trainer(callbacks=[MonitoringCallback(directory="runs/one")], ...)
 
-prints what it finds and appends it to `anomalies.jsonl`; see `gaudi3_scale.monitoring` for the kinds.
+prints what it finds and appends it to `anomalies.jsonl`; see `gaudi3_scale.monitoring` for the kinds. It also compares
+what the ranks need for each step, for the ledger of a ThroughputCallback: `gaudi3-train goodput --what-if` reads it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gaudi3_scale.callbacks.status_callback import Contributor, join
 from gaudi3_scale.callbacks.throughput_callback import ThroughputCallback
 from gaudi3_scale.config.monitoring import MonitoringConfig
 from gaudi3_scale.distributed.exchange import all_gather
-from gaudi3_scale.files import Outage
+from gaudi3_scale.files import Outage, write_atomically
 from gaudi3_scale.hpu import device as devices
 from gaudi3_scale.monitoring.actions import Actions, Knob, sentence
 from gaudi3_scale.monitoring.anomaly import Anomaly
@@ -33,7 +34,11 @@ from gaudi3_scale.monitoring.fleet import RankReading, combine, gather, noticed
 from gaudi3_scale.monitoring.monitor import PerformanceMonitor
 from gaudi3_scale.run import Run
 from gaudi3_scale.secret import proven_group
+from gaudi3_scale.throughput import step_clock
 from gaudi3_scale.throughput.ledger import CHECKPOINT, COMPUTE, DATA, EVALUATION, OTHER, Ledger, current, use
+from gaudi3_scale.throughput.rank_times import FILE as RANKS_FILE
+from gaudi3_scale.throughput.rank_times import RankTimes
+from gaudi3_scale.throughput.step_clock import COLUMNS, StepClock
 
 FILE = "anomalies.jsonl"
 MOST_AHEAD = 64
@@ -70,6 +75,8 @@ class MonitoringCallback(Contributor, pl.Callback):
         self._monitor = PerformanceMonitor(**settings)
         self._actions = Actions(())
         self._clock: ForwardClock | None = None
+        self._steps: StepClock | None = None
+        self._times = RankTimes(0)
         self._before: Ledger | None = None
         self._outage = Outage()
         self._path: Path | None = None
@@ -77,7 +84,7 @@ class MonitoringCallback(Contributor, pl.Callback):
         self._shapes: set[Any] = set()
         self._counts_shapes = False
         self._spent: dict[str, int] | None = None
-        self._step = self._read = 0
+        self._step = self._read = self._compared = 0
         self._waited = 0.0
 
     @classmethod
@@ -113,8 +120,11 @@ class MonitoringCallback(Contributor, pl.Callback):
         self._actions = self._allowed(trainer, device)
         self._counts_shapes = compiles or devices.compiles_shapes(device)
         self._path = (self._directory or Path(trainer.default_root_dir)) / FILE if writes else None
-        self._step = self._read = self._now(trainer)
-        self._spent = None
+        self._step = self._read = self._compared = self._now(trainer)
+        self._spent = self._steps = None
+        self._times = RankTimes(trainer.global_rank, hosts)
+        if run is not None:
+            self._begin(trainer)
 
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
@@ -122,8 +132,13 @@ class MonitoringCallback(Contributor, pl.Callback):
         """The batch is here."""
         assert self._clock is not None
         self._switch(COMPUTE)
+        if self._steps is None:  # by now, whoever keeps the ledger has begun it
+            self._begin(trainer)
+        known = len(self._shapes)
         if self._counts_shapes:
             self._shapes.add(_shape(batch))
+        assert self._steps is not None
+        self._steps.begun(len(self._shapes) > known)
         self._clock.start()
 
     def on_before_backward(self, trainer: pl.Trainer, pl_module: pl.LightningModule, loss: Any) -> None:
@@ -136,13 +151,18 @@ class MonitoringCallback(Contributor, pl.Callback):
     ) -> None:
         """Look, if it is time to. Collective then."""
         run = self._run
+        assert self._steps is not None
         if run is not None:
+            if (batch_idx + 1) % run.plan.accumulation == 0:
+                self._steps.ended()
             if run.is_logged(batch_idx):
                 self._waited = run.read_seconds
                 with run.ledger.during(OTHER):
                     self._look(trainer)
             return
-        self._step = trainer.global_step
+        if trainer.global_step != self._step:
+            self._step = trainer.global_step
+            self._steps.ended()
         if self._step - self._read >= self._every:
             began = time.perf_counter()
             with current().during(COMPUTE):
@@ -168,6 +188,7 @@ class MonitoringCallback(Contributor, pl.Callback):
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         """The ledger that ran before goes on."""
+        step_clock.use(None)
         if self._before is not None:
             use(self._before)
             self._before = None
@@ -178,7 +199,7 @@ class MonitoringCallback(Contributor, pl.Callback):
 
     def _look(self, trainer: pl.Trainer) -> None:
         """Measure, share, judge, say. The same comes out on all ranks."""
-        assert self._clock is not None
+        assert self._clock is not None and self._steps is not None
         step, spent = self._now(trainer), current().nanoseconds()
         before, self._spent = self._spent, spent
         steps, self._read = step - self._read, step
@@ -194,13 +215,35 @@ class MonitoringCallback(Contributor, pl.Callback):
             shapes=self._compilations() if self._compilations is not None else len(self._shapes),
             disturbed=float(took[CHECKPOINT] > 0 or took[EVALUATION] > 0),
         )
-        reading = combine(step, gather(mine, self._group))
+        numbers, on_steps = self._steps.read()
+        ranks, times = gather(mine, self._group, numbers)
+        if self._path is not None:
+            self._times.add(self._compared, step, times.reshape(len(ranks), -1, len(COLUMNS)), on_steps)
+        self._compared = step
+        reading = combine(step, ranks)
         lines = self._actions.watch(reading)
         self._tell(trainer, lines)
         for anomaly in self._monitor.watch(reading):
             self.anomalies.append(anomaly)
             self._found(trainer, anomaly)
             self._tell(trainer, self._actions.take(anomaly))
+
+    def _begin(self, trainer: pl.Trainer) -> None:
+        """The clock of the steps starts; the lines of the ledger say what comes of it."""
+        ledger = current()
+        self._steps = StepClock(ledger, self._every, trainer.world_size == 1, trainer.strategy.root_device)
+        step_clock.use(self._steps)
+        if self._path is not None:
+            ledger.more = self._line
+
+    def _line(self) -> dict[str, Any]:
+        """For the next line of the ledger."""
+        found, ranks = self._times.take(), self._times.ranks()
+        if found and len(ranks) > 1:
+            assert self._path is not None
+            path, text = self._path.with_name(RANKS_FILE), json.dumps({"step": self._compared, "ranks": ranks}) + "\n"
+            self._outage.attempt(path, lambda: write_atomically(path, text))
+        return found
 
     def _found(self, trainer: pl.Trainer, anomaly: Anomaly) -> None:
         self._log(trainer, f"anomaly at step {anomaly.step}: {anomaly.sentence}")

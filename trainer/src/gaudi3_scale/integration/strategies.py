@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -33,17 +33,23 @@ from gaudi3_scale.integration.tensor_parallel import split_matrices
 from gaudi3_scale.internals import group_of, name_backend, set_sizes, without_signals
 from gaudi3_scale.precision import PRECISIONS, GaudiMixedPrecision, lightnings, refusal
 from gaudi3_scale.secret import prove
+from gaudi3_scale.throughput import step_clock
 
 T = TypeVar("T")
 TIMEOUT = timedelta(minutes=30)
 """Of a group where none is given: gloo's, as torch documents it."""
 
 
-def _then_boundary(name: str, phase: int | None = None) -> Any:
-    """The strategy's own method, after which a lazy device runs what was collected, and a phase of the step begins."""
+def _then_boundary(name: str, phase: int | None = None, over: Callable[[], None] | None = None) -> Any:
+    """The strategy's own method, after which a lazy device runs what was collected, and a phase of the step begins.
+
+    `over` is called at once when it returns.
+    """
 
     def method(self: GaudiStrategy, *arguments: Any, **named: Any) -> Any:
         result = getattr(super(GaudiStrategy, self), name)(*arguments, **named)
+        if over is not None:
+            over()
         self._step_boundary()
         if phase is not None:
             ring.mark(phase)
@@ -113,7 +119,7 @@ class GaudiStrategy:
 
     training_step = _phase("training_step", ring.FORWARD)
     pre_backward = _phase("pre_backward", ring.BACKWARD)
-    post_backward = _then_boundary("post_backward", ring.OPTIMIZER)
+    post_backward = _then_boundary("post_backward", ring.OPTIMIZER, step_clock.met)
     optimizer_step = _then_boundary("optimizer_step", ring.BETWEEN)
     validation_step = _then_boundary("validation_step")
     test_step = _then_boundary("test_step")
@@ -179,6 +185,7 @@ class HabanaDDP(_Distributed):
         """DDP reduces gradients from C++, where nothing notes it for whoever asks why a job hangs."""
         super().configure_ddp()  # type: ignore[misc]
         watch_gradients(self.model)  # type: ignore[attr-defined]
+        step_clock.watch(self.model)  # type: ignore[attr-defined]
 
     def determine_ddp_device_ids(self) -> list[int] | None:
         """Only CUDA needs this call; on others Lightning would open a CUDA stream."""

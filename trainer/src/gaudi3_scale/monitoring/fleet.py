@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gaudi3_scale.monitoring.anomaly import StepReading
 
 if TYPE_CHECKING:
-    import torch
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,23 @@ def noticed(data_wait: float, read: float, seconds: float) -> float:
     return data_wait if read < seconds else 0.0
 
 
-def gather(reading: RankReading, group: Any) -> list[RankReading]:
-    """Of every rank of a gloo group, by rank; one collective of six numbers. `group` None is a process alone."""
+def gather(reading: RankReading, group: Any, more: Sequence[float] = ()) -> tuple[list[RankReading], np.ndarray]:
+    """Of every rank of a gloo group, by rank, with as many `more` numbers of each; one collective.
+
+    `group` None is a process alone.
+    """
+    import numpy as np
+
     if group is None:
-        return [reading]
+        return [reading], np.array([more])
     import torch
     import torch.distributed as dist
 
-    mine = torch.tensor(astuple(reading), dtype=torch.float64)
-    all_of_them: list[torch.Tensor] = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]
-    dist.all_gather(all_of_them, mine, group=group)
-    return [RankReading(*each.tolist()) for each in all_of_them]
+    own = astuple(reading)
+    mine = torch.tensor((*own, *more), dtype=torch.float64)
+    all_of_them = torch.empty(dist.get_world_size(group), len(mine), dtype=torch.float64)
+    dist.all_gather(list(all_of_them.unbind()), mine, group=group)
+    return [RankReading(*row) for row in all_of_them[:, : len(own)].tolist()], all_of_them[:, len(own) :].numpy()
 
 
 def combine(step: int, ranks: Sequence[RankReading]) -> StepReading:

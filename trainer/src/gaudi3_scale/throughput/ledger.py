@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 from gaudi3_scale.files import Outage
 from gaudi3_scale.hangs import ring
 from gaudi3_scale.hangs.ring import mark
+from gaudi3_scale.status import last_hang
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -61,6 +62,8 @@ class Ledger:
         self.path = path
         self.about: dict[str, Any] = {}
         """What else every line says, such as the price of an hour."""
+        self.more: Callable[[], dict[str, Any]] | None = None
+        """Gives what the next line says besides, and no other line."""
         self._outage = outage or Outage()
         self._clock, self._wall = clock, wall
         self._nanoseconds = dict.fromkeys(MEASURED, 0)
@@ -70,6 +73,10 @@ class Ledger:
         self._appended = -APPEND_SECONDS
         self._began = wall() - age
         self._run = f"{self._began:.6f}-{os.getpid()}"
+
+    def now(self) -> int:
+        """Nanoseconds of its clock."""
+        return self._clock()
 
     def switch(self, part: str) -> str:
         """From now on this part runs; returns the one that ran until now. About half a microsecond."""
@@ -103,7 +110,8 @@ class Ledger:
 
     def resumed(self, step: int) -> dict[str, Any]:
         """This process starts from the state after `step`: what its predecessors did beyond it is lost."""
-        return self._append({"event": "start", "step": step})
+        hang = last_hang()
+        return self._append({"event": "start", "step": step, **({"hang": hang} if hang is not None else {})})
 
     def append(self, step: int, force: bool = False) -> None:
         """Write the account after a step; every few seconds at most, unless forced."""
@@ -125,6 +133,8 @@ class Ledger:
         }
         if self.path is None:
             return line
+        if self.more is not None:
+            line |= self.more()
         self._outage.append(self.path, json.dumps(line) + "\n")
         return line
 

@@ -26,6 +26,7 @@ from gaudi3_scale.integration.ddp.compression import PASSES, CompressionTrial, R
 from gaudi3_scale.integration.ddp.interconnect import SLOWEST_FIRST, Interconnect, detect
 from gaudi3_scale.integration.lightning_variants import register_strategy
 from gaudi3_scale.integration.strategies import HabanaDDP
+from gaudi3_scale.throughput import step_clock
 
 log = logging.getLogger(__name__)
 OWN = ("ddp_comm_state", "ddp_comm_hook", "ddp_comm_wrapper", "model_averaging_period")
@@ -93,6 +94,7 @@ class OptimizedDDPParts(HabanaDDP):
             # torch 2.13 renames broadcast_buffers, and torch 2.9 does not know its new name.
             warnings.filterwarnings("ignore", "`broadcast_buffers`", FutureWarning)
             self.model = DistributedDataParallel(model, device_ids=ids, bucket_cap_mb=float(size), **self._ddp)
+        step_clock.watch(self.model)
         if self.settings.compression != "none":
             self._reduction = Reduction(self.settings.compression, self.settings.powersgd_rank)
             self._reduction.register(self.model)
