@@ -139,7 +139,7 @@ def test_a_restart_has_what_was_done_again_and_the_pause_and_the_start_up() -> N
 def test_a_hang_is_named_where_all_nodes_came_back() -> None:
     lines = [line("start", 0, 1000, compute=5), {**line("start", 0, 1010), "hang": {"nodes": ["gaudi-2"]}}]
     (cause,) = [cause for cause in Causes(lines).what_if().causes if cause.kind == "restart"]
-    assert cause.name == "restart after step 0, from step 0, hung on gaudi-2"
+    assert cause.name == "restart after step 0, hung on gaudi-2"
 
 
 @pytest.mark.parametrize(("bill_pauses", "paid"), [(True, 20 + 95 + 7), (False, 20 + 10 + 7)])

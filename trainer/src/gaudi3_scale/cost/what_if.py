@@ -275,7 +275,9 @@ class Causes:
     def _restart_name(self, number: int) -> str:
         """What is known of why processes were started again."""
         before, start = self._starts[number - 1], self._starts[number]
-        name = f"restart after step {start.left_at:,}, from step {start.step:,}"
+        name = f"restart after step {start.left_at:,}"
+        if start.step < start.left_at:
+            name += f", from step {start.step:,}"
         lost = sorted(set(before.hosts) - set(start.hosts)) if start.hosts else []
         if lost:
             return f"{name}, without {', '.join(lost)}"

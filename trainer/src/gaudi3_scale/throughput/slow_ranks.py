@@ -16,7 +16,7 @@ Ranks = tuple[int, ...]
 HALF = 0.5
 """A smaller group is preferred to a larger one if it has this share of the larger one's time."""
 TIMES = 3.0
-"""So many times what falls to a rank that is among the fastest quarter."""
+"""As many times what falls to a rank that is among the fastest quarter."""
 MOST_SETS, MOST_GROUPS = 1000, 100
 """That are looked at: those with most time."""
 

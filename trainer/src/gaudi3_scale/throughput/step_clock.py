@@ -167,7 +167,7 @@ _current: StepClock | None = None
 
 
 def use(clock: StepClock | None) -> None:
-    """Have this one told of the steps; None ends it."""
+    """Let this clock time the steps; None ends it."""
     global _current
     _current = clock
 
