@@ -26,7 +26,7 @@ REAL = {f"real, {plan.name}": plan for plan in PLANS}
 PROOF = Proof("what-if", {"made": list(MADE), "real": list(REAL)}, sample=list(MADE))
 COLUMNS = ["jobs", *delayed.COLUMNS]
 TEXT = f"""
-A made job is drawn from a seed by `trainer/tests/job_traces.py`: 2 to 16 ranks on 2 to 16 nodes that are never quite
+A made job is drawn from a seed by `trainer/tests/job_traces.py`: 2 to 16 ranks on 2 to 4 nodes that are never quite
 alike, 240 to 400 steps, and the causes that its kind names. Its processes' ledgers and step clocks run on clocks that
 are moved by hand; `goodput.jsonl` is what they write. How long the job takes with and without each cause is computed
 apart from them. In all {PER_KIND * len(KINDS)} made jobs the causes sum to the wall time within {100 * SUM:g} %, each
