@@ -57,6 +57,7 @@ def off(kind: str, seed: int, folder: Path) -> dict[str, float]:
     found, took = of_directory(folder), wall(job)
     assert sum(cause.nanoseconds for cause in found.causes) / 1e9 == pytest.approx(took, rel=SUM)
     assert sum(cause.money or 0.0 for cause in found.causes) == pytest.approx(PRICE * took / 3600, rel=SUM)
+    assert found.money == pytest.approx(sum(cause.money or 0.0 for cause in found.causes))
     named = {rank for cause in found.causes for rank in cause.ranks}
     assert named == {rank for delay in job.slow for rank in delay.ranks}, (seed, found)
     sums, truth = summed(found), planted(job)

@@ -177,15 +177,14 @@ class Causes:
             for key, spent in piece.spent.items():
                 nanoseconds[key] = nanoseconds.get(key, 0) + spent
                 money[key] = money.get(key, 0.0) + spent * (piece.rate or 0.0) / HOUR
-        priced = self._currency is not None
-        total = sum(nanoseconds.values())
+        total, paid = sum(nanoseconds.values()), sum(money.values())
         causes = [*self._slow(nanoseconds, money), *self._plain(nanoseconds, money)]
         order = list(CAUSES)
         causes.sort(key=lambda cause: order.index(cause.kind))
         return WhatIf(
             tuple(cause for cause in causes if cause.nanoseconds),
             total,
-            sum(money.values()) if priced else None,
+            paid if self._currency is not None else None,
             self._currency,
             min(1.0, self._compared / self._stepping) if self._stepping else 0.0,
             tuple(ranks),

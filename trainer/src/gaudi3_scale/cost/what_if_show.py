@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SHOWN_RANKS = 16
 """Of more, those are shown that waited least."""
+SMALL = 10.0
+"""Money or hours of a job below which two places say too little."""
 WHOLE = 0.995
 """Share of the steps' time from which it is not said how much of it was compared."""
 
@@ -35,8 +37,8 @@ def show(found: WhatIf, title: str, console: Console | None = None) -> None:
     table.add_column("what it is")
     for cause in found.causes:
         share = f"{100 * cause.nanoseconds / (found.nanoseconds or 1):.1f} %"
-        money = [] if currency is None else [amount(cause.money or 0.0)]
-        hours = f"{cause.nanoseconds / HOUR:,.4f}"
+        money = [] if currency is None else [amount(cause.money or 0.0, found.money or 0.0)]
+        hours = amount(cause.nanoseconds / HOUR, found.nanoseconds / HOUR)
         table.add_row(
             Text(cause.name),
             duration(cause.nanoseconds / 1e9),
@@ -52,13 +54,13 @@ def show(found: WhatIf, title: str, console: Console | None = None) -> None:
         console.print(note, soft_wrap=True, highlight=False, markup=False)
 
 
-def amount(money: float) -> str:
-    """Two places after the point; of less than one, as many as say something.
+def amount(number: float, whole: float) -> str:
+    """Money or hours with two places after the point, or four where the whole is small.
 
-    >>> amount(1234.5), amount(0.01234), amount(0.0)
-    ('1,234.50', '0.0123', '0.00')
+    >>> amount(12.345, 1234.5), amount(0.012, 1.5)
+    ('12.35', '0.0120')
     """
-    return f"{money:,.2f}" if money == 0 or abs(money) >= 1 else f"{money:.3g}"
+    return f"{number:,.{2 if abs(whole) >= SMALL else 4}f}"
 
 
 def notes(found: WhatIf) -> list[str]:
@@ -78,13 +80,13 @@ def notes(found: WhatIf) -> list[str]:
         )
     if found.carried:
         said.append(
-            f"{amount(found.carried)} {found.currency} from before this node's ledger began are in none of the causes."
+            f"{amount(found.carried, found.carried)} {found.currency} from before this node's ledger began are in none of the causes."
         )
     return said
 
 
 def _caption(found: WhatIf) -> str:
-    money = "" if found.money is None else f", {amount(found.money)} {found.currency}"
+    money = "" if found.money is None else f", {amount(found.money, found.money)} {found.currency}"
     return f"{duration(found.nanoseconds / 1e9)} in all{money}: the causes sum to it"
 
 
@@ -95,7 +97,7 @@ def _without(cause: Cause, found: WhatIf) -> str:
     took = duration((found.nanoseconds - cause.nanoseconds) / 1e9)
     if cause.money is None or found.money is None:
         return took
-    return f"{took}, {amount(found.money - cause.money)} {found.currency}"
+    return f"{took}, {amount(found.money - cause.money, found.money)} {found.currency}"
 
 
 def _meaning(cause: Cause) -> str:
