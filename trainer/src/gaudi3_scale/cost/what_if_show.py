@@ -79,9 +79,8 @@ def notes(found: WhatIf) -> list[str]:
             "above it are gone."
         )
     if found.carried:
-        said.append(
-            f"{amount(found.carried, found.carried)} {found.currency} from before this node's ledger began are in none of the causes."
-        )
+        before = f"{amount(found.carried, found.carried)} {found.currency}"
+        said.append(f"{before} from before this node's ledger began are in none of the causes.")
     return said
 
 
