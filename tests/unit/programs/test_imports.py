@@ -32,7 +32,7 @@ DISTRIBUTIONS: dict[str, dict[str, Path]] = {
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("codec", "errors", "extras", "files", "git_lfs", "host_memory", "lazy", "next_command", "serving"),
     ("version", "yaml_file"),
-    ("calling", "config", "finite", "own_script", "profiler", "secret", "status"),
+    ("calling", "config", "finite", "own_script", "profiler", "secret", "status", "traces"),
     ("console", "data", "hpu", "meeting_store", "tracking"),
     ("internals", "monitoring"),
     ("distributed", "hangs", "membership"),

@@ -10,6 +10,7 @@ PACKAGES = {
     "report": ("matplotlib>=3.10",),
     "s3": ("boto3>=1.40",),
     "tensorboard": ("tensorboard>=2.18",),
+    "traces": ("opentelemetry-sdk>=1.45,<2", "opentelemetry-exporter-otlp-proto-http>=1.45,<2"),
     "tune": ("optuna>=5,<6",),
     "wandb": ("wandb>=0.20",),
 }

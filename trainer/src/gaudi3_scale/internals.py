@@ -497,6 +497,9 @@ def watched_agent() -> Any:
         seal_of: Any = None
         """Makes the seal of a meeting of its number and the nodes with their ranks; None where nothing is sealed."""
 
+        def before_meeting(self) -> None:
+            """The nodes are about to meet."""
+
         def before_start(self) -> None:
             """The processes of this node are about to start."""
 
@@ -511,6 +514,7 @@ def watched_agent() -> Any:
             return started
 
         def _rendezvous(self, worker_group: Any) -> None:
+            self.before_meeting()
             handler: Any = worker_group.spec.rdzv_handler
             if isinstance(handler, DynamicRendezvousHandler):
                 setattr(handler, STORE.key, partial(self._store_of_those_who_met, handler))

@@ -36,11 +36,13 @@ from gaudi3_scale.job.data import open_samples
 from gaudi3_scale.job.failures import explain, leave_hung
 from gaudi3_scale.job.plan import plan_job
 from gaudi3_scale.job.shared_data import prepare_same
+from gaudi3_scale.job.traced import traced
 from gaudi3_scale.job.trainer import build_trainer
 from gaudi3_scale.next_command import next_command
 from gaudi3_scale.run import Run
 from gaudi3_scale.status import FILE, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger, process_age, use
+from gaudi3_scale.traces.spans import current
 
 if TYPE_CHECKING:
     import lightning.pytorch as pl
@@ -52,6 +54,12 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     `notices` listens already; without it, it does so from here on. Raises `Interrupted` if one came.
     """
     topology = Topology.from_environment()
+    with traced(topology):
+        _fit(config, notices, topology)
+
+
+def _fit(config: Config, notices: Notices | None, topology: Topology) -> None:
+    """The job, from its first look at the configuration to its end."""
     check_replicas(config.train.replicas, topology.world_size, name="train.replicas")
     check_stages(config.train, topology.world_size)
     leader = topology.local_rank == 0
@@ -76,9 +84,10 @@ def fit(config: Config, notices: Notices | None = None) -> None:
     process_group: ProcessGroup | None = None
     interruption: Interruption | None = None
     try:
-        device = devices.resolve(
-            config.device, topology.local_rank, topology.local_world_size, config.train.acquire_timeout
-        )
+        with current().span("device"):
+            device = devices.resolve(
+                config.device, topology.local_rank, topology.local_world_size, config.train.acquire_timeout
+            )
         progress.runs_on(**devices.identity(device.torch_device()))
         wanted, config = config.train.precision, with_precision(config, device.type)
         progress.precision = config.train.precision
@@ -91,7 +100,7 @@ def fit(config: Config, notices: Notices | None = None) -> None:
             lambda seconds: leave_hung(seconds, topology, progress, status if leader else None),
             enabled=topology.world_size > 1 and not device.heeds_timeouts,
         )
-        with watchdog.watch():
+        with watchdog.watch(), current().span("process group"):
             process_group = ProcessGroup(topology, device, config.train.first_timeout)
         begin(topology.rank, topology.world_size, topology.local_world_size, config.output_dir)
         process_group.elect_writers(config.output_dir)
@@ -135,15 +144,17 @@ def train(run: Run, *more: pl.Callback) -> None:
     progress, process_group, log = run.progress, run.process_group, run.console.log
     settings, folder = run.config.checkpoint, run.config.output_dir
     run.checkpoints = CheckpointSession(folder, folder / "checkpoints", settings, run.config.train.first_timeout, log)
-    checkpoint = run.checkpoints.find(key_of(run.config), run.lines.path)
+    with current().span("look for checkpoints"):
+        checkpoint = run.checkpoints.find(key_of(run.config), run.lines.path)
     if checkpoint is not None and _is_finished(run, checkpoint.step):
         log(f"already finished at step {checkpoint.step}: nothing to do")
         return
     run.plan = plan_job(run, checkpoint)
     config, device = run.plan.config, run.device
 
-    corpus = prepare_same(run)
-    samples = open_samples(config, corpus)
+    with current().span("data"):
+        corpus = prepare_same(run)
+        samples = open_samples(config, corpus)
     about = describe(run, corpus)
     state = go_on(run, checkpoint, about) if checkpoint is not None else None
     if process_group.writer:
@@ -167,7 +178,8 @@ def train(run: Run, *more: pl.Callback) -> None:
         log(schedule_text(config.train))
     seed_all(config.train.seed)
     rate = learning_rate_of(config.train, config.model.sequence_length, run.batches)
-    module = LanguageModule(config, device, checkpoint is None, rate)
+    with current().span("model"):
+        module = LanguageModule(config, device, checkpoint is None, rate)
     for option, effect in module.memory.items():
         log(f"{option}: {effect}")
     if progress.step < config.train.max_steps:
@@ -176,6 +188,7 @@ def train(run: Run, *more: pl.Callback) -> None:
         callbacks = callbacks_of(run, samples, about, state)
         check_order(callbacks)
         quiet()
+        current().begin("set up")  # until the training starts, a checkpoint is read
         with run.watchdog.watch():
             build_trainer(run, run.plan, [*callbacks, *more]).fit(module, train_dataloaders=_loader(run, samples))
     elif checkpoint is not None and state is not None:
@@ -183,7 +196,8 @@ def train(run: Run, *more: pl.Callback) -> None:
         load(checkpoint, run.checkpoints.peers.patient, module.model, [], state)
 
     try:
-        _evaluate(run, module, samples)
+        with current().span("last evaluation"):
+            _evaluate(run, module, samples)
     except BaseException as error:
         if run.trackers is not None:
             run.trackers.give_up(error)

@@ -26,6 +26,7 @@ from gaudi3_scale.callbacks.profile_callback import ProfileCallback
 from gaudi3_scale.callbacks.prometheus_callback import PrometheusCallback
 from gaudi3_scale.callbacks.status_callback import StatusCallback
 from gaudi3_scale.callbacks.throughput_callback import ThroughputCallback
+from gaudi3_scale.callbacks.tracing_callback import TracingCallback
 from gaudi3_scale.callbacks.tracking_callback import TrackingCallback, observers
 from gaudi3_scale.callbacks.warm_up_callback import WarmUpCallback
 from gaudi3_scale.data.samples import Samples
@@ -33,6 +34,7 @@ from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.job.contents import JobState, of_rank
 from gaudi3_scale.run import Run
 from gaudi3_scale.step.finite_check import FiniteCheck
+from gaudi3_scale.traces.spans import current
 
 ORDER: tuple[type[pl.Callback], ...] = (
     BatchCallback,  # how many micro-batches the steps of this stage have, which all others count by
@@ -46,7 +48,8 @@ ORDER: tuple[type[pl.Callback], ...] = (
     ConsoleCallback,  # the line for readers
     StatusCallback,  # status.json, with what all before have found
     TrackingCallback,  # what was logged, before the job leaves at this step
-    ProfileCallback,  # likewise the trace
+    ProfileCallback,  # likewise the profile
+    TracingCallback,  # the end of the first step, before it is saved
     GaudiCheckpoint,  # the state after the step that was counted and reported
     InterruptionCallback,  # leaves after the save, which need not be repeated then
     EvaluationCallback,  # a job that leaves begins no evaluation
@@ -73,6 +76,7 @@ def callbacks_of(run: Run, samples: Samples, about: dict[str, Any], state: dict[
         ConsoleCallback(run),
         StatusCallback.of_job(run),
         *observing,
+        *([TracingCallback(run, tracer)] if (tracer := current()).on else []),
         checkpoint,
         interruption,
         EvaluationCallback(run, samples, interruption),

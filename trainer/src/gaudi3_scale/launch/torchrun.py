@@ -10,6 +10,7 @@ with every torch from 2.9 on, and passes SIGUSR1 on with every one. What else it
     python -m gaudi3_scale.launch --status=status.json ...       a spare that was not needed says so there
     python -m gaudi3_scale.launch --status=status.json --say-ending ... train.py     and so does any node how it ended
     python -m gaudi3_scale.launch --secret-file=secret --nnodes=2 ...     only nodes that have this secret join the job
+    python -m gaudi3_scale.launch --trace-parent=file ...     traces, if they are on, belong to what this file names
 
 With `--replace` only the nodes that were told to leave do so; the others meet again, with a spare node or fewer than
 before, and go on from the checkpoint that was just saved. A launcher that fails itself leaves in the same way. The
@@ -46,6 +47,7 @@ from gaudi3_scale.internals import (
 from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
 from gaudi3_scale.launch import rendezvous_state
+from gaudi3_scale.launch.attempts import Attempts
 from gaudi3_scale.launch.outcome import JobOutcome, why
 from gaudi3_scale.meeting_store import MeetingStore
 from gaudi3_scale.membership import Membership
@@ -79,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     folder = tempfile.mkdtemp(prefix="gaudi3-launch-")
     rings = _ring_folder(folder)
     watch = HangWatch(rings, outcome.hang)
+    attempts = Attempts.of_launcher(args.trace_parent, args.status, os.environ)
     try:
         membership = _membership(args, _most_nodes(torchrun, args), Path(folder))
         seconds = _seconds(getattr(args, "shutdown_timeout", None))
@@ -88,7 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         os.environ[LAUNCHER] = json.dumps(meeting(args))
         rendezvous_state.install()
         before_start = partial(_watch_for_hangs, watch, outcome, args.rdzv_endpoint)
-        agents = _install(args.replace, () if passes_signals else (signal.SIGUSR1,), membership, before_start)
+        signals = () if passes_signals else (signal.SIGUSR1,)
+        agents = _install(args.replace, signals, membership, before_start, attempts)
     except TrainerError as error:
         _remove(folder, rings)
         _give_up(error)
@@ -125,10 +129,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             print(f"gaudi3-launch: {reason}", file=sys.stderr)
         except Exception as failed:  # of whatever it is, the status says it before the traceback
             watch.end()
+            attempts.end(1)
             outcome.end(1, f"{type(failed).__name__}: {(str(failed).strip() or 'no message').splitlines()[0]}")
             raise
         watch.end()
-        if code == 0 and agents and not agents[-1].worked:
+        spare = code == 0 and bool(agents) and not agents[-1].worked
+        attempts.end(code, spare)
+        if spare:
             outcome.spare()
         else:
             outcome.end(code, reason)
@@ -186,6 +193,7 @@ def _parse(torchrun: Any, arguments: Sequence[str]) -> tuple[Any, bool]:
     own.add_argument("--status", type=Path, help="status.json of this node")
     own.add_argument("--secret-file", type=Path, help="64 hexadecimal digits that all nodes of the job have")
     own.add_argument("--say-ending", action="store_true", help="write into it how the job ended")
+    own.add_argument("--trace-parent", type=Path, help="file with the traceparent of what started the job")
     args = parser.parse_args([*(["--signals-to-handle", SIGNALS] if knows else []), *arguments])
     if args.say_ending and args.status is None:
         parser.error("--say-ending needs --status")
@@ -255,6 +263,7 @@ def _install(
     unhandled: Sequence[signal.Signals],
     membership: Membership | None = None,
     before_start: Callable[[Any], None] = lambda agent: None,
+    attempts: Attempts | None = None,
 ) -> list[Any]:
     """Have torchrun use an agent that knows 75, and these signals besides torchrun's own; the agents it makes."""
     from torch.distributed.elastic.agent.server.api import DEFAULT_ROLE, RunResult, WorkerState
@@ -263,6 +272,7 @@ def _install(
 
     made: list[Any] = []
     base: Any = watched_agent()
+    traced = attempts or Attempts()
 
     class Agent(base):
         """Watches the workers of one node."""
@@ -289,15 +299,22 @@ def _install(
                     self.leave_instead_of_closing()
             return result or RunResult(state=WorkerState.SUCCEEDED)
 
+        def before_meeting(self) -> None:
+            traced.meet()
+
         def before_start(self) -> None:
             self.worked = True
+            traced.begin(lambda: self.meeting_point)
             before_start(self)
             for number in unhandled:
                 signal.signal(number, ON_SIGNAL.get())
             Path(os.environ[LEAVING_FILE]).unlink(missing_ok=True)  # of workers that were stopped to start these
 
         def after_look(self, result: RunResult) -> RunResult:
-            if result.state != WorkerState.FAILED or self.exit_codes() != {EXIT_CODE}:
+            interrupted = result.state == WorkerState.FAILED and self.exit_codes() == {EXIT_CODE}
+            if result.state in (WorkerState.FAILED, WorkerState.UNHEALTHY) and not interrupted:
+                traced.fail()
+            if not interrupted:
                 return result
             if not replace:
                 self.restarts_left = 0
