@@ -17,6 +17,7 @@ from ansible import constants
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ansible_collections.gaudi3.scale.plugins.module_utils import _traces
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import admission
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import secret as job_secret
 from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.answers import JobAnswer, harmless
@@ -108,6 +109,9 @@ class ActionModule(ActionBase):
         if isinstance(given, Mapping) and given.get("mode") != admission.OFF:
             name = str(task_vars.get("inventory_hostname", ""))
             arguments["passports"] = {**given, **admission.of_the_controller(given, name, int(time.time()))}
+        trace = _traces.valid(os.environ.get(_traces.VARIABLE))
+        if trace:
+            arguments.setdefault("trace_parent", trace)
         fault = self._give_secret(arguments, task_vars)
         if fault:
             return {"failed": True, "msg": fault}

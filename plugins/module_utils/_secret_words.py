@@ -85,6 +85,8 @@ def names_secret(name: str) -> bool:
     words = [word for word in re.split(r"[^A-Z0-9]+", _separated(name).upper()) if word]
     if not words or words[-1] in _PLACE_WORDS:
         return False
+    if words[-1] == "HEADERS" and "OTLP" in words:  # by which OpenTelemetry shows a receiver that it may send
+        return True
     if _IDENTIFIERS.search("_".join(words)):
         words = words[:-2]
     return any(_is_secret(word, words[:number], number == len(words) - 1) for number, word in enumerate(words))

@@ -246,6 +246,14 @@ options:
       timeout: {description: Seconds to wait for one call of it., type: int, default: 30}
       problem: {description: What is wrong with the passport; the controller sets it., type: str, default: ""}
       versions: {description: What the passport holds for; the controller sets it., type: dict, default: {}}
+  trace_parent:
+    description:
+      - What the spans of a job belong to that sends traces (E(OTEL_TRACES_EXPORTER) is V(otlp) in O(environment)), as
+        the W3C writes it. It counts at the first start. Later ones go on with the trace of the first.
+      - Left out, it is the variable E(TRACEPARENT) of the controller, which C(gaudi3-deploy) and the callback
+        P(gaudi3.scale.traces#callback) set.
+    type: str
+    version_added: 0.1.0
   ended_on:
     description:
       - With O(state=finished) and O(state=ended), the node on which the job has ended already. A node whose unit then

@@ -51,6 +51,8 @@ class Run:
     """What failed of site or of the job."""
     asked: dict[str, Any] = field(default_factory=dict)
     """Cloud, size, type and variables."""
+    trace: str = ""
+    """Where the command that did the last stage stands in the run's trace; empty where none is sent."""
 
     @property
     def until(self) -> float:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from gaudi3_deploy import declared
+from gaudi3_deploy import declared, traces
 from gaudi3_deploy.advice import advice
 from gaudi3_deploy.collection._terraform.plan import errors_of, read_plan
 from gaudi3_deploy.collection._terraform.project import teardown
 from gaudi3_deploy.collection._terraform.state import State, read_state, values_of
+from gaudi3_deploy.collection._traces import SWITCH
 from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.kept_state import KeptState
 from gaudi3_deploy.plan import Plan
@@ -84,6 +85,8 @@ class Terraform:
             "CHECKPOINT_DISABLE": "1",
         }
         self._environment.pop("TF_WORKSPACE", None)
+        # By which Terraform, too, would send traces, with the addresses of all resources.
+        self._environment.pop(SWITCH, None)
         self._prepared = Prepared(directory, found, self._environment)
         self._kept = KeptState(directory, workspace, self._private)
 
@@ -250,7 +253,8 @@ class Terraform:
                 else "interrupted again: terraform is told to stop at once; look whether anything was left behind"
             )
 
-        code = run([self._executable, *arguments], log, self._environment, listen, interrupted, self.directory)
+        with traces.span(f"terraform {verb}"):
+            code = run([self._executable, *arguments], log, self._environment, listen, interrupted, self.directory)
         if code:
             self._prepared.void()
             reason = "; ".join(dict.fromkeys(errors)) or _tail(log)

@@ -26,8 +26,10 @@ from .spec import CONFIG, INVOCATION, control_folder
 RECORD = "job.json"
 #: By which the nodes of the job know each other.
 SECRET = "secret"
+#: What the job's trace belongs to: the run that started it first.
+TRACE = "trace"
 #: Files that a job has besides its record, each of them or not.
-PARTS = (CONFIG, ENVIRONMENT, SECRET)
+PARTS = (CONFIG, ENVIRONMENT, SECRET, TRACE)
 #: Largest file that is read: none of a job's comes near it.
 LIMIT = 1 << 20
 

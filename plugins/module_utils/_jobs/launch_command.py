@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from .files import SECRET
+from .files import SECRET, TRACE
 from .rendezvous import rendezvous_options
 from .spec import CONFIG, JobSpec, control_folder
 
@@ -46,6 +46,7 @@ def launch_argv(spec: JobSpec, share: NodeShare) -> list[str]:
         "--status=" + share.directory + "/status.json",
         *(["--say-ending"] if spec.command else []),
         f"--secret-file={control_folder(share.directory)}/{SECRET}",
+        *([f"--trace-parent={control_folder(share.directory)}/{TRACE}"] if spec.is_traced else []),
         *(["--replace"] if spec.replaces else []),
         f"--nnodes={spec.nnodes}",
         f"--nproc-per-node={spec.processes_per_node}",

@@ -47,8 +47,9 @@ def secret_problem(
 def _in_environment(environment: object, options: OptionNames) -> Optional[str]:
     for key, value in environment.items() if isinstance(environment, Mapping) else ():
         name = str(key)
-        # GOOGLE_APPLICATION_CREDENTIALS is the path of a file.
-        named = names_secret(name) and not (name.upper().endswith("CREDENTIALS") and is_place(str(value)))
+        # GOOGLE_APPLICATION_CREDENTIALS and OTEL_EXPORTER_OTLP_CLIENT_KEY are paths of files.
+        file = name.upper().endswith(("CREDENTIALS", "CLIENT_KEY")) and is_place(str(value))
+        named = names_secret(name) and not file
         kind = "" if named else secret_kind(str(value))
         if not kind and not named:
             continue

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
+from .._traces import is_wanted
 from . import rules
 from .secrets import secret_problem
 
@@ -109,6 +110,11 @@ class JobSpec:
     def replaces(self) -> bool:
         """Whether the job goes on when it loses a node, with a spare or without."""
         return rules.outlives_a_node(len(self.nodes), self.spares, self.min_nodes)
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the job was asked to send traces, by a variable that it is given openly."""
+        return is_wanted(self.environment)
 
     @property
     def nnodes(self) -> str:

@@ -10,6 +10,7 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Optional
 
+from .. import _traces
 from .._health import admission, fence
 from .._health.checks import DEPTHS
 from .._health.examine import Patience
@@ -20,7 +21,7 @@ from .._jobs import neighbours as job_neighbours
 from .._jobs import rules as job_rules
 from .._jobs.config_file import config_text
 from .._jobs.decision import Decision, decide
-from .._jobs.files import SECRET, JobError
+from .._jobs.files import SECRET, TRACE, JobError
 from .._jobs.launch_command import NodeShare
 from .._jobs.node import PLACES, JobNode, check_script, check_venv, owner_of
 from .._jobs.spec import JobSpec
@@ -85,6 +86,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     },
     "secret": {"type": "str", "no_log": True},
     "secrets_dir": {"type": "path", "no_log": False},
+    "trace_parent": {"type": "str"},
     "ended_on": {"type": "str"},
     "purge": {"type": "bool", "default": False},
     "keep_archives": {"type": "int"},
@@ -147,7 +149,7 @@ class Work:
             job_rules.check({"name": self.name})
         found, decision = self._look()
         if decision.action == "start":
-            self._check_start()
+            self._check_start(decision.archive)
         with contextlib.ExitStack() as held:
             if decision.changed and not self.module.check_mode:
                 # Another controller may have acted since: look once more, with nobody else at work.
@@ -201,7 +203,7 @@ class Work:
             raise JobError(decision.reason)
         return found, decision
 
-    def _check_start(self) -> None:
+    def _check_start(self, archives: bool) -> None:
         """Refuse a start on a node that is out of service or lacks what the job needs."""
         found = fence.read()
         if found is not None:
@@ -211,6 +213,8 @@ class Work:
             self.owner = owner_of(self.spec.user)
             check_venv(self.spec.venv, self.spec.container is not None)
             self.texts[os.path.join(self.node.control(self.name).path, SECRET)] = self._secret(self.spec) + "\n"
+            if self.spec.is_traced:
+                self.texts[os.path.join(self.node.control(self.name).path, TRACE)] = self._trace(archives) + "\n"
             if self.spec.script is not None:
                 check_script(self.spec.script)
 
@@ -223,6 +227,11 @@ class Work:
                 "task as gaudi3.scale.gaudi_train, whose half on the controller makes it."
             )
         return given or secrets.token_hex(32)
+
+    def _trace(self, fresh: bool) -> str:
+        """What the job's spans belong to: what they belonged to before, unless it begins anew."""
+        kept = "" if fresh else _traces.valid(self.node.control(self.name).text(TRACE))
+        return kept or _traces.valid(self.params["trace_parent"])
 
     def _tell(self, found: Observed, decision: Decision) -> None:
         """What is about to change, in check mode as well."""

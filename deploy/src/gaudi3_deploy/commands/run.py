@@ -12,7 +12,20 @@ from typing import Annotated
 
 import typer
 
-from gaudi3_deploy import declared, duration, estimate, jobs, nodes, record, results, runs, site, ssh, watchdog_timer
+from gaudi3_deploy import (
+    declared,
+    duration,
+    estimate,
+    jobs,
+    nodes,
+    record,
+    results,
+    runs,
+    site,
+    ssh,
+    traces,
+    watchdog_timer,
+)
 from gaudi3_deploy.app import (
     Asked,
     Beside,
@@ -88,6 +101,7 @@ def run(
         else:
             _refuse_another(found, digest, job)
             teller.log(f"run {name} goes on at stage {found.stage}")
+        found.trace = traces.go_on_with(found.trace)
         Stages(settings, name, found, teller, asked, price, yes, keep).go_on()
         if as_json:
             print_json({"deployment": name, **asdict(found), "usd": found.spent(settings.find(name).periods)})
@@ -126,7 +140,8 @@ class Stages:
         """Do what is left."""
         while self.run.stage != "done":
             self._end_what_is_over()
-            following = getattr(self, self.run.stage)()
+            with traces.span(self.run.stage):
+                following = getattr(self, self.run.stage)()
             self.run.enter(self.folder, following)
 
     def _end_what_is_over(self) -> None:

@@ -280,3 +280,18 @@ def test_settings_with_which_a_node_sets_variables_are_refused(play: Play, monke
     refused = play.run([job("running")])
     assert refused["failed"] and refused["msg"].startswith("inject_facts_as_vars is true") and not play.asked
     assert "failed" not in play.run([job("stopped")], state="stopped")
+
+
+def test_the_trace_of_the_run_is_handed_to_the_job(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, others = (f"00-{each * 32}-{each * 16}-01" for each in "ab")
+    for value, given, expected in (
+        (ours, {}, ours),
+        (ours, {"trace_parent": others}, others),
+        ("nonsense", {}, None),
+        (None, {}, None),
+    ):
+        monkeypatch.delenv("TRACEPARENT", raising=False)
+        if value is not None:
+            monkeypatch.setenv("TRACEPARENT", value)
+        play.run([job("finished")], **given)
+        assert play.asked[-1][1].get("trace_parent") == expected

@@ -580,3 +580,30 @@ def test_a_full_disk_is_told_in_one_sentence(job: Job, systemd: Systemd, monkeyp
     )
     assert systemd.ran() == []
     assert not (job.folder / "jobs/.control/demo/job.json").exists()
+
+
+def test_a_job_that_sends_traces_belongs_to_the_run_that_started_it_first(job: Job, systemd: Systemd) -> None:
+    first, later = (f"00-{each * 32}-{each * 16}-01" for each in "ab")
+    kept = job.folder / "jobs/.control/demo/trace"
+    traced = {"environment": {"OTEL_TRACES_EXPORTER": "otlp"}}
+    job("started", trace_parent=first)
+    assert not kept.exists()  # it sends none
+    systemd.state["ActiveState"] = "inactive"
+    assert job("started", trace_parent=first, **traced)["changed"]
+    assert kept.read_text() == f"{first}\n"
+    assert f"--trace-parent={kept}" in (job.folder / f"units/{UNIT}").read_text()
+    assert not job("started", trace_parent=later, **traced)["changed"]  # it runs
+    systemd.state["ActiveState"] = "inactive"
+    assert job("started", trace_parent=later, **traced)["changed"]
+    assert kept.read_text() == f"{first}\n"
+    systemd.state["ActiveState"] = "inactive"
+    anew = job("started", trace_parent=later, config={"train": {"max_steps": 21}}, **traced)
+    assert anew["archived"] and kept.read_text() == f"{later}\n"
+    job("absent")
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("given", ["", "nonsense\nTRACEPARENT=x", "00-" + "0" * 32 + "-" + "a" * 16 + "-01"])
+def test_what_is_no_trace_context_gets_into_no_file(given: str, job: Job, systemd: Systemd) -> None:
+    job("started", trace_parent=given, environment={"OTEL_TRACES_EXPORTER": "otlp"})
+    assert (job.folder / "jobs/.control/demo/trace").read_text() == "\n"

@@ -119,3 +119,18 @@ def test_what_is_no_secret_is_let_through() -> None:
 @pytest.mark.parametrize("odd", [None, "", 5, [1], {"a": None}, {1: {2: [3]}}])
 def test_options_of_another_kind_hold_none(odd: object) -> None:
     assert secret_of_arguments(dict.fromkeys(("environment", "command", "config", "node_config"), odd)) is None
+
+
+def test_the_headers_for_a_receiver_of_traces_are_a_secret_and_paths_of_keys_are_none() -> None:
+    """A header may have any name, and its value any form."""
+    for name in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"):
+        refused = secret_of_arguments({"environment": {name: "x-team=red"}})
+        assert refused is not None and name in refused and "x-team" not in refused and "environment_files" in refused
+    harmless = {
+        "OTEL_TRACES_EXPORTER": "otlp",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "https://traces.example.com:4318",
+        "OTEL_EXPORTER_OTLP_CERTIFICATE": "/etc/ssl/mine.crt",
+        "OTEL_EXPORTER_OTLP_CLIENT_KEY": "/etc/ssl/mine.key",
+    }
+    assert secret_of_arguments({"environment": harmless}) is None
+    assert secret_of_arguments({"environment": {"OTEL_EXPORTER_OTLP_CLIENT_KEY": "MIIEvQIBADANBgkq"}}) is not None

@@ -112,6 +112,13 @@ def test_unit_of_a_command() -> None:
     assert gone == ["WorkingDirectory", "ExecStart"]
 
 
+def test_a_job_that_sends_traces_learns_what_its_trace_belongs_to() -> None:
+    option = "--trace-parent=/var/lib/gaudi3-scale/jobs/.control/llama/trace"
+    traced = replace(SPEC, environment={"OTEL_TRACES_EXPORTER": "otlp"})
+    assert option in unit_text(traced, NodeShare("/var/lib/gaudi3-scale/jobs/llama"))
+    assert "--trace-parent" not in unit_text(SPEC, NodeShare("/var/lib/gaudi3-scale/jobs/llama"))
+
+
 def test_a_command_without_a_folder_runs_in_the_jobs_own() -> None:
     unit = unit_text(replace(OWN, command=("/srv/train.py",), chdir=None), NodeShare(FOLDER))
     assert f"WorkingDirectory={FOLDER}\n" in unit
