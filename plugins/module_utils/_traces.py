@@ -20,12 +20,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._refusal import Refusal
+
 #: By which a program hands its trace on to those that it starts.
 VARIABLE = "TRACEPARENT"
 SWITCH = "OTEL_TRACES_EXPORTER"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 PROTOCOL = "http/protobuf"
-PACKAGES = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+PACKAGES = "opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http"
 #: Spans that are kept for a receiver that is slow or away; of more the oldest are dropped.
 WAITING = 2048
 #: Seconds that a program waits for its last spans.
@@ -139,6 +141,7 @@ class Recorder:
         """Wait for what is under way, for some seconds at most; what to say where spans got lost, else nothing."""
         if self._open:
             self.end(self._open[0])
+        self._deliver()  # which may import the library first
         deadline = time.monotonic() + seconds
         while self._waiting and not self._problem and time.monotonic() < deadline:
             self._deliver()
@@ -158,7 +161,7 @@ class Recorder:
             try:  # in this thread: a process that is forked while another one imports would have half of it
                 self._exporter = _Exporter(self._resource)
             except Exception as error:  # whatever the library raises
-                self._problem = str(error) if isinstance(error, _NotAvailable) else type(error).__name__
+                self._problem = str(error) if isinstance(error, Refusal) else type(error).__name__
         free = self._thread is None or not self._thread.is_alive()
         if self._exporter is not None and self._waiting and free:
             self._problem = ""
@@ -189,10 +192,6 @@ def _in_trace(trace: str, context: str) -> str:
     return f"00-{trace}-{context.split('-')[2]}-01" if context else ""
 
 
-class _NotAvailable(Exception):
-    """Nothing can be sent from this process, whatever is tried."""
-
-
 class _Reason(logging.Handler):
     """Keeps why the library could not send: a status or the kind of an error, as its own message may quote headers."""
 
@@ -214,10 +213,10 @@ class _Exporter:
     """Sends spans by OpenTelemetry's own exporter."""
 
     def __init__(self, resource: Mapping[str, Any]) -> None:
-        """``resource`` says what all spans have in common. Raises _NotAvailable where nothing can be sent."""
+        """``resource`` says what all spans have in common. Raises Refusal where nothing can be sent."""
         protocol = next((os.environ[name] for name in PROTOCOLS if os.environ.get(name)), PROTOCOL)
         if protocol != PROTOCOL:
-            raise _NotAvailable(f"they are sent by {PROTOCOL}, and the environment asks for {protocol!r}")
+            raise Refusal(f"they are sent by {PROTOCOL}, and the environment asks for {protocol!r}")
         try:
             from opentelemetry import trace
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -225,7 +224,7 @@ class _Exporter:
             from opentelemetry.sdk.trace import ReadableSpan, export
             from opentelemetry.sdk.util.instrumentation import InstrumentationScope
         except ModuleNotFoundError as error:
-            raise _NotAvailable(f"{error.name} is missing: pip install {PACKAGES}") from None
+            raise Refusal(f"{error.name} is missing: install {PACKAGES}") from None
         named = bool(os.environ.get("OTEL_SERVICE_NAME"))
         own = {name: each for name, each in resource.items() if not (named and name == "service.name")}
         self._trace, self._readable_span, self._success = trace, ReadableSpan, export.SpanExportResult.SUCCESS

@@ -250,7 +250,7 @@ options:
     description:
       - What the spans of a job belong to that sends traces (E(OTEL_TRACES_EXPORTER) is V(otlp) in O(environment)), as
         the W3C writes it. It counts at the first start. Later ones go on with the trace of the first.
-      - Left out, it is the variable E(TRACEPARENT) of the controller, which C(gaudi3-deploy) and the callback
+      - If omitted, it is the variable E(TRACEPARENT) of the controller, which C(gaudi3-deploy) and the callback
         P(gaudi3.scale.traces#callback) set.
     type: str
     version_added: 0.1.0

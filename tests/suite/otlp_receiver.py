@@ -6,11 +6,10 @@ import gzip
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -52,8 +51,13 @@ class Received:
 class Receiver:
     """Answers at `url`; what comes is in `spans`, and the headers of each request are in `headers`."""
 
-    def __init__(self, status: int = 200, delay: float = 0.0, token: str = "", tls: Path | None = None) -> None:
-        """Answer with this status, after some seconds, and only to who has the `token`; `tls` is a certificate."""
+    def __init__(
+        self, status: int = 200, delay: float = 0.0, token: str = "", tls: Sequence[str] = (), authority: str = ""
+    ) -> None:
+        """Answer with this status, after some seconds, and only to who has the `token`.
+
+        `tls` is a certificate and its key, `authority` that of the certificates that callers need.
+        """
         self.spans: list[Received] = []
         self.headers: list[dict[str, str]] = []
         self.status, self.delay, self.token = status, delay, token
@@ -80,11 +84,14 @@ class Receiver:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        if tls is not None:
+        if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(tls)
+            context.load_cert_chain(*tls)
+            if authority:
+                context.load_verify_locations(authority)
+                context.verify_mode = ssl.CERT_REQUIRED
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self._server.server_port}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:

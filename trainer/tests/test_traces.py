@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import PACKAGES, SMALL, free_port, kill, wait_for, workers
+from test_metrics_tls import certificate
 from zygote import Client, Started
 
 from gaudi3_scale.launch.attempts import Attempts
@@ -385,6 +386,29 @@ def test_the_names_of_a_site_count(there: Receiver, monkeypatch: pytest.MonkeyPa
     assert found.resource["gaudi.rank"] == 3
 
 
+@pytest.mark.parametrize("case", ["known", "another authority", "no certificate", "plain HTTP"])
+def test_a_receiver_with_tls_gets_spans_of_those_it_knows(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, own, stranger = (certificate(tmp_path, name) for name in ("server", "node", "stranger"))
+    with receiver(tls=server, authority=own[0]) as there:
+        given = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": there.url.replace("https", "http") if case == "plain HTTP" else there.url,
+            "OTEL_EXPORTER_OTLP_CERTIFICATE": (stranger if case == "another authority" else server)[0],
+            "OTEL_EXPORTER_OTLP_TIMEOUT": "30" if case == "known" else "0.5",
+        }
+        if case != "no certificate":
+            given |= dict(
+                zip(("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY"), own, strict=True)
+            )
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+        for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):  # which the library's HTTP client prefers
+            monkeypatch.delenv(name, raising=False)
+        assert (exporter.Exporter({"service.name": "gaudi3-train"})([made_span()]) is None) is (case == "known")
+        assert len(there.spans) == (case == "known")
+
+
 class Store:
     """In which two nodes have met."""
 
@@ -447,17 +471,34 @@ def test_a_first_node_without_traces_is_not_waited_for_long(monkeypatch: pytest.
     assert time.monotonic() - began < 10
 
 
+def kept_attempt(number: int = 1, began: int = 1, own: str = GIVEN, ended: bool = False) -> str:
+    """What a launcher leaves for the next one."""
+    last = {"traceparent": own, "number": number, "began": began, "before": "", "ended": ended}
+    return json.dumps({"traceparent": GIVEN, "attempt": last})
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_after_a_clock_was_set_back_the_trace_goes_on(
+    ended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEPARENT", "")
+    (tmp_path / f"trace.{socket.gethostname()}.json").write_text(kept_attempt(3, 2**80, ended=ended))
+    sent, now = list[Span](), time.time_ns()
+    made = Attempts(Tracer(Context.new(), sent.append), Context.parse(GIVEN), tmp_path)
+    made.meet()
+    made.begin(lambda: (None, 0, 1))
+    made.end(0)
+    lost, (_, last) = sent[:-2], sent[-2:]
+    assert [(each.attributes["gaudi.state"], each.end - now < 60_000_000_000) for each in lost] == [("lost", True)] * (
+        not ended
+    )
+    assert last.attributes["gaudi.attempt"] == 4 and last.links == (Context.parse(GIVEN),)
+
+
 @pytest.mark.parametrize(
     "kept",
-    [
-        "",
-        "[]",
-        "{",
-        '{"attempt": {"traceparent": "x", "number": 1, "began": 1, "ended": false}}',
-        json.dumps({"traceparent": GIVEN, "attempt": {"traceparent": GIVEN, "number": -1, "began": 1, "ended": False}}),
-        json.dumps({"traceparent": GIVEN, "attempt": {"traceparent": GIVEN, "number": 1, "began": 2**80, "ended": 0}}),
-        "[" * 4000,
-    ],
+    ["", "[]", "{", kept_attempt(own="x"), kept_attempt(-1), kept_attempt(began=-1), "[" * 4000],
+    ids=["empty", "list", "torn", "no context", "number", "time", "deep"],
 )
 def test_a_file_of_another_launcher_that_is_none_is_passed_over(
     kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -229,7 +229,7 @@ class Work:
         return given or secrets.token_hex(32)
 
     def _trace(self, fresh: bool) -> str:
-        """What the job's spans belong to: what they belonged to before, unless it begins anew."""
+        """What the job's spans belong to: what they belonged to before, unless it is another training."""
         kept = "" if fresh else _traces.valid(self.node.control(self.name).text(TRACE))
         return kept or _traces.valid(self.params["trace_parent"])
 

@@ -94,13 +94,13 @@ def test_a_receiver_that_is_away_costs_seconds_and_a_sentence(
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20s3cret")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3")  # the library itself tries again after a second
     recorder = Recorder("gaudi3-deploy")
     recorder.end(recorder.begin("one"))
     recorder.end(recorder.begin("two"))
     began = time.monotonic()
     said = recorder.close(0.5 if options and "delay" in options else 30.0)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert said == f"2 span(s) of the trace did not reach their receiver ({reason})."
     if options is not None:
         made.close()
@@ -120,7 +120,7 @@ def test_of_too_many_spans_the_oldest_are_dropped_and_counted(monkeypatch: pytes
     ("given", "reason"),
     [
         ({"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc"}, "sent by http/protobuf, and the environment asks for 'grpc'"),
-        ({}, "is missing: pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"),
+        ({}, "is missing: install opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http"),
     ],
 )
 def test_what_keeps_spans_from_being_sent_is_named(

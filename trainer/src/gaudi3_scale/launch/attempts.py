@@ -61,8 +61,9 @@ class _Kept:
                 found = json.loads(file.read(_LIMIT))
             last = found["attempt"]
             own = Context.parse(last["traceparent"])
-            number, began = int(last["number"]), int(last["began"])
-            if own is not None and number > 0 and 0 < began <= time.time_ns():
+            # A clock may have been set back since.
+            number, began = int(last["number"]), min(int(last["began"]), time.time_ns())
+            if own is not None and number > 0 and began > 0:
                 before, ended = Context.parse(last["before"]), bool(last["ended"])
                 return Context.parse(found["traceparent"]), Attempt(own, number, began, before, ended=ended)
         return None, None
@@ -78,7 +79,7 @@ class _Kept:
         }
         with contextlib.suppress(OSError):
             text = json.dumps({"schema": 1, "traceparent": job.traceparent, "attempt": last})
-            write_atomically(self.path, text, durable=False)
+            write_atomically(self.path, text)
 
     def last_sign(self) -> int:
         """When this node's processes wrote of themselves last; 0 if they never did."""
