@@ -253,7 +253,6 @@ options:
       - If omitted, it is the variable E(TRACEPARENT) of the controller, which C(gaudi3-deploy) and the callback
         P(gaudi3.scale.traces#callback) set.
     type: str
-    version_added: 0.1.0
   ended_on:
     description:
       - With O(state=finished) and O(state=ended), the node on which the job has ended already. A node whose unit then

@@ -445,6 +445,15 @@ def test_the_nodes_take_the_trace_of_the_first(monkeypatch: pytest.MonkeyPatch) 
     assert {each.parent for each in others if each.name == "attempt"} == {root.context}
 
 
+@pytest.mark.parametrize(("given", "expected"), [(None, []), (GIVEN, [("attempt", "spare")])])
+def test_a_spare_node_that_was_not_needed_begins_no_trace(given: str | None, expected: list[tuple[str, str]]) -> None:
+    sent = list[Span]()
+    made = attempts_of(sent, Context.parse(given))
+    made.meet()
+    made.end(0, spare=True)
+    assert [(each.name, each.attributes["gaudi.state"]) for each in sent] == expected
+
+
 @pytest.mark.parametrize("said", ["", "nonsense", GIVEN + "\n" + "x" * 10_000])
 def test_what_another_node_says_is_data(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from gaudi3_scale.launch import attempts

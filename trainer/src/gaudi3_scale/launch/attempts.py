@@ -153,7 +153,7 @@ class Attempts:
 
     def end(self, code: int, spare: bool = False) -> None:
         """The launcher ends with this exit code."""
-        if self._now is not None:
+        if self._now is not None and not (spare and self._job is None):  # a spare node met nobody who knew the trace
             state = "spare" if spare else {0: "finished", EXIT_CODE: "interrupted"}.get(code, "failed")
             self._end(self._now, state, f"exit code {code}" if state == "failed" else None)
         self._tracer.close(CLOSE)
