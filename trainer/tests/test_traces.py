@@ -83,7 +83,7 @@ class Traced:
             f"data.source={self.text}",
         ]
         arguments += [f"output_dir={job}", f"train.max_steps={steps}", "train.warmup_steps=0"]
-        arguments += ["checkpoint.every=2", "train.log_every=1"]
+        arguments += ["checkpoint.every=20", "train.log_every=20"]
         log = self.folder / f"log-{len(self.launchers)}"
         self.launchers.append(self.warm.start("launch", arguments, given, log))
         return self.launchers[-1]
@@ -107,8 +107,8 @@ def test_a_job_and_its_restarts_are_one_trace(job: Traced, there: Receiver) -> N
     kill(workers(launcher.pid)[0], signal.SIGKILL)
     wait_for(lambda: len(there.named("first step")) == 4, "restart", lambda: launcher.poll() is not None)
     job.kill(launcher)
-    began = job.status["step"]
-    last = job.start(environment(there), f"--trace-parent={parent}", steps=began + 2, ranks=2)
+    saved = max(int(path.name.removeprefix("step-")) for path in (job.folder / "job/checkpoints").glob("step-*"))
+    last = job.start(environment(there), f"--trace-parent={parent}", steps=saved + 2, ranks=2)
     assert last.wait(120) == 0, last.output()
 
     assert {each.trace for each in there.spans} == {GIVEN.split("-")[1]}
@@ -131,7 +131,7 @@ def test_a_job_and_its_restarts_are_one_trace(job: Traced, there: Receiver) -> N
     below = {each.name for each in there.spans if each.parent in {up.id for up in there.named("start-up")}}
     assert below == {"imports", "device", "process group", "look for checkpoints", "data", "model", "set up"}
     checkpoint = there.named("checkpoint")[0]
-    assert checkpoint.attributes["gaudi.step"] == 2 and 0 < checkpoint.attributes["gaudi.stall_seconds"] < 60
+    assert checkpoint.attributes["gaudi.step"] == 20 and 0 < checkpoint.attributes["gaudi.stall_seconds"] < 60
     assert checkpoint.resource["gaudi.rank"] == 0 and checkpoint.seconds > 0
     assert all(0 <= each.seconds < 300 for each in there.spans)
     # Nothing of the receiver's token is in what others read, and nothing of the job's files in what is sent.
@@ -168,20 +168,13 @@ def test_traces_that_nobody_asked_for_cost_nothing(job: Traced, there: Receiver)
     subprocess.run([sys.executable, "-c", code], env={**clean, "PYTHONPATH": PACKAGES}, check=True)
 
 
-AWAY: dict[str, tuple[dict[str, Any], str]] = {
-    "refuses": ({"status": 403}, "HTTP status 403"),
-    "slow": ({"delay": 30.0}, "no answer"),
-}
-
-
-@pytest.mark.parametrize("fault", AWAY)
-def test_a_receiver_that_is_away_does_not_stop_the_job(fault: str, job: Traced) -> None:
-    options, reason = AWAY[fault]
-    with receiver(**options) as made:
-        launcher = job.start(environment(made, OTEL_EXPORTER_OTLP_TIMEOUT="0.5"), steps=3)
+def test_a_receiver_that_refuses_does_not_stop_the_job(job: Traced) -> None:
+    """It repeats the token in its answer, as a server may that is none of traces."""
+    with receiver(status=403) as made:
+        launcher = job.start(environment(made), steps=3)
         assert launcher.wait(120) == 0, launcher.output()
     said = launcher.output()
-    assert f"span(s) did not reach their receiver ({reason})" in said
+    assert "span(s) did not reach their receiver (HTTP status 403)" in said
     assert said.count("traces cannot be sent") <= 2 and said.count("did not reach") <= 2
     assert not {each for each in ("s3cret", "opentelemetry", "Traceback") if each in said}, said
     assert job.status["state"] == "finished"
