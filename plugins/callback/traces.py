@@ -14,6 +14,7 @@ author:
 description:
   - Sends one span for the run of a playbook and one for each of its phases, over OTLP. A phase is a playbook that
     another one imports, or else a play. A span has the name of the phase, and how many hosts it had, changed and lost.
+    A phase in which no host had work has none.
   - It sends no variables, arguments, results, messages or names of hosts.
   - A job that a run starts goes on with its trace, where the job sends traces too.
   - Address, headers and certificates of the receiver are those of the variables E(OTEL_EXPORTER_OTLP_ENDPOINT),
@@ -108,7 +109,9 @@ class CallbackModule(CallbackBase):
             self._display.warning(problem)
 
     def _end_phase(self) -> None:
-        if self._phase is not None:
+        if self._phase is not None and not self._hosts:  # such as the hooks of a site that has none
+            self._recorder.drop(self._phase)
+        elif self._phase is not None:
             counts = {"hosts": self._hosts, "changed": self._changed, "failed": self._failed}
             self._phase.attributes.update({f"gaudi.{name}": len(each) for name, each in counts.items()})
             self._recorder.end(self._phase, f"failed on {len(self._failed)} host(s)" if self._failed else "")

@@ -125,6 +125,10 @@ class Recorder:
         if self._background:
             self._deliver()
 
+    def drop(self, span: Span | None) -> None:
+        """The phase has done nothing, and is not sent; nothing has begun in it."""
+        self._open = [each for each in self._open if each is not span]
+
     def join(self, earlier: str) -> None:
         """What is open belongs to the trace of ``earlier``, unless another program said where it belongs."""
         if not valid(earlier) or not self._open:

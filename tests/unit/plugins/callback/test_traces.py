@@ -18,7 +18,14 @@ GIVEN = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 SITE = """
 - ansible.builtin.import_playbook: check_settings.yml
 - ansible.builtin.import_playbook: drivers.yml
+- ansible.builtin.import_playbook: hooks.yml
 - ansible.builtin.import_playbook: train.yml
+"""
+HOOKS = """
+- name: Do what the site wants
+  hosts: all
+  gather_facts: false
+  tasks: []
 """
 CHECK = """
 - name: Look at the settings
@@ -69,7 +76,13 @@ def a_receiver() -> Iterator[Receiver]:
 
 def play(folder: Path, there: Receiver, **more: str) -> subprocess.CompletedProcess[str]:
     """Run the site with the plugin."""
-    for name, text in {"site": SITE, "check_settings": CHECK, "drivers": DRIVERS, "train": TRAIN}.items():
+    for name, text in {
+        "site": SITE,
+        "check_settings": CHECK,
+        "hooks": HOOKS,
+        "drivers": DRIVERS,
+        "train": TRAIN,
+    }.items():
         (folder / f"{name}.yml").write_text("---" + text)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "ANSIBLE_", "TRACE"))}
     given = {
