@@ -52,6 +52,12 @@ options:
     type: str
     choices: [person, healing]
     default: person
+  only_idle:
+    description:
+      - With O(state=out), leave a node in service on which a job runs, and say so in RV(busy). So a node can be tested
+        without taking it from anybody.
+    type: bool
+    default: false
   folder:
     description: Folder of the fence and of the history.
     type: path
@@ -100,6 +106,11 @@ jobs:
   type: list
   elements: str
   sample: [pretrain]
+busy:
+  description: Whether the node was left in service for a job, with O(only_idle).
+  returned: success
+  type: bool
+  sample: false
 unwritten:
   description: What could not be written on the node, and why.
   returned: success
@@ -170,6 +181,8 @@ class Fence:
         running = self._node.running()
         if self._is_a_persons():
             return {"changed": False, "jobs": [], "ended": [], "unwritten": []}
+        if self._asked["only_idle"] and running:
+            return self._leave_to(running)
         before = self._before or {}
         named = before.get("jobs")
         kept = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
@@ -186,6 +199,9 @@ class Fence:
         if self._before is None or not same or content["jobs"] != before.get("jobs"):
             diff = self._write(text)
         if not self._module.check_mode:
+            # No unit starts from here on; one that did before is seen now.
+            if self._asked["only_idle"] and (running := self._node.running()):
+                return self._leave_to(running)
             if diff is not None:
                 self._note("out", running)
             failed = self._systemctl("stop", running)
@@ -198,6 +214,16 @@ class Fence:
             self._refuse(failed)
         changed = diff is not None or bool(running)
         return {"changed": changed, "jobs": running, "ended": [], "diff": diff or {}, "unwritten": self._unwritten}
+
+    def _leave_to(self, running: "list[str]") -> "dict[str, Any]":
+        """The node stays in service for these jobs; a fence that only waited for it to be idle goes."""
+        jobs: "dict[str, Any]" = {"jobs": [], "ended": [], "unwritten": [], "busy": True}
+        found = fence.read(self._asked["folder"], self._asked["runtime"])
+        if found is None or found.get("step") != self._asked["step"]:
+            return {"changed": False, **jobs}
+        diffs = [ensure_file(self._module, path, None) for path in (self._path, self._in_memory)]
+        diff = next((each for each in diffs if each is not None), {})
+        return {"changed": self._before is not None, "diff": diff if self._before is not None else {}, **jobs}
 
     def _is_a_persons(self) -> bool:
         """Whether healing is asked to change what a person decided."""
@@ -294,6 +320,7 @@ def main() -> None:
             "step": {"type": "str", "default": ""},
             "resume": {"type": "dict", "default": {}},
             "by": {"type": "str", "choices": ["person", "healing"], "default": "person"},
+            "only_idle": {"type": "bool", "default": False},
             "folder": {"type": "path", "default": fence.FOLDER},
             "runtime": {"type": "path", "default": fence.RUNTIME},
             **PLACES,
@@ -307,7 +334,7 @@ def main() -> None:
         module.fail_json(msg=f"The node was not taken out of service or given back: {str(error).rstrip('.')}.")
     if result["unwritten"]:
         module.warn(f"This could not be written on the node: {'; '.join(result['unwritten'])}.")
-    module.exit_json(**result)
+    module.exit_json(**{"busy": False, **result})
 
 
 if __name__ == "__main__":

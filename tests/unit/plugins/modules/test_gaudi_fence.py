@@ -229,3 +229,49 @@ def test_healing_leaves_alone_what_a_person_decided(node: Node, text: str) -> No
         assert node.fence(state, by="healing", reason="x", step="reset")["changed"] is False
     assert (path.read_text(), node.calls) == (text, [])
     assert node.fence("in_service")["changed"] is True
+
+
+def test_an_idle_node_alone_is_taken_out_for_a_test(node: Node) -> None:
+    node.job("demo", 1)
+    asked = {"reason": "job demo: Rank 1 waits.", "step": "examine", "by": "healing", "only_idle": True}
+    left = node.fence("out", **asked)
+    assert (left["changed"], left["busy"], left["jobs"]) == (False, True, [])
+    assert node.calls == [] and not node.health.exists(), "its job goes on, and was not in danger"
+    (node.folder / "gaudi-train-demo.service").write_text("inactive")
+    assert node.fence("out", **asked, check=True)["changed"] is True
+    out = node.fence("out", **asked)
+    assert (out["changed"], out["busy"]) == (True, False)
+    assert json.loads((node.health / "fence.json").read_text())["step"] == "examine"
+
+
+def test_a_job_that_starts_while_the_fence_is_written_keeps_its_node(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.job("demo", 1, "inactive")
+    written = gaudi_fence.ensure_file
+
+    def starts_meanwhile(module: Any, path: str, text: Any, *more: Any, **others: Any) -> Any:
+        if text is not None:
+            (node.folder / "gaudi-train-demo.service").write_text("active")
+        return written(module, path, text, *more, **others)
+
+    monkeypatch.setattr(gaudi_fence, "ensure_file", starts_meanwhile)
+    left = node.fence("out", step="examine", by="healing", only_idle=True)
+    assert (left["changed"], left["busy"]) == (False, True)
+    assert node.calls == [] and not (node.health / "fence.json").exists()
+    assert not (node.health / "history.jsonl").exists()
+
+
+def test_a_fence_for_a_test_that_was_cut_off_goes_where_a_job_runs(node: Node) -> None:
+    node.job("demo", 1, "inactive")
+    asked = {"step": "examine", "by": "healing", "only_idle": True}
+    node.fence("out", **asked)
+    (node.folder / "gaudi-train-demo.service").write_text("active")
+    planned = node.fence("out", **asked, check=True)
+    assert (planned["changed"], (node.health / "fence.json").exists()) == (True, True)
+    left = node.fence("out", **asked)
+    assert (left["changed"], left["busy"], (node.health / "fence.json").exists()) == (True, True, False)
+    node.fence("out", reason="accel1: broken", step="reset", by="healing")
+    (node.folder / "gaudi-train-demo.service").write_text("active")
+    left = node.fence("out", **asked)
+    assert (left["changed"], left["busy"], (node.health / "fence.json").exists()) == (False, True, True)
