@@ -465,7 +465,7 @@ job:
         hang:
           description:
             - Who held up the others when a job of several processes got no further, or null.
-            - The job's user may write anything there, so that nothing may be decided by it.
+            - The job's user may write anything there, so that no more follows from it than a test of an idle node.
           type: dict
           contains:
             sentence:
@@ -477,6 +477,7 @@ job:
             certain: {description: Whether no other reading of the processes' notes is left., type: bool, sample: true}
             ranks: {description: The ranks that are named., type: list, elements: int, sample: [37]}
             nodes: {description: Their nodes as they call themselves., type: list, elements: str, sample: [gaudi-5]}
+            at: {description: "When that was found, in seconds since 1970.", type: float, sample: 1767225660.5}
         started_at:
           {description: "When the trainer started, in seconds since 1970.", type: float, sample: 1767225600.0}
         updated_at:

@@ -239,6 +239,7 @@ def test_the_launcher_adds_it_to_the_status_and_passes_it_on(
     assert status["error"] == (
         "Rank 1 on n did not enter it. Started again, the job resumes from its newest checkpoint."
     )
+    assert 0 <= time.time() - status["hang"].pop("at") < 60
     assert status["hang"] == {
         "sentence": "Rank 1 on n did not enter it.", "kind": "loader", "certain": True, "ranks": [1], "nodes": ["n"],
     }  # fmt: skip

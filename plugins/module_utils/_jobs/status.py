@@ -56,7 +56,7 @@ _COST = _part(
     {"spent": number, "currency": text, "price_per_hour": number},
     {"per_million_tokens": number, "price_source": text, "price_date": text},
 )
-_HANG = _part({"sentence": text, "kind": text, "certain": truth, "ranks": _ranks, "nodes": _nodes}, {})
+_HANG = _part({"sentence": text, "kind": text, "certain": truth, "ranks": _ranks, "nodes": _nodes}, {"at": moment})
 #: All that is read, in the order in which the trainer writes it. What is not named here is passed over.
 FIELDS: dict[str, Kind] = {
     "schema": integer,

@@ -60,7 +60,7 @@ class JobOutcome:
     def hang(self, verdict: Verdict, job: Path | None) -> None:
         """Say in the log and in status.json who holds up the others. Called in a thread."""
         print(f"gaudi3-launch: {verdict.sentence}", file=sys.stderr, flush=True)
-        self._hang = verdict.status()
+        self._hang = {**verdict.status(), "at": round(time.time(), 3)}
         self._path = self._path or (job / FILE if job is not None else None)
         self._add_hang(failed=True)
 

@@ -160,6 +160,8 @@ def test_who_held_up_a_job_is_read_as_data() -> None:
     hang = {"sentence": "Rank 3 on n waits.", "kind": "loader", "certain": True, "ranks": [3], "nodes": ["n"]}
     found = Status.of({"state": "failed", "hang": {**hang, "more": 1}})
     assert found is not None and found.values["hang"] == {**hang, "more": 1}
+    found = Status.of({"state": "failed", "hang": {**hang, "at": 1e9}})
+    assert found is not None and found.values["hang"]["at"] == 1e9
     for odd in ({"ranks": "3"}, {"ranks": [3, "x"]}, {"nodes": [7]}, {"certain": "yes"}, {"sentence": None}):
         found = Status.of({"state": "failed", "hang": {**hang, **odd}})
         assert found is not None and found.values.get("hang") is None, odd
