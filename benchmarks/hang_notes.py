@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -38,11 +39,11 @@ class Notes:
         self._ring: Any = ring
         self._current = ring.current()
         assert self._current is not None, "run it by torchrun with two processes"
-        self._functions = [
+        self._functions: list[tuple[Any, str, Any]] = [
             (module, name, function)
             for module in (dist, distributed_c10d, functional_collectives())
             for name, function in list(vars(module).items())
-            if hasattr(function, NOTED)
+            if isinstance(function, FunctionType) and hasattr(function, NOTED)
         ]
 
     def switch(self, on: bool) -> None:

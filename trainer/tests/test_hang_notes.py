@@ -38,9 +38,9 @@ def test_the_newest_collectives_are_kept_and_counted(tmp_path: Path, monkeypatch
     notes = made(tmp_path, monkeypatch)
     notes.group(0, "all", "all", range(2))
     rare = notes.group(7, "mesh", "3", [0, 1])
-    notes.enter(ring.OPERATIONS.index("broadcast"), rare, 1, (2, 3, 4, 5, 6), 720, ring.LAUNCHED)
+    notes.enter(ring.OPERATIONS.index("broadcast"), rare, 1, (2, 3, 4, 5, 6), ring.LAUNCHED)
     for number in range(ring.SLOTS + 10):
-        place = notes.enter(0, 0, 2, (number,), number, ring.OPEN)
+        place = notes.enter(0, 0, 2, (number,), ring.OPEN)
     notes.leave(place)
     ring.mark(ring.DATALOADER)
     found = ring.read(tmp_path / "0.ring")
@@ -56,10 +56,10 @@ def test_the_newest_collectives_are_kept_and_counted(tmp_path: Path, monkeypatch
 
 def test_what_is_no_ring_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "0.ring").write_bytes(b"x" * ring.SIZE)
-    (tmp_path / "1.ring").write_bytes(b"gaudi3r1")
+    (tmp_path / "1.ring").write_bytes(b"gaudi3r2")
     assert ring.read(tmp_path / "0.ring") is ring.read(tmp_path / "1.ring") is ring.read(tmp_path / "none") is None
     assert ring.ends(tmp_path / "0.ring") == ring.ends(tmp_path / "none") == ring.RUNNING
-    (tmp_path / "2.ring").write_bytes(b"gaudi3r1" + b"\xff" * (ring.SIZE - 8))
+    (tmp_path / "2.ring").write_bytes(b"gaudi3r2" + b"\xff" * (ring.SIZE - 8))
     found = ring.read(tmp_path / "2.ring")
     assert found is not None and found.phase == "?"
 
@@ -213,7 +213,7 @@ def test_a_node_without_a_hang_answers_one_that_has_it(tmp_path: Path, monkeypat
         notes.group(0, "all", "all", range(2))
         notes.mark(ring.DATALOADER if number == 0 else ring.BACKWARD)
         if number == 1:
-            notes.enter(0, 0, 1, (7,), 7, ring.OPEN)
+            notes.enter(0, 0, 1, (7,), ring.OPEN)
             time.sleep(1.5)
             notes.announce(ring.HUNG)
         watches.append(watch)

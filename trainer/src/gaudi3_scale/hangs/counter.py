@@ -101,10 +101,10 @@ def _noted(ring: Ring, original: Callable[..., Any], function: Function, launche
             if index is None:
                 index = _seen(ring, group)
             if place < 0:
-                at = enter(operation, index, 0, (), 0, state)
+                at = enter(operation, index, 0, (), state)
             else:
                 given = args[place] if len(args) > place else named[argument]
-                at = enter(operation, index, codes.get(given.dtype, 0), given.shape, given.numel(), state)
+                at = enter(operation, index, codes.get(given.dtype, 0), given.shape, state)
         except Exception:  # the call itself says what is wrong with it
             return original(*args, **named)
         result = original(*args, **named)
@@ -146,7 +146,7 @@ def watch_gradients(model: Any) -> None:
 
     def computed(_: Any) -> None:
         if model.require_backward_grad_sync:
-            ring.enter(GRADIENTS, _WORLD, code, (elements,), elements, LAUNCHED)
+            ring.enter(GRADIENTS, _WORLD, code, (elements,), LAUNCHED)
 
     # The backward pass ends where the forward pass began.
     trained[0].register_post_accumulate_grad_hook(computed)

@@ -20,7 +20,7 @@ from typing import Any
 
 FOLDER = "GAUDI3_RINGS"
 """The variable by which the launcher tells its processes where the rings are; without it nothing is noted."""
-MAGIC = b"gaudi3r1"
+MAGIC = b"gaudi3r2"
 SLOTS = 256
 """Collectives that are kept."""
 ACKNOWLEDGED = 3.0
@@ -74,11 +74,13 @@ _PHASE = struct.Struct("<QQ")
 _COUNT = struct.Struct("<Q")
 _END = struct.Struct("<QQ")
 _LENGTH = struct.Struct("<I")
-_ENTRY = struct.Struct("<QQQHBBBB4I18x")  # number, time, elements, group, operation, dtype, dimensions, state, shape
+_ENTRY = struct.Struct("<QQHBBBB4I26x")  # number, time, group, operation, dtype, dimensions, state, shape
+_ENTRIES = _HEADER + _ABOUT
+_pack_entry, _pack_count = _ENTRY.pack_into, _COUNT.pack_into
 _AT_STACKS, _AT_PHASE, _AT_COUNT, _AT_END, _AT_SEEN, _AT_LENGTH = 24, 64, 88, 96, 112, 120
 _COUNTS = 256
 """How many collectives of each group were entered; the newest `SLOTS` may have none of a group that is seldom used."""
-_STATE = 29
+_STATE = 21
 """Of the state within an entry."""
 
 
@@ -96,7 +98,6 @@ class RingEntry:
     dtype: str
     shape: tuple[int, ...]
     """The first four dimensions."""
-    elements: int
     state: int
 
 
@@ -143,21 +144,21 @@ class Ring:
         """The code is here from now on."""
         _PHASE.pack_into(self._memory, _AT_PHASE, phase, self._clock())
 
-    def enter(self, operation: int, group: int, dtype: int, shape: Sequence[int], elements: int, state: int) -> int:
+    def enter(self, operation: int, group: int, dtype: int, shape: Sequence[int], state: int) -> int:
         """Note a collective that is about to be called; where it was noted, for `leave`."""
-        length = len(shape)
-        first, second, third, fourth = (*shape[:4], 0, 0, 0, 0)[:4]
+        # As a tuple first: a slice of torch's own type costs as much as all the rest.
+        first, second, third, fourth = (*shape, 0, 0, 0, 0)[:4]
         with self._lock:
             number = self._numbers[group] = self._numbers[group] + 1
             count = self._count
-            offset = _HEADER + _ABOUT + count % SLOTS * 64
-            _ENTRY.pack_into(
-                self._memory, offset, number, self._clock(), elements, group, operation, dtype, length, state,
+            offset = _ENTRIES + count % SLOTS * 64
+            _pack_entry(
+                self._memory, offset, number, self._clock(), group, operation, dtype, len(shape), state,
                 first & 0xFFFFFFFF, second & 0xFFFFFFFF, third & 0xFFFFFFFF, fourth & 0xFFFFFFFF,
             )  # fmt: skip
             self._count = count + 1
-            _COUNT.pack_into(self._memory, _COUNTS + 8 * group, number)
-            _COUNT.pack_into(self._memory, _AT_COUNT, count + 1)
+            _pack_count(self._memory, _COUNTS + 8 * group, number)
+            _pack_count(self._memory, _AT_COUNT, count + 1)
         return offset
 
     def leave(self, offset: int, state: int = RETURNED) -> None:
@@ -316,14 +317,12 @@ def _about(data: bytes) -> dict[str, Any]:
 
 
 def _entry(data: bytes, slot: int) -> RingEntry:
-    number, moment, elements, group, operation, dtype, dimensions, state, *shape = _ENTRY.unpack_from(
-        data, _HEADER + _ABOUT + slot * 64
-    )
+    number, moment, group, operation, dtype, dimensions, state, *shape = _ENTRY.unpack_from(data, _ENTRIES + slot * 64)
     return RingEntry(
         number, moment, group,
         OPERATIONS[operation] if operation < len(OPERATIONS) else "?",
         DTYPES[dtype] if dtype < len(DTYPES) else "?",
-        tuple(shape[: min(dimensions, 4)]), elements, state,
+        tuple(shape[: min(dimensions, 4)]), state,
     )  # fmt: skip
 
 
