@@ -23,6 +23,7 @@ from prometheus_client.metrics_core import Metric
 
 from gaudi3_scale.config import CostConfig, MetricsConfig
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.hangs import ring
 from gaudi3_scale.monitoring.anomaly import KINDS
 from gaudi3_scale.serving import BoundedServer
 from gaudi3_scale.status import Progress
@@ -79,6 +80,8 @@ TRAINING = (
     Family("gaudi_training_mfu_ratio", "gauge",
         "Model FLOPs utilization of all devices over the last logged steps, 0 to 1.", ("window",)),
     Family("gaudi_training_goodput_seconds_total", "counter", "Wall time of the job over all its restarts.", ("part",)),
+    Family("gaudi_training_phase_seconds", "gauge",
+        "For how long this node's first process has been in the present phase of its step.", ("phase",)),
 )  # fmt: skip
 COST = (
     Family("gaudi_cost_info", "info",
@@ -108,7 +111,8 @@ def register(rows: tuple[Family, ...], registry: CollectorRegistry) -> dict[str,
         elif row.type == "histogram":
             made[_short(name)] = Histogram(name, row.help, registry=registry, buckets=row.buckets)
         else:
-            kind = Counter if row.type == "counter" else Gauge if row.labels else Measured
+            labelled = PhaseGauge if row.labels == ("phase",) else Gauge
+            kind = Counter if row.type == "counter" else labelled if row.labels else Measured
             made[_short(name)] = kind(name, row.help, row.labels, registry=registry)
     return made
 
@@ -150,6 +154,19 @@ class Measured(Gauge):
             if not self._known:
                 metric.samples = []
             yield metric
+
+
+class PhaseGauge(Gauge):
+    """Where the process stands when it is asked; nothing where no launcher reads its notes."""
+
+    def collect(self) -> Iterable[Metric]:
+        """One series, of the present phase."""
+        self.clear()
+        noted = ring.current()
+        if noted is not None:
+            phase, seconds = noted.standing()
+            self.labels(phase).set(seconds)
+        return super().collect()
 
 
 class CostMetrics:

@@ -144,6 +144,11 @@ class Ring:
         """The code is here from now on."""
         _PHASE.pack_into(self._memory, _AT_PHASE, phase, self._clock())
 
+    def standing(self) -> tuple[str, float]:
+        """The phase that the code is in, and since how many seconds."""
+        phase, since = _PHASE.unpack_from(self._memory, _AT_PHASE)
+        return PHASES[phase], max(0.0, (self._clock() - since) / 1e9)
+
     def enter(self, operation: int, group: int, dtype: int, shape: Sequence[int], state: int) -> int:
         """Note a collective that is about to be called; where it was noted, for `leave`."""
         # As a tuple first: a slice of torch's own type costs as much as all the rest.
