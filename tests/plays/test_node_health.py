@@ -13,6 +13,7 @@ from .test_health import fault
 
 FOLDER = "/var/lib/gaudi3-scale/health"
 METRICS = "/var/lib/prometheus/node-exporter/gaudi-node-health.prom"
+HANGS = "/var/lib/prometheus/node-exporter/gaudi-training-hangs.prom"
 PROGRAM = "/usr/local/lib/gaudi-node-health/gaudi_node_health.py"
 
 
@@ -50,7 +51,11 @@ def test_the_timer_keeps_a_history_and_metrics_and_a_hung_tool_costs_its_time_li
     again = cluster.role("node_health", node_health_expected_cards=1)
     assert (again.returncode, again.changed()) == (0, set()), again.messages()
 
+    drop_in = "/etc/systemd/system/gaudi-train-.service.d/gaudi-node-health.conf"
+    assert host.path(drop_in).read_text().endswith("[Unit]\nOnFailure=gaudi-node-health.service\n")
+
     sound = examine(host)
+    assert host.path(HANGS).read_text().endswith("# TYPE gaudi_training_hang_timestamp_seconds gauge\n")
     assert (sound["gaudi_health_drains"], sound["gaudi_health_check_errors"]) == (0, 0)
     assert sound["gaudi_health_examination_cpu_seconds"] <= 0.5
     assert happened(host) == []
