@@ -34,9 +34,12 @@ DASHBOARDS = Path(__file__).resolve().parents[2] / "roles" / "grafana" / "files"
 MACROS = {"__rate_interval": "1m", "__interval": "15s", "__range": "30m"}
 ALL = ".+"
 STEP = "15s"
-#: Of jobs with a price or that evaluate as they train, of nodes that examine themselves, and of Intel's exporter alone.
+#: Of jobs with a price, that evaluate as they train, with several processes, or that hung; of nodes that examine
+#: themselves, and of Intel's exporter alone.
 OPTIONAL = (
     "gaudi_training_validation_loss",
+    "gaudi_training_phase_seconds",
+    "gaudi_training_hang_timestamp_seconds",
     "gaudi_cost_",
     "instance:gaudi_cost_",
     "gaudi_health_",

@@ -120,7 +120,7 @@ def send(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[list[di
         server.shutdown()
 
 
-def alert(name: str, instance: str, **labels: str) -> dict[str, str]:
+def alert(name: str, instance: str, /, **labels: str) -> dict[str, str]:
     """An alert as Prometheus sends it."""
     example: dict[str, str] = CASES[name]["fires"][0]["labels"] if name in CASES else {}
     static: dict[str, str] = ALERTS[name]["labels"]
@@ -159,6 +159,7 @@ def test_a_job_that_stands_still_on_eight_nodes_is_one_notification(
         ("HpuMemoryErrorUncorrected", "HpuMemoryErrorsRising", {"id": "3"}),
         ("CostBudgetSpent", "CostBudgetNearlySpent", {}),
         ("CostBudgetSpent", "CostBudgetEndsFirst", {}),
+        ("TrainingHung", "NodeServiceFailed", {"name": "gaudi-train-demo.service"}),
         ("CertificateEndsSoon", "CertificateExpires", {"service": "grafana", "certificate": "server"}),
     ],
 )

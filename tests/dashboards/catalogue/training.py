@@ -104,6 +104,13 @@ BOARD = Board(
                     "s",
                 ),
                 Panel(
+                    "Time at one place",
+                    "For how long the first process of each node has been in one phase of its step.",
+                    {"{{instance}} {{phase}}": "gaudi_training_phase_seconds{@training}"},
+                    "s",
+                    alerts=("TrainingWaits",),
+                ),
+                Panel(
                     "Where the time goes",
                     "Shares of wall time over the last minutes: training itself, and all that is not.",
                     {
@@ -113,6 +120,23 @@ BOARD = Board(
                     "percentunit",
                     stacked=True,
                     alerts=("TrainingGoodputLow",),
+                ),
+            ],
+        ),
+        Row(
+            "Hangs",
+            [
+                Panel(
+                    "Jobs that ended with a hang",
+                    "How long ago that was found, and who held up the others, by the words of the job.",
+                    {
+                        "{{name}}: {{sentence}}": "time() - max by (name, sentence) "
+                        '(gaudi_training_hang_timestamp_seconds{@node, state="failed"})'
+                    },
+                    "s",
+                    kind="stat",
+                    width=24,
+                    alerts=("TrainingHung",),
                 ),
             ],
         ),

@@ -48,7 +48,7 @@ CLUSTERMAX = (
         "port-internal, port-external, port-symbol-errors, port-mtu, port-flow-control",
         "port-down, port-symbol-errors, port-mtu, port-pfc",
     ),
-    ("stalled collectives", "", "the trainer's watchdog (alert TrainingStalled)"),
+    ("stalled collectives", "", "the trainer's launcher (alerts TrainingStalled, TrainingHung)"),
     ("vendor diagnostics", "hl-qual", "qual-failed, slow-card, slow-link"),
     ("host-device bandwidth", "hl-qual", "its mode -p -b"),
     ("burn", "hl-qual", "its modes -f2 and -s"),

@@ -25,6 +25,7 @@ DASHBOARD = json.loads(TEXT)
 COST = json.loads((ROOT / "roles/grafana/files/dashboards/gaudi3-cost.json").read_text(encoding="utf-8"))
 NUMBER = len(check_dashboards.queries(DASHBOARD))
 LABELS = {"instance": "gaudi-1", "id": "0", "part": "compute", "currency": "USD", "kind": "data_wait"}
+LABELS |= {"phase": "backward", "name": "gaudi-train-demo.service", "sentence": "Rank 1 waits."}
 
 
 NAME = re.compile(r"\b[a-z][\w:]+(?=\{)")
