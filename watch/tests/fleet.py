@@ -11,6 +11,13 @@ HOURS = 2
 NODES = ("gaudi-1", "gaudi-2")
 PARTS = ("compute", "data_wait", "checkpoint_stall", "evaluation", "startup", "restart_loss", "other")
 HOSTILE = "<img src=x onerror=hacked=1>"
+HANG = {
+    "name": "gaudi-train-demo.service",
+    "state": "failed",
+    "kind": "late",
+    "certain": "yes",
+    "sentence": f"Rank 9 on gaudi-2 did not enter all_reduce 4711 of shape {HOSTILE}; the other 15 ranks wait.",
+}
 
 
 def labels(**given: object) -> str:
@@ -67,6 +74,8 @@ def samples(at: float) -> Iterator[tuple[str, str, float]]:
         yield "gaudi_health_drains", labels(**health), int(sick)
         yield "gaudi_health_out_of_service", labels(**health), int(sick)
         yield "gaudi_health_check_errors", labels(**health), 0
+        if sick:
+            yield "gaudi_training_hang_timestamp_seconds", labels(**health, **HANG), NOW - 500
         yield "gaudi_health_examination_timestamp_seconds", labels(**health), NOW - 100
         yield "gaudi_health_verdicts", labels(**health, kind="node fault", severity="error"), int(sick)
     money = labels(job="training", instance="gaudi-1", currency="EUR")

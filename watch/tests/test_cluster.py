@@ -150,6 +150,10 @@ def test_faults_are_marked(source: ClusterSource) -> None:
     assert (
         alert[0] == {"text": "HpuExternalPortDown", "level": "warn"} and alert[4] == "Port 1 <b>of</b> accel3 is down."
     )
+    hung = next(each for each in part(found, "fleet")["tables"] if each["id"] == "hangs")
+    name, state, at, sentence = hung["rows"][0]
+    assert (name, state, sentence) == ("gaudi-train-demo.service", "failed", fleet.HANG["sentence"])
+    assert at == "2023-11-14 22:05:00 UTC"
     ports = next(each for each in part(found, "cards")["charts"] if each["id"] == "ports")
     assert ports["series"][0]["last"][-1] == 1 and ports["series"][0]["last"][0] == 0
 

@@ -94,6 +94,17 @@ def test_a_state_is_said_in_words(job: Path, changes: dict[str, Any], level: str
     assert (found["level"], found["ended"]) == (level, ended) and said in found["text"]
 
 
+def test_the_sentence_of_a_hang_is_shown_whole(job: Path) -> None:
+    sentence = "Rank 37 on gaudi-5 did not enter all_reduce 4711 of shape [4096, 4096] bfloat16; " + 40 * "it waits, "
+    (job / "status.json").write_text(json.dumps(status(state="running", hang={"sentence": sentence})))
+    assert ["last hang", sentence] in part(page(job), "training")["tables"][0]["rows"]
+    (job / "status.json").write_text(json.dumps(status(state="failed", error=sentence)))
+    assert sentence in page(job)["state"]["text"]
+    for odd in ("x", {"sentence": 4}, [], None):
+        (job / "status.json").write_text(json.dumps(status(hang=odd)))
+        assert not [row for row in part(page(job), "training")["tables"][0]["rows"] if row[0] == "last hang"]
+
+
 def test_what_a_simulator_measured_is_said_to_be_its_own(job: Path) -> None:
     (job / "status.json").write_text(
         json.dumps(status(device="hpu", simulated=True, mfu=0.5, cost={"spent": 5.0, "currency": "EUR"}))

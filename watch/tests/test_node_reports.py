@@ -57,6 +57,20 @@ def test_nodes_have_their_verdicts_and_passports(folder: Path) -> None:
     assert [row[0] for row in rows(NodeReports(folder).section(NOW, "gaudi-10"))] == ["gaudi-10"]
 
 
+def test_a_suspect_is_shown_with_the_sentence_of_the_hang(folder: Path) -> None:
+    fleet = json.loads((folder / "fleet.json").read_text())
+    sentence = "Rank 9 on gaudi-2 did not enter all_reduce 4711; the other 15 ranks wait."
+    fleet["nodes"]["gaudi-2"]["suspected"] = {"demo": {"at": NOW, "sentence": sentence}}
+    (folder / "fleet.json").write_text(json.dumps(fleet))
+    assert rows(NodeReports(folder).section(NOW))[1][2] == (
+        f"in service, a suspect until it is tested: job demo: {sentence}"
+    )
+    for odd in ([], {"demo": 3}, {"demo": {"sentence": 4}}, "x"):
+        fleet["nodes"]["gaudi-2"]["suspected"] = odd
+        (folder / "fleet.json").write_text(json.dumps(fleet))
+        assert rows(NodeReports(folder).section(NOW))[1][2].startswith("in service")
+
+
 def test_a_passport_that_has_expired_says_so(folder: Path) -> None:
     assert rows(NodeReports(folder).section(NOW + 2 * 86400))[0][3] == "expired 1 d ago"
 

@@ -343,6 +343,18 @@ def fleet(found: Readings, now: float) -> View:
         view.table("alerts", "Alerts that fire", ("alert", "severity", "node", "for", "what it says"), rows, none=none),
         view.table("targets", "Targets of Prometheus", ("kind", "answer", "of"), targets, (1, 2)),
     ]
+    hung = sorted(found.now.get("hangs", []), key=lambda each: -each.value)
+    if hung:
+        columns = ("job", "state", "found", "who held up the others")
+        said = [
+            [
+                *(view.text(each.labels.get(name, ""), 100) for name in ("name", "state")),
+                view.moment(each.value),
+                view.text(each.labels.get("sentence", ""), view.SENTENCE),
+            ]
+            for each in hung
+        ]
+        tables.insert(1, view.table("hangs", "Jobs that hung, by their own words", columns, said))
     if gone:
         listed = [[view.text(job), view.cell(node, "bad", node)] for job, node in gone]
         tables.insert(1, view.table("silent", "Targets that do not answer", ("kind", "target"), listed))
@@ -356,7 +368,7 @@ def _label(alert: Mapping[str, Any], name: str) -> str:
 
 def _annotation(alert: Mapping[str, Any], name: str) -> str:
     annotations = alert.get("annotations")
-    return view.text(annotations.get(name, ""), 240) if isinstance(annotations, dict) else ""
+    return view.text(annotations.get(name, ""), view.SENTENCE) if isinstance(annotations, dict) else ""
 
 
 def _since(alert: Mapping[str, Any], now: float) -> str:

@@ -43,7 +43,7 @@ def state(status: Mapping[str, Any], now: float) -> View:
     """What the job does, in a word and a sentence; whether it has ended, and when it was heard of last."""
     name = str(status.get("state") or "unknown")
     updated = status.get("updated_at")
-    error = view.text(status.get("error") or status.get("interruption") or "")
+    error = view.text(status.get("error") or status.get("interruption") or "", view.SENTENCE)
 
     def found(level: Level, sentence: str, ended: bool = False) -> View:
         return {"name": name, "level": level, "text": sentence, "ended": ended, "updated": updated}
@@ -106,6 +106,7 @@ def training(status: Mapping[str, Any], files: JobFiles, asked: Asked, span: tup
         "checkpoint error": status.get("checkpoint_error"),
         "upload error": status.get("upload_error"),
         "last anomaly": anomaly(status),
+        "last hang": hang(status),
         "software": ", ".join(f"{key} {value}" for key, value in (status.get("software") or {}).items()),
     }
     about = view.table("about", "About the job", ("what", "value"), view.settings(rows))
@@ -116,6 +117,13 @@ def anomaly(status: Mapping[str, Any]) -> str:
     """The last anomaly in a few words."""
     found = status.get("anomaly") or {}
     return ", ".join(f"{key} {value}" for key, value in found.items() if key in ("kind", "step", "rank", "message"))
+
+
+def hang(status: Mapping[str, Any]) -> str:
+    """Who held up the others when the job hung last, by its own words; empty where it did not."""
+    found = status.get("hang")
+    said = found.get("sentence") if isinstance(found, dict) else None
+    return said if isinstance(said, str) else ""
 
 
 def _training_tiles(status: Mapping[str, Any], files: JobFiles, where: str) -> list[View]:

@@ -139,6 +139,12 @@ def _service(state: Any) -> Cell:
         return "\N{EN DASH}"
     name = view.text(state.get("state") or "unknown", 40)
     reason = view.text(state.get("reason") or "", 160)
+    suspected = state.get("suspected")
+    said = next(iter(suspected.items())) if isinstance(suspected, dict) and suspected else None
+    if name == "in service" and said is not None and isinstance(said[1], dict):
+        sentence = view.text(said[1].get("sentence") or "", view.SENTENCE)
+        text = f"{name}, a suspect until it is tested: job {view.text(said[0], 60)}: {sentence}"
+        return {"text": text, "level": "warn"}
     return view.cell(
         f"{name}: {reason}" if reason and name != "in service" else name, "good" if name == "in service" else "bad"
     )

@@ -47,6 +47,7 @@ INSTANT: dict[str, str] = {
     "uncorrected": 'gaudi_card_ecc_errors_total{kind="uncorrected",span="volatile",$where}',
     "ports": "count by (instance, id) (habanalabs_nic_port_status{$where})",
     "ports_down": "count by (instance, id) (habanalabs_nic_port_status{$where} == 0)",
+    "hangs": "max by (name, state, sentence) (gaudi_training_hang_timestamp_seconds)",
     "drains": "gaudi_health_drains",
     "out": "gaudi_health_out_of_service",
     "verdicts": "sum by (instance, kind, severity) (gaudi_health_verdicts) > 0",

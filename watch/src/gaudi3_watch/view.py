@@ -17,6 +17,8 @@ Level = Literal["", "good", "warn", "bad"]
 View = dict[str, Any]
 Cell = str | View
 LONGEST = 300
+SENTENCE = 600
+"""Of a text that has to be whole: a hang's sentence names ranks, nodes and a collective."""
 MOST_ROWS = 600
 """Rows of a table; 512 cards fit."""
 
@@ -200,7 +202,7 @@ def problem(said: str, sample: str = "", level: Level = "warn") -> View:
 
 def settings(values: Mapping[str, object]) -> list[list[Cell]]:
     """Rows of a table of two columns."""
-    return [[name, text(value)] for name, value in values.items() if value not in (None, "")]
+    return [[name, text(value, SENTENCE)] for name, value in values.items() if value not in (None, "")]
 
 
 def _summary(line: Line, unit: str) -> str:
