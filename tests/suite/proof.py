@@ -91,11 +91,18 @@ class Proof:
 
     def held(self) -> dict[str, dict[str, Any]]:
         """The row of each case that held with these sources."""
+        return dict(self._kept().get("rows", {}))
+
+    def failures(self) -> dict[str, int]:
+        """How often cases failed with these sources, whether or not they held in a run after that."""
+        return dict(self._kept().get("failures", {}))
+
+    def _kept(self) -> dict[str, Any]:
         try:
-            kept = json.loads(self.record.read_text())
+            kept: dict[str, Any] = json.loads(self.record.read_text())
         except (OSError, ValueError):
             return {}
-        return dict(kept["rows"]) if kept["key"] == self.key() else {}
+        return kept if kept["key"] == self.key() else {}
 
     def skip_if_held(self, case: str) -> None:
         """In a proof, do not run again what held."""
@@ -104,13 +111,23 @@ class Proof:
 
     def note(self, case: str, row: dict[str, Any]) -> None:
         """Put down that ``case`` held; with the last of them the proof is whole."""
+        self._put(rows={case: row})
+
+    def failed(self, case: str) -> None:
+        """In a proof, put down that ``case`` failed: the table says so, where it holds later."""
+        if self.is_running:
+            self._put(failures={case: 1})
+
+    def _put(self, rows: Mapping[str, Any] | None = None, failures: Mapping[str, int] | None = None) -> None:
         self.record.parent.mkdir(parents=True, exist_ok=True)
         # Parts of a proof may run at the same time.
         with self.record.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            rows = {**self.held(), case: row}
+            before = self.failures()
+            more = {case: before.get(case, 0) + count for case, count in (failures or {}).items()}
+            kept = {"key": self.key(), "rows": {**self.held(), **(rows or {})}, "failures": {**before, **more}}
             draft = self.record.with_suffix(".new")
-            draft.write_text(json.dumps({"key": self.key(), "rows": rows}, indent=1) + "\n")
+            draft.write_text(json.dumps(kept, indent=1) + "\n")
             draft.replace(self.record)
 
     def cannot_run(self, case: str, reason: str) -> NoReturn:
@@ -130,6 +147,9 @@ class Proof:
         said = (
             f"{len(rows) - left} of {len(rows)} cases held, {left} not run" if left else f"all {len(rows)} cases held"
         )
+        again = [f"{case} ({count})" for case, count in self.failures().items() if NOT_RUN not in rows[case]]
+        if again:
+            said += f"; {len(again)} failed before they held (how often): {', '.join(again)}"
         lines = [
             f"# {title}",
             "",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.suite import proofs
+from tests.suite import proof, proofs
 from tests.suite.proofs import ROOT, Entry
 
 LISTED = proofs.read()
@@ -242,3 +242,24 @@ def test_make_lists_the_pages() -> None:
         [sys.executable, str(ROOT / "tests/suite/proofs.py"), "ages"], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1].startswith("Up to date: ")
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_case_that_failed_before_it_held_is_told_in_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: bool
+) -> None:
+    monkeypatch.setattr(proof, "ROOT", tmp_path)
+    monkeypatch.setenv("GAUDI3_PROOF", "made" if running else "")
+    (tmp_path / "source").write_text("1")
+    made = proof.Proof("made", {"a": ["one", "two"]}, sources=["source"])
+    made.failed("one")
+    made.note("two", {"x": 2})
+    made.failed("one")
+    assert made.failures() == ({"one": 2} if running else {}) and set(made.held()) == {"two"}
+    made.note("one", {"x": 1})
+    made.write_table("Made", "Text.", ["x"])
+    if running:
+        page = (tmp_path / "proofs/made.md").read_text()
+        assert "all 2 cases held; 1 failed before they held (how often): one (2)" in page
+    (tmp_path / "source").write_text("2")
+    assert made.failures() == {} and made.held() == {}
