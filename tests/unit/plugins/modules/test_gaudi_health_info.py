@@ -56,6 +56,25 @@ def test_no_load_is_put_on_cards_that_a_process_holds(
         assert not asked.exists()
 
 
+def test_whoever_takes_a_card_in_the_middle_of_a_test_has_nobody_found_faulty(
+    run_module: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    qual = tmp_path / "hl_qual"
+    qual.write_text("#!/bin/sh\necho Failed\n")
+    qual.chmod(0o755)
+    found = iter([[], [accel.User(4711, "python3")]])
+    monkeypatch.setattr(pci, "cards", lambda sysfs="/sys": [pci.PciCard("0000:19:00.0", "1060", "HL-325", "gaudi3", 0)])
+    monkeypatch.setattr(accel, "users", lambda proc="/proc": next(found, []))
+    asked = {"executable": "/nowhere", "depth": "standard", "hl_qual": str(qual), "interval": 0}
+    result = run_module(gaudi_health_info, **asked, hl_qual_modes=["power"])
+    assert [each for each in result["verdicts"] if each["check"].startswith("hl-qual")] == []
+    said = [each["message"] for each in result["errors"] if each["check"].startswith("hl-qual")]
+    assert len(said) == 1 and "process 4711 (python3) took a card meanwhile" in said[0]
+    found = iter([[], []])
+    alone = run_module(gaudi_health_info, **asked, hl_qual_modes=["power"])
+    assert [each for each in alone["verdicts"] if each["check"].startswith("hl-qual")] != []
+
+
 @pytest.mark.parametrize("installed", [True, False])
 def test_the_vendors_hl_qual_is_run_where_none_is_named(
     run_module: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, installed: bool
