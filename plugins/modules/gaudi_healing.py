@@ -47,10 +47,25 @@ options:
     default: {}
   fences:
     description:
-      - Results of the same kind, of which only the fence is read. A node that C(healing) took out of service and that
-        the state has in service is taken over. It waits for O(released), and counts for O(share).
+      - Results of the same kind, of which only the fence is read, and what jobs said of a hang. A node that C(healing)
+        took out of service and that the state has in service is taken over. It waits for O(released), and counts for
+        O(share).
     type: dict
     default: {}
+  examinations:
+    description: Results of the same kind, of which only that is read which jobs said of a hang.
+    type: dict
+    default: {}
+  passed:
+    description: Nodes that passed all tests under load, and so are no suspects any more.
+    type: list
+    elements: str
+    default: []
+  busy:
+    description: Nodes whose test as a suspect was put off, as a job runs there.
+    type: list
+    elements: str
+    default: []
   taken_at:
     description:
       - When the examination of O(reports) began at the earliest, in seconds since 1970 - RV(now) of the call before.
@@ -65,7 +80,9 @@ options:
     type: dict
     default: {}
   released:
-    description: Nodes that a person gives back. They are tested before they return. One that is not out stays as it is.
+    description:
+      - Nodes that a person gives back. They are tested before they return. Of one that is not out, only a suspicion
+        ends.
     type: list
     elements: str
     default: []
@@ -135,6 +152,17 @@ out:
   returned: success
   type: dict
   sample: {gaudi-3: {state: repairing, step: reset, reason: "accel3: the driver says 'Needs reset'"}}
+suspects:
+  description: The nodes that jobs named as the ones that held up the others, and why. No more follows than a test.
+  returned: success
+  type: dict
+  sample: {gaudi-5: ["job demo: Rank 37 on gaudi-5 did not enter all_reduce 4711; the other 63 ranks wait."]}
+examined:
+  description: Those of RV(testing) that are out of service for their test as suspects alone, which needs load.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 give_back:
   description: The nodes that passed their test, and whose fence O(reports) or O(fences) still show.
   returned: success
@@ -176,7 +204,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._files import write_file
-from ansible_collections.gaudi3.scale.plugins.module_utils._health import controller
+from ansible_collections.gaudi3.scale.plugins.module_utils._health import controller, suspicion
 from ansible_collections.gaudi3.scale.plugins.module_utils._health.healing import (
     Decision,
     Done,
@@ -224,10 +252,22 @@ def events(
     taken_at = now if asked["taken_at"] is None else asked["taken_at"]
     found: "list[controller.Event]" = [Released(node) for node in asked["released"]]
     found += [Done(node, isinstance(end, dict) and end.get("ok") is True) for node, end in asked["ended"].items()]
+    found += [suspicion.Busy(node) for node in asked["busy"]]
     yield found
     for node, report in reports.items():
         if node in fleet.nodes and not controller.is_a_persons(report):
             yield controller.observe(fleet.nodes[node].state, node, report, taken_at)
+
+
+def about_suspects(
+    asked: "dict[str, Any]", seen: "dict[str, Report]", reports: "dict[str, Report]", now: float
+) -> "list[controller.Event]":
+    """What jobs say of nodes, and which of these may be tested or have been."""
+    taken_at = now if asked["taken_at"] is None else asked["taken_at"]
+    found: "list[controller.Event]" = list(suspicion.of_hangs(seen, asked["nodes"], now))
+    if not asked["tests"]:
+        found += suspicion.of_free_nodes(reports, taken_at)
+    return found + [suspicion.Passed(node) for node in asked["passed"]]
 
 
 def lines(decisions: "list[Decision]") -> str:
@@ -245,6 +285,9 @@ def main() -> None:
             "mode": {"type": "str", "choices": ["shadow", "enforce"], "default": "shadow"},
             "reports": {"type": "dict", "default": {}},
             "fences": {"type": "dict", "default": {}},
+            "examinations": {"type": "dict", "default": {}},
+            "passed": {"type": "list", "elements": "str", "default": []},
+            "busy": {"type": "list", "elements": "str", "default": []},
             "taken_at": {"type": "float"},
             "tests": {"type": "bool", "default": False},
             "ended": {"type": "dict", "default": {}},
@@ -282,11 +325,16 @@ def main() -> None:
         before_step = bool(module.check_mode and asked["tests"])
         reports, unread = read_all({} if before_step else asked["reports"])
         fences, more_unread = read_all(asked["fences"])
+        examined, still_unread = read_all(asked["examinations"])
         seen = {**fences, **reports}
+        suspicion.forget(fleet, now, policy)
         fleet, decisions = controller.advance(fleet, controller.of_fences(seen), now, policy)
         for observed in events(asked, fleet, reports, now):
             fleet, more = controller.advance(fleet, observed, now, policy)
             decisions += more
+        said = about_suspects(asked, {**examined, **seen}, reports, now)
+        fleet, more = controller.advance(fleet, said, now, policy)
+        decisions += more
         after = controller.dump(fleet)
         # A first look that decides nothing leaves no file behind.
         changed = bool(decisions) if before is None else after != before
@@ -319,7 +367,9 @@ def main() -> None:
         out=out,
         give_back=give_back,
         due=asked["mode"] == "enforce" and bool(work or testing or decisions or give_back or unfenced),
-        unread={**more_unread, **unread},
+        suspects=controller.suspects(fleet),
+        examined=controller.examined(fleet),
+        unread={**still_unread, **more_unread, **unread},
         told=told,
         testing=testing if asked["mode"] == "enforce" else [],
         diff={"before": "", "after": lines(decisions)} if decisions else {},

@@ -77,6 +77,10 @@ options:
     description: Folder of the node's fence and history.
     type: path
     default: /var/lib/gaudi3-scale/health
+  jobs_dir:
+    description: Folder below which each job has its own, in which it says of a hang what it knows.
+    type: path
+    default: /var/lib/gaudi3-scale/jobs
 """
 
 EXAMPLES = r"""
@@ -130,6 +134,30 @@ verdicts:
     drains: {description: "Whether it takes the node away from jobs.", type: bool, sample: true}
     message: {description: "All of it in one sentence.", type: str, sample: "accel3: ..."}
     since: {description: "When it was seen first, in seconds of the monotonic clock.", type: float, sample: 4711.5}
+host:
+  description: What the node calls itself, as jobs call it.
+  returned: success
+  type: str
+  sample: gaudi-5
+hangs:
+  description:
+    - What jobs of this node say of the hang that they ended with last, within 7 days, the newest first.
+    - A job's user may write anything there. C(gaudi3.scale.heal) tests the nodes that are named, and does no more.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    job: {description: "Name of the job.", type: str, sample: demo}
+    state: {description: "Its state, by its own words.", type: str, sample: failed}
+    sentence:
+      description: Who held up the others.
+      type: str
+      sample: Rank 37 on gaudi-5 did not enter all_reduce 4711; the other 63 ranks wait.
+    kind: {description: "What kind of a hang it is.", type: str, sample: loader}
+    certain: {description: "Whether no other reading of the processes' notes is left.", type: bool, sample: true}
+    nodes: {description: "The nodes that are named, as they call themselves.", type: list, elements: str, sample: [g-5]}
+    members: {description: "The job's nodes as the inventory has them.", type: list, elements: str, sample: [g-4, g-5]}
+    at: {description: "When that was found, in seconds since 1970.", type: float, sample: 1767225660.5}
 idle:
   description: Whether no process holds a card; V(false) where that could not be read.
   returned: success
@@ -187,6 +215,7 @@ cpu_seconds:
 
 import contextlib
 import os
+import socket
 import time
 from typing import Any
 
@@ -207,6 +236,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.command impor
     environment,
 )
 from ansible_collections.gaudi3.scale.plugins.module_utils._hl_smi.hl_smi import HlSmiError
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs import hangs
 
 #: Where package habanalabs-qual has its programs, by generation of the cards.
 QUAL = "/opt/habanalabs/qual"
@@ -298,6 +328,7 @@ def main() -> None:
             ports_script={"type": "path"},
             history={"type": "int", "default": 20},
             folder={"type": "path", "default": fence.FOLDER},
+            jobs_dir={"type": "path", "default": "/var/lib/gaudi3-scale/jobs"},
         ),
         supports_check_mode=True,
     )
@@ -315,6 +346,8 @@ def main() -> None:
         figures=figures,
         fence=fence.read(module.params["folder"]),
         history=history.entries(module.params["folder"], max(0, module.params["history"])),
+        host=socket.gethostname(),
+        hangs=[each.as_dict() for each in hangs.found_in(module.params["jobs_dir"], time.time())],
         cpu_seconds=round(time.process_time() - started, 3),
         **result,
     )

@@ -15,7 +15,7 @@ from gaudi3_simulator.node import hl_smi, manage_network_ifs
 from ..ansible_run import PlaybookRun
 from .cluster import Cluster
 from .host import RELEASE, Host, _environment, program
-from .test_health import fault
+from .test_health import fault, hung
 
 FENCE = "/var/lib/gaudi3-scale/health/fence.json"
 HISTORY = "/var/lib/gaudi3-scale/health/history.jsonl"
@@ -83,6 +83,7 @@ def test_in_shadow_mode_it_says_what_it_would_do(site: Cluster) -> None:
 
 def test_two_faulty_nodes_at_once_are_reset_tested_and_return(site: Cluster) -> None:
     enforced = {"health_mode": "enforce", "health_share": 0.7}
+    sentence = hung(site, "gaudi-2", "gaudi-1")
     before = {name: host.files() for name, host in site.hosts.items()}
     predicted = heal(site, "--check", "--diff", **enforced)
     assert predicted.returncode == 0, predicted.messages()
@@ -97,7 +98,10 @@ def test_two_faulty_nodes_at_once_are_reset_tested_and_return(site: Cluster) -> 
         "gaudi-3": [f"systemctl stop {UNIT}"],
     }
     assert happened(site, "gaudi-2") == [("out", "reset"), ("in service", "")]
-    assert happened(site, "gaudi-1") == []
+    assert happened(site, "gaudi-1") == [], "a suspect on which a job runs is not tested, and its job goes on"
+    assert f"gaudi-1 is a suspect: job other: {sentence}" in run.result("gaudi-1", "Sum up")["msg"]
+    did = [entry["do"] for entry in state(site)["record"] if entry["node"] == "gaudi-1"]
+    assert did == ["suspect", "test", "put off"]
     assert {node["state"] for node in state(site)["nodes"].values()} == {"in service"}
     fault(site["gaudi-1"], "hl-smi-hang")
     again = heal(site, **enforced, health_timeout=3)
@@ -128,7 +132,12 @@ def test_a_second_remediation_goes_to_a_person_and_the_budget_holds_others_back(
     assert fenced(site) == {}, "neither the budget's node nor the user's"
     did = [(entry["node"], entry["do"]) for entry in state(site, "elsewhere")["record"]]
     assert did[:2] == [("gaudi-2", "take over"), ("gaudi-2", "test")]
-    assert sorted(did[2:]) == [("gaudi-1", "hold"), ("gaudi-2", "return"), ("gaudi-3", "notify the user")]
+    assert sorted(did[2:]) == [
+        ("gaudi-1", "hold"),
+        ("gaudi-1", "suspect"),
+        ("gaudi-2", "return"),
+        ("gaudi-3", "notify the user"),
+    ]
 
 
 @pytest.fixture(name="pair")
@@ -220,3 +229,20 @@ def test_ports_that_are_down_are_flipped_once_their_node_is_out_of_service(clust
     assert happened(pair, "gaudi-2") == [("out", "retry"), ("in service", "")]
     assert "down" not in tool(pair["gaudi-2"], manage_network_ifs.main, "--status")
     assert [entry["do"] for entry in state(pair)["record"]] == ["retry", "test", "return"]
+
+
+def test_a_node_that_a_job_names_for_a_hang_is_tested_under_load_and_returns(cluster: Cluster) -> None:
+    host = made(cluster, 1)["gaudi-1"]
+    host.unit("gaudi-train-demo", "stopped")
+    sentence = hung(cluster, "gaudi-1", "gaudi-1")
+    qual = host.write("/opt/qual/hl_qual", "#!/bin/sh\necho PASSED\n", 0o755)
+    enforced = {"health_mode": "enforce", "health_hl_qual": str(qual)}
+    predicted = heal(cluster, "--check", **enforced)
+    run = heal(cluster, **enforced)
+    assert (run.returncode, run.changed()) == (0, predicted.changed()), run.messages()
+    assert f"gaudi-1: suspect: job other: {sentence}" in run.result("gaudi-1", "Sum up")["msg"]
+    did = [entry["do"] for entry in state(cluster)["record"]]
+    assert did == ["suspect", "test", "end the suspicion", "return"]
+    assert (fenced(cluster), happened(cluster, "gaudi-1")) == ({}, [("out", "examine"), ("in service", "")])
+    tests = [result for _, name, result in run.results() if name.endswith("Test the node again")]
+    assert tests[0]["invocation"]["module_args"]["depth"] == "standard"

@@ -40,6 +40,16 @@ def play(cluster: Cluster, *arguments: str, **variables: Any) -> Any:
     )
 
 
+def hung(cluster: Cluster, teller: str, named: str) -> str:
+    """A job of these nodes ended with a hang, and one of them tells who held it up."""
+    sentence = f"Rank 1 on {named} did not enter all_reduce 7; the other rank waits."
+    hang = {"sentence": sentence, "kind": "late", "certain": True, "ranks": [1], "nodes": [named], "at": time.time()}
+    jobs, nodes = "/var/lib/gaudi3-scale/jobs", list(cluster.hosts)
+    cluster[teller].write(f"{jobs}/.control/other/job.json", json.dumps({"specification": {"nodes": nodes}}))
+    cluster[teller].write(f"{jobs}/other/status.json", json.dumps({"state": "failed", "hang": hang}))
+    return sentence
+
+
 def test_shadow_mode_reports_and_enforce_mode_fails(site: Cluster) -> None:
     before = {name: host.files() for name, host in site.hosts.items()}
     predicted = play(site, "--check", "--diff")
@@ -69,7 +79,12 @@ def test_shadow_mode_reports_and_enforce_mode_fails(site: Cluster) -> None:
         "passports.key",
     ]
     assert json.loads((folder / "gaudi-2.report.json").read_text())["remedy"] == "reset"
+    (folder / "fleet.json").write_text("{}")
     again = play(site, health_mode="enforce")
+    assert "fleet.json: the state of the healing loop is not one of this version" in "".join(
+        again.result("gaudi-1", "Sum up")["msg"]
+    )
+    (folder / "fleet.json").unlink()
     assert (again.returncode != 0, again.changed()) == (True, set())
     (said,) = [line for line in again.messages() if "not fit for work" in line]
     assert "gaudi-2 is not fit for work: accel1: the driver says 'Needs reset'" in said
@@ -77,6 +92,7 @@ def test_shadow_mode_reports_and_enforce_mode_fails(site: Cluster) -> None:
 
 def test_a_tool_that_hangs_costs_its_time_limit_and_blames_nobody(site: Cluster) -> None:
     fault(site["gaudi-1"], "hl-smi-hang")
+    sentence = hung(site, "gaudi-1", "gaudi-1")
     try:
         before = time.monotonic()
         run = play(site, "--limit", "gaudi-1", health_mode="enforce", health_timeout=3)
@@ -86,6 +102,9 @@ def test_a_tool_that_hangs_costs_its_time_limit_and_blames_nobody(site: Cluster)
     assert run.returncode == 0, run.messages()
     result = run.result("gaudi-1", "Examine the node")
     assert (result["drains"], [each["component"] for each in result["errors"]]) == (False, ["hl-smi"])
+    assert run.result("gaudi-1", "Sum up")["msg"][1] == f"gaudi-1 is a suspect: job other: {sentence}"
+    state = json.loads((site.folder / "health/fleet.json").read_text())["nodes"]["gaudi-1"]
+    assert (state["state"], state["suspected"]["other"]["sentence"]) == ("in service", sentence)
 
 
 def test_what_means_nothing_is_refused(site: Cluster) -> None:

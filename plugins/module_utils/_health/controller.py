@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
 from .._refusal import Refusal
+from . import suspicion
 from .actions import strongest
 from .engine import ENFORCE
 from .healing import (
@@ -23,21 +24,20 @@ from .healing import (
     REPAIRING,
     TESTING,
     Decision,
-    Done,
     Fenced,
     Fleet,
     NodeState,
+    Observed,
     Policy,
-    Released,
     Seen,
     Tested,
     Unfenced,
-    decide,
 )
-from .report import HEALING, Report, read
+from .report import HEALING, Report, Verdict, read
+from .suspicion import EXAMINE, decide, reasons
 from .verdicts import NODE_FAULT, USER_FAULT
 
-Event = Union[Seen, Tested, Done, Released, Fenced, Unfenced]
+Event = Union[Observed, suspicion.Event]
 
 #: Version of the state's file.
 SCHEMA = 1
@@ -77,6 +77,10 @@ def _check(fleet: Fleet) -> None:
         if state.state not in (IN_SERVICE, REPAIRING, TESTING, OUT):
             raise ValueError(state.state)
         moments = [state.ended_at or 0, state.left_at or 0, *state.remediations, *state.retried.values()]
+        moments += [state.examined_at or 0, *state.acquitted.values()]
+        for said in state.suspected.values():
+            moments.append(said["at"])
+            said["sentence"] = str(said["sentence"])
         if not all(math.isfinite(each) for each in moments):
             raise ValueError("times")
     if not all(math.isfinite(entry["at"]) for entry in fleet.record):
@@ -101,6 +105,10 @@ def without_future(fleet: Fleet, limit: float, now: float) -> int:
         state.ended_at, state.left_at = past(state.ended_at), past(state.left_at)
         state.remediations = [past(each) or limit for each in state.remediations]
         state.retried = {key: past(each) or limit for key, each in state.retried.items()}
+        state.examined_at = past(state.examined_at)
+        state.acquitted = {key: past(each) or limit for key, each in state.acquitted.items()}
+        for said in state.suspected.values():
+            said["at"] = past(said["at"])
     for entry in fleet.record:
         entry["at"] = past(entry["at"])
     return count
@@ -124,20 +132,24 @@ def observe(state: str, node: str, health: Report | Mapping[str, Any], taken_at:
         if not report.versions:
             return []  # nothing was read of the cards: that neither returns a node nor blames it
         fence = report.fence.since if report.fence is not None else None
-        return [Tested(node, not faults, taken_at, faults[0].message if faults else "", fence)]
+        unread = next((each.message for each in (*report.errors, *report.suspects)), "")
+        found = _fault(node, report, faults, taken_at) if faults else None
+        return [Tested(node, not faults, taken_at, faults[0].message if faults else "", fence, found, unread)]
     users = [
         Seen(node, verdict.component, USER_FAULT, verdict.action, verdict.message, taken_at)
         for verdict in report.verdicts
         if verdict.kind == USER_FAULT
     ]
-    if not faults:
-        return list(users)
+    return [*users, _fault(node, report, faults, taken_at)] if faults else list(users)
+
+
+def _fault(node: str, report: Report, faults: Sequence[Verdict], taken_at: float) -> Seen:
+    """The strongest of these verdicts, for all components that ask for it."""
     action = strongest([verdict.action for verdict in faults])
     chosen = [verdict for verdict in faults if verdict.action == action]
     components = tuple(verdict.component for verdict in chosen)
     first = chosen[0]
-    seen = Seen(node, first.component, NODE_FAULT, action, first.message, taken_at, components, report.idle)
-    return [*users, seen]
+    return Seen(node, first.component, NODE_FAULT, action, first.message, taken_at, components, report.idle)
 
 
 def of_fences(reports: Mapping[str, Report]) -> list[Event]:
@@ -201,6 +213,16 @@ def out_of_service(fleet: Fleet) -> dict[str, dict[str, str]]:
         for name, state in fleet.nodes.items()
         if state.state != IN_SERVICE
     }
+
+
+def suspects(fleet: Fleet) -> dict[str, list[str]]:
+    """The nodes that jobs named, each with why, the newest first."""
+    return {name: reasons(state) for name, state in fleet.nodes.items() if state.suspected}
+
+
+def examined(fleet: Fleet) -> list[str]:
+    """The suspects that are out of service for their test, and for nothing else."""
+    return [name for name, state in fleet.nodes.items() if state.state == TESTING and state.step == EXAMINE]
 
 
 def states(fleet: Fleet) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Union
 
 from .actions import DRAINING, ISOLATE, REBOOT, RELOAD, REPLACE, RESET, RETRY
 from .engine import ENFORCE, SHADOW
@@ -103,13 +103,18 @@ class Released:
 
 @dataclass(frozen=True)
 class Tested:
-    """A node that was tested again; ``message`` says what was found where it is not healthy, ``fence`` which it has."""
+    """A node that was tested again; ``message`` says what was found where it is not healthy, ``fence`` which it has.
+
+    ``found`` is the verdict behind that. ``unread`` says what could not be tested, which leaves a suspect one.
+    """
 
     node: str
     healthy: bool
     taken_at: float
     message: str = ""
     fence: float | None = None
+    found: Seen | None = None
+    unread: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,8 @@ class NodeState:
     """Where a node is in its life. ``remediations`` are the times at which one began.
 
     ``adopted`` is a node whose fence was there and is not of this state's decisions. ``given`` is the fence that a test
-    was passed behind, and that may go.
+    was passed behind, and that may go. ``suspected`` is what jobs said of the node, by job (see ``suspicion``),
+    ``acquitted`` when they had said what a test has ended, and ``examined_at`` when that test began.
     """
 
     state: str = IN_SERVICE
@@ -141,6 +147,9 @@ class NodeState:
     retried: dict[str, float] = field(default_factory=dict)
     adopted: bool = False
     given: float | None = None
+    suspected: dict[str, dict[str, Any]] = field(default_factory=dict)
+    acquitted: dict[str, float] = field(default_factory=dict)
+    examined_at: float | None = None
 
 
 @dataclass
@@ -175,9 +184,10 @@ class Fleet:
         ]
 
 
-def decide(
-    fleet: Fleet, observed: Seen | Done | Tested | Released | Fenced | Unfenced, now: float, policy: Policy
-) -> tuple[Fleet, list[Decision]]:
+Observed = Union[Seen, Done, Tested, Released, Fenced, Unfenced]
+
+
+def decide(fleet: Fleet, observed: Observed, now: float, policy: Policy) -> tuple[Fleet, list[Decision]]:
     """The fleet after an observation, and what is to be done. The given fleet stays as it is."""
     after = Fleet(copy.deepcopy(fleet.nodes), list(fleet.spares), list(fleet.record))
     state = after.nodes.get(observed.node)

@@ -9,6 +9,7 @@ lists and mappings are of bounded size.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -21,6 +22,7 @@ from .verdicts import CHECK_ERROR, NODE_FAULT, USER_FAULT, Finding
 
 #: A node has some 200 ports, and a few checks of each.
 MOST_ENTRIES = 2000
+MOST_HANGS = 16
 LONGEST_NAME = 200
 HEALING, PERSON = "healing", "person"
 _KINDS = (NODE_FAULT, USER_FAULT, CHECK_ERROR)
@@ -71,6 +73,21 @@ class Fence:
 
 
 @dataclass(frozen=True)
+class Hang:
+    """What a job says of the hang that it ended with, which is its user's word: it makes a suspect at most.
+
+    ``nodes`` are as they call themselves, and ``members`` the job's, as the inventory has them.
+    """
+
+    job: str
+    kind: str
+    sentence: str
+    nodes: tuple[str, ...]
+    members: tuple[str, ...]
+    at: float
+
+
+@dataclass(frozen=True)
 class Report:
     """The result of ``gaudi_health_info``. ``whole`` says whether it has all that a passport asks about."""
 
@@ -83,6 +100,8 @@ class Report:
     idle: bool = False
     fence: Fence | None = None
     whole: bool = True
+    host: str = ""
+    hangs: tuple[Hang, ...] = ()
 
     @property
     def healthy(self) -> bool:
@@ -105,6 +124,7 @@ class Report:
         found.update(versions=dict(self.versions), figures=dict(self.figures))
         for name in ("verdicts", "suspects", "errors"):
             found[name] = [each.as_dict() for each in getattr(self, name)]
+        found["hangs"] = [{**asdict(each), "nodes": [*each.nodes], "members": [*each.members]} for each in self.hangs]
         return found
 
     @property
@@ -145,6 +165,8 @@ def read(answer: Any) -> Report:
         idle,
         _fence(answer.get("fence")),
         answer.get("whole", True) is True and all(name in answer for name in (*sections, "versions")),
+        _text("host", answer.get("host", ""))[:LONGEST_NAME],
+        _hangs(answer.get("hangs", [])),
     )
 
 
@@ -181,6 +203,29 @@ def _entry(name: str, value: Any) -> Verdict:
         _text(f"check of an entry of {name}", value.get("check", ""))[:LONGEST_NAME],
         _text(f"evidence of an entry of {name}", value.get("evidence", "")),
     )
+
+
+def _hangs(value: Any) -> tuple[Hang, ...]:
+    """What jobs say; an entry of another form is left out, as a job's user may have written it."""
+    found = []
+    for each in value[:MOST_HANGS] if isinstance(value, list) else ():
+        with contextlib.suppress(Refusal):
+            found.append(_hang(each))
+    return tuple(found)
+
+
+def _hang(value: Any) -> Hang:
+    if not isinstance(value, Mapping):
+        raise Refusal(f"a hang is {_kind(value)}")
+    job, kind, sentence = (_text(f"{name} of a hang", value.get(name)) for name in ("job", "kind", "sentence"))
+    nodes, members = (_names(name, value.get(name)) for name in ("nodes", "members"))
+    return Hang(job[:LONGEST_NAME], kind[:LONGEST_NAME], sentence, nodes, members, _number("at", value.get("at")))
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise Refusal(f"{name} of a hang are {_kind(value)}")
+    return tuple(_text(name, each)[:LONGEST_NAME] for each in value[:MOST_ENTRIES])
 
 
 def _fence(value: Any) -> Fence | None:

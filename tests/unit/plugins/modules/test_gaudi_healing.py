@@ -185,3 +185,55 @@ def test_a_state_that_cannot_be_read_or_written_is_said_in_a_sentence(
         f"{path} cannot be written (No space left on device), and nothing is done to a node without it: make room on "
         "this machine, or give another folder as health_directory."
     )
+
+
+HANG = {
+    "job": "demo", "state": "failed", "kind": "late", "certain": True, "nodes": ["gaudi-2"], "at": 0.0,
+    "sentence": "Rank 1 on gaudi-2 did not enter all_reduce 7; the other rank waits.",
+    "members": ["gaudi-1", "gaudi-2"],
+}  # fmt: skip
+
+
+def reports(**of_the_second: Any) -> dict[str, Any]:
+    """What both nodes say: the first has a job that hung, of which it names the second."""
+    first = {**SOUND, "host": "gaudi-1", "cards": 8, "hangs": [{**HANG, "at": time.time() - 60}]}
+    return {"gaudi-1": first, "gaudi-2": {**SOUND, "host": "gaudi-2", "cards": 8, **of_the_second}}
+
+
+def test_a_node_that_a_job_names_is_tested_when_it_is_idle_and_returns(heal: Any, tmp_path: Path) -> None:
+    why = f"job demo: {HANG['sentence']}"
+    busy = heal(reports=reports(idle=False), taken_at=time.time())
+    assert (did(busy), busy["out"], busy["suspects"]) == ([("gaudi-2", "suspect")], {}, {"gaudi-2": [why]})
+    assert busy["due"] is True and busy["work"] == {}, "it is said"
+    assert json.loads((tmp_path / "fleet.json").read_text())["nodes"]["gaudi-2"]["suspected"]["demo"]["sentence"] in why
+    again = heal(reports=reports(idle=False), taken_at=time.time())
+    assert (did(again), again["changed"], again["due"]) == ([], False, False)
+    idle = heal(reports=reports(idle=True), taken_at=time.time())
+    assert did(idle) == [("gaudi-2", "test")]
+    assert (idle["testing"], idle["examined"], idle["work"]) == (["gaudi-2"], ["gaudi-2"], {})
+    assert idle["out"] == {"gaudi-2": {"state": "testing", "step": "examine", "reason": why}}
+    off = heal(busy=["gaudi-2"])
+    assert (did(off), off["out"], off["suspects"]) == ([("gaudi-2", "put off")], {}, {"gaudi-2": [why]})
+    heal(reports=reports(idle=True), taken_at=time.time())
+    begun = heal(ended={"gaudi-2": {"ok": True}})
+    assert (begun["examined"], begun["changed"]) == (["gaudi-2"], True)
+    fence = {"by": "healing", "step": "examine", "since": 7.0}
+    passed = heal(reports={"gaudi-2": {**reports()["gaudi-2"], "fence": fence}}, taken_at=begun["now"], tests=True)
+    assert did(passed) == [("gaudi-2", "end the suspicion"), ("gaudi-2", "return")]
+    assert (passed["suspects"], passed["out"], passed["give_back"]) == ({}, {}, ["gaudi-2"])
+    later = heal(reports=reports(idle=True), taken_at=time.time())
+    assert (did(later), later["suspects"]) == ([], {}), "that hang is over"
+
+
+def test_an_examination_makes_suspects_and_takes_nothing_out_and_a_passport_ends_it(heal: Any) -> None:
+    quick = heal(examinations=reports(verdicts=[FAULT], idle=True))
+    assert (did(quick), list(quick["suspects"]), quick["out"]) == ([("gaudi-2", "suspect")], ["gaudi-2"], {})
+    assert heal(examinations=reports(), passed=["gaudi-1"])["changed"] is False
+    assert did(heal(examinations=reports(), passed=["gaudi-1", "gaudi-2"])) == [("gaudi-2", "end the suspicion")]
+    assert heal(examinations=reports(), passed=["gaudi-1", "gaudi-2"])["changed"] is False
+
+
+def test_a_person_ends_a_suspicion(heal: Any) -> None:
+    heal(examinations=reports())
+    assert did(heal(released=["gaudi-2"])) == [("gaudi-2", "end the suspicion")]
+    assert heal(released=["gaudi-2"])["changed"] is False
