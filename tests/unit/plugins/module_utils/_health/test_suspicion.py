@@ -97,6 +97,7 @@ def test_what_the_test_finds_counts_as_any_other_verdict() -> None:
     found = Seen("gaudi-5", "accel3", "node fault", "reset", "accel3: hl_qual hbm failed", 1100)
     assert loop.step(Tested("gaudi-5", False, 1100, found.message, 7.0, found), 1101) == ["reset"]
     assert (loop.suspect.state, loop.suspect.left_at) == (REPAIRING, 1101)
+    assert loop.step(Free("gaudi-5", 1200 + REST), 1200 + REST) == [], "its repair goes on"
 
 
 def test_a_test_that_could_not_be_made_neither_ends_the_suspicion_nor_blames_the_node() -> None:
