@@ -142,6 +142,7 @@ READ = {
     "playbooks/health.yml: _pair_options": CONTROLLER,
     "playbooks/health.yml: pair_search": CONTROLLER,
     "playbooks/health.yml: examinations": "health_report",
+    "playbooks/tasks/heal-round.yml: _busy": CONTROLLER,  # a boolean
     "playbooks/tasks/heal-round.yml: _ended": "ended_jobs",
     "playbooks/tasks/heal-round.yml: ended": CONTROLLER,  # a boolean, and a message that is printable
     "playbooks/tasks/heal-round.yml: reports": "health_report",
@@ -193,6 +194,7 @@ ONCE = {
     ("playbooks/doctor.yml", "Sum up", "_doctor"),
     ("playbooks/heal.yml", "Decide what is done", "_heal_seen"),
     ("playbooks/heal.yml", "Sum up", "_heal_seen"),
+    ("playbooks/health.yml", "Keep which nodes jobs named for a hang", "_health"),
     ("playbooks/health.yml", "Write the reports, and give healthy nodes their passports", "_health"),
     ("playbooks/preflight.yml", "Decide what is done on each host", "_gaudi_plan"),  # reads it by _plan/site.py
     ("playbooks/tasks/heal-round.yml", "Decide what follows", "_heal_tested"),
