@@ -77,6 +77,12 @@ def test_beyond_this_machine_both_are_needed(address: str) -> None:
             listening.check(Place(address, 1), has_tls, has_password)
 
 
+def test_a_name_may_be_any_machines() -> None:
+    assert not Place("mon.example", 1).is_loopback
+    with pytest.raises(ConfigError, match="which other machines reach"):
+        listening.check(Place("mon.example", 1), has_tls=True, has_password=False)
+
+
 def test_a_password_is_the_line_of_a_file_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "password"
     path.write_text("correct horse battery\n")

@@ -243,11 +243,13 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return certificate, key
 
 
-def test_over_tls_plain_http_gets_nothing(serve: Callable[..., str], pair: tuple[Path, Path]) -> None:
+def test_over_tls_plain_http_gets_a_sentence_alone(serve: Callable[..., str], pair: tuple[Path, Path]) -> None:
     address = serve(Fixed(), tls=listening.tls(*pair))
     assert request(address, context=ssl.create_default_context(cafile=str(pair[0])))[0] == 200
-    with pytest.raises((http.client.HTTPException, OSError)):
-        request(address.replace("https", "http"))
+    for path in ("/", "/data.json"):
+        status, headers, body = request(address.replace("https", "http"), path)
+        assert (status, body) == (400, b"This port speaks TLS: use an address that begins with https://.\n")
+        assert headers["content-type"] == "text/plain"
     with pytest.raises(ssl.SSLCertVerificationError):
         request(address, context=ssl.create_default_context())
 

@@ -22,6 +22,10 @@ SECONDS = 10.0
 """From the call to the end of the answer."""
 REQUEST = 16 * 1024
 """Bytes of a request, with all its headers."""
+PLAIN = b"This port speaks TLS: use an address that begins with https://.\n"
+"""What who asks over plain HTTP gets, instead of a connection that ends without a word."""
+_LINGER = 1.0
+"""Seconds for which the rest of such a request is read, since closing before would take the answer from its reader."""
 
 
 class _Bounded(io.BufferedIOBase):
@@ -111,6 +115,9 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
         try:
             with suppress(OSError):  # the caller has gone, or spoke no TLS
                 if self._tls is not None:
+                    if request.recv(1, socket.MSG_PEEK).isupper():  # a method of HTTP; TLS begins with a byte 0x16
+                        _refuse_plain(request)
+                        return
                     # Not when it is accepted: there one caller who says nothing would hold up all others.
                     request = self._tls.wrap_socket(request, server_side=True)
                 super().process_request_thread(request, client_address)
@@ -127,6 +134,16 @@ class BoundedServer(ThreadingMixIn, WSGIServer):
     def start(self) -> None:
         """Answer from now on, in the background."""
         threading.Thread(target=self.serve_forever, name="gaudi3-metrics", daemon=True).start()
+
+
+def _refuse_plain(request: socket.socket) -> None:
+    head = f"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {len(PLAIN)}\r\n"
+    request.sendall(f"{head}Connection: close\r\n\r\n".encode() + PLAIN)
+    request.shutdown(socket.SHUT_WR)
+    request.settimeout(_LINGER)
+    left = REQUEST
+    while left > 0 and (data := request.recv(left)):
+        left -= len(data)
 
 
 def _end(request: socket.socket) -> None:

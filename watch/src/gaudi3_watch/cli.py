@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import urllib.parse
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from gaudi3_scale.calling import call, offer_version
-from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.errors import TrainerError
 from gaudi3_watch import listening
-from gaudi3_watch.pages import USER, Pages, Source
+from gaudi3_watch.pages import USER
+from gaudi3_watch.serve import Terms, check_folder, cluster_source, serve
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,8 +31,6 @@ Name = Annotated[
     list[str] | None, typer.Option(help="A name by which browsers reach the page, beside its address; may be repeated.")
 ]
 Health = Annotated[Path | None, typer.Option(help="Folder of the reports and passports of gaudi3.scale.health.")]
-CALLERS = 64
-"""A browser asks for six things at a time."""
 LISTEN = f"127.0.0.1:{listening.PORT}"
 
 
@@ -52,9 +50,10 @@ def run(
     """Show a job, or the jobs in a folder, from their own files: no Prometheus and no Ansible. Ctrl+C ends it."""
     from gaudi3_watch.folder import FolderSource
 
-    _check_folder("FOLDER", folder)
-    _check_folder("--health", health)
-    _serve(FolderSource(folder, health), listen, certificate, key, password_file, name)
+    check_folder("FOLDER", folder)
+    check_folder("--health", health)
+    source = FolderSource(folder, health)
+    serve(source, Terms(listening.listen_address(listen), certificate, key, password_file, name or ()))
 
 
 @app.command()
@@ -76,64 +75,10 @@ def cluster(
     name: Name = None,
 ) -> None:
     """Show a cluster from its Prometheus: training, cards and ports, nodes, cost and alerts. Ctrl+C ends it."""
-    from gaudi3_watch.cluster import ClusterSource
-    from gaudi3_watch.prometheus import Prometheus
-
-    _check_address(prometheus, prometheus_password_file)
-    _check_folder("--health", health)
-    secret = listening.password("--prometheus-password-file", prometheus_password_file, shortest=1)
-    server = Prometheus(
-        prometheus, (prometheus_user, secret) if secret else None, listening.authority(prometheus_ca_file)
+    source = cluster_source(
+        prometheus, prometheus_user, prometheus_password_file, prometheus_ca_file, health, simulated
     )
-    _serve(ClusterSource(server, health, simulated), listen, certificate, key, password_file, name)
-
-
-def _check_folder(option: str, given: Path | None) -> None:
-    if given is not None and not given.is_dir():
-        raise ConfigError(f"{option} is {given}, which is no folder: give one that exists.")
-
-
-def _check_address(prometheus: str, password_file: Path | None) -> None:
-    try:
-        parts = urllib.parse.urlsplit(prometheus)
-        sound = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) and not parts.query
-    except ValueError:
-        sound, parts = False, urllib.parse.urlsplit("")
-    if not sound:
-        raise ConfigError("--prometheus is no address: give one as https://monitor:9090.")
-    if parts.username or parts.password:
-        raise ConfigError(
-            "--prometheus has a password in it, which every user here can see: give --prometheus-password-file."
-        )
-    if parts.scheme == "http" and password_file and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-        raise ConfigError(
-            "--prometheus is plain HTTP, which would send the password in the clear: give an https address."
-        )
-
-
-def _serve(
-    source: Source,
-    listen: str,
-    certificate: Path | None,
-    key: Path | None,
-    password_file: Path | None,
-    names: list[str] | None,
-) -> None:
-    from gaudi3_scale.serving import BoundedServer
-
-    where = listening.listen_address(listen)
-    tls = listening.tls(certificate, key)
-    password = listening.password("--password-file", password_file)
-    listening.check(where, tls is not None, bool(password))
-    try:
-        server = BoundedServer(where.address, where.port, Pages(source, password, names or ()), tls, CALLERS)
-    except OSError as error:
-        raise TrainerError(f"{listen} cannot be listened on ({error.strerror}): give another --listen.") from None
-    with server:
-        scheme = "https" if tls else "http"
-        # Whoever started it, a person or a program, waits for this line.
-        print(f"{scheme}://{where.host}:{server.server_port}/", flush=True)
-        server.serve_forever()
+    serve(source, Terms(listening.listen_address(listen), certificate, key, password_file, name or ()))
 
 
 def main() -> NoReturn:

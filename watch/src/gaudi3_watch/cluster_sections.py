@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from gaudi3_scale.throughput.goodput import PARTS
 from gaudi3_watch import view
-from gaudi3_watch.job_sections import LABELS
+from gaudi3_watch.causes import LABELS, PARTS
 from gaudi3_watch.node_reports import in_order
 from gaudi3_watch.prometheus import Sample
 from gaudi3_watch.view import Cell, Level, Line, View, duration, number

@@ -10,7 +10,6 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from typing import NamedTuple
 
 MOST_ROWS = 2**17
@@ -110,7 +109,7 @@ class Columns:
             step = (end - begin) / width
             inner = [bisect_left(self._times, begin + step * number, first, past) for number in range(1, width)]
             edges = sorted({around[0], first, *inner, past, around[1]})
-        spans = list(pairwise(edges))
+        spans = list(zip(edges, edges[1:]))
         found = [column.bucket(*span) for span in spans]
         last, low, high = ([each[part] for each in found] for part in range(3))
         return Points([self._times[after - 1] for _before, after in spans], last, low, high)

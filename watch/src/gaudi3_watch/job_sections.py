@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gaudi3_scale.throughput.goodput import PARTS
 from gaudi3_watch import view
+from gaudi3_watch.causes import LABELS, PARTS
 from gaudi3_watch.downsample import Points
 from gaudi3_watch.job_files import JobFiles
 from gaudi3_watch.view import Asked, Level, Line, View, duration, number
 
 SILENT_SECONDS = 300
 """After which a job that says it runs is said to be silent."""
-LABELS = {
-    "compute": "kept steps",
-    "data_wait": "data",
-    "checkpoint_stall": "checkpoints",
-    "evaluation": "evaluation",
-    "startup": "start-up",
-    "restart_loss": "restarts",
-    "other": "other",
-}
 NO_LEDGER = view.empty(
     "There is no goodput.jsonl with a readable line.", "Wait for the job's first step; fit writes it from there on."
 )

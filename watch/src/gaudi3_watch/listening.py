@@ -29,8 +29,11 @@ class Place:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches it."""
-        return self.address == "localhost" or ipaddress.ip_address(self.address).is_loopback
+        """Whether only this machine reaches it. A name may be any machine's."""
+        try:
+            return self.address == "localhost" or ipaddress.ip_address(self.address).is_loopback
+        except ValueError:
+            return False
 
     @property
     def host(self) -> str:
@@ -141,5 +144,5 @@ def authority(path: Path | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=str(path) if path else None)
     except (OSError, ssl.SSLError) as error:
-        said = error.strerror if isinstance(error, FileNotFoundError | PermissionError) else "it has no certificate"
+        said = error.strerror if isinstance(error, (FileNotFoundError, PermissionError)) else "it has no certificate"
         raise ConfigError(f"--prometheus-ca-file is {path}, which cannot be used: {said}.") from None

@@ -156,7 +156,7 @@ def _passport(found: Any, now: float) -> tuple[Cell, bool]:
         return view.cell("none", "warn"), False
     content = found.get("passport") if isinstance(found, dict) else None
     ends = content.get("expires_at") if isinstance(content, dict) else None
-    if not isinstance(content, dict) or isinstance(ends, bool) or not isinstance(ends, int | float):
+    if not isinstance(content, dict) or isinstance(ends, bool) or not isinstance(ends, (int, float)):
         return view.cell("its file is not a passport", "warn"), False
     depth = view.text(content.get("depth") or "", 20)
     if ends <= now:

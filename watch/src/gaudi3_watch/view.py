@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Literal
+from datetime import datetime, timezone
+from typing import Any, Literal, Union
 
 from gaudi3_watch.downsample import Points
 
 Level = Literal["", "good", "warn", "bad"]
 View = dict[str, Any]
-Cell = str | View
+Cell = Union[str, View]
 LONGEST = 300
 SENTENCE = 600
 """Of a text that has to be whole: a hang's sentence names ranks, nodes and a collective."""
@@ -84,7 +84,7 @@ def duration(seconds: float | None) -> str:
 def moment(seconds: float) -> str:
     """A moment as a text, in UTC."""
     try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError, OSError):
         return "a time that no calendar has"
 
