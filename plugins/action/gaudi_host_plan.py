@@ -17,9 +17,9 @@ from ansible.vars.clean import namespace_facts
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.host import Host
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.model import Answers, Question
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.monitoring_host import Watch
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import BY_NAME
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
-from ansible_collections.gaudi3.scale.plugins.module_utils._plan.watch import Watch
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem

@@ -13,9 +13,9 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.monitoring import Part, Service
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.monitoring_host import SERVICES
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.prometheus import Prometheus
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.prometheus_targets import silent_sentence
-from ansible_collections.gaudi3.scale.plugins.module_utils._plan.watch import SERVICES
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.monitoring import called, given_of, shown

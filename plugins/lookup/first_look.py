@@ -122,6 +122,7 @@ _ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.p
 #: With one of these the folder of gaudi_secrets_dir may not be used.
 HANDED_OVER = (
     "gaudi_secrets", "trainer_job_secret", "prometheus_secrets_dir", "alertmanager_secrets_dir", "grafana_secrets_dir",
+    "watch_secrets_dir",
 )  # fmt: skip
 #: Faults that are shown; of more their number.
 _SHOWN = 8

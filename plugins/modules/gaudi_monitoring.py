@@ -20,7 +20,7 @@ options:
   service:
     description: The service, by the name of its role.
     type: str
-    choices: [prometheus, alertmanager, grafana]
+    choices: [prometheus, alertmanager, grafana, watch]
     required: true
   step:
     description:
@@ -91,7 +91,7 @@ restored:
 
 from ansible.module_utils.basic import AnsibleModule
 
-SERVICES = ["prometheus", "alertmanager", "grafana"]
+SERVICES = ["prometheus", "alertmanager", "grafana", "watch"]
 STEPS = ["preflight", "cluster", "claim", "targets", "run", "verify", "remove"]
 
 

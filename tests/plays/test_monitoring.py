@@ -22,11 +22,12 @@ from ..ansible_run import PlaybookRun
 from .cluster import Cluster
 
 ADDRESS = "127.0.0.2"
-SERVICES = ("prometheus", "alertmanager", "grafana")
+SERVICES = ("prometheus", "alertmanager", "grafana", "watch")
 CERTIFICATES = {
     "prometheus": "/etc/prometheus/server",
     "alertmanager": "/etc/prometheus/alertmanager",
     "grafana": "/etc/grafana/server",
+    "watch": "/etc/gaudi3-scale/watch/server",
 }
 #: What somebody or a fault does to the host, and the phases that have to run then. A path is one of the host.
 DISTURBED: dict[str, tuple[list[str], set[str]]] = {
@@ -51,7 +52,7 @@ DISTURBED: dict[str, tuple[list[str], set[str]]] = {
     "page closed": (["page", "prometheus", "401"], {"prometheus"}),
     "target down": (["down", "node/mon"], {"prometheus"}),
     "target unknown": (["unknown", "node/mon"], {"prometheus"}),
-    "password changed": (["password", "prometheus"], {"prometheus", "grafana"}),
+    "password changed": (["password", "prometheus"], {"prometheus", "grafana", "watch"}),
     "certificate ends soon": (["certificate", "prometheus"], {"prometheus"}),
     "receivers open": (["chmod", "644", "/etc/prometheus/alertmanager.yml"], {"alertmanager"}),
     "receivers gone": (["rm", "/etc/prometheus/alertmanager.yml"], {"alertmanager"}),
@@ -67,6 +68,10 @@ DISTURBED: dict[str, tuple[list[str], set[str]]] = {
     "key of the repository gone": (["rm", "/etc/apt/keyrings/grafana.asc"], {"grafana"}),
     "grafana's package gone": (["package", "grafana"], {"grafana"}),
     "grafana's password changed": (["password", "grafana"], {"grafana"}),
+    "program of the page gone": (["rm", "/usr/local/lib/gaudi3-watch/gaudi3_watch/pages.py"], {"watch"}),
+    "page stopped": (["unit", "gaudi3-watch", "word", "stopped"], {"watch"}),
+    "page does not answer": (["page", "watch", "503"], {"watch"}),
+    "page's password changed": (["password", "watch"], {"watch"}),
 }
 #: Content that somebody else changed is refused until the site says that it is to be replaced.
 CHANGED = ("/etc/prometheus/prometheus.yml", "/etc/prometheus/alertmanager.yml", "/etc/grafana/grafana.ini")
@@ -76,7 +81,7 @@ SCRIPT = textwrap.dedent(
     import json, os, shutil, sys, time
     folder, host, act, *more = sys.argv[1:]
     root, copy = os.path.join(host, "root"), os.path.join(folder, "copy")
-    PLACES = ["root/etc", "root/usr/bin", "root/var/lib", "root.owners", "packages.json", "units"]
+    PLACES = ["root/etc", "root/usr/bin", "root/usr/local", "root/var/lib", "root.owners", "packages.json", "units"]
     places = [(os.path.join(host, each), os.path.join(copy, each)) for each in PLACES]
     places += [(os.path.join(folder, each), os.path.join(copy, each)) for each in ("secrets", "pages.json")]
 

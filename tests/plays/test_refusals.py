@@ -81,6 +81,14 @@ GRAFANA: Cases = {
         "without spaces.",
     ),
 }
+WATCH: Cases = {
+    "watch-port": ({"watch_port": 70000}, "watch_port is 70000; give a port from 1 to 65535."),
+    "watch-python": (
+        {"watch_python": "/opt/none/bin/python3"},
+        "watch-python has no /opt/none/bin/python3 that runs, and gaudi3-watch needs one: install Python 3.9 or newer "
+        "there and name it in watch_python, or set watch_enabled to false.",
+    ),
+}
 TRAINER: Cases = {
     "name": (
         {"trainer_job_name": "-first"},
@@ -156,21 +164,22 @@ def failures(run: PlaybookRun) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def services(new_cluster: Callable[[], Cluster]) -> PlaybookRun:
-    """Three roles on hosts of which each has one wrong variable."""
+    """Roles on hosts of which each has one wrong variable."""
     cluster, roles = new_cluster(), []
-    for role, cases in (("prometheus", PROMETHEUS), ("alertmanager", ALERTMANAGER), ("grafana", GRAFANA)):
+    given = (("prometheus", PROMETHEUS), ("alertmanager", ALERTMANAGER), ("grafana", GRAFANA), ("watch", WATCH))
+    for role, cases in given:
         for name, (variables, _sentence) in cases.items():
             cluster.add(name, role, cards=0, system=name if name in SYSTEMS else "debian", variables=variables)
         roles.append({"role": f"gaudi3.scale.{role}", "when": f"'{role}' in group_names"})
     facts = {"gather_facts": True, "gather_subset": ["!all", "!min", "platform", "distribution"]}
     path = cluster.folder / "services.yml"
     path.write_text(json.dumps([{"hosts": "all", "roles": roles, **facts}]))
-    return cluster.play(str(path), "--check", "--tags", "prometheus_targets,alertmanager,grafana", forks=16)
+    return cluster.play(str(path), "--check", "--tags", "prometheus_targets,alertmanager,grafana,watch", forks=16)
 
 
-@pytest.mark.parametrize("host", [*PROMETHEUS, *ALERTMANAGER, *GRAFANA])
+@pytest.mark.parametrize("host", [*PROMETHEUS, *ALERTMANAGER, *GRAFANA, *WATCH])
 def test_a_wrong_variable_of_a_service(services: PlaybookRun, host: str) -> None:
-    assert failures(services)[host] == {**PROMETHEUS, **ALERTMANAGER, **GRAFANA}[host][1]
+    assert failures(services)[host] == {**PROMETHEUS, **ALERTMANAGER, **GRAFANA, **WATCH}[host][1]
 
 
 @pytest.fixture(scope="module")

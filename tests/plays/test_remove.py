@@ -44,6 +44,8 @@ MONITORING = [
     *(f"/etc/prometheus/alertmanager{end}" for end in ("-ca.crt", ".crt", ".key", "-web.yml", ".yml")),
     "/etc/grafana/grafana.ini", "/etc/grafana/admin_password", "/etc/grafana/dashboards/gaudi3-training.json",
     "/etc/apt/sources.list.d/grafana.sources", "/etc/apt/keyrings/grafana.asc",
+    "/etc/gaudi3-scale/watch/password", "/usr/local/lib/gaudi3-watch/gaudi3_watch/pages.py",
+    "/etc/systemd/system/gaudi3-watch.service",
 ]  # fmt: skip
 DATA = ["/var/lib/prometheus/metrics2/wal", "/var/lib/prometheus/alertmanager/silences", "/var/lib/grafana/grafana.db"]
 
@@ -174,7 +176,7 @@ def test_everything_is_removed_but_the_data(site: Cluster, removed: PlaybookRun)
     backup = "/etc/default/prometheus-alertmanager.2026-01-01@00:00:00~"
     mon.write(backup, "the site's")
     written = {path: hashlib.sha256(b"1").hexdigest() for path in MONITORING if "apt" not in path}
-    for service in ("prometheus", "alertmanager", "grafana", "node_exporter"):
+    for service in ("prometheus", "alertmanager", "grafana", "watch", "node_exporter"):
         backups = {"/etc/default/prometheus-alertmanager": backup} if service == "alertmanager" else {}
         files = {path: known for path, known in written.items() if service in path}
         record = {"files": files, "backups": backups}

@@ -15,7 +15,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import i
 from .cluster import Cluster
 from .host import CHECKOUT
 
-ROLES = ("prometheus", "alertmanager", "grafana")
+ROLES = ("prometheus", "alertmanager", "grafana", "watch")
 SUBSET = ["!all", "!min", "platform", "distribution", "pkg_mgr", "service_mgr"]
 NOW = datetime.datetime.now(datetime.UTC)
 CA, CA_KEY = issue(None, [], 3650, NOW)

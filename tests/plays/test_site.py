@@ -179,7 +179,7 @@ def test_the_readmes_document_tags() -> None:
 
 @pytest.mark.parametrize(("role", "tag"), TAGS)
 def test_a_documented_tag_runs_alone(site: Cluster, role: str, tag: str) -> None:
-    group = "monitoring" if role in ("prometheus", "alertmanager", "grafana") else "gaudi"
+    group = "monitoring" if role in ("prometheus", "alertmanager", "grafana", "watch") else "gaudi"
     run = site.role(role, "--check", "--tags", tag, group=group, facts=role != "trainer")
     assert run.returncode == 0, (run.messages(), run.output)
     assert [name for _host, name, _result in run.results() if name.startswith(f"gaudi3.scale.{role}")], "no task ran"

@@ -15,7 +15,7 @@ from gaudi3_deploy.collection._terraform.state import State
 from gaudi3_deploy.leftover import GENERATED, aws
 
 Orphans = Iterator[tuple[str, str]]
-PORTS = {22: "ssh", 3000: "grafana", 9090: "prometheus", 9093: "alertmanager"}
+PORTS = {22: "ssh", 3000: "grafana", 9090: "prometheus", 9093: "alertmanager", 9109: "watch"}
 WEB = {80: "http", 443: "https"}
 
 

@@ -18,9 +18,9 @@ from .._release.support_matrix import release_cautions, release_problem
 from . import drivers, exporters, fabric, job, train, tuning
 from .model import Answers, Phase, Question, Values, mapping
 from .monitoring import Part
+from .monitoring_host import Watch
 from .phases import PHASES
 from .run import Run
-from .watch import Watch
 
 #: An address, which every other host can reach as it is.
 ADDRESS = re.compile("[0-9.]+$|.*:")

@@ -18,8 +18,8 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from .._credentials import Certificate
 from .._host.address import names_of
 from .._host.service_state import is_unchanged
-from .._monitoring.prometheus_access import authority
 from .._monitoring.secrets import Secrets, Wanted
+from .._monitoring.service_access import authority
 from .._monitoring.texts import certificates_page
 from .._refusal import Refusal
 from .model import Answers, Values, mapping
@@ -108,7 +108,6 @@ class Service:
     unit = ""
     data = ""
     arguments_file = ""
-    programs: ClassVar[Sequence[str]] = ()
     secret_files: ClassVar[Sequence[str]] = ()
     source = "Debian's or Ubuntu's packages"
     timeout = 30
@@ -153,8 +152,13 @@ class Service:
         return authority(self.address, self.port)
 
     @property
+    def programs(self) -> Sequence[str]:
+        """What the service runs; it starts again with a newer one."""
+        return ()
+
+    @property
     def package(self) -> str:
-        """The package, as apt names it."""
+        """The package, as apt names it; empty where the role brings all that it needs."""
         return str(self.own("package"))
 
     # What is wrong
@@ -318,11 +322,10 @@ class Service:
         """What is asked with the first answers known."""
         files = [*self.before(), *self.files(secrets)]
         asked = [("", "gaudi_service", self.options(files, self.written()))]
+        if self.runs and self.package:
+            asked.append(("_package", "package", {"package": self.package}))
         if self.runs:
-            asked += [
-                ("_package", "package", {"package": self.package}),
-                ("_page", "service_page", self.page(secrets)),
-            ]
+            asked.append(("_page", "service_page", self.page(secrets)))
         return [
             {"name": self.name + end, "module": module, "arguments": arguments, "tolerated": True}
             for end, module, arguments in asked
@@ -331,7 +334,7 @@ class Service:
     def unchanged(self, answers: Answers) -> bool:
         """Whether its role would change nothing, and would have nothing to tell."""
         service = mapping(answers, self.name)
-        installed = mapping(answers, f"{self.name}_package").get("installed") is True
+        installed = not self.package or mapping(answers, f"{self.name}_package").get("installed") is True
         return (
             is_unchanged(service)
             and service.get("recorded") is True

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 #: Phases and roles that need no card, so that a node without one has them, too.
-WATCHING = re.compile("monitoring|prometheus|alertmanager|grafana|node_exporter|hpu_exporter|firewall")
+WATCHING = re.compile("monitoring|prometheus|alertmanager|grafana|watch|node_exporter|hpu_exporter|firewall")
 #: Roles whose variables are checked, by the phase that has them.
 ROLES = {
     "tuning": ("tuning",),

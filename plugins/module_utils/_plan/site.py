@@ -12,8 +12,8 @@ from .._cards.answer import bus_answers
 from .._host.answers import loopbacks
 from .._host.facts import Gathered
 from . import pytorch, train
+from .monitoring_host import NAMES
 from .phases import BY_NAME
-from .watch import NAMES
 
 
 @dataclass(frozen=True)

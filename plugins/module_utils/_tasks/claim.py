@@ -80,7 +80,9 @@ def _claim(module: AnsibleModule, options: dict[str, Any], path: str, record: cl
     """Refuse what somebody else wrote, or keep a backup of each such file and take it over."""
     installed, packaged = _packaged(module, options)
     found = claims.foreign(options["files"], record, packaged)
-    units = claims.foreign_units(options["unit"], options["unit_folders"]) if options["unit"] else []
+    known = claims.foreign_units(options["unit"], options["unit_folders"]) if options["unit"] else []
+    # A unit that the role writes is one of its files.
+    units = [name for name in known if name not in options["files"]]
     if (found or units) and not options["take_over"]:
         names = printable(", ".join([*found, *units]))
         raise Refusal(

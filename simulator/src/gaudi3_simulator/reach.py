@@ -43,6 +43,7 @@ SERVICES = {
         "Debian's package has no web page; Prometheus' own page shows the alerts.",
     ),
     "grafana": Service("Grafana", 3000, "admin", "/api/search"),
+    "watch": Service("The cluster on one page", 9109, "watch", "/data.json"),
 }  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 # Who may talk to whom. EFA needs a rule to and from the group itself: a rule to everywhere is not enough for it.
 
 locals {
-  # Grafana, Prometheus and Alertmanager, all three with TLS and a password.
-  pages    = { grafana = 3000, prometheus = 9090, alertmanager = 9093 }
+  # Grafana, Prometheus, Alertmanager and the page of gaudi3-watch, all with TLS and a password.
+  pages    = { grafana = 3000, prometheus = 9090, alertmanager = 9093, watch = 9109 }
   watching = var.dedicated_monitor ? { ssh = 22 } : merge({ ssh = 22 }, local.pages)
 
   # Without a machine of its own, monitoring is on the first node.

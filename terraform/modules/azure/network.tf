@@ -66,7 +66,7 @@ resource "azurerm_network_security_rule" "admitted" {
   source_address_prefixes     = module.cluster.allowed_cidrs
   source_port_range           = "*"
   destination_address_prefix  = module.cluster.node_subnet_cidr
-  destination_port_ranges     = ["22", "3000", "9090", "9093"]
+  destination_port_ranges     = ["22", "3000", "9090", "9093", "9109"]
 }
 
 resource "azurerm_subnet_network_security_group_association" "nodes" {

@@ -72,6 +72,6 @@ resource "google_compute_firewall" "admitted" {
 
   allow {
     protocol = "tcp"
-    ports    = ["22", "3000", "9090", "9093"]
+    ports    = ["22", "3000", "9090", "9093", "9109"]
   }
 }

@@ -78,10 +78,10 @@ resource "ibm_is_security_group_rule" "self" {
 }
 
 locals {
-  # Out: packages, names, time. In: SSH; the monitoring pages, all three with TLS and a password, on the machine that has
+  # Out: packages, names, time. In: SSH; the monitoring pages, all with TLS and a password, on the machine that has
   # them.
   outbound      = var.internet ? { http = ["tcp", 80], https = ["tcp", 443], dns = ["udp", 53], ntp = ["udp", 123] } : {}
-  pages         = [3000, 9090, 9093]
+  pages         = [3000, 9090, 9093, 9109]
   inbound       = { for pair in setproduct(concat([22], var.dedicated_monitor ? [] : local.pages), module.cluster.allowed_cidrs) : "${pair[0]} ${pair[1]}" => { port = pair[0], cidr = pair[1] } }
   monitor_pages = { for pair in setproduct(var.dedicated_monitor ? local.pages : [], module.cluster.allowed_cidrs) : "${pair[0]} ${pair[1]}" => { port = pair[0], cidr = pair[1] } }
 }

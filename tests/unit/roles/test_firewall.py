@@ -227,7 +227,7 @@ def test_other_roles_ports_are_followed() -> None:
     assert sets(written)["metrics_ports"] == ["9101", "9102", "9103"] and sets(written)["cluster_ports"] == ["29500"]
     assert sets(written)["open_ports"] == ["22", "2222"] and "admin_ports" not in sets(written)
     monitor = sets(text("monitor", firewall_admin_networks=["10.8.0.0/16"], **ports))
-    assert monitor["admin_ports"] == ["3000", "9093", "9099"] and "cluster_ports" not in monitor
+    assert monitor["admin_ports"] == ["3000", "9093", "9099", "9109"] and "cluster_ports" not in monitor
 
 
 def test_ports_of_jobs_in_a_list_are_followed() -> None:

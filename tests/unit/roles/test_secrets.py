@@ -31,7 +31,7 @@ def test_what_is_handed_over_is_known_again_and_hidden() -> None:
         assert task["no_log"] is True and task["failed_when"] is False
 
 
-@pytest.mark.parametrize("role", ("prometheus", "alertmanager", "grafana"))
+@pytest.mark.parametrize("role", ("prometheus", "alertmanager", "grafana", "watch"))
 def test_each_role_takes_what_a_site_hands_over(role: str) -> None:
     assert read(f"{role}/defaults/main.yml")[f"{role}_secrets"] == "{{ gaudi_secrets | default({}) }}"
 

@@ -18,10 +18,10 @@ SHARED = {
     "gaudi_apt_cache_valid_time": {
         f"{role}_apt_cache_valid_time": 3600 for role in ("alertmanager", "grafana", "node_exporter", "prometheus")
     },
-    "gaudi_secrets_dir": {f"{role}_secrets_dir": "" for role in ("alertmanager", "grafana", "prometheus")},
+    "gaudi_secrets_dir": {f"{role}_secrets_dir": "" for role in ("alertmanager", "grafana", "prometheus", "watch")},
     "node_exporter_textfile_directory": {
         f"{role}_textfile_directory": "/var/lib/prometheus/node-exporter"
-        for role in ("alertmanager", "grafana", "prometheus")
+        for role in ("alertmanager", "grafana", "prometheus", "watch")
     },
 }
 

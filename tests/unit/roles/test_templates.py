@@ -20,6 +20,7 @@ BARE = {
     "roles/synapseai/templates/gaudi3-scale-logs.conf.j2": "constant folders and a number of the role's own arguments",
     "roles/firewall/templates/gaudi3-scale-firewall.service.j2": "paths of the role's own arguments",
     "roles/hpu_exporter/templates/gaudi-hpu-exporter.service.j2": "addresses of single hosts alone; the rest are own",
+    "roles/watch/templates/gaudi3-watch.service.j2": "the preflight takes a path of plain letters",
     "roles/grafana/templates/grafana.sources.j2": "the preflight takes one address of the web and 40 digits",
     "roles/monitoring_service/templates/certificates.prom.j2": "a number of seconds, counted here",
     "playbooks/templates/summary.j2": "for people, read by no program",

@@ -253,8 +253,8 @@ run "admitted_networks" {
   }
 
   assert {
-    condition     = join(" ", sort([for each in aws_vpc_security_group_ingress_rule.admitted_to_monitor : tostring(each.from_port) if each.cidr_ipv6 == null])) == "22 3000 9090 9093" && length(aws_vpc_security_group_ingress_rule.admitted_to_monitor) == 8
-    error_message = "SSH and three pages are open on the monitoring machine, for each of the two networks."
+    condition     = join(" ", sort([for each in aws_vpc_security_group_ingress_rule.admitted_to_monitor : tostring(each.from_port) if each.cidr_ipv6 == null])) == "22 3000 9090 9093 9109" && length(aws_vpc_security_group_ingress_rule.admitted_to_monitor) == 10
+    error_message = "SSH and four pages are open on the monitoring machine, for each of the two networks."
   }
 }
 

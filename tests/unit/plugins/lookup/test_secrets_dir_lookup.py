@@ -14,7 +14,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[4]
 BIN = Path(sys.executable).parent
-ROLES = ("prometheus", "alertmanager", "grafana")
+ROLES = ("prometheus", "alertmanager", "grafana", "watch")
 HOSTS = ["gaudi-01", "gaudi-02", "monitor-01"]
 
 

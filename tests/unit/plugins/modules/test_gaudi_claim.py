@@ -244,3 +244,19 @@ def test_a_damaged_record_is_refused(machine: Machine) -> None:
     for text in ("{", json.dumps([]), json.dumps({"files": {}, "pending": True})):
         (machine.folder / "written/prometheus.json").write_text(text)
         assert "cannot be read" in machine.run()["msg"]
+
+
+def test_a_unit_that_the_role_writes_is_one_of_its_files(machine: Machine) -> None:
+    """Somebody else's is refused as such a file is, and our own is no unit of the site's at the next run."""
+    folder = machine.folder / "units"
+    unit = folder / "prometheus.service"
+    folder.mkdir()
+    machine.options["files"].append(str(unit))
+    unit.write_text("[Service]\nExecStart=/site\n")
+    said = machine.run()
+    assert said["failed"] and str(unit) in said["msg"] and said["msg"].count(str(unit)) == 1
+    unit.unlink()
+    assert not machine.run().get("failed")
+    unit.write_text("ours")
+    machine.written()
+    assert machine.run()["taken_over"] == []

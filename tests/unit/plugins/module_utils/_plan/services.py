@@ -8,7 +8,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._credentials import C
 from ansible_collections.gaudi3.scale.plugins.module_utils._monitoring.secrets import Secrets, Wanted
 from ansible_collections.gaudi3.scale.plugins.module_utils._monitoring.texts import comment
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.monitoring import Given, Service
-from ansible_collections.gaudi3.scale.plugins.module_utils._plan.watch import SERVICES
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.monitoring_host import SERVICES
 from ansible_collections.gaudi3.scale.plugins.plugin_utils import site_yaml
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import VARIABLES
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues

@@ -168,7 +168,7 @@ def test_every_variable_of_playbooks_roles_and_inventories_is_known() -> None:
     ]
     prefixes = "|".join([*ROLES, *PREFIXES])
     modules = {path.stem for kind in ("modules", "filter", "lookup") for path in (ROOT / "plugins" / kind).glob("*.py")}
-    secrets = re.compile(r"(alertmanager|grafana|prometheus)_(certificate|key|password|password_hash)")
+    secrets = re.compile(r"(alertmanager|grafana|prometheus|watch)_(certificate|key|password|password_hash)")
     found: dict[str, str] = {}
     for path in files:
         for name in re.findall(rf"(?<![\w./-])((?:{prefixes})_[a-z0-9_]+)(?![\w(])", path.read_text()):
