@@ -1,8 +1,8 @@
 """What a dashboard consists of, without a word of Grafana's own.
 
 Queries are PromQL with short forms for what every selector has to name: `{@node}`, `{@hpu}` and `{@training}` stand for
-the job and for the variables, `{@services}` for services on whatever host. Each may be followed by further
-matchers.
+the job and for the variables, `{@services}` for services on whatever host, `{@prometheus}` and `{@alertmanager}` for
+those servers, which are on none of the nodes to choose from. Each may be followed by further matchers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ VARIABLES = 'cluster=~"$cluster", instance=~"$instance"'
 SELECTORS = {
     "node": f'job="node", {VARIABLES}',
     "services": 'job="node", cluster=~"$cluster"',
+    "prometheus": 'job="prometheus", cluster=~"$cluster"',
+    "alertmanager": 'job="alertmanager", cluster=~"$cluster"',
     "hpu": f'job="hpu", {VARIABLES}',
     "training": f'job=~"$job", {VARIABLES}',
 }

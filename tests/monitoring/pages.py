@@ -14,7 +14,15 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACT: list[dict[str, Any]] = yaml.safe_load((ROOT / "docs" / "metrics.yml").read_text(encoding="utf-8"))["metrics"]
 #: Who serves a metric, by the path of the page.
-SOURCES = {"node": {"node_exporter"}, "hpu": {"hl_smi", "intel"}, "training": {"trainer"}}
+SOURCES = {
+    "node": {"node_exporter"},
+    "hpu": {"hl_smi", "intel"},
+    "training": {"trainer"},
+    "prometheus": {"prometheus"},
+    "alertmanager": {"alertmanager"},
+}
+#: What Prometheus says of each target by itself.
+OF_TARGETS = ("up", "scrape_")
 #: Labels whose values queries choose by; the others have one value.
 VALUES = {
     "id": ["0", "1"],
@@ -74,7 +82,7 @@ def page(path: str, since: float, sound: bool = False) -> str:
     lines = []
     for metric in CONTRACT:
         name = metric["name"]
-        if not SOURCES[path] & set(metric["sources"]):
+        if not SOURCES[path] & set(metric["sources"]) or name.startswith(OF_TARGETS):
             continue
         for labels in series(metric):
             if metric["type"] == "histogram":

@@ -147,6 +147,59 @@ BOARD = Board(
                     width=12,
                     alerts=("CertificateExpires", "CertificateEndsSoon"),
                 ),
+                Panel(
+                    "Servers that answer",
+                    "1 for each Prometheus and Alertmanager that does. Without the second no alert reaches anybody.",
+                    {
+                        "Prometheus on {{instance}}": "up{@prometheus}",
+                        "Alertmanager on {{instance}}": "up{@alertmanager}",
+                    },
+                    alerts=("AlertmanagerDown",),
+                ),
+                Panel(
+                    "Alerts that are lost",
+                    "Not handed to Alertmanager, or not delivered by it, each second.",
+                    {
+                        "not handed over by {{instance}}": "sum by (instance)"
+                        " (rate(prometheus_notifications_dropped_total{@prometheus}[$__rate_interval]))",
+                        "not delivered by {{integration}}": "sum by (integration)"
+                        " (rate(alertmanager_notifications_failed_total{@alertmanager}[$__rate_interval]))",
+                    },
+                    "cps",
+                    alerts=("AlertNotificationsFailing", "PrometheusNotificationsDropped"),
+                ),
+                Panel(
+                    "Configuration in use",
+                    "1 where Prometheus runs its newest configuration. Where it refused that, it runs the one before.",
+                    {NODE: "prometheus_config_last_reload_successful{@prometheus}"},
+                    alerts=("PrometheusConfigReloadFailed",),
+                ),
+                Panel(
+                    "Pages that are refused",
+                    "Since they have more than prometheus_scrape_limits allows, each second.",
+                    {
+                        "samples": "sum(rate(prometheus_target_scrapes_exceeded_sample_limit_total{@prometheus}"
+                        "[$__rate_interval]))",
+                        "size": "sum(rate(prometheus_target_scrapes_exceeded_body_size_limit_total{@prometheus}"
+                        "[$__rate_interval]))",
+                        "labels": "sum(rate(prometheus_target_scrape_pool_exceeded_label_limits_total{@prometheus}"
+                        "[$__rate_interval]))",
+                    },
+                    "cps",
+                    width=12,
+                    alerts=("ScrapeLimitExceeded",),
+                ),
+                Panel(
+                    "Rules that could not be evaluated",
+                    "By group, each second. Alerts of such a group may not fire.",
+                    {
+                        "{{rule_group}}": "sum by (rule_group)"
+                        " (rate(prometheus_rule_evaluation_failures_total{@prometheus}[$__rate_interval]))",
+                    },
+                    "cps",
+                    width=12,
+                    alerts=("PrometheusRuleFailures",),
+                ),
             ],
         ),
     ],

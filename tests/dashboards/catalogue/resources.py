@@ -136,6 +136,24 @@ BOARD = Board(
                     "Processes that run or wait, over one minute.",
                     {NODE: "node_load1{@node}"},
                 ),
+                Panel(
+                    "Text files that cannot be read",
+                    "1 where the node exporter met one. What it says, such as a verdict on the node, may be missing.",
+                    {NODE: "node_textfile_scrape_error{@node}"},
+                    width=12,
+                    alerts=("NodeTextfileUnread",),
+                ),
+                Panel(
+                    "Errors of the node exporter",
+                    "Each second, by cause. A page that was made with errors lacks series.",
+                    {
+                        "{{instance}} {{cause}}": "sum by (instance, cause)"
+                        " (rate(promhttp_metric_handler_errors_total{@node}[$__rate_interval]))",
+                    },
+                    "cps",
+                    width=12,
+                    alerts=("NodeExporterErrors",),
+                ),
             ],
         ),
     ],

@@ -28,8 +28,11 @@ JOBS = {
     "hl_smi": ["hpu"],
     "intel": ["hpu"],
     "trainer": [".+"],
-    "prometheus": ["node", "hpu"],
+    "prometheus": ["node", "hpu", "prometheus", "alertmanager"],
+    "alertmanager": ["alertmanager"],
 }
+#: Servers of the monitoring host, which is none of the nodes to choose from.
+SERVERS = {("job", "prometheus"), ("job", "alertmanager")}
 #: Prometheus' own series of alerts, which have the labels of each alert.
 ALERTS = "ALERTS"
 SERVICES = "gaudi_certificate_expiry_timestamp_seconds"
@@ -171,6 +174,7 @@ def target_instance(dashboard: Dashboard) -> list[str]:
         str(node.name)
         for node, _ in selectors(dashboard)
         if node.name not in (ALERTS, SERVICES)
+        and not SERVERS & {(one.name, one.value) for one in node.matchers.matchers}
         and wanted not in [(one.op, one.name, one.value) for one in node.matchers.matchers]
     ]
 
