@@ -40,8 +40,10 @@ $(VENV)/.controller: requirements/controller.txt simulator/pyproject.toml deploy
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is %d.%d: set PYTHON=" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -c 'import venv, ensurepip' || { echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m $(INSTALL) -r requirements/controller.txt
-	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator -e deploy
+	@$(PYTHON) requirements/announced.py "step 1 of 2: installing what the controller needs into $(VENV)" \
+		$(BIN)/python -m $(INSTALL) -r requirements/controller.txt
+	@$(PYTHON) requirements/announced.py "step 2 of 2: installing this project's commands there" \
+		$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e simulator -e deploy
 	@touch $@
 
 # What the tests of one file of plugins/ need, in about a minute: no torch, no compiler. What else pytest requires is in controller.txt.

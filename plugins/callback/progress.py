@@ -52,6 +52,15 @@ options:
     ini:
       - section: callback_progress
         key: details
+  silence:
+    description: The seconds after which a task that still runs is named, with its phase and the time. With V(0) never.
+    type: float
+    default: 10
+    env:
+      - name: GAUDI3_PROGRESS_SILENCE
+    ini:
+      - section: callback_progress
+        key: silence
   changes:
     description: Whether the names of the tasks that changed something are shown below the line of their phase.
     type: bool
@@ -95,6 +104,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._progress.screen impo
 from ansible_collections.gaudi3.scale.plugins.module_utils._progress.unreachable import cause
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._secrets_dir import outside_of_the_inventory, state_folder
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.detailed_events import add_detailed_events
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.heartbeat import Heartbeat
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.loaded_filters import load_filters
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.login import login_of
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.results import (
@@ -108,6 +119,7 @@ from ansible_collections.gaudi3.scale.plugins.plugin_utils.results import (
 )
 
 DEBUG = ("debug", "ansible.builtin.debug", "ansible.legacy.debug")
+PAUSE = ("pause", "ansible.builtin.pause", "ansible.legacy.pause")
 COLUMNS = 80
 LOCAL = "localhost"
 FILE = "progress.json"
@@ -137,6 +149,9 @@ class CallbackModule(Default):
         self._matched = False
         self._differs = ""
         self._told: dict[tuple[str, ...], str] = {}
+        self._heart = Heartbeat(0, self._still)
+        self._doing = ""
+        self._phases: list[str] = []
         self._number = 0
         self._counts: dict[str, int] = {}
         self._changes = 0
@@ -149,13 +164,23 @@ class CallbackModule(Default):
         colours = {"changed": constants.COLOR_CHANGED, "failed": constants.COLOR_ERROR, "ok": constants.COLOR_OK}
         for line in lines:
             self._display.display(line.text, color=colours.get(line.kind))
+        self._heart.shown()
+
+    def _still(self, now: float) -> list[str]:
+        """Nothing while Ansible's own lines are shown, or somebody is asked for an answer."""
+        return [] if self._run is None or not self._doing else self._run.still(now, self._doing, self._phases)
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
         """The run of a playbook begins."""
         self._playbook = os.path.abspath(str(playbook._file_name))
         self._run, self._matched, self._differs = None, False, ""
         self._number += 1
+        plays = [(str(play.get_path()).rpartition(":")[0], play.get_name()) for play in playbook.get_plays()]
+        named = (phase_of(file, self._playbook, printable(str(name).strip())) for file, name in plays)
+        self._phases = [name for name in dict.fromkeys(named) if name]
         self._begin()
+        self._heart.end()
+        self._heart = Heartbeat(0 if self._detailed() else float(self.get_option("silence")), self._still)
         load_filters()
         if self._detailed():
             super().v2_playbook_on_start(playbook)
@@ -208,6 +233,8 @@ class CallbackModule(Default):
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """A task begins."""
         self._show_brief(self._begin().task(time.monotonic(), is_chosen(task)))
+        self._doing = "" if task.action in PAUSE else name_of(task)
+        self._heart.task()
         if self._detailed():
             super().v2_playbook_on_task_start(task, is_conditional)
 
@@ -323,6 +350,7 @@ class CallbackModule(Default):
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """The run of a playbook ends, of which one command may name several."""
         now, run = time.monotonic(), self._begin()
+        self._heart.end()
         # Ansible counts on from playbook to playbook.
         before, self._counts = self._counts, {}
         for host in sorted(stats.processed):
@@ -368,23 +396,4 @@ class CallbackModule(Default):
             self._display.vv(f"The times of this run are not kept: {error}")
 
 
-#: Events of which only Ansible's own details tell. A play without hosts is one of them, and so is a task that is tried
-#: again; of an item that failed, the result of its loop has the sentence.
-DETAILS = (
-    *("v2_playbook_on_handler_task_start", "v2_playbook_on_no_hosts_matched", "v2_playbook_on_no_hosts_remaining"),
-    *("v2_playbook_on_include", "v2_playbook_on_notify", "v2_runner_on_start", "v2_runner_retry"),
-    *("v2_runner_on_async_poll", "v2_runner_on_async_ok", "v2_runner_on_async_failed"),
-    *("v2_runner_item_on_failed", "v2_runner_item_on_skipped"),
-)
-
-
-def _with_details_alone(name: str) -> Any:
-    def event(self: CallbackModule, *given: Any) -> None:
-        if self._detailed():
-            getattr(Default, name)(self, *given)
-
-    return event
-
-
-for _name in DETAILS:
-    setattr(CallbackModule, _name, _with_details_alone(_name))
+add_detailed_events(CallbackModule, Default)

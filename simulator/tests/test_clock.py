@@ -77,6 +77,18 @@ def test_the_time_goes_on_while_a_step_lasts(monkeypatch: pytest.MonkeyPatch) ->
     assert stream.getvalue().endswith("\rbuilding\n")
 
 
+def test_a_log_says_again_what_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with clock.Teller(again=0.01) as log:
+        log.step(2, 3)
+        log("building")
+        while stream.getvalue().count("step 2 of 3: building\n") < 2:
+            time.sleep(0.001)
+        log("booting")
+    assert re.fullmatch(r"building\n(step 2 of 3: building\n)+booting\n(step 2 of 3: booting\n)*", stream.getvalue())
+
+
 def test_an_error_begins_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)

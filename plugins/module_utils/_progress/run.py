@@ -182,6 +182,14 @@ class Run:
         said = "; ".join(each for each in (long, self._left(now, phase)) if each)
         return [Line(f"{phase.name} ...{f' ({said})' if said else ''}")]
 
+    def still(self, now: float, task: str, phases: Sequence[str]) -> list[str]:
+        """What is being done and how far the run is, of ``phases`` in all, for a reader who sees nothing else."""
+        phase = self._open()
+        number = f" ({phases.index(phase.name) + 1} of {len(phases)})" if phase.name in phases else ""
+        times = ", ".join(each for each in (clock(now - phase.begun), self._left(now, phase)) if each)
+        where = f"{phase.name}{number}: " if phase.name else ""
+        return folded(f"{where}{task}, {times}", self.columns, _INDENT, _INDENT)
+
     def _left(self, now: float, phase: _Phase) -> str:
         """The time that is left, where earlier runs say so."""
         found = left(self._past, self._what, self._ended, phase.name, now - phase.begun)

@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import TextIO
 
 
@@ -13,11 +14,13 @@ class Teller:
     """Says steps on standard error.
 
     On a terminal the last line carries the time since it was said, which goes on until the next line or the end of the
-    ``with`` block. Elsewhere a line is the text alone. A text that is indented is a part of the step above it.
+    ``with`` block. Elsewhere a line is the text alone, and comes again with its number and time as long as the step
+    lasts. A text that is indented is a part of the step above it.
     """
 
-    def __init__(self, every: float = 1.0) -> None:
+    def __init__(self, every: float = 1.0, again: float = 10.0) -> None:
         self._every = every
+        self._again = again
         self._lock = threading.Lock()
         self._ended: threading.Event | None = None
         self._thread: threading.Thread | None = None
@@ -29,13 +32,15 @@ class Teller:
         """Say a step, which ends the one before."""
         self.end()
         indent = text[: len(text) - len(text.lstrip())]
-        if not self._stream.isatty():
-            print(text, file=self._stream, flush=True)
-            return
         self._line, self._began = f"{indent}{self._prefix}{text.lstrip()}", time.monotonic()
-        self._show("")
+        terminal = self._stream.isatty()
+        if terminal:
+            self._show("")
+        else:
+            print(text, file=self._stream, flush=True)
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._tick, args=(self._ended,), daemon=True)
+        rewrite = (self._every, lambda: self._show("")) if terminal else (self._again, self._repeat)
+        self._thread = threading.Thread(target=_tick, args=(self._ended, *rewrite), daemon=True)
         self._thread.start()
 
     def step(self, number: int, total: int) -> None:
@@ -49,7 +54,8 @@ class Teller:
         self._ended.set()
         self._thread.join()
         self._thread = self._ended = None
-        self._show("\n")
+        if self._stream.isatty():
+            self._show("\n")
 
     def __enter__(self) -> Teller:
         return self
@@ -62,15 +68,23 @@ class Teller:
     def _stream(self) -> TextIO:
         return sys.stderr
 
-    def _tick(self, ended: threading.Event) -> None:
-        while not ended.wait(self._every):
-            self._show("")
+    @property
+    def _took(self) -> str:
+        seconds = int(time.monotonic() - self._began)
+        return f" {seconds // 60}:{seconds % 60:02}" if seconds else ""
+
+    def _repeat(self) -> None:
+        print(f"{self._line}{self._took}", file=self._stream, flush=True)
 
     def _show(self, behind: str) -> None:
-        seconds = int(time.monotonic() - self._began)
-        took = f" {seconds // 60}:{seconds % 60:02}" if seconds else ""
+        took = self._took
         room = shutil.get_terminal_size().columns - 1 - len(took)
         cut = self._line if behind or len(self._line) <= room else f"{self._line[: room - 3]}..."
         with self._lock:
             self._stream.write(f"\r{cut}{took}{behind}")
             self._stream.flush()
+
+
+def _tick(ended: threading.Event, every: float, show: Callable[[], None]) -> None:
+    while not ended.wait(every):
+        show()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from ansible_collections.gaudi3.scale.plugins.callback.progress import CallbackM
 OPTIONS = {
     "width": 80, "details": "verbose", "changes": True, "history": False, "display_ok_hosts": True,
     "result_format": "yaml", "pretty_results": None, "show_per_host_start": False, "display_failed_stderr": False,
-    "check_mode_markers": False,
+    "check_mode_markers": False, "silence": 0,
 }  # fmt: skip
 GROUPS = {"all": ["g-1", "m-1"], "gaudi": ["g-1"], "monitoring": ["m-1"]}
 
@@ -53,6 +54,10 @@ def play(name: str, file: str) -> Any:
     return SimpleNamespace(get_variable_manager=Manager, get_path=lambda: f"{file}:3", get_name=lambda: name)
 
 
+def playbook(file: str, *plays: Any) -> Any:
+    return SimpleNamespace(_file_name=file, get_plays=lambda: list(plays))
+
+
 def task(name: str, action: str = "ansible.builtin.command", **more: Any) -> Any:
     given = {
         "delegate_to": None, "_parent": None, "_uuid": name, "no_log": False, "loop": None,
@@ -75,7 +80,7 @@ def callback(monkeypatch: pytest.MonkeyPatch) -> CallbackModule:
 
 
 def test_a_run_is_a_line_for_each_phase_and_its_failures_once_more(callback: CallbackModule) -> None:
-    callback.v2_playbook_on_start(SimpleNamespace(_file_name="/c/site.yml"))
+    callback.v2_playbook_on_start(playbook("/c/site.yml"))
     callback.v2_playbook_on_play_start(play("Look", "/c/drivers.yml"))
     write, say = task("Write"), task("Say", "ansible.builtin.debug")
     callback.v2_playbook_on_task_start(write, False)
@@ -104,7 +109,7 @@ def test_a_run_is_a_line_for_each_phase_and_its_failures_once_more(callback: Cal
 
 
 def test_a_run_without_a_host_says_so(callback: CallbackModule) -> None:
-    callback.v2_playbook_on_start(SimpleNamespace(_file_name="/c/site.yml"))
+    callback.v2_playbook_on_start(playbook("/c/site.yml"))
     callback.v2_playbook_on_no_hosts_matched()
     callback.v2_playbook_on_stats(SimpleNamespace(processed={}, summarize=dict))
     # Where a line is folded depends on the path of the inventory.
@@ -113,7 +118,7 @@ def test_a_run_without_a_host_says_so(callback: CallbackModule) -> None:
 
 
 def test_a_list_is_said_once_for_all_hosts_and_a_failure_has_it_once(callback: CallbackModule) -> None:
-    callback.v2_playbook_on_start(SimpleNamespace(_file_name="/c/site.yml"))
+    callback.v2_playbook_on_start(playbook("/c/site.yml"))
     callback.v2_playbook_on_play_start(play("Look", "/c/site.yml"))
     say, fail = task("Say", "ansible.builtin.debug"), task("Fail")
     for host in ("g-1", "m-1"):
@@ -143,7 +148,7 @@ def ended(callback: CallbackModule, **counts: dict[str, int]) -> list[str]:
 
 @pytest.mark.parametrize("where", ["task", "loop"])
 def test_a_host_that_is_ignored_has_not_failed(callback: CallbackModule, where: str) -> None:
-    callback.v2_playbook_on_start(SimpleNamespace(_file_name="/c/site.yml"))
+    callback.v2_playbook_on_start(playbook("/c/site.yml"))
     callback.v2_playbook_on_play_start(play("Look", "/c/site.yml"))
     message = {"msg": "ssh: connect to host 10.0.0.2 port 2222: Connection refused", "unreachable": True}
     answer = message if where == "task" else {"msg": "All items completed", "results": [{"msg": "x"}, message]}
@@ -159,7 +164,7 @@ def test_a_host_that_is_ignored_has_not_failed(callback: CallbackModule, where: 
 
 
 def test_a_host_that_a_task_is_delegated_to_is_the_one_that_does_not_answer(callback: CallbackModule) -> None:
-    callback.v2_playbook_on_start(SimpleNamespace(_file_name="/c/site.yml"))
+    callback.v2_playbook_on_start(playbook("/c/site.yml"))
     callback.v2_playbook_on_play_start(play("Look", "/c/site.yml"))
     for delegated in ("m-2", "{{ item }}"):
         silent = result("g-1", task("Ask", delegate_to=delegated), msg="ssh: it is Tuesday")
@@ -171,7 +176,7 @@ def test_a_host_that_a_task_is_delegated_to_is_the_one_that_does_not_answer(call
 
 
 def test_what_a_host_said_is_hidden_with_no_log(callback: CallbackModule) -> None:
-    callback.v2_playbook_on_start(SimpleNamespace(_file_name="/c/site.yml"))
+    callback.v2_playbook_on_start(playbook("/c/site.yml"))
     callback.v2_playbook_on_play_start(play("Look", "/c/site.yml"))
     callback.v2_runner_on_unreachable(result("g-1", task("Ask"), censored="hidden", msg="s3cret"))
     shown = " ".join(line.strip() for line in callback._display.lines)
@@ -183,7 +188,7 @@ def test_playbooks_of_one_command_are_told_apart(callback: CallbackModule, monke
     monkeypatch.setattr(sys, "argv", ["ansible-playbook", "a.yml", "b.yml", "c.yml", "--che"])
     runs = []
     for name, changed in (("a", True), ("b", False)):
-        callback.v2_playbook_on_start(SimpleNamespace(_file_name=f"/{name}/site.yml"))
+        callback.v2_playbook_on_start(playbook(f"/{name}/site.yml"))
         callback.v2_playbook_on_play_start(play("Look", f"/{name}/site.yml"))
         callback.v2_runner_on_ok(result("g-1", task("Write"), changed=changed))
         runs.append(ended(callback, g_1={}))
@@ -191,14 +196,14 @@ def test_playbooks_of_one_command_are_told_apart(callback: CallbackModule, monke
     assert callback._run is not None and callback._run.past is not None
     assert callback._run.past.what.startswith("/b/site.yml") and len(callback._run.past.phases) == 1
     # What is to be typed then is said behind the last, and of the whole command.
-    callback.v2_playbook_on_start(SimpleNamespace(_file_name="/c/site.yml"))
+    callback.v2_playbook_on_start(playbook("/c/site.yml"))
     callback.v2_playbook_on_play_start(play("Look", "/c/site.yml"))
     assert ended(callback, g_1={})[-2:] == ["Next, to make them:", "  ansible-playbook a.yml b.yml c.yml"]
 
 
 def test_a_failure_that_an_earlier_playbook_had_is_none_of_the_next(callback: CallbackModule) -> None:
     for name in ("a", "b"):
-        callback.v2_playbook_on_start(SimpleNamespace(_file_name=f"/{name}.yml"))
+        callback.v2_playbook_on_start(playbook(f"/{name}.yml"))
         callback.v2_playbook_on_play_start(play("Look", f"/{name}.yml"))
         last = ended(callback, g_1={"failures": 1})
         assert any(line.startswith("Stopped") for line in last) is (name == "a")
@@ -221,9 +226,34 @@ def test_tags_that_leave_nothing_to_do_are_named(
     monkeypatch.setattr(callback._display, "verbosity", verbose)
     for event in ("v2_playbook_on_start", "v2_playbook_on_play_start", "v2_runner_on_ok", "v2_playbook_on_stats"):
         monkeypatch.setattr(Default, event, lambda *_given: None)
-    callback.v2_playbook_on_start(SimpleNamespace(_file_name="/c/site.yml"))
+    callback.v2_playbook_on_start(playbook("/c/site.yml"))
     callback.v2_playbook_on_play_start(play("Look", "/c/site.yml"))
     callback.v2_runner_on_ok(result("g-1", task("Write", tags=tags)))
     last = ended(callback, g_1={})
     assert any(nothing in line for line in last) if nothing else not any("Nothing was done" in line for line in last)
     assert ("  ansible-playbook site.yml --list-tags" in last) is bool(nothing)
+
+
+def test_a_task_that_takes_long_is_named_with_its_phase(
+    callback: CallbackModule, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Once in each span of silence, and never again when the run has ended."""
+    monkeypatch.setattr(callback, "get_option", {**OPTIONS, "silence": 0.1}.__getitem__)
+    plays = [play("Look", "/c/preflight.yml"), play("Install", "/c/drivers.yml"), play("Train", "/c/train.yml")]
+    callback.v2_playbook_on_start(playbook("/c/site.yml", *plays))
+    callback.v2_playbook_on_play_start(plays[1])
+    callback.v2_playbook_on_task_start(task("Load the driver"), False)
+    end, shown = time.monotonic() + 20, ""
+    while shown.count("\n") < 2 and time.monotonic() < end:
+        time.sleep(0.02)
+        shown += capfd.readouterr().out
+    assert shown.splitlines()[:2] == [" " * 12 + "drivers (2 of 3): Load the driver, 0:00"] * 2
+    callback.v2_playbook_on_task_start(task("Ask", "ansible.builtin.pause"), False)
+    capfd.readouterr()
+    time.sleep(0.3)
+    assert capfd.readouterr().out == ""
+    callback.v2_playbook_on_task_start(task("Load it again"), False)
+    callback.v2_playbook_on_stats(SimpleNamespace(processed={}, summarize=dict))
+    capfd.readouterr()
+    time.sleep(0.3)
+    assert capfd.readouterr().out == ""
