@@ -203,6 +203,20 @@ def test_a_clusters_faults_show_and_a_node_is_a_link(serve: Callable[..., str], 
     tab.wait("document.getElementById('node').value === 'gaudi-2'")
 
 
+def test_nothing_of_a_hosts_name_is_executed(serve: Callable[..., str], show: Callable[..., Tab]) -> None:
+    """It stands in the list of nodes, in tables, and in the address of the page, from where it is shown again."""
+    made = Made()
+    for samples in made._now.values():
+        samples += [Sample({**each.labels, "instance": HOSTILE}, each.value) for each in samples[:1]]
+    tab = show(serve(ClusterSource(made, clock=lambda: fleet.NOW)))
+    tab.wait(f"{DRAWN}.length >= 9")
+    choice = f"[...document.getElementById('node').options].find(each => each.textContent === {json.dumps(HOSTILE)})"
+    tab.ask(f"{choice}.selected = true; document.getElementById('node').dispatchEvent(new Event('change'))")
+    tab.wait("location.hash.includes('node=%3Cimg') && document.getElementById('node').value.startsWith('<img')")
+    tab.wait(f"document.querySelector('main').textContent.includes({json.dumps(HOSTILE)})")
+    assert tab.ask("document.querySelectorAll('main img, main script, option img').length") == 0
+
+
 def test_a_server_that_goes_away_is_said_to(job: Path, serve: Callable[..., str], show: Callable[..., Tab]) -> None:
     class Broken(FolderSource):
         broken = False
