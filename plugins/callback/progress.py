@@ -164,7 +164,7 @@ class CallbackModule(Default):
         colours = {"changed": constants.COLOR_CHANGED, "failed": constants.COLOR_ERROR, "ok": constants.COLOR_OK}
         for line in lines:
             self._display.display(line.text, color=colours.get(line.kind))
-        self._heart.shown()
+            self._heart.shown()
 
     def _still(self, now: float) -> list[str]:
         """Nothing while Ansible's own lines are shown, or somebody is asked for an answer."""

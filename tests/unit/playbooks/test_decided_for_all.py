@@ -181,6 +181,7 @@ def test_templates_read_other_nodes_through_filters_too() -> None:
     text = page.read_text()
     read = set(re.findall(r"hostvars\[\w+\]\.(\w+)", text)) | set(re.findall(r"attribute='([\w.]+)'", text))
     inventory = {"gaudi_secrets", "gaudi_secrets_dir", "gaudi_cluster_address", "ansible_host", "prometheus_port"}
+    inventory |= {"watch_enabled", "watch_port"}
     inventory |= {"ansible_user", "ansible_port", "ansible_ssh_private_key_file"}
     assert read == {"ansible_facts.gaudi", "_verify_job.jobs"} | inventory
     assert "cards | gaudi3.scale.site_summary(jobs," in text

@@ -248,6 +248,11 @@ def test_a_task_that_takes_long_is_named_with_its_phase(
         time.sleep(0.02)
         shown += capfd.readouterr().out
     assert shown.splitlines()[:2] == [" " * 12 + "drivers (2 of 3): Load the driver, 0:00"] * 2
+    # Short tasks one after another say nothing either.
+    for _number in range(20):
+        callback.v2_playbook_on_task_start(task("Load a part"), False)
+        time.sleep(0.05)
+    assert "Load a part" in capfd.readouterr().out
     callback.v2_playbook_on_task_start(task("Ask", "ansible.builtin.pause"), False)
     capfd.readouterr()
     time.sleep(0.3)
