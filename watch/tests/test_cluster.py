@@ -112,6 +112,25 @@ def source(prometheus: Prometheus) -> ClusterSource:
     return ClusterSource(Past(prometheus.url), clock=lambda: fleet.NOW)
 
 
+def test_the_span_begins_with_the_figures_of_a_prometheus_that_is_young(prometheus: Prometheus) -> None:
+    """A demo of some minutes would be a dot at the end of six hours."""
+    now = [float(fleet.NOW)]
+    source = ClusterSource(Past(prometheus.url), clock=lambda: now[0])
+    shown = source.page(Asked())
+    begins = fleet.NOW - fleet.HOURS * 3600
+    assert begins - 180 < shown["span"]["begin"] <= begins and shown["span"]["end"] == fleet.NOW
+    assert shown["usual"] == shown["span"]["end"] - shown["span"]["begin"]
+    now[0] += 61
+    assert source.page(Asked(width=601))["span"]["begin"] == shown["span"]["begin"], "it does not wander"
+    now[0] += 86400
+    assert source.page(Asked(width=602))["span"]["begin"] == now[0] - cluster.USUAL_SPAN
+    assert source.page(Asked(last=900))["span"]["begin"] == now[0] - 900
+    empty = ClusterSource(Past(prometheus.url), clock=lambda: fleet.NOW - 10 * 86400.0)
+    assert empty.page(Asked())["span"]["begin"] == fleet.NOW - 10 * 86400 - cluster.USUAL_SPAN
+    fresh = ClusterSource(Past(prometheus.url), clock=lambda: begins + 60.0)
+    assert fresh.page(Asked())["span"]["begin"] == begins + 60 - cluster.LEAST_SPAN
+
+
 def test_a_cluster_fills_its_sections(source: ClusterSource) -> None:
     found = source.page(Asked(last=7200, width=300))
     json.dumps(found, allow_nan=False)

@@ -26,6 +26,9 @@ KEPT_SECONDS = 5.0
 MOST_KEPT = 32
 USUAL_SPAN = 6 * 3600.0
 LONGEST_SPAN = 400 * 86400.0
+LEAST_SPAN = 300.0
+"""Of a Prometheus that has just begun."""
+MINUTE = 60.0
 SHORTEST_STEP = 15.0
 SIMULATED = (
     "This cluster is simulated, or a job on it runs on the simulated device. Losses are real; speed, temperatures, "
@@ -56,6 +59,8 @@ class ClusterSource:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Asked, tuple[float, Future[View]]] = OrderedDict()
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="gaudi3-watch-query")
+        self._begins: float | None = None
+        """When the figures of Prometheus begin, as far as the usual span goes back; None as long as it has none."""
 
     def page(self, asked: Asked) -> View:
         """The whole page as plain data; the same to all who ask the same within some seconds."""
@@ -76,7 +81,12 @@ class ClusterSource:
 
     def _page(self, asked: Asked) -> View:
         now = self._clock()
-        begin, end = asked.span(now - USUAL_SPAN, now)
+        problem, first = "", now - USUAL_SPAN
+        try:
+            first = self._first(asked, now)
+        except PrometheusError as error:
+            problem = str(error)
+        begin, end = asked.span(first, now)
         begin = max(begin, end - LONGEST_SPAN)
         shown = {
             "title": "Cluster",
@@ -84,10 +94,12 @@ class ClusterSource:
             "jobs": [],
             "job": "",
             "node": asked.node,
-            "span": {"begin": begin, "end": end, "first": now - USUAL_SPAN, "newest": now},
+            "span": {"begin": begin, "end": end, "first": first, "newest": now},
             "poll": KEPT_SECONDS,
-            "usual": USUAL_SPAN,
+            "usual": now - first,
         }
+        if problem:
+            return {**shown, **self._unread(problem, now, asked)}
         try:
             found = self._read(asked, begin, end)
         except PrometheusError as error:
@@ -115,6 +127,16 @@ class ClusterSource:
                 cluster_sections.fleet(found, now),
             ],
         }
+
+    def _first(self, asked: Asked, now: float) -> float:
+        """Where the span begins that is shown of itself: with the first figures of a Prometheus that is younger."""
+        usual = now - USUAL_SPAN
+        if asked.begin is not None or asked.last is not None:
+            return usual
+        if self._begins is None:
+            found = self._prometheus.query_range(queries.ANYTHING, usual, now, MINUTE)
+            self._begins = min((trace.points.x[0] for trace in found if trace.points.x), default=None)
+        return usual if self._begins is None else min(max(usual, self._begins - MINUTE), now - LEAST_SPAN)
 
     def _unread(self, why: str, now: float, asked: Asked) -> View:
         """The page where Prometheus gives nothing: each section says so."""

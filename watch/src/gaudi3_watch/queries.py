@@ -102,6 +102,8 @@ OF_A_NODE: dict[str, tuple[Range, ...]] = {
 }
 
 #: Who trained in a span of time, and on what.
+ANYTHING = "count(up)"
+"""Of whatever Prometheus has asked: where its figures begin."""
 TRAINED = "max by (instance, hardware) (gaudi_training_info)"
 #: The time of the last checkpoint, over time.
 CHECKPOINTS = "gaudi_training_checkpoint_last_timestamp_seconds{$node}"
