@@ -88,7 +88,7 @@ def main() -> None:
             "metrics_path": f"/{job}",
             "static_configs": [{"targets": [page], "labels": {"instance": name}} for name in names],
         }
-        for job in pages.SOURCES
+        for job in pages.OF_NODES
     ]
     own = {"job_name": "prometheus", "static_configs": [{"targets": [address]}]}
     with tempfile.TemporaryDirectory(prefix="monitoring-scale-") as temporary:

@@ -21,6 +21,8 @@ SOURCES = {
     "prometheus": {"prometheus"},
     "alertmanager": {"alertmanager"},
 }
+#: The pages that each node has.
+OF_NODES = ("node", "hpu", "training")
 #: What Prometheus says of each target by itself.
 OF_TARGETS = ("up", "scrape_")
 #: Labels whose values queries choose by; the others have one value.
