@@ -94,7 +94,7 @@ def test_every_phase_is_predicted(predicted: PlaybookRun) -> None:
         changes[host].add(name.split(" : ")[0].removeprefix("gaudi3.scale."))
     assert changes == {
         "gaudi-1": {"synapseai", "tuning", "fabric", "firewall", "pytorch", "hpu_exporter", "trainer", *service},
-        "mon": {"firewall", "prometheus", "alertmanager", *service},
+        "mon": {"firewall", "prometheus", "alertmanager", "watch", *service},
     }
 
 
