@@ -61,7 +61,9 @@ IMITATED = [
 """The installed torch can be made to behave as an older one, not as a newer one."""
 
 
-def start(warm: Client, folder: Path, version: str, patience: int, *seconds: float, slow: float = 0) -> Started:
+def start(
+    warm: Client, folder: Path, version: str, patience: int, *seconds: float, slow: float = 0, **more: str
+) -> Started:
     """As many workers as there are numbers, under the launcher with the torchrun of that version.
 
     It takes `slow` seconds to start each.
@@ -71,7 +73,7 @@ def start(warm: Client, folder: Path, version: str, patience: int, *seconds: flo
     arguments += [str(folder), *map(str, seconds)]
     environment = {"OLD_TORCH": version, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(patience)}
     environment["SLOW_START"] = str(slow)
-    return warm.start("launch", arguments, environment, folder / "log")
+    return warm.start("launch", arguments, environment | more, folder / "log")
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
@@ -95,6 +97,26 @@ def test_a_signal_that_comes_while_workers_are_started_reaches_them_all(
     kill(launcher.pid, number)
     assert launcher.wait(120) == 75, launcher.output()
     assert [(tmp_path / f"saved-{rank}").read_text() for rank in (0, 1)] == [number.name] * 2
+
+
+@pytest.mark.parametrize("journal", [True, False])
+def test_the_journal_is_told_which_process_is_which_rank(
+    journal: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if journal:
+        monkeypatch.setenv("JOURNAL_STREAM", "9:9")
+    else:
+        monkeypatch.delenv("JOURNAL_STREAM", raising=False)
+    launching._name_processes([70, 71], [8, 9])
+    assert capfd.readouterr().err == ("gaudi3-launch: ranks 8 to 9 are processes 70 71\n" if journal else "")
+
+
+def test_the_launcher_names_its_processes_in_the_journal(warm: Client, tmp_path: Path) -> None:
+    launcher = start(warm, tmp_path, IMITATED[-1], 30, 0.1, 0.1, JOURNAL_STREAM="9:9")
+    wait_for((tmp_path / "ready-1").exists, "worker", lambda: launcher.poll() is not None)
+    kill(launcher.pid, signal.SIGTERM)
+    assert launcher.wait(120) == 75, launcher.output()
+    assert "gaudi3-launch: ranks 0 to 1 are processes " in launcher.output()
 
 
 @pytest.mark.parametrize("version", IMITATED)

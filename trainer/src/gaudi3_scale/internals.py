@@ -503,6 +503,9 @@ def watched_agent() -> Any:
         def before_start(self) -> None:
             """The processes of this node are about to start."""
 
+        def after_start(self, processes: list[Any], ranks: list[Any]) -> None:
+            """The processes of this node run; each with its rank."""
+
         def after_look(self, result: Any) -> Any:
             """What a look at the processes gave, and shall give."""
             return result
@@ -511,6 +514,8 @@ def watched_agent() -> Any:
             with signals_put_off():
                 self.before_start()
                 started: dict[int, Any] = super()._start_workers(worker_group)
+            workers = worker_group.workers
+            self.after_start([started[each.local_rank] for each in workers], [each.global_rank for each in workers])
             return started
 
         def _rendezvous(self, worker_group: Any) -> None:

@@ -176,6 +176,13 @@ def _watch_for_hangs(watch: HangWatch, outcome: JobOutcome, endpoint: str, agent
     outcome.pass_on_hang()
 
 
+def _name_processes(processes: list[Any], ranks: list[Any]) -> None:
+    """Say in the journal which process is which rank: it has the number of the process with each line, and no rank."""
+    if "JOURNAL_STREAM" in os.environ and processes:
+        numbers = " ".join(map(str, processes))
+        print(f"gaudi3-launch: ranks {ranks[0]} to {ranks[-1]} are processes {numbers}", file=sys.stderr, flush=True)
+
+
 def _give_up(error: TrainerError) -> NoReturn:
     print(f"gaudi3-launch: {error}", file=sys.stderr)
     sys.exit(error.exit_code)
@@ -309,6 +316,9 @@ def _install(
             for number in unhandled:
                 signal.signal(number, ON_SIGNAL.get())
             Path(os.environ[LEAVING_FILE]).unlink(missing_ok=True)  # of workers that were stopped to start these
+
+        def after_start(self, processes: list[Any], ranks: list[Any]) -> None:
+            _name_processes(processes, ranks)
 
         def after_look(self, result: RunResult) -> RunResult:
             interrupted = result.state == WorkerState.FAILED and self.exit_codes() == {EXIT_CODE}
