@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import drivers, exporters, fabric, firewall, job, job_progress, pytorch, shipped, tuning
+from . import drivers, exporters, fabric, firewall, job, job_progress, logs, pytorch, shipped, tuning
 from .model import Values
 
 #: Lookup ``gaudi3.scale.plan`` returns these, and a host's plan has them without a template.
@@ -19,6 +19,7 @@ DECISIONS: Mapping[str, Callable[[Values], Any]] = {
     "hpu_exporter": exporters.decide_cards,
     "hpu_exporter_sources": exporters.sources,
     "job_is_over": job_progress.is_over,
+    "logs": logs.decide,
     "node_exporter": exporters.decide_node,
     "node_health_program": shipped.health_program,
     "nodes_known": job_progress.known,

@@ -15,7 +15,8 @@ PHASES = ("preflight", "tuning", "drivers", "fabric", "firewall", "pytorch", "mo
 #: All tags of the collection's playbooks and roles, in the order of the alphabet.
 TAGS = (
     "alertmanager", "drivers", "fabric", "firewall", "firewall_preflight", "grafana", "hpu_exporter",
-    "hpu_exporter_install", "hpu_exporter_preflight", "hpu_exporter_verify", "monitoring", "node_exporter",
+    "hpu_exporter_install", "hpu_exporter_preflight", "hpu_exporter_verify", "logs", "logs_install", "logs_preflight",
+    "monitoring", "node_exporter",
     "node_exporter_configure", "node_exporter_install", "node_exporter_preflight", "node_health",
     "node_health_install", "node_health_preflight", "preflight", "prometheus", "prometheus_targets",
     "prometheus_verify", "pytorch", "pytorch_install", "pytorch_preflight", "synapseai", "synapseai_configure",
