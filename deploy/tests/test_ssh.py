@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from conftest import listed
-from gaudi3_deploy import jobs, results, site, ssh, watchdog_timer
+from gaudi3_deploy import collected, jobs, results, site, ssh, watchdog_timer
 from gaudi3_deploy.commands.reach import made
-from gaudi3_deploy.errors import DeployError
+from gaudi3_deploy.errors import DeployError, UsageError
 from gaudi3_deploy.record import Deployment
 
 OUTPUTS: dict[str, Any] = {
@@ -270,6 +270,65 @@ def test_ssh_and_logs_go_to_the_node_that_is_meant(demo: Deployment, nodes: Node
     (demo.logs).mkdir()
     (demo.logs / "1-plan.log").write_text("one\ntwo\n")
     assert run("logs", "demo", "--lines", "1").stdout.splitlines()[-1] == "two"
+
+
+def test_logs_of_all_nodes_are_those_of_the_monitoring_machine(demo: Deployment, nodes: Nodes, tmp_path: Path) -> None:
+    def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "gaudi3_deploy", "--deployments", str(tmp_path), "logs", "demo", *arguments],
+            capture_output=True, text=True, check=False, cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(ssh.__file__).parents[1])},
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+        return done
+
+    nodes.answer(demo_monitor=[(1, "one\x1b[2J\n\ntwo\n", "gaudi-logs: the logs of demo-02 cannot be read\n")])
+    done = run("llm", "--rank", "37", "--since", "10m", "--kernel", code=1)
+    assert done.stdout.splitlines() == ["one\\x1b[2J", "two"]
+    assert done.stderr == "gaudi-logs: the logs of demo-02 cannot be read\n"
+    (call,) = nodes.calls()
+    assert (call["node"], call["batch"]) == ("demo-monitor", True)
+    reader = "/usr/local/bin/gaudi-logs --job=llm --rank=37 --since=600s --lines=100 --kernel"
+    assert call["command"].endswith(f"$sudo {reader}")
+    nodes.answer(demo_monitor=[(0, "", "")])
+    run("a;b", "--all", "--node", "demo-02; reboot")
+    (call,) = nodes.calls()
+    assert call["command"].endswith("$sudo /usr/local/bin/gaudi-logs '--job=a;b' '--node=demo-02; reboot' --lines=100")
+
+
+@pytest.mark.parametrize(
+    ("answer", "arguments", "said"),
+    [
+        ((127, "", ""), ["--all"], "demo-monitor collects no logs: run `ansible-playbook -i $(gaudi3-deploy inventory"),
+        ((2, "", "gaudi-logs: No \x1bnode.\n"), ["--all"], "gaudi3-deploy: No \\x1bnode."),
+        ((255, "", "Connection refused"), ["--all"], "demo-monitor does not show its logs (Connection refused)."),
+        ((0, "", ""), ["--since", "soon"], "The time 'soon' is not understood"),
+        ((0, "", ""), ["--all", "-f"], "What has been collected is shown once: leave --follow out"),
+    ],
+)
+def test_logs_that_cannot_be_shown(
+    answer: tuple[int, str, str],
+    arguments: list[str],
+    said: str,
+    demo: Deployment,
+    nodes: Nodes,
+    tmp_path: Path,
+) -> None:
+    nodes.answer(demo_monitor=[answer])
+    done = subprocess.run(
+        [sys.executable, "-m", "gaudi3_deploy", "--deployments", str(tmp_path), "logs", "demo", "llm", *arguments],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(ssh.__file__).parents[1])},
+    )  # fmt: skip
+    assert done.returncode in (1, 2) and done.stdout == ""
+    assert said in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_logs_of_a_cluster_without_a_monitoring_machine(demo: Deployment) -> None:
+    machines = OUTPUTS["cluster_endpoints"]
+    alone = {**OUTPUTS, "cluster_endpoints": {name: machines[name] for name in ("demo-01", "demo-02")}}
+    with pytest.raises(UsageError, match="'demo' has no monitoring machine that could collect logs: ask one node, as"):
+        collected.show(demo, alone, collected.Question("llm"), print, print)
 
 
 def test_jobs_save_on_all_nodes_at_once_and_one_that_does_not_is_named(demo: Deployment, nodes: Nodes) -> None:

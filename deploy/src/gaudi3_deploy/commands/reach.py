@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from gaudi3_deploy import jobs, nodes, site, ssh
+from gaudi3_deploy import collected, jobs, nodes, site, ssh
 from gaudi3_deploy.app import Context, Json, Name, app, print_json, talker
+from gaudi3_deploy.collected import Question
 from gaudi3_deploy.console import Teller
 from gaudi3_deploy.errors import UsageError
 from gaudi3_deploy.record import Deployment
@@ -83,10 +85,20 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as the job writes.")] = False,
     lines: Annotated[int, typer.Option(min=0, help="How many of the last lines to show.")] = 100,
     node: Annotated[str | None, typer.Option(help="The job's log on another node than the first.")] = None,
+    everywhere: Annotated[bool, typer.Option("--all", help="On all nodes, as the monitoring machine has it.")] = False,
+    rank: Annotated[int | None, typer.Option(min=0, help="Of one process of the job, on whichever node.")] = None,
+    since: Annotated[str | None, typer.Option(help="On all nodes, how far back: 10m, 2h.")] = None,
+    kernel: Annotated[bool, typer.Option("--kernel", help="On all nodes, the kernel's messages, too.")] = False,
 ) -> None:
-    """What a job writes, on the first node or another; or what Terraform said last."""
+    """What a job writes, on the first node or another or all of them; or what Terraform said last."""
     settings: Context = context.obj
     deployment = settings.find(name)
+    if everywhere or kernel or rank is not None or since is not None:
+        question = Question(job, rank, since, kernel, node, max(1, lines))
+        if follow:
+            raise UsageError("What has been collected is shown once: leave --follow out, or ask one node alone.")
+        show = partial(typer.echo, err=True)
+        raise typer.Exit(collected.show(deployment, made(deployment), question, typer.echo, show))
     if job is None:
         found = sorted(deployment.logs.glob("*.log"), key=lambda path: path.stat().st_mtime)
         if not found:
