@@ -13,6 +13,7 @@ SERVICES = {
 ASKED = {
     "hpu_exporter/tasks/verify.yml": "behind gaudi_service, which has waited for the unit's own port",
     "fabric/tasks/preflight-tcp.yml": "the web server of a download, no service of the collection",
+    "logs/tasks/send.yml": "whether the way is open: who answers there is known by its certificate when it is sent to",
 }
 
 

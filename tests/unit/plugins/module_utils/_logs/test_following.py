@@ -40,7 +40,9 @@ def test_no_link_is_followed(tools: Path, jobs: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.log"
     secret.write_text("key\n")
     logs = jobs / "llm/habana_logs"
-    (logs / "link.log").symlink_to(secret)
+    alone = tmp_path / "alone.log"
+    alone.write_text("key\n")
+    (logs / "link.log").symlink_to(alone)
     os.link(secret, logs / "hard.log")
     (logs / "folder").symlink_to(tmp_path)
     os.mkfifo(logs / "pipe.log")

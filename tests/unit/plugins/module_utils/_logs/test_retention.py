@@ -1,4 +1,4 @@
-"""What a collector deletes: by its own clock, the oldest first, and nothing that is still written."""
+"""What a collector deletes: by its own clock, the oldest first, of who has most, and nothing that is still written."""
 
 from __future__ import annotations
 
@@ -21,10 +21,16 @@ def test_what_is_old_goes_also_of_a_node_that_is_no_more() -> None:
 
 
 def test_the_oldest_go_until_the_rest_is_small_enough() -> None:
-    files = [closed("a", 1), closed("b", 3), closed("c", 2), open_file("a")]
+    files = [closed("a", 1), closed("b", 3), closed("c", 2), open_file("d")]
     assert superfluous(files, NOW, 30 * DAY, 40) == []
     assert superfluous(files, NOW, 30 * DAY, 39) == [files[1].name]
     assert superfluous(files, NOW, 30 * DAY, 20) == [files[1].name, files[2].name]
+
+
+def test_a_node_that_writes_without_end_loses_its_own_lines() -> None:
+    quiet, loud = [closed("a", 20), closed("b", 25)], [closed("c", days) for days in (1, 2, 3, 4)]
+    assert superfluous([*quiet, *loud], NOW, 30 * DAY, 45) == [loud[3].name, loud[2].name]
+    assert superfluous([*quiet, *loud], NOW, 30 * DAY, 20)[-2:] == [loud[1].name, quiet[1].name], "then all the same"
 
 
 def test_what_is_still_written_stays_however_large() -> None:
