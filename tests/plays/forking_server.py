@@ -46,8 +46,9 @@ PLUGINS = (
 def serve(place: str, start: Start) -> None:
     """Fork whatever is asked for, until standard input ends."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    server.bind(place)
+    server.bind(f"{place}.new")
     server.listen(512)
+    Path(f"{place}.new").rename(place)  # who sees it may connect
     wake, woken = socket.socketpair()
     for end in (wake, woken):
         end.setblocking(False)

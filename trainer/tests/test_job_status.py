@@ -200,5 +200,6 @@ def test_each_reader_of_the_status_is_one_of_these() -> None:
         "status.py": 2,  # the launcher's word on a hang; lines of metrics.jsonl, as the next two
         "tuning/fit_runner.py": 1,
         "job/verify_resume.py": 1,
+        "launch/attempts.py": 1,  # its own file beside it, on the trace of a job
     }
     assert {module for module, tree in TREES.items() if reads_status(tree)} == {*READERS, "status.py"}

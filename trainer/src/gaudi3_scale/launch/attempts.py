@@ -21,6 +21,7 @@ from typing import Any
 from gaudi3_scale.files import write_atomically
 from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.meeting_store import MeetingStore
+from gaudi3_scale.status import FILE
 from gaudi3_scale.traces import start
 from gaudi3_scale.traces.context import VARIABLE, Context
 from gaudi3_scale.traces.spans import OFF, Tracer, Value
@@ -84,7 +85,7 @@ class _Kept:
     def last_sign(self) -> int:
         """When this node's processes wrote of themselves last; 0 if they never did."""
         with contextlib.suppress(OSError):
-            return (self.path.parent / "status.json").stat().st_mtime_ns
+            return (self.path.parent / FILE).stat().st_mtime_ns
         return 0
 
 
