@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Run a command that says nothing of itself, with a line when it begins and every 10 seconds as long as it runs.
 
 announced.py TEXT COMMAND [ARGUMENT ...]

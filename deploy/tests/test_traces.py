@@ -75,7 +75,7 @@ def test_ansible_gets_the_trace_and_the_plugin(
         monkeypatch.setenv("ANSIBLE_CALLBACKS_ENABLED", "")
         (tmp_path / "ansible.cfg").write_text("callbacks_enabled")
         assert site._environment(tmp_path)["ANSIBLE_CALLBACKS_ENABLED"] == "gaudi3.scale.traces"
-    _, inner = there.named("site")
+    inner = there.named("site")[1]
     assert given["TRACEPARENT"] == f"00-{inner.trace}-{inner.id}-01"
     assert "TRACEPARENT" not in os.environ
 

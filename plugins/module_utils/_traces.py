@@ -173,8 +173,7 @@ class Recorder:
             self._thread.start()
 
     def _work(self) -> None:
-        assert self._exporter is not None
-        while True:
+        while self._exporter is not None:
             with self._lock:
                 batch = list(self._waiting)
             if not batch:

@@ -286,7 +286,7 @@ def main() -> None:
             "reports": {"type": "dict", "default": {}},
             "fences": {"type": "dict", "default": {}},
             "examinations": {"type": "dict", "default": {}},
-            "passed": {"type": "list", "elements": "str", "default": []},
+            "passed": {"type": "list", "elements": "str", "default": [], "no_log": False},
             "busy": {"type": "list", "elements": "str", "default": []},
             "taken_at": {"type": "float"},
             "tests": {"type": "bool", "default": False},

@@ -49,6 +49,7 @@ options:
           - gaudi_pytorch
           - gaudi_service
           - gaudi_train_node_info
+          - interpreter
           - kernel_settings
           - listener
           - package

@@ -41,8 +41,9 @@ other tests, each time.
 
 
 def test_every_role_has_a_scenario_with_tests() -> None:
-    # What several roles import is tried by their scenarios, and what a site's preflight imports end to end.
-    roles = {path.name for path in (ROOT / "roles").iterdir()} - {"monitoring_service"}
+    # What several roles import is tried by their scenarios, and the page, which shows what Prometheus has, end to end.
+    roles = {path.name for path in (ROOT / "roles").iterdir()} - {"monitoring_service", "watch"}
+    assert (FOLDER / END_TO_END / "tests/test_page_of_the_cluster.py").exists()
     assert set(SCENARIOS) == roles | {END_TO_END}
     for scenario in SCENARIOS:
         assert list((FOLDER / scenario / "tests").glob("test_*.py")), scenario

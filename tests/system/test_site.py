@@ -75,7 +75,7 @@ def test_each_run_shows_few_lines(second: PlaybookRun) -> None:
     for name, most in (("first", 120), ("second", 40)):
         print(*SHOWN[name], sep="\n")
         assert len(SHOWN[name]) <= most, (name, len(SHOWN[name]))
-        typed = ("  ssh ", "  curl ", "  ansible-playbook ")
+        typed = ("  ssh ", "  curl ", "  ansible-playbook ", "    `ssh ")
         assert all(len(line) <= 80 or line.startswith(typed) for line in SHOWN[name]), name
         assert SHOWN[name][-1].startswith("Finished in ")
         # Prometheus asks for Alertmanager before it is installed, and a finished job has no page.

@@ -268,8 +268,7 @@ class Meeting:
         return {node.pid for node in {*state.participants, *state.redundancy_list, *state.wait_list}}
 
     def finish(self, head: Started, back: Started) -> None:
-        """`back` takes part, and both end well."""
-        self.wait("back")
+        """Both take part, and end well."""
         (self._folder / "go").touch()
         assert head.wait(120) == 0, head.output()
         assert back.wait(120) == 0, back.output()
@@ -294,7 +293,9 @@ def test_a_node_that_was_lost_comes_back_to_a_job_without_spares(meeting: Meetin
     head, lost = meeting.node("head"), meeting.node("lost")
     meeting.wait("head", "lost")
     kill(lost.pid, signal.SIGKILL)
-    meeting.finish(head, meeting.node("back"))
+    back = meeting.node("back")
+    meeting.wait("back")
+    meeting.finish(head, back)
 
 
 def test_a_spare_node_whose_launcher_fails_does_not_end_the_job(meeting: Meeting) -> None:
@@ -303,7 +304,9 @@ def test_a_spare_node_whose_launcher_fails_does_not_end_the_job(meeting: Meeting
     spare = meeting.node("spare", "--replace", FAILS="spare")
     assert spare.wait(60) == 1, spare.output()
     kill(lost.pid, signal.SIGTERM)
-    meeting.finish(head, meeting.node("back", "--replace"))
+    back = meeting.node("back", "--replace")
+    meeting.wait("back")
+    meeting.finish(head, back)
 
 
 def test_a_spare_node_that_is_told_to_leave_is_not_waited_for(meeting: Meeting) -> None:
@@ -315,8 +318,7 @@ def test_a_spare_node_that_is_told_to_leave_is_not_waited_for(meeting: Meeting) 
     kill(spare.pid, signal.SIGTERM)
     assert spare.wait(60) == 75, spare.output()
     assert spare.pid not in meeting.listed()
-    kill(lost.pid, signal.SIGTERM)
-    meeting.finish(head, meeting.node("back", "--replace"))
+    meeting.finish(head, lost)
 
 
 def test_a_node_at_work_that_loses_the_store_does_not_end_the_job(meeting: Meeting) -> None:
@@ -324,7 +326,9 @@ def test_a_node_at_work_that_loses_the_store_does_not_end_the_job(meeting: Meeti
     meeting.wait("head", "lost")
     assert lost.wait(60) == 1, lost.output()
     assert "the store was lost for a moment" in lost.output()
-    meeting.finish(head, meeting.node("back", "--replace"))
+    back = meeting.node("back", "--replace")
+    meeting.wait("back")
+    meeting.finish(head, back)
 
 
 def test_nodes_do_not_wait_for_one_that_left_as_they_met(meeting: Meeting) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from gaudi3_scale.distributed.process_group import Topology
 from gaudi3_scale.interruption import Interrupted
 from gaudi3_scale.throughput.ledger import process_age
-from gaudi3_scale.traces import start
+from gaudi3_scale.traces import switch
 from gaudi3_scale.traces.context import VARIABLE, Context
 from gaudi3_scale.traces.spans import OFF, Tracer, use
 
@@ -21,12 +21,12 @@ CLOSE, HURRIED = 2.0, 1.0
 @contextmanager
 def traced(topology: Topology) -> Iterator[None]:
     """Trace what this process does inside, where that was asked for; its start-up has begun."""
-    if not start.is_wanted(os.environ):
+    if not switch.is_wanted(os.environ):
         yield
         return
     parent = Context.parse(os.environ.get(VARIABLE))
     log = _log if topology.local_rank == 0 else _silent
-    tracer = start.begin("gaudi3-train", parent or Context.new(), log, {"gaudi.rank": topology.rank})
+    tracer = switch.begin("gaudi3-train", parent or Context.new(), log, {"gaudi.rank": topology.rank})
     _begin(tracer, alone=parent is None)
     use(tracer)
     seconds, error = HURRIED, None

@@ -22,7 +22,7 @@ from gaudi3_scale.files import write_atomically
 from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.meeting_store import MeetingStore
 from gaudi3_scale.status import FILE
-from gaudi3_scale.traces import start
+from gaudi3_scale.traces import switch
 from gaudi3_scale.traces.context import VARIABLE, Context
 from gaudi3_scale.traces.spans import OFF, Tracer, Value
 
@@ -110,7 +110,7 @@ class Attempts:
         Its environment says what the spans belong to. If it does not, they go on with those of the launcher before,
         and belong to what this file says in a job's first launcher.
         """
-        if not start.is_wanted(environment):
+        if not switch.is_wanted(environment):
             return cls()
         folder = status.absolute().parent if status is not None else None
         known = _kept(folder).read()[0] if folder is not None else None
@@ -118,7 +118,7 @@ class Attempts:
         if job is not None:
             os.environ[VARIABLE] = job.traceparent  # for the processes, should it say that nothing is recorded
         names: dict[str, Value] = {"gaudi.job": folder.name} if folder is not None else {}
-        return cls(start.begin("gaudi3-launch", job or Context.new(), _log, names), job, folder)
+        return cls(switch.begin("gaudi3-launch", job or Context.new(), _log, names), job, folder)
 
     def meet(self) -> None:
         """The nodes begin to meet, for a new attempt."""
