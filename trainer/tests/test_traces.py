@@ -20,7 +20,7 @@ from test_metrics_tls import certificate
 from zygote import Client, Started
 
 from gaudi3_scale.launch.attempts import Attempts
-from gaudi3_scale.traces import context, exporter, sender, spans, start
+from gaudi3_scale.traces import context, exporter, sender, spans, switch
 from gaudi3_scale.traces.context import Context
 from gaudi3_scale.traces.sender import Sender
 from gaudi3_scale.traces.spans import Clock, Off, Span, Tracer
@@ -233,7 +233,7 @@ def test_a_context_is_handed_on_as_it_came() -> None:
     ],
 )
 def test_traces_are_sent_where_they_were_asked_for(given: dict[str, str], wanted: bool) -> None:
-    assert start.is_wanted(given) is wanted
+    assert switch.is_wanted(given) is wanted
 
 
 def made_span(name: str = "phase") -> Span:
@@ -361,7 +361,7 @@ def test_what_keeps_traces_from_being_sent_is_said_in_a_sentence(
         monkeypatch.delitem(sys.modules, "gaudi3_scale.traces.exporter")
         monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     said = list[str]()
-    assert start.begin("gaudi3-train", Context.new(), said.append) is spans.OFF
+    assert switch.begin("gaudi3-train", Context.new(), said.append) is spans.OFF
     (sentence,) = said
     assert sentence.startswith(expected)
 
