@@ -35,6 +35,8 @@ REQUESTS = (
     ("up -- uptime", "up takes no command behind --: only ssh does."),
     ("down --name /", "--name was '/': give letters"),
     ("save drivers", "There is no cluster called absent"),
+    ("bmc", "There is no cluster called absent"),
+    ("bmc --name ../demo", "--name was '../demo': give letters"),
     ("save --name demo Drivers", "The stage's name was 'Drivers': use lower-case letters, digits and hyphens."),
     ("stages --remove drivers", "There is no stage called drivers"),
     ("restart gaudi-1", "There is no cluster called absent: bring it up with"),

@@ -165,7 +165,7 @@ def run(name: str, log: Callable[[str], None] = print) -> None:
     """Serve until somebody ends it."""
     cluster = load_cluster(name)
     if cluster is None:
-        raise RequestError(f"There is no simulated cluster {name}: bring it up with 'gaudi3-simulator up'.")
+        raise RequestError(f"There is no cluster called {name}: bring it up with 'gaudi3-simulator up --name {name}'.")
     kind = board.find_board(cluster.board or board.DEFAULT_BOARD)
     if kind.generation != "gaudi3":
         raise RequestError(

@@ -20,7 +20,8 @@ TOP = {
     "doctor", "examples", "meta", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer", "watch",
 }  # fmt: skip
 ONLY_HERE = re.compile(
-    r"requirements/(?!controller\.(?:in|txt)$)|(?:benchmark-tool|doctor|trainer|watch)/tests/|terraform/modules/\w+/tests/"
+    r"requirements/(?!controller\.(?:in|txt)$)|changelogs/fragments/|"
+    r"(?:benchmark-tool|doctor|trainer|watch)/tests/|terraform/modules/\w+/tests/"
 )
 
 
