@@ -129,7 +129,7 @@ def test_the_inventory_names_them_as_long_as_they_are_there(monkeypatch: pytest.
 
 @pytest.mark.usefixtures("own_home")
 def test_without_a_cluster_there_are_none() -> None:
-    with pytest.raises(RequestError, match="no simulated cluster demo"):
+    with pytest.raises(RequestError, match="no cluster called demo"):
         controllers.run("demo")
 
 
