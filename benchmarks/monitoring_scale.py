@@ -44,17 +44,16 @@ class Handler(pages.Handler):
 
     made: dict[str, tuple[int, bytes]] = {}  # noqa: RUF012 (of the process)
 
-    def do_GET(self) -> None:
-        path, now = self.path.strip("/"), int(time.time())
+    def body(self, path: str) -> bytes:
+        """What stands at a path now."""
+        now = int(time.time())
         if self.made.get(path, (0, b""))[0] != now:
             self.made[path] = now, pages.page(path, self.since, sound=True).encode()
-        body = self.made[path][1]
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
+        return self.made[path][1]
+
+    def do_GET(self) -> None:
         with contextlib.suppress(OSError):  # Prometheus does not wait longer than it scrapes
-            self.wfile.write(body)
+            super().do_GET()
 
 
 def ask(url: str, query: str) -> list[tuple[dict[str, str], float]]:

@@ -106,8 +106,12 @@ class Handler(BaseHTTPRequestHandler):
 
     since = time.time()
 
+    def body(self, path: str) -> bytes:
+        """What stands at a path."""
+        return page(path, self.since).encode()
+
     def do_GET(self) -> None:
-        body = page(self.path.strip("/"), self.since).encode()
+        body = self.body(self.path.strip("/"))
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.send_header("Content-Length", str(len(body)))
