@@ -40,11 +40,27 @@ def nodes(folder: Path, number: int) -> Cluster:
     for host in cluster.hosts.values():
         program(host, "dmesg", "dmesg", "main")
         program(host, "modinfo", "kmod_tools", "modinfo")
-        text = host.interpreter.read_text()
-        start, last = text.rstrip("\n").rsplit("\n", 1)
-        timed = f"{last.removeprefix('exec ')}\ncode=$?\ntimes >> {host.folder}/times\nexit $code\n"
-        host.interpreter.write_text(f"{start}\n{timed}")
+        have_times(host)
     return cluster
+
+
+def have_times(host: Host) -> None:
+    """Have a host's modules write down what they cost, for `modules_cpu`."""
+    start, last = host.interpreter.read_text().rstrip("\n").rsplit("\n", 1)
+    timed = f"{last.removeprefix('exec ')}\ncode=$?\ntimes >> {host.folder}/times\nexit $code\n"
+    host.interpreter.write_text(f"{start}\n{timed}")
+
+
+def modules_cpu(cluster: Cluster) -> float:
+    """CPU seconds of all modules since the last `forget_times`."""
+    noted = [host.folder / "times" for host in cluster.hosts.values()]
+    return sum(seconds(word) for path in noted if path.exists() for word in path.read_text().split())
+
+
+def forget_times(cluster: Cluster) -> None:
+    """Begin to count from zero."""
+    for host in cluster.hosts.values():
+        (host.folder / "times").unlink(missing_ok=True)
 
 
 def examination(host: Host) -> tuple[float, float, float]:
@@ -79,15 +95,13 @@ def seconds(text: str) -> float:
 
 def controller(cluster: Cluster, playbook: str) -> float:
     """CPU seconds of a run of a playbook without those of the modules on the nodes."""
-    for host in cluster.hosts.values():
-        (host.folder / "times").unlink(missing_ok=True)
+    forget_times(cluster)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run = cluster.play(playbook, health_directory=str(cluster.folder / "health"))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert run.returncode == 0, run.messages()
     whole = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    texts = [(host.folder / "times").read_text() for host in cluster.hosts.values()]
-    return whole - sum(seconds(word) for text in texts for word in text.split())
+    return whole - modules_cpu(cluster)
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "collections"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.health_cpu import forget_times, have_times, modules_cpu
 from tests import stand_in_pytorch
 from tests.plays.cluster import Cluster
 from tests.stand_in_pytorch import Vendor
@@ -45,16 +46,8 @@ class Measured(Cluster):
     memory_mb = 0.0
     """Largest resident memory of a process of the last run."""
 
-    def have_times(self) -> None:
-        """Have the modules of all hosts note their CPU time."""
-        for host in self.hosts.values():
-            start, last = host.interpreter.read_text().rstrip("\n").rsplit("\n", 1)
-            timed = f"{last.removeprefix('exec ')}\ncode=$?\ntimes >> {host.folder}/times\nexit $code\n"
-            host.interpreter.write_text(f"{start}\n{timed}")
-
     def _run(self, arguments: list[str], environment: dict[str, str], umask: int, fresh: bool) -> tuple[int, str, str]:
-        for host in self.hosts.values():
-            (host.folder / "times").unlink(missing_ok=True)
+        forget_times(self)
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             process = subprocess.Popen(
                 ["ansible-playbook", *arguments], cwd=self.folder, env=environment, stdout=output, stderr=errors
@@ -65,17 +58,9 @@ class Measured(Cluster):
             for stream in (output, errors):
                 stream.seek(0)
                 said.append(stream.read().decode(errors="replace"))
-        noted = [host.folder / "times" for host in self.hosts.values()]
-        words = [word for path in noted if path.exists() for word in path.read_text().split()]
-        self.cpu_s = used.ru_utime + used.ru_stime - sum(map(_seconds, words))
+        self.cpu_s = used.ru_utime + used.ru_stime - modules_cpu(self)
         self.memory_mb = used.ru_maxrss / 1000
         return process.returncode, said[0], said[1]
-
-
-def _seconds(text: str) -> float:
-    """What the shell's `times` printed, in seconds."""
-    minutes, _, rest = text.rstrip("s").partition("m")
-    return 60 * float(minutes) + float(rest)
 
 
 def site(folder: Path, number: int, variables: dict[str, Any]) -> Measured:
@@ -83,7 +68,8 @@ def site(folder: Path, number: int, variables: dict[str, Any]) -> Measured:
     made = Measured(folder / f"site-{number}", folder / "boards", cheap=False)
     made.gaudi(number, cards=1)
     made.add("mon", "monitoring", cards=0, system="debian")
-    made.have_times()
+    for host in made.hosts.values():
+        have_times(host)
     made.all |= {"gaudi_secrets_dir": str(made.folder / "secrets"), "grafana_enabled": False, **variables}
     return made
 
