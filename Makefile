@@ -224,7 +224,7 @@ torch-suite: $(foreach name,$(TORCH_SUITES),.cache/torch-matrix/$(name)/.ready)
 	$(BIN)/python trainer/tests/suite_by_file.py prepare $*
 	touch $@
 
-# Programs of other people on the simulated device and node, and docs/contract.md. Repositories are read from the folder
+# Programs of other people on the simulated device and node, and docs/understand/contract.md. Repositories are read from the folder
 # CONTRACT_SOURCES, laid out as OWNER/NAME. ROWS= runs some rows alone. A row that held with the same sources is not run again.
 # The library libhlml serves those programs alone, so that its own tests are run here.
 contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/optimum/.ready
@@ -247,7 +247,7 @@ contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/opt
 screenshots: $(VENV)/.controller
 	$(BIN)/python tests/monitoring/screenshots.py
 
-# Pictures of the page in docs/watch.md; half a minute. Needs chromium.
+# Pictures of the page in docs/use/watch.md; half a minute. Needs chromium.
 watch-pictures: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
 	cd watch && PYTHONPATH=src $(CURDIR)/$(BIN)/python tests/pictures.py
 

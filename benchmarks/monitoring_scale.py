@@ -2,8 +2,9 @@
 """A Prometheus with the role's rules and intervals, and 512 nodes: samples a second, memory, time of the rules.
 
 Needs prometheus (Debian: apt-get download, and dpkg -x). The pages are those of tests/monitoring/pages.py with eight
-cards of 24 ports: every metric of docs/metrics.yml that an exporter of a node serves, of a sound node. They are served
-by one process on this machine, so that the share of a processor below is Prometheus' alone. Nobody is sent anything.
+cards of 24 ports: every metric of docs/reference/metrics.yml that an exporter of a node serves, of a sound node. They
+are served by one process on this machine, so that the share of a processor below is Prometheus' alone. Nobody is sent
+anything.
 
     benchmarks/monitoring_scale.py                  512 nodes, six minutes
     benchmarks/monitoring_scale.py --nodes 16 --minutes 3

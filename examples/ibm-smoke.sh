@@ -3,7 +3,7 @@
 #
 #   IC_API_KEY=... examples/ibm-smoke.sh --key ~/.ssh/id_ed25519.pub --region us-east --from 198.51.100.7/32
 #
-# The node costs money from `apply` to the end of `destroy`, and a quota request usually has to come first (docs/ibm.md).
+# The node costs money from `apply` to the end of `destroy`, and a quota request usually has to come first (docs/clouds/ibm.md).
 # It runs in a copy of terraform/ and destroys what it made however it ends, unless you say --keep.
 set -euo pipefail
 

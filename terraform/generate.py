@@ -1,4 +1,4 @@
-"""Write what follows from the modules: the roots, the tables in the READMEs, and docs/instances.md.
+"""Write what follows from the modules: the roots, the tables in the READMEs, and docs/clouds/instances.md.
 
     python terraform/generate.py           # write
     python terraform/generate.py --check   # say what is out of step, exit code 1
@@ -225,7 +225,7 @@ def everything() -> dict[Path, str]:
         readme = HERE / cloud / "README.md"
         files[readme] = with_tables(readme, tables(HERE / "modules" / cloud))
     catalogue = json.loads((HERE / "catalogue" / "instances.json").read_text())
-    files[HERE.parent / "docs" / "instances.md"] = instances(catalogue)
+    files[HERE.parent / "docs" / "clouds" / "instances.md"] = instances(catalogue)
     files[HERE.parent / "plugins" / "module_utils" / "_cloud" / "instance_data.py"] = python_data(catalogue)
     return files
 

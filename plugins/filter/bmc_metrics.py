@@ -21,7 +21,7 @@ author:
 description:
   - Takes the registered results of M(gaudi3.scale.gaudi_bmc_facts) by the names of machines, and returns their facts in
     Prometheus' text format, as node_exporter's collector textfile serves it. All series have the label C(node).
-  - A machine without such facts has no series. C(docs/metrics.yml) of the collection lists the metrics.
+  - A machine without such facts has no series. C(docs/reference/metrics.yml) of the collection lists the metrics.
 options:
   _input:
     description: The registered result of each machine, by its name.

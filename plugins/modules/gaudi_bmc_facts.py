@@ -18,8 +18,8 @@ description:
     an account that may only read.
   - TLS is always verified, by the certificate of an authority or by the fingerprint of the controller's own. The
     password goes into a header, never into an address. No proxy is asked and no redirect is followed.
-  - Follows the published Redfish model of Gaudi 3. It was not seen on hardware yet, see C(docs/hardware-status.md) of
-    the collection. Gaudi 2 has another model.
+  - Follows the published Redfish model of Gaudi 3. It was not seen on hardware yet, see
+    C(docs/understand/hardware-status.md) of the collection. Gaudi 2 has another model.
 notes:
   - Run it where the management network can be reached, as a rule on the controller with C(delegate_to).
   - A resource that the controller does not have is named in C(absent), one that it did not give in time in C(unread).

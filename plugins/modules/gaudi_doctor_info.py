@@ -15,7 +15,8 @@ description:
     firmware, the texts and the times of C(hl-smi), counters, environment, versions of the Python that has torch.
   - With O(cards) it also computes on the cards, each probe in a process of its own with a limit of time.
   - Names and addresses of machines, serial numbers and secrets are taken out, and the report stays below 1 MB, so
-    that it can be sent on. Each open question of C(docs/hardware-status.md) names the section that answers it.
+    that it can be sent on. Each open question of C(docs/understand/hardware-status.md) names the section that
+    answers it.
   - It is the same as C(gaudi3-train doctor --json), and needs no trainer on the node.
 notes:
   - As root it sees the kernel log, other users' processes and who can open the device files. Without root, what

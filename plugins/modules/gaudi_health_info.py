@@ -13,7 +13,7 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Reads C(hl-smi), sysfs, the kernel log and settings of the host, and judges them by the checks that
-    C(docs/health-matrix.md) lists. Changes nothing, and never fails because of what it finds.
+    C(docs/operate/health-matrix.md) lists. Changes nothing, and never fails because of what it finds.
   - A sound node is read once. What looks wrong is read twice more, and is a verdict when all three readings show it.
   - A tool that gives no answer in O(timeout) seconds is an error of the check. It is not asked again, and it is no
     reason to take a node out of service.

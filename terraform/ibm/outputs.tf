@@ -16,7 +16,7 @@ output "cluster" {
 }
 
 output "checkpoint_environment" {
-  description = "The key pair for the bucket as a file of environment variables, for a file of mode 0600 on the nodes (docs/ibm.md); empty with checkpoint_credentials = none."
+  description = "The key pair for the bucket as a file of environment variables, for a file of mode 0600 on the nodes (docs/clouds/ibm.md); empty with checkpoint_credentials = none."
   sensitive   = true
   value       = module.cluster.checkpoint_environment
 }

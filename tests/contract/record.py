@@ -22,7 +22,7 @@ from tests.contract.programs import HERE, ROOT, Row
 from tests.suite.proof import commit
 
 RECORD = ROOT / ".cache" / "contract" / "record.json"
-PAGE = ROOT / "docs" / "contract.md"
+PAGE = ROOT / "docs" / "understand" / "contract.md"
 PINS = {
     "suite": ("torch.txt", "trainer.txt", "extras.txt"),
     "frameworks": ("torch.txt", "trainer.txt", "contract.txt"),
@@ -99,7 +99,7 @@ def summary(found: Counter[str]) -> str:
 
 
 def write_table(rows: Sequence[Row], twin: Twin) -> None:
-    """Write `docs/contract.md` of what is on record with the present sources."""
+    """Write `docs/understand/contract.md` of what is on record with the present sources."""
     noted = held()
     fresh = {row.id: noted[row.id] for row in rows if row.id in noted and noted[row.id]["key"] == key(row, twin)}
     today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"

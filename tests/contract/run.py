@@ -1,4 +1,4 @@
-"""`make contract`: run the rows of `programs.yml` one after another and write `docs/contract.md`.
+"""`make contract`: run the rows of `programs.yml` one after another and write `docs/understand/contract.md`.
 
 A row that did what it has to do with the same sources is not run again. What a row prints goes into
 `.cache/contract/output/ROW.txt`.
@@ -53,7 +53,9 @@ def main() -> int:
         print(f" {outcome.result} in {outcome.seconds:.0f} s{': ' if outcome.line else ''}{outcome.line}", flush=True)
     if not options.no_record:
         record.write_table(every, twin)
-        print(f"{len(every)} rows: {record.summary(record.counts(every, record.held()))}; see docs/contract.md")
+        print(
+            f"{len(every)} rows: {record.summary(record.counts(every, record.held()))}; see docs/understand/contract.md"
+        )
     return 1 if missed else 0
 
 

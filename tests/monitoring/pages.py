@@ -12,7 +12,9 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTRACT: list[dict[str, Any]] = yaml.safe_load((ROOT / "docs" / "metrics.yml").read_text(encoding="utf-8"))["metrics"]
+CONTRACT: list[dict[str, Any]] = yaml.safe_load(
+    (ROOT / "docs" / "reference" / "metrics.yml").read_text(encoding="utf-8")
+)["metrics"]
 #: Who serves a metric, by the path of the page.
 SOURCES = {
     "node": {"node_exporter"},

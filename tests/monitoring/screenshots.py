@@ -27,7 +27,7 @@ from PIL import Image
 
 from gaudi3_simulator.home import load_cluster
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "operate"
 #: A port needs two minutes to be down for an alert; seconds.
 PATIENCE = 600
 COLOURS = 64

@@ -236,14 +236,14 @@ def test_it_says_what_to_do(name: str) -> None:
     assert url == "https://wiki.example/runbooks"
     words = re.findall(r"[A-Z][a-z]+", name)
     assert page == "-".join(word.lower() for word in words) + ".md"
-    text = (ROOT / "docs" / "runbooks" / page).read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "operate" / "runbooks" / page).read_text(encoding="utf-8")
     assert text.startswith(f"# {name}\n")
     assert "## Meaning" in text and "## Check" in text and "## Do" in text
 
 
 CONTRACT = {
     metric["name"]: metric["type"]
-    for metric in yaml.safe_load((ROOT / "docs" / "metrics.yml").read_text(encoding="utf-8"))["metrics"]
+    for metric in yaml.safe_load((ROOT / "docs" / "reference" / "metrics.yml").read_text(encoding="utf-8"))["metrics"]
 }
 KNOWN = {name for name, kind in CONTRACT.items() if kind != "histogram"} | {
     name + suffix for name, kind in CONTRACT.items() if kind == "histogram" for suffix in ("_bucket", "_sum", "_count")

@@ -266,7 +266,7 @@ def test_machines_that_cannot_be_asked_for(cluster: Cluster) -> None:
         "last.",
         "provision_cloud is 'oracle': give one of aws, azure, gcp, ibm, onprem.",
         "provision_size is 'many': give the number of accelerator cards in all, a multiple of what one machine has.",
-        "provision_type is missing: give a type of machine, one of docs/instances.md.",
+        "provision_type is missing: give a type of machine, one of docs/clouds/instances.md.",
         "provision_state is 'gone': give present or absent.",
         "provision_variables has name, which has a variable of its own here: give it there.",
     }

@@ -1,4 +1,4 @@
-"""The picture docs/architecture.svg, drawn from the table of the chain in docs/architecture.md.
+"""The picture docs/understand/architecture.svg, drawn from the table of the chain in docs/understand/architecture.md.
 
 After a change of the table: `python -m tests.suite.architecture`.
 """
@@ -12,8 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "architecture.md"
-PICTURE = ROOT / "docs" / "architecture.svg"
+PAGE = ROOT / "docs" / "understand" / "architecture.md"
+PICTURE = ROOT / "docs" / "understand" / "architecture.svg"
 
 HEADING = "| part | runs on | where | what it does | hands on |"
 #: Parts of the chain in a row; the second row goes back, below the first.
@@ -67,7 +67,7 @@ def parts(page: str) -> list[Part]:
     """The rows of the table; ValueError where the page has none, or a row another number of cells."""
     _, found, rest = page.partition(HEADING + "\n")
     if not found:
-        raise ValueError(f"docs/architecture.md has no table {HEADING}")
+        raise ValueError(f"docs/understand/architecture.md has no table {HEADING}")
     rows = [line.strip("|").split("|") for line in rest.split("\n\n")[0].splitlines()[1:]]
     return [Part(*(cell.strip().strip("`") for cell in row)) for row in rows]
 

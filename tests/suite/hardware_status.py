@@ -1,4 +1,4 @@
-"""The page docs/hardware-status.md, from docs/hardware-status.yml and the simulator's guesses; see `strictness.py`."""
+"""The page of the hardware's status, from its file and the simulator's guesses; see `strictness.py`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "docs" / "hardware-status.yml"
-PAGE = ROOT / "docs" / "hardware-status.md"
+SOURCE = ROOT / "docs" / "understand" / "hardware-status.yml"
+PAGE = ROOT / "docs" / "understand" / "hardware-status.md"
 SEEN = ("simulated", "checked", "documents", "hardware")
 ASKED = ("unknown", "assumed", "evidence", "settle")
 TEXT = """\
 # What is known of real hardware, and what is not
 
-<!-- Written by `make strictness` from docs/hardware-status.yml and simulator/strictness.yml; edit those. -->
+<!-- Written by `make strictness` from docs/understand/hardware-status.yml and simulator/strictness.yml; edit those. -->
 
 {verdict}
 It is tested on simulated nodes, whose behaviour comes from public sources: the vendor's documentation and source code,

@@ -60,7 +60,7 @@ def test_the_page_covers_every_part_of_the_product_and_no_other() -> None:
 
 def test_the_front_page_leads_to_the_questions() -> None:
     first_screen = (hardware_status.ROOT / "README.md").read_text().splitlines()[:24]
-    assert any("docs/hardware-status.md" in line for line in first_screen)
+    assert any("docs/understand/hardware-status.md" in line for line in first_screen)
 
 
 @pytest.mark.parametrize(

@@ -291,7 +291,7 @@ class TestRefusals:
                 ("-var=efa=true", "-var=instance_type=inf2.48xlarge", "-var=accept_other_accelerators=true",
                  "-var=cluster_size=12"),
                 "efa is true, but a inf2.48xlarge has no EFA interface: leave efa out, or take a type that has it "
-                "(docs/instances.md).",
+                "(docs/clouds/instances.md).",
             ),
             (
                 ("-var=availability_zone=us-west-2e", *SIZE16),

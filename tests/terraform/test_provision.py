@@ -156,7 +156,7 @@ def test_growing_and_the_end(lab: Desk) -> None:
             "provision_size is 'many': give the number of accelerator cards in all, a multiple of what one machine "
             "has.",
         ),
-        ({"provision_type": ""}, "provision_type is missing: give a type of machine, one of docs/instances.md."),
+        ({"provision_type": ""}, "provision_type is missing: give a type of machine, one of docs/clouds/instances.md."),
         ({"provision_state": "gone"}, "provision_state is 'gone': give present or absent."),
         (
             {"provision_variables": {"name": "other"}},

@@ -18,7 +18,7 @@ from gaudi3_scale.cost.platforms import PLATFORMS
 from gaudi3_scale.cost.report import WRITERS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "use" / "cost.md").read_text(encoding="utf-8")
 BLOCKS = [textwrap.dedent(each) for each in re.findall(r"(?:^(?: {4}.*)?\n)+", PAGE, re.M) if each.strip()]
 
 
@@ -54,6 +54,6 @@ def test_the_python_of_the_page_runs_in_its_order(tmp_path: Path, monkeypatch: p
     assert len(programs) == PAGE.count("comparison = ") + PAGE.count("trainer = ") == 3
     names: dict[str, object] = {}
     for each in programs:
-        exec(compile(each, "docs/cost.md", "exec"), names)
+        exec(compile(each, "docs/use/cost.md", "exec"), names)
     assert (tmp_path / "tco.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "cost_analysis.pdf").read_bytes().startswith(b"%PDF")

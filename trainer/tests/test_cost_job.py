@@ -23,7 +23,7 @@ from gaudi3_scale.throughput.goodput import read
 from gaudi3_scale.throughput.ledger import current
 
 PRICE = ("cost.node_price_per_hour=3600", "cost.price_source=a test", "cost.price_date=2026-11-23")
-CONTRACT = Path(__file__).resolve().parents[2] / "docs" / "metrics.yml"
+CONTRACT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.yml"
 
 
 def test_the_bill_survives_a_kill_and_is_price_times_time(text: Path, tmp_path: Path) -> None:

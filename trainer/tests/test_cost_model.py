@@ -298,7 +298,7 @@ def test_the_break_even_curve_needs_no_price_and_no_throughput_of_the_platform_i
         ),
         (
             rented(price=3),
-            "In the inputs, the key offers.gaudi3.price is not known: docs/cost.md lists all keys.",
+            "In the inputs, the key offers.gaudi3.price is not known: docs/use/cost.md lists all keys.",
         ),
         (
             rented(interruptions_per_node_day=given(1)),

@@ -15,7 +15,7 @@ from gaudi3_scale.hpu import environment as environments
 from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.hpu.environment import FLAGS, INVENTED, check_environment, check_runtime, lazy_mode, on_gaudi, table
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "hpu-environment.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "hpu-environment.md"
 
 
 @pytest.mark.parametrize(

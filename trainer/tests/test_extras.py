@@ -23,13 +23,13 @@ def test_no_text_installs_the_products_own_packages_from_an_index() -> None:
     """They are on none, and another distribution could have the name."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     names = [name for name in listed.split("\0") if re.search(r"\.(md|py|yml|j2|sh|tf)$", name) or name == "Makefile"]
-    assert "docs/cost.md" in names and "trainer/src/gaudi3_scale/extras.py" in names
+    assert "docs/use/cost.md" in names and "trainer/src/gaudi3_scale/extras.py" in names
     own = re.compile(r"pip install(?: --?[\w-]+)* [\"']?gaudi3-")
     at_fault = [name for name in names if own.search((ROOT / name).read_text(encoding="utf-8", errors="replace"))]
     assert at_fault == []
 
 
 def test_the_documents_name_extras_that_there_are() -> None:
-    texts = [path.read_text(encoding="utf-8") for path in (*ROOT.glob("docs/*.md"), ROOT / "trainer" / "README.md")]
+    texts = [path.read_text(encoding="utf-8") for path in (*ROOT.glob("docs/**/*.md"), ROOT / "trainer" / "README.md")]
     named = {name for text in texts for each in re.findall(r"\./trainer\[([\w,]+)\]", text) for name in each.split(",")}
     assert named >= {"data", "report"} and named <= extras.PACKAGES.keys()

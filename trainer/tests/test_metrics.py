@@ -1,4 +1,4 @@
-"""What the trainer serves is what docs/metrics.yml promises, and all of it."""
+"""What the trainer serves is what docs/reference/metrics.yml promises, and all of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from gaudi3_scale.hangs import ring
 from gaudi3_scale.metrics import COST, TRAINING, register
 
-CONTRACT = Path(__file__).resolve().parents[2] / "docs" / "metrics.yml"
+CONTRACT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.yml"
 PROMISED = {
     metric["name"]: metric
     for metric in yaml.safe_load(CONTRACT.read_text())["metrics"]

@@ -30,7 +30,7 @@ from gaudi3_scale.throughput.callback import ThroughputCallback
 from gaudi3_scale.throughput.ledger import current
 
 SMALL = {"layers": 1, "hidden_size": 16, "intermediate_size": 32, "heads": 2, "kv_heads": 2, "sequence_length": 16}
-CONTRACT = Path(__file__).resolve().parents[2] / "docs" / "metrics.yml"
+CONTRACT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.yml"
 
 
 @pytest.mark.parametrize("name", ["level", "detectors", "monitor", "actions"])

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/watch.md: of a small job that is trained now on the CPU, and of the made cluster.
+"""Takes the pictures of docs/use/watch.md: of a small job that is trained now on the CPU, and of the made cluster.
 
 The job is killed in its middle and goes on, so that the page has a restart. Look at both before you commit them.
 """
@@ -24,7 +24,7 @@ from gaudi3_watch.cluster import ClusterSource
 from gaudi3_watch.folder import FolderSource
 from gaudi3_watch.pages import Pages, Source
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "use"
 COLOURS = 128
 JOB = """
 output_dir: {folder}

@@ -70,7 +70,7 @@ def test_it_serves_until_it_is_stopped(job: Path) -> None:
 
 def test_what_the_document_shows_of_a_job_is_served(job: Path, tmp_path: Path) -> None:
     """As it stands there, but for the port, which another program may have."""
-    document = (Path(__file__).resolve().parents[2] / "docs/watch.md").read_text()
+    document = (Path(__file__).resolve().parents[2] / "docs/use/watch.md").read_text()
     (tmp_path / "run").symlink_to(job)
     paths = certificate(tmp_path, -1, 9)
     for path, name in zip(paths, ("watch.crt", "watch.key"), strict=True):

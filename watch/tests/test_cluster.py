@@ -45,7 +45,7 @@ def tiles(found: View, name: str) -> dict[str, str]:
 
 
 def test_every_metric_is_in_the_contract() -> None:
-    known = {each["name"] for each in yaml.safe_load((ROOT / "docs/metrics.yml").read_text())["metrics"]}
+    known = {each["name"] for each in yaml.safe_load((ROOT / "docs/reference/metrics.yml").read_text())["metrics"]}
     asked = [*queries.INSTANT.values(), queries.TRAINED, queries.CHECKPOINTS, queries.RESTARTS]
     asked += [
         line.query for charts in (queries.CHARTS, queries.OF_A_NODE) for lines in charts.values() for line in lines

@@ -1,8 +1,8 @@
 """`gaudi3-train doctor`: one report of a node, for whoever wants to know how a Gaudi 3 really behaves.
 
-The rows of docs/hardware-status.md name the sections that answer them. This package is also what the Ansible module
-`gaudi3.scale.gaudi_doctor_info` takes to nodes without the trainer, so it imports nothing but itself and the standard
-library, and runs on Python 3.9. Only `probes`, which run as processes of their own, import torch.
+The rows of docs/understand/hardware-status.md name the sections that answer them. This package is also what the Ansible
+module `gaudi3.scale.gaudi_doctor_info` takes to nodes without the trainer, so it imports nothing but itself and the
+standard library, and runs on Python 3.9. Only `probes`, which run as processes of their own, import torch.
 
 | file | concern |
 |---|---|

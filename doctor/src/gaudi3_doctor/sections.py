@@ -1,6 +1,6 @@
 """Which sections a report has, in the order in which they are examined and printed.
 
-docs/hardware-status.yml names them in its rows, and a test holds the two together.
+docs/understand/hardware-status.yml names them in its rows, and a test holds the two together.
 """
 
 from __future__ import annotations

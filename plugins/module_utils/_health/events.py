@@ -6,7 +6,7 @@ Only what the driver wrote is read, as ``_component`` decides: by the device tha
 the line. Nothing that a process's name or a file's name may hold has a say. A record with an event's name is taken
 apart by the grammar in ``event_names``. Any other record of the driver is looked up in ``LINES``. A record of it that
 neither knows is an "unknown event": it is never dropped. Sources of the texts: public transcripts and the public
-driver source, as ``docs/health.md`` lists them.
+driver source, as ``docs/operate/health.md`` lists them.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Event:
 
     @property
     def runbook(self) -> str:
-        """Anchor of the event's section in docs/health.md."""
-        return f"docs/health.md#{self.key}"
+        """Anchor of the event's section in docs/operate/health.md."""
+        return f"docs/operate/health.md#{self.key}"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 A round is a list of jobs on disjoint nodes, which run at the same time. A job exercises the links inside of one group,
 or those between two groups. It is below its floor, so it fails, when a node of it is bad or one of these links. The
-search has two parts, and ``docs/health.md`` has the proof:
+search has two parts, and ``docs/operate/health.md`` has the proof:
 
 1. Nodes. Pairs, and then each node of a pair that failed with nodes that are known to be good. A node that passes once
    is good. A node that fails with k + 1 partners is bad, as k bad links cannot explain that.

@@ -3,7 +3,7 @@
 """Prometheus exporter of a node's Gaudi cards, fed by hl-smi.
 
 It serves Intel's metric names and labels (``habanalabs_*``) where hl-smi knows the value, ``gaudi_card_*``
-where it knows more, and ``gaudi_hpu_exporter_*`` about itself. docs/metrics.yml lists them.
+where it knows more, and ``gaudi_hpu_exporter_*`` about itself. docs/reference/metrics.yml lists them.
 
 One thread calls hl-smi, once at a time; a scrape prints what it read last, and never waits. What could not be
 read is absent, never 0 and never an old value: a failed or overdue reading takes its series off the page and

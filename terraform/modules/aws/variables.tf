@@ -107,7 +107,7 @@ variable "efa" {
 
   validation {
     condition     = !coalesce(var.efa, false) || try(module.cluster.type.efa_interfaces, 0) > 0
-    error_message = "efa is true, but a ${var.instance_type} has no EFA interface: leave efa out, or take a type that has it (docs/instances.md)."
+    error_message = "efa is true, but a ${var.instance_type} has no EFA interface: leave efa out, or take a type that has it (docs/clouds/instances.md)."
   }
 }
 

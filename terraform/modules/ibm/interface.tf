@@ -8,7 +8,7 @@ variable "cluster_size" {
 }
 
 variable "instance_type" {
-  description = "Type of the accelerator machines: one of docs/instances.md, or one of extra_instance_types."
+  description = "Type of the accelerator machines: one of docs/clouds/instances.md, or one of extra_instance_types."
   type        = string
   nullable    = false
 }

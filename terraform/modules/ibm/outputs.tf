@@ -61,7 +61,7 @@ output "cluster" {
 }
 
 output "checkpoint_environment" {
-  description = "The key pair for the bucket as a file of environment variables, for a file of mode 0600 on the nodes (docs/ibm.md); empty with checkpoint_credentials = none."
+  description = "The key pair for the bucket as a file of environment variables, for a file of mode 0600 on the nodes (docs/clouds/ibm.md); empty with checkpoint_credentials = none."
   sensitive   = true
   value = local.hmac ? try(join("\n", [
     "AWS_ACCESS_KEY_ID=${ibm_resource_key.checkpoints[0].credentials["cos_hmac_keys.access_key_id"]}",

@@ -44,6 +44,6 @@ locals {
 check "way_in" {
   assert {
     condition     = var.cloud == "onprem" || var.jump_host != "" || var.connection != "direct" || length(var.allowed_cidrs) > 0
-    error_message = "The nodes of ${var.name} have private addresses and admit no network, so that ssh reaches them from inside their own network only: set allowed_cidrs${var.cloud == "aws" ? ", jump_host or connection" : " or jump_host"}, as docs/terraform.md shows under 'The way in'."
+    error_message = "The nodes of ${var.name} have private addresses and admit no network, so that ssh reaches them from inside their own network only: set allowed_cidrs${var.cloud == "aws" ? ", jump_host or connection" : " or jump_host"}, as docs/clouds/terraform.md shows under 'The way in'."
   }
 }

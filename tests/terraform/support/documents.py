@@ -11,9 +11,9 @@ from ..conftest import ROOT
 
 def blocks(page: str, heading: str) -> list[str]:
     """The indented blocks below a heading of a page in docs/, up to the next heading."""
-    text = (ROOT / "docs" / page).read_text()
+    text = (ROOT / "docs" / "clouds" / page).read_text()
     found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL)
-    assert found is not None, f"docs/{page} has no heading {heading!r}"
+    assert found is not None, f"docs/clouds/{page} has no heading {heading!r}"
     parts = re.findall(r"(?:^    .*\n|^\n)+", found[1], re.MULTILINE)
     return [textwrap.dedent(each).strip("\n") for each in parts if each.strip()]
 

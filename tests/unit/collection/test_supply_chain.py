@@ -58,7 +58,7 @@ LOCAL = re.compile(r"--no-deps .*--no-build-isolation|--no-build-isolation .*--n
 ADVICE = re.compile(r"pip install (?:'\./trainer\[[\w,]+\]'|\./trainer(?![\w\[/])|boto3\b|transformers\b|hatchling\b)")
 #: The other calls that ask for no hashes, each with the reason.
 WITHOUT = {
-    ("docs/real-nodes.md", "ensurepip is missing"): "a message",
+    ("docs/start/real-nodes.md", "ensurepip is missing"): "a message",
     ("Makefile", "import venv, ensurepip"): "looks whether the module is there",
     ("plugins/module_utils/_variables/controller.py", "-m pip install "): "advice; README.md has the pinned way",
     ("README.md", "pip install 'ansible-core"): "for a person, with the pinned way beside it",

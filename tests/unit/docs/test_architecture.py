@@ -1,4 +1,4 @@
-"""docs/architecture.md: the picture is its table's, and its rooms are those that are there."""
+"""docs/understand/architecture.md: the picture is its table's, and its rooms are those that are there."""
 
 from __future__ import annotations
 

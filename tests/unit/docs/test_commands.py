@@ -121,7 +121,7 @@ def test_documented_playbooks_exist() -> None:
 
 def test_a_runbook_names_playbooks_as_the_installed_collection_has_them() -> None:
     """Who is called by an alert has no checkout at hand."""
-    runbooks = sorted((ROOT / "docs" / "runbooks").glob("*.md"))
+    runbooks = sorted((ROOT / "docs" / "operate" / "runbooks").glob("*.md"))
     paths = {path.name: re.findall(r"playbooks/[\w/]+\.yml|(?<![\w.])site\.yml", path.read_text()) for path in runbooks}
     assert len(paths) > 20 and {name: found for name, found in paths.items() if found} == {}
 

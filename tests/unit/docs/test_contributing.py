@@ -88,11 +88,15 @@ def test_what_documents_make_is_a_target() -> None:
     assert {target: name for target, name in asked.items() if not is_target(target)} == {}
 
 
-def test_every_page_is_in_the_index_of_documents_once() -> None:
-    index = (ROOT / "docs/README.md").read_text()
-    linked = re.findall(r"\]\(([\w-]+\.md)\)", index)
-    assert sorted(linked) == sorted(path.name for path in (ROOT / "docs").glob("*.md") if path.name != "README.md")
-    assert re.findall(r"^## (.*)$", index, re.MULTILINE) == ["Use", "Operate", "Clouds", "Train", "Develop"]
+def test_every_page_is_in_the_index_of_its_shelf_once_and_every_shelf_in_that_of_documents() -> None:
+    docs = ROOT / "docs"
+    shelves = ["start", "use", "operate", "clouds", "reference", "understand", "develop"]
+    assert re.findall(r"^- \[[^]]*\]\(([\w-]+)/README\.md\)", (docs / "README.md").read_text(), re.MULTILINE) == shelves
+    assert sorted(path.name for path in docs.iterdir() if path.is_dir()) == sorted(shelves)
+    for shelf in shelves:
+        index = (docs / shelf / "README.md").read_text()
+        linked = re.findall(r"\]\(([\w-]+\.md)\)", index)
+        assert sorted(linked) == sorted(path.name for path in (docs / shelf).glob("*.md") if path.name != "README.md")
 
 
 @pytest.mark.parametrize(

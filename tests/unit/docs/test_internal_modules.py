@@ -73,7 +73,9 @@ def callers(name: str) -> str:
 
 
 def test_the_internal_modules_are_listed_with_what_calls_them() -> None:
-    listed = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", section("docs/architecture.md", "Internal modules"), re.M))
+    listed = dict(
+        re.findall(r"^\| `(\w+)` \| (.*) \|$", section("docs/understand/architecture.md", "Internal modules"), re.M)
+    )
     assert listed == {name: callers(name) for name in sorted(MODULES.keys() - PUBLIC)}
     assert all(listed.values()), "a module that nothing calls is not internal"
 

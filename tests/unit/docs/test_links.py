@@ -47,7 +47,7 @@ def test_links_lead_to_files_and_headings_that_exist() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("link", ["docs/nowhere.md", "docs/terraform.md#nowhere", SITE + "nowhere/README.md"])
+@pytest.mark.parametrize("link", ["docs/nowhere.md", "docs/clouds/terraform.md#nowhere", SITE + "nowhere/README.md"])
 def test_a_link_that_leads_nowhere_is_found(link: str) -> None:
     assert fault(ROOT, link)
 

@@ -37,7 +37,12 @@ def test_the_first_screen_has_both_commands_and_says_what_is_not_known() -> None
     screen = "\n".join(README.splitlines()[:FIRST_SCREEN])
     commands = [line.split("#")[0].strip() for block in blocks(screen) for line in block.splitlines()]
     assert commands[:2] == ["make demo", "make test"]
-    for wanted in ("docs/hardware-status.md", "gaudi3-train doctor", "Use it on real nodes", "docs/real-nodes.md"):
+    for wanted in (
+        "docs/understand/hardware-status.md",
+        "gaudi3-train doctor",
+        "Use it on real nodes",
+        "docs/start/real-nodes.md",
+    ):
         assert wanted in screen
 
 

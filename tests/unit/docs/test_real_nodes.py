@@ -1,4 +1,4 @@
-"""docs/real-nodes.md: what it quotes is what the code says, and no consent that a role asks for is missing."""
+"""docs/start/real-nodes.md: what it quotes is what the code says, and no consent that a role asks for is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import P
 from .documents import ROOT
 from .test_variables import SPECIFIED
 
-PAGE = ROOT / "docs/real-nodes.md"
+PAGE = ROOT / "docs/start/real-nodes.md"
 CONSENT = re.compile(r"_(?:accept|allow)_|_take_over(?:_|$)|_allowed$")
 
 

@@ -1,4 +1,4 @@
-"""Writes docs/health-matrix.md from the cases that the tests run: `python tests/unit/plugins/health_page.py`."""
+"""Writes docs/operate/health-matrix.md from the cases of the tests: `python tests/unit/plugins/health_page.py`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from health_cases import CASES, FAMILIES  # noqa: E402 (found on the path above)
 
 from ansible_collections.gaudi3.scale.plugins.module_utils._health import checks  # noqa: E402
 
-PAGE = ROOT / "docs/health-matrix.md"
+PAGE = ROOT / "docs/operate/health-matrix.md"
 #: Checks that no fault of the simulator proves, and the test that does.
 ELSEWHERE = {
     "iommu": "tests/plays/test_iommu.py sets the IOMMU of a host; test_health.py has the check",

@@ -20,7 +20,10 @@ ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "roles" / "grafana" / "files" / "dashboards"
 FILES = sorted(FOLDER.glob("*.json"))
 EXCLUDED = yaml.safe_load((FOLDER / ".lint").read_text(encoding="utf-8"))["exclusions"]
-CONTRACT = {metric["name"]: metric for metric in yaml.safe_load((ROOT / "docs" / "metrics.yml").read_text())["metrics"]}
+CONTRACT = {
+    metric["name"]: metric
+    for metric in yaml.safe_load((ROOT / "docs" / "reference" / "metrics.yml").read_text())["metrics"]
+}
 RULE_FILE = (ROOT / "roles/prometheus/templates/gaudi3.rules.yml.j2").read_text(encoding="utf-8")
 #: Jobs that each source of a metric is asked in; those of a training are chosen by a variable.
 JOBS = {
@@ -248,7 +251,7 @@ def is_thousandth(node: Any) -> bool:
 
 
 def power_is_that_of_both_rails(dashboard: Dashboard) -> list[str]:
-    """hl-smi's power.draw covers one rail (docs/metrics.yml); the record has both where they are known."""
+    """hl-smi's power.draw covers one rail (docs/reference/metrics.yml); the record has both where they are known."""
     return [one for one in expressions(dashboard) if re.search("habanalabs_power_mW|gaudi_card_power_watts", one)]
 
 

@@ -70,7 +70,7 @@ def test_panels_link_to_runbooks_that_there_are() -> None:
     }
     assert len(links) > 40
     for url in links:
-        assert (ROOT / "docs" / "runbooks" / url.removeprefix(f"{RUNBOOKS}/")).is_file(), url
+        assert (ROOT / "docs" / "operate" / "runbooks" / url.removeprefix(f"{RUNBOOKS}/")).is_file(), url
 
 
 def test_an_alert_links_to_a_dashboard_with_a_panel_on_it() -> None:

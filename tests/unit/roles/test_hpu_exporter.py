@@ -408,9 +408,9 @@ def test_label_values_are_escaped(exporter: ModuleType) -> None:
 
 
 def contract() -> dict[str, dict[str, Any]]:
-    text = yaml.safe_load((ROOT / "docs/metrics.yml").read_text())
+    text = yaml.safe_load((ROOT / "docs/reference/metrics.yml").read_text())
     metrics = {metric["name"]: metric for metric in text["metrics"]}
-    assert len(metrics) == len(text["metrics"]), "a name stands twice in docs/metrics.yml"
+    assert len(metrics) == len(text["metrics"]), "a name stands twice in docs/reference/metrics.yml"
     return metrics
 
 

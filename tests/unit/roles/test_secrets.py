@@ -46,7 +46,8 @@ def test_the_page_of_certificates_is_what_the_contract_says(role: str) -> None:
     )  # fmt: skip
     name = "gaudi_certificate_expiry_timestamp_seconds"
     contract = {
-        each["name"]: each for each in yaml.safe_load((ROLES.parent / "docs/metrics.yml").read_text())["metrics"]
+        each["name"]: each
+        for each in yaml.safe_load((ROLES.parent / "docs/reference/metrics.yml").read_text())["metrics"]
     }
     assert contract[name]["labels"] == ["certificate", "service"]
     assert text.splitlines() == [

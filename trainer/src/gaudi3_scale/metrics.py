@@ -44,7 +44,7 @@ class Family(NamedTuple):
     buckets: tuple[float, ...] = Histogram.DEFAULT_BUCKETS
 
 
-#: All that is served, as docs/metrics.yml has it. A gauge is absent before it was measured.
+#: All that is served, as docs/reference/metrics.yml has it. A gauge is absent before it was measured.
 TRAINING = (
     Family("gaudi_training_info", "info", "The training job.", ("device", "hardware", "version")),
     Family("gaudi_training_world_size", "gauge", "Processes that train together."),

@@ -1,4 +1,4 @@
-"""What is asked of a cluster's Prometheus. Every metric here is one of the contract in docs/metrics.yml.
+"""What is asked of a cluster's Prometheus. Every metric here is one of the contract in docs/reference/metrics.yml.
 
 `$node` stands for the matcher of one node, `$where` for that of the node that is chosen, if any, and `$window` for a
 little more than the time between two points of a chart.

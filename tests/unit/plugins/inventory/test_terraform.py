@@ -160,7 +160,7 @@ def test_ssh_goes_by_a_configuration_that_knows_machines_by_their_ids(source: So
 @pytest.mark.parametrize("core", CORES, ids=[each.parent.name for each in CORES])
 def test_the_documented_command_gives_the_same_as_a_file(source: Source, core: Path) -> None:
     """For who had it as Terraform's output, and runs Ansible where neither Terraform nor the plugin is."""
-    text = (ROOT / "docs/terraform.md").read_text()
+    text = (ROOT / "docs/clouds/terraform.md").read_text()
     (command,) = re.findall(r"^    ansible-inventory -i \S+ (.*) > hosts\.yml$", text, re.MULTILINE)
     said = outputs(jump_host="ops@gate", variables={"gaudi_note": "a { b }"})
     listed = source.list(output_file=source.keep("outputs.json", said))

@@ -34,7 +34,7 @@ class InterruptionConfig(Section):
     @field_validator("sources", mode="before")
     @classmethod
     def _no_ibm(cls, sources: Any) -> Any:
-        """See row U32 of docs/hardware-status.md."""
+        """See row U32 of docs/understand/hardware-status.md."""
         if isinstance(sources, list) and "ibm" in sources:
             raise ValueError(
                 "it names ibm, and no public page of IBM Cloud names a notice that a spot machine gets before it ends: "

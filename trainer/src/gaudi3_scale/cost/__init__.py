@@ -2,7 +2,7 @@
 
     from gaudi3_scale.cost import CostAnalyzer
 
-compares platforms from inputs that all have a source and a date; docs/cost.md has the formulas. `bill` adds up the
+compares platforms from inputs that all have a source and a date; docs/use/cost.md has the formulas. `bill` adds up the
 money of a running job, `chargeback` that of many jobs. Nothing heavy is imported here, since the command line starts
 with it.
 """

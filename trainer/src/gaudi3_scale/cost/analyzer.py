@@ -46,7 +46,7 @@ offers.h100.node_price_per_hour to the inputs, with its source and date, as node
     """
 
     def __init__(self, inputs: Inputs | dict[str, Any] | str | Path | None = None) -> None:
-        """`inputs` is a mapping or the path of a YAML file, see docs/cost.md."""
+        """`inputs` is a mapping or the path of a YAML file, see docs/use/cost.md."""
         self.inputs = load(inputs)
         self._found: Comparison | None = None
 

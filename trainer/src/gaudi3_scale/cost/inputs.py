@@ -180,12 +180,12 @@ def load(source: Inputs | dict[str, Any] | str | Path | None) -> Inputs:
             values = yaml_file.read(Path(source).read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigError(
-                f"The inputs {source} cannot be read ({error.strerror}): give a YAML file; docs/cost.md has one."
+                f"The inputs {source} cannot be read ({error.strerror}): give a YAML file; docs/use/cost.md has one."
             ) from None
         except yaml_file.TwiceError as error:
             raise ConfigError(f"In the inputs {source}, {error}.") from None
         except (yaml.YAMLError, UnicodeDecodeError):
-            raise ConfigError(f"The inputs {source} are not valid YAML: compare them with docs/cost.md.") from None
+            raise ConfigError(f"The inputs {source} are not valid YAML: compare them with docs/use/cost.md.") from None
     try:
         return Inputs.model_validate(values)
     except ValidationError as error:
@@ -200,6 +200,6 @@ def load(source: Inputs | dict[str, Any] | str | Path | None) -> Inputs:
                 f"In {where}, {key or 'the whole'} is {problem['input']!r}: write it as {FORM}."
             ) from None
         if problem["type"] == "extra_forbidden":
-            raise ConfigError(f"In {where}, the key {key} is not known: docs/cost.md lists all keys.") from None
+            raise ConfigError(f"In {where}, the key {key} is not known: docs/use/cost.md lists all keys.") from None
         reason = problem["ctx"]["error"] if problem["type"] == "value_error" else problem["msg"]
         raise ConfigError(f"In {where}, {key or 'the whole'}: {reason}.") from None

@@ -31,7 +31,7 @@ def series(text: str) -> list[tuple[str, str, str]]:
 
 
 def test_every_metric_is_in_the_contract_with_its_labels(tmp_path: Path) -> None:
-    contract = yaml.safe_load((ROOT / "docs/metrics.yml").read_text())["metrics"]
+    contract = yaml.safe_load((ROOT / "docs/reference/metrics.yml").read_text())["metrics"]
     promised = {each["name"]: each for each in contract if each["name"].startswith("gaudi_bmc_")}
     made = page({"gaudi-1": facts(tmp_path, {"kind": "cpu-timeout", "card": 0})})
     shown = {name: sorted(re.findall(r'(\w+)="', labels)) for name, labels, _value in series(made)}

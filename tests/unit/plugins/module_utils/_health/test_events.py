@@ -78,7 +78,7 @@ def test_a_line_has_a_meaning(line: str, key: str, component: str, severity: str
     event = parse(line)
     assert event is not None
     assert (event.key, event.component, event.severity, event.action) == (key, component, severity, action)
-    assert event.runbook == f"docs/health.md#{key}"
+    assert event.runbook == f"docs/operate/health.md#{key}"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_every_entry_has_an_action_and_a_severity_that_exist() -> None:
 
 
 def test_every_event_has_its_section_in_the_documentation() -> None:
-    headings = re.findall(r"^### (.+)$", (ROOT / "docs/health.md").read_text(), re.M)
+    headings = re.findall(r"^### (.+)$", (ROOT / "docs/operate/health.md").read_text(), re.M)
     keys = {entry.key for entry in (*LINES, *MODULE_LINES, *KERNEL_LINES, *event_names.CLASSES.values())} | {
         "unknown-event"
     }

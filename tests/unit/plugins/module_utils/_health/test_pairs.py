@@ -79,8 +79,8 @@ def random_pairs(number: int) -> int:
 
 @pytest.mark.parametrize(("number", "cases"), [(64, 600), (256, 150), (1024, 40)])
 def test_the_published_rounds(number: int, cases: int) -> None:
-    """docs/health.md has a row for each size: bound, most seen, all pairs, random pairs."""
-    page = (ROOT / "docs/health.md").read_text()
+    """docs/operate/health.md has a row for each size: bound, most seen, all pairs, random pairs."""
+    page = (ROOT / "docs/operate/health.md").read_text()
     row = re.search(rf"^\| {number} \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page, re.M)
     assert row is not None
     assert [int(cell) for cell in row.groups()] == [

@@ -126,7 +126,7 @@ def test_a_grafana_that_is_installed_otherwise_has_only_its_files() -> None:
 def test_the_page_of_certificates_is_what_the_contract_says() -> None:
     """One name, one help text in the pages of all roles: node_exporter merges them."""
     name = "gaudi_certificate_expiry_timestamp_seconds"
-    metrics = yaml.safe_load((ROOT / "docs/metrics.yml").read_text())["metrics"]
+    metrics = yaml.safe_load((ROOT / "docs/reference/metrics.yml").read_text())["metrics"]
     contract = {each["name"]: each for each in metrics}
     for role in NAMES:
         text = files(role)[f"/var/lib/prometheus/node-exporter/gaudi-certificates-{role}.prom"].content
