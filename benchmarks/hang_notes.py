@@ -3,7 +3,9 @@
     torchrun --nproc-per-node=2 benchmarks/hang_notes.py        # the tiny model; at most 0.02 ms a step
 
 The same job runs with notes, and with the functions of torch as they were, in alternating rounds of one run. `cpu` is
-the CPU time of all processes per step: the limit holds for each of them.
+the CPU time of all processes per step: the limit holds for each of them. That difference is far below what such rounds
+differ by themselves. So the last line counts the notes of a step, and times a note by itself: a call of a function that
+does nothing, with and without its note, best of many.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import os
 import sys
 import tempfile
+import timeit
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -52,6 +55,33 @@ class Notes:
             setattr(module, name, function if on else function.__wrapped__)
         self._ring._current = self._current if on else None
 
+    @property
+    def ring(self) -> Any:
+        """Where this process notes."""
+        return self._current
+
+    def made(self) -> int:
+        """Notes so far."""
+        return int(self.ring._count)
+
+
+def note_us(ring: Any) -> float:
+    """Microseconds of a note: a noted function that does nothing against the same without notes, best of 200."""
+    import torch
+
+    from gaudi3_scale.hangs.counter import PUBLIC, _noted
+
+    def nothing(tensor: Any, op: Any = None, group: Any = None, async_op: bool = False) -> None:
+        return
+
+    function = next(each for each in PUBLIC if "all_reduce" in each.names)
+    noted, tensor = _noted(ring, nothing, function, False), torch.ones(4, 2)
+
+    def fastest(called: Any) -> float:
+        return min(timeit.repeat(lambda: called(tensor), number=500, repeat=200)) / 500 * 1e6
+
+    return fastest(noted) - fastest(nothing)
+
 
 def main() -> None:
     """Measure and print."""
@@ -69,6 +99,10 @@ def main() -> None:
             for kind in ("plain", "ours") if number % 2 else ("ours", "plain"):
                 notes.switch(kind == "ours")
                 runs[kind].append(bench.all_processes(bench.ours()))
+        notes.switch(True)
+        before = notes.made()
+        bench.all_processes(bench.ours())
+        each_step = (notes.made() - before) / arguments.steps
     if bench.topology.rank:
         return
     size = bench.topology.world_size
@@ -79,6 +113,8 @@ def main() -> None:
             f"with notes {each['ours_ms']:7.3f} ms (+{each['ours_spread_ms']:.3f})  "
             f"ratio {each['ratio']:.3f}  {per_process:+.4f} ms/step and process"
         )
+    cost = note_us(notes.ring)
+    print(f"{each_step:.2f} notes a step of {cost:.2f} us: {each_step * cost / 1000:.4f} ms of CPU/step and process")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,6 +11,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from gaudi3_scale.hangs import ring
+from gaudi3_scale.hangs.start import begin
 from gaudi3_scale.integration.ddp.compression import Compression, Reduction
 
 SPIKE, SMALL, ORDERS = 100.0, 0.01, 512
@@ -130,7 +133,15 @@ def all_of(rank: int, folder: str) -> None:
     results: dict[str, Any] = {name: averaged(rank, name) for name in ("int8", "powersgd")}  # type: ignore[arg-type]
     results["with feedback"], results["without"] = (descended(rank, feedback, 120) for feedback in (True, False))
     even = [2, 2]
+    os.environ[ring.FOLDER] = folder
+    begin(rank, 2, 2)
     results["fixed"] = trained(rank, "", {"bucket_cap_mb": 25}, 4, even)
+    noted = ring.read(Path(folder) / f"{rank}.ring")
+    results["gradients"] = (
+        []
+        if noted is None
+        else [(each.shape, each.state) for each in noted.entries if each.operation == ring.OPERATIONS[ring.GRADIENTS]]
+    )
     results["measured"] = trained(rank, folder, {}, 4, even)
     results["again"] = trained(rank, folder, {}, 1, even)
     results["uneven"] = trained(rank, "", {"bucket_cap_mb": 25, "balance": [3, 1]}, 4, [3, 1])

@@ -25,6 +25,7 @@ from gaudi3_scale.config import load
 from gaudi3_scale.cost.what_if import of_directory
 from gaudi3_scale.distributed import OptimizedDDP
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hangs import ring
 from gaudi3_scale.integration.ddp.balance import UnevenBatches, shares, weight
 from gaudi3_scale.integration.ddp.bucket_size import FILE
 from gaudi3_scale.integration.ddp.compression import CompressionTrial
@@ -39,6 +40,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     results = [torch.load(folder / f"found-{rank}.pt") for rank in range(2)]
     results[0]["file"] = (folder / FILE).read_text()
     return results
+
+
+def test_the_gradients_of_each_step_are_noted_for_whoever_asks_why_a_job_hangs(found: list[dict[str, Any]]) -> None:
+    parameters = 8 * 1200 + 1200 + 1200 * 1200 + 1200 + 1200 + 1
+    for each in found:
+        assert each["gradients"] == [((parameters,), ring.LAUNCHED)] * 4
 
 
 def mean(step: int) -> torch.Tensor:

@@ -20,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from gaudi3_scale.config.ddp import DdpConfig
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.hangs.counter import watch_gradients
 from gaudi3_scale.integration.ddp import bucket_size
 from gaudi3_scale.integration.ddp.balance import advice, weight
 from gaudi3_scale.integration.ddp.compression import PASSES, CompressionTrial, Reduction, gathered
@@ -94,6 +95,7 @@ class OptimizedDDPParts(HabanaDDP):
             # torch 2.13 renames broadcast_buffers, and torch 2.9 does not know its new name.
             warnings.filterwarnings("ignore", "`broadcast_buffers`", FutureWarning)
             self.model = DistributedDataParallel(model, device_ids=ids, bucket_cap_mb=float(size), **self._ddp)
+        watch_gradients(self.model)
         step_clock.watch(self.model)
         if self.settings.compression != "none":
             self._reduction = Reduction(self.settings.compression, self.settings.powersgd_rank)
