@@ -92,3 +92,13 @@ def test_playbooks_beside_the_site_have_no_complaint_and_the_new_inventory_is_sa
     said = closed.messages()[-1]
     assert closed.returncode != 0 and said.startswith("/proc/mine could not be written (")
     assert said.endswith("): give a folder that does not exist yet, in one where you may write, with -e folder=NAME.")
+
+
+def test_certificates_of_logs_are_renewed_where_logs_are_sent_alone(cluster: Cluster) -> None:
+    cluster.gaudi(2)
+    cluster.add("mon", "monitoring", driver=False)
+    cluster["gaudi-2"].path("/etc/gaudi3-scale/logs").mkdir(parents=True)
+    run = cluster.play("renew_certificates.yml", "--check", gaudi_metrics_tls="false", grafana_enabled="false")
+    worked_on = {host for host, name, result in run.results() if "logs : " in name and not result.get("skipped")}
+    assert (run.messages(), worked_on) == ([], {"gaudi-2"})
+    run.result("gaudi-2", "Say when the certificates end: logs")
