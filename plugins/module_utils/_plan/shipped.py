@@ -19,9 +19,17 @@ def content_of(path: str) -> str:
     return (COLLECTION / path).read_text(encoding="utf-8")
 
 
-def requirements(_values: Values) -> list[str]:
+#: Extras of the trainer, each with a list of what it brings.
+EXTRAS = ("data", "diffusion", "lora", "mlflow", "report", "s3", "tensorboard", "traces", "tune", "wandb")
+
+
+def requirements(values: Values) -> list[str]:
     """What is installed beside PyTorch, with the SHA-256 of every file that may be."""
-    return content_of("roles/pytorch/files/requirements.txt").splitlines()
+    lines = content_of("roles/pytorch/files/requirements.txt").splitlines()
+    for extra in EXTRAS:
+        if extra in (values("pytorch_extras") or []):
+            lines += content_of(f"roles/pytorch/files/extras/{extra}.txt").splitlines()
+    return list(dict.fromkeys(lines))  # two extras may bring the same
 
 
 def health_program(values: Values) -> list[dict[str, Any]]:

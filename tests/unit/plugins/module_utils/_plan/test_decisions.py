@@ -43,6 +43,15 @@ def test_the_requirements_are_those_of_the_role() -> None:
     assert lines == (ROOT / "roles/pytorch/files/requirements.txt").read_text(encoding="utf-8").splitlines()
 
 
+def test_extras_bring_what_they_require_once() -> None:
+    given: dict[str, list[str]] = {"pytorch_extras": ["wandb", "traces"]}
+    lines = shipped.requirements(given.get)
+    names = [line.partition("==")[0] for line in lines if not line.startswith("#")]
+    assert {"wandb", "opentelemetry-exporter-otlp-proto-http", "lightning"} <= set(names)
+    assert len(names) == len(set(names)) and "mlflow-skinny" not in names
+    assert all("--hash=sha256:" in line for line in lines if not line.startswith("#"))
+
+
 def test_the_examination_brings_its_engine_and_restarts_nothing() -> None:
     given = {"_node_health_folder": "/opt/health", "_node_health_sources": ["_cards/pci.py"]}
     program, package, engine = shipped.health_program(given.get)
