@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Optional
 
-from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
@@ -22,12 +21,12 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import B
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.run import Run
 from ansible_collections.gaudi3.scale.plugins.module_utils._printable import printable
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
-from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.arguments import faults
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.failing import failing
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.host_values import host_values
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.monitoring import called, given_of
-from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import TASKS, VARIABLES
-from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues, plain
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import TASKS
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import plain
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.wheel_options import with_wheel
 
 FACTS = ["!all", "!min", "platform", "distribution", "pkg_mgr", "service_mgr", "user"]
@@ -108,11 +107,6 @@ class ActionModule(ActionBase):
         found: dict[str, Any] = plain(called(self, module, arguments, task_vars))
         return found
 
-    def template(self, value: Any, variables: dict[str, Any]) -> Any:
-        """A value with its templates evaluated."""
-        self._templar.available_variables = variables
-        return self._templar.template(value)
-
 
 class Variables:
     """The variables of the roles on one host, whose values follow from what it has answered."""
@@ -122,8 +116,7 @@ class Variables:
         self._given = task_vars
         own = task_vars.get("ansible_facts") or {}
         self._facts: dict[str, Any] = {**own, **namespace_facts(dict(facts))["ansible_facts"]}
-        unsafe = settings_problem(constants.config.get_config_value)
-        self.values = RoleValues({**VARIABLES, **task_vars, "gaudi_settings_problem": unsafe}, action.template)
+        self.values = host_values(action, task_vars)
         self.learn({}, {})
 
     def value(self, name: str) -> Any:

@@ -18,9 +18,9 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan.prometheus impo
 from ansible_collections.gaudi3.scale.plugins.module_utils._plan.prometheus_targets import silent_sentence
 from ansible_collections.gaudi3.scale.plugins.module_utils._refusal import Refusal
 from ansible_collections.gaudi3.scale.plugins.module_utils._settings import settings_problem
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.host_values import host_values
 from ansible_collections.gaudi3.scale.plugins.plugin_utils.monitoring import called, given_of, shown
-from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_tasks import VARIABLES
-from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import RoleValues, plain
+from ansible_collections.gaudi3.scale.plugins.plugin_utils.role_values import plain
 
 STEPS = ("preflight", "cluster", "claim", "targets", "run", "verify", "remove")
 
@@ -45,17 +45,13 @@ class ActionModule(ActionBase):
         problem = settings_problem(constants.config.get_config_value)
         if problem:
             return {"failed": True, "msg": problem}
-        values = RoleValues({**VARIABLES, **self._given, "gaudi_settings_problem": problem}, self._template)
+        values = host_values(self, self._given)
         service = SERVICES[name](given_of(self, self._given, values, self._given.get("ansible_facts") or {}))
         try:
             result: dict[str, Any] = getattr(self, f"_{step}")(service)
         except Refusal as refusal:
             return {"failed": True, "msg": str(refusal)}
         return result
-
-    def _template(self, value: Any, variables: dict[str, Any]) -> Any:
-        self._templar.available_variables = variables
-        return self._templar.template(value)
 
     # What changes nothing
 
