@@ -1,4 +1,5 @@
 # make demo   two simulated Gaudi 3 nodes, and site.yml on them to a finished training run
+# make docs   the documentation site, in build/docs
 # make test   everything that proves the project
 PYTHON ?= python3
 VENV := .venv
@@ -18,7 +19,7 @@ export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 .PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
 	benchmark-test doctor-test watch-test \
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
-	screenshots watch-pictures contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
+	docs docs-zip screenshots watch-pictures contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -303,6 +304,13 @@ build: $(VENV)/.controller
 	$(BIN)/python requirements/artifact.py . $(ARTIFACT)
 	$(BIN)/python requirements/sbom.py $(ARTIFACT)
 
+# The documentation site, and all of it in one file for a release; the build asks nothing of a network.
+docs: .cache/docs/ready
+	.cache/docs/bin/python -m website.build
+
+docs-zip: .cache/docs/ready
+	.cache/docs/bin/python -m website.build --zip $(ARTIFACT:.tar.gz=-docs.zip)
+
 # A detached signature of the built collection, for `ansible-galaxy collection verify`: SECURITY.md. It signs the list of files with
 # their hashes. KEY= is a name or fingerprint that gpg knows.
 sign:
@@ -324,6 +332,6 @@ bench: $(VENV)/.dev hpu
 
 clean:
 	@if [ -x $(BIN)/gaudi3-simulator ]; then $(BIN)/gaudi3-simulator clean; fi
-	rm -rf simulator/torch/build $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist gaudi3-scale-*.tar.gz* gaudi3-scale-*.cdx.json
+	rm -rf simulator/torch/build $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist build gaudi3-scale-*.tar.gz* gaudi3-scale-*-docs.zip gaudi3-scale-*.cdx.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find trainer benchmark-tool doctor watch simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +

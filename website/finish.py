@@ -1,0 +1,34 @@
+"""What the theme and the generators leave to mend in the pages, for those who use keys or listen to them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+CHANGES: list[tuple[re.Pattern[str], str]] = [
+    # A box that scrolls is reached by keys.
+    (re.compile(r'<div class="highlight"><pre>'), r'<div class="highlight"><pre tabindex="0">'),
+    (re.compile(r'<div class="table-wrapper([^"]*)">'), r'<div class="table-wrapper\1" tabindex="0">'),
+    # antsibull-docs' own attribute is none of HTML.
+    (re.compile(r' aria-role="[^"]*"'), ""),
+    (re.compile(r'<p class="caption" role="heading">'), r'<p class="caption" role="heading" aria-level="2">'),
+    # An article that is the page's main part is <main>'s.
+    (re.compile(r'<aside class="sidebar-drawer">'), '<aside class="sidebar-drawer" aria-label="Pages">'),
+    (re.compile(r'<aside class="toc-drawer( no-toc)?">'), r'<aside class="toc-drawer\1" aria-label="On this page">'),
+]
+
+
+def finished(text: str) -> str:
+    """A page, mended."""
+    for pattern, new in CHANGES:
+        text = pattern.sub(new, text)
+    return text
+
+
+def finish(folder: Path) -> None:
+    """Mend all pages below a folder."""
+    for path in folder.rglob("*.html"):
+        before = path.read_text(encoding="utf-8")
+        after = finished(before)
+        if after != before:
+            path.write_text(after, encoding="utf-8")
