@@ -16,6 +16,8 @@ import time
 import zipfile
 from pathlib import Path
 
+import yaml
+
 from website import api, collection, finish, plain, reference, repository, staging
 
 OUTPUT = repository.BUILD / "docs"
@@ -64,6 +66,8 @@ def build(output: Path = OUTPUT, folder: Path = STAGED) -> None:
     if subprocess.run(command, env=environment, cwd=repository.ROOT, check=False).returncode:
         raise BuildError("The site has faults: see the warnings above.")
     finish.finish(output)
+    keywords = yaml.safe_load((Path(__file__).parent / "keywords.yml").read_text()) or {}
+    (output / "_static/keywords.js").write_text(f"const SITE_KEYWORDS = {json.dumps(keywords)};\n")
     plain.write(folder, output, source)
     (output / "versions.json").write_text(json.dumps([repository.galaxy()["version"]]) + "\n")
     for name in (".buildinfo", "objects.inv", ".doctrees"):

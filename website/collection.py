@@ -90,5 +90,5 @@ def index(text: str, shown: Iterable[str]) -> str:
     """The collection's first page, with its sidebar."""
     text = re.sub(r"^Gaudi3\.Scale\n=+$", "Modules and roles\n=================", text, count=1, flags=re.MULTILINE)
     text = re.sub(r"^\.\. toctree::\n(?: +.*\n)*(?:\n +.*\n)*", "", text, flags=re.MULTILINE)
-    rows = "".join(f"   {re.sub('_[a-z]+$', '', name)} <{name}>\n" for name in shown if name != "environment_variables")
-    return f"{text}\n.. toctree::\n   :hidden:\n\n{rows}   Environment variables <environment_variables>\n"
+    rows = "".join(f"   {name}\n" for name in shown)
+    return f"{text}\n.. toctree::\n   :hidden:\n\n{rows}"

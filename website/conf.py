@@ -33,6 +33,7 @@ myst_url_schemes = {"http": None, "https": None, "mailto": None, "site": "{{path
 html_theme = "furo"
 html_title = "gaudi3.scale"
 html_static_path = [str(HERE / "theme/static")]
+html_favicon = str(HERE / "theme/static/favicon.svg")
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_extra_path = [path for path in os.environ.get("GAUDI3_SITE_FILES", "").split(":") if path]

@@ -11,6 +11,8 @@ CHANGES: list[tuple[re.Pattern[str], str]] = [
     (re.compile(r'<div class="table-wrapper([^"]*)">'), r'<div class="table-wrapper\1" tabindex="0">'),
     # antsibull-docs' own attribute is none of HTML.
     (re.compile(r' aria-role="[^"]*"'), ""),
+    # A cell of the head without a text is none of the head.
+    (re.compile(r'<th class="head">(<p></p>)?</th>'), "<td></td>"),
     (re.compile(r'<p class="caption" role="heading">'), r'<p class="caption" role="heading" aria-level="2">'),
     # An article that is the page's main part is <main>'s.
     (re.compile(r'<aside class="sidebar-drawer">'), '<aside class="sidebar-drawer" aria-label="Pages">'),
