@@ -43,7 +43,12 @@ def stage(folder: Path = STAGED) -> staging.Source:
         ),
         (f"{api.FOLDER}/index.md", "Python API", "the trainer's classes and functions for scripts of your own"),
     ]
-    return staging.stage(folder, {**reference.pages(), **api.pages()}, shelf)
+    keywords = yaml.safe_load((Path(__file__).parent / "keywords.yml").read_text()) or {}
+    files: dict[str, str | bytes] = {
+        "_static/keywords.js": f"const SITE_KEYWORDS = {json.dumps(keywords)};\n",
+        "versions.json": json.dumps([repository.galaxy()["version"]]) + "\n",
+    }
+    return staging.stage(folder, {**reference.pages(), **api.pages(), **files}, shelf)
 
 
 def build(output: Path = OUTPUT, folder: Path = STAGED) -> None:
@@ -66,10 +71,7 @@ def build(output: Path = OUTPUT, folder: Path = STAGED) -> None:
     if subprocess.run(command, env=environment, cwd=repository.ROOT, check=False).returncode:
         raise BuildError("The site has faults: see the warnings above.")
     finish.finish(output)
-    keywords = yaml.safe_load((Path(__file__).parent / "keywords.yml").read_text()) or {}
-    (output / "_static/keywords.js").write_text(f"const SITE_KEYWORDS = {json.dumps(keywords)};\n")
     plain.write(folder, output, source)
-    (output / "versions.json").write_text(json.dumps([repository.galaxy()["version"]]) + "\n")
     for name in (".buildinfo", "objects.inv", ".doctrees"):
         (output / name).unlink(missing_ok=True)
 

@@ -92,6 +92,7 @@ class Source:
         self.files = frozenset(repository.tracked() if files is None else files)
         self.generated = dict(generated)
         self.pages: dict[str, Page] = {}
+        self.faults: set[str] = set()
         waiting = sorted(name for name in self.files if name.startswith("docs/") and name.endswith(".md"))
         while waiting:
             source = waiting.pop(0)
@@ -101,7 +102,9 @@ class Source:
                 waiting += [each for each in linked if each in self.files and self.is_page(each)]
         names = [page.name for page in self.pages.values()] + [name.removesuffix(".md") for name in self.generated]
         if twice := {name for name in names if names.count(name) > 1}:
-            raise StagingError(f"Two sources for one page: {', '.join(sorted(twice))}.")
+            self.faults.add(f"Two sources for one page: {', '.join(sorted(twice))}.")
+        if self.faults:
+            raise StagingError("\n".join(sorted(self.faults)))
 
     def is_page(self, path: str) -> bool:
         """Whether a file of the repository is a page of the site."""
@@ -120,7 +123,8 @@ class Source:
             or path.removeprefix("docs/") in self.generated
             or any(name.startswith(f"{path}/") for name in self.files)
         ):
-            raise StagingError(f"{source}: the link {link} leads to no file of the repository.")
+            self.faults.add(f"{source}: the link {link} leads to no file of the repository.")
+            return "", ""
         return path, anchor
 
     def link(self, source: str, link: str) -> str:
@@ -142,6 +146,10 @@ class Source:
         if path in self.files and Path(path).suffix in (".png", ".svg", ".gif", ".jpg") and path.startswith("docs/"):
             return posixpath.relpath(path.removeprefix("docs/"), here or ".")
         return repository.address(path) + end
+
+    def relinked(self, source: str, text: str) -> str:
+        """The text of a page with its links as they are on the site."""
+        return markdown.with_links(text, lambda link: self.link(source, link))
 
     def children(self, source: str, shelf: Iterable[Row] = ()) -> list[tuple[str, str]]:
         """The sidebar below an index: (title, page) in its list's order, and then its folder's other pages."""
@@ -192,7 +200,7 @@ def stage(folder: Path, generated: Mapping[str, str | bytes], shelf: Iterable[tu
     in_tree = {"index"} | {name for below in trees.values() for _title, name in below}
     files = folder.with_name(folder.name + "-files")
     for path, page in source.pages.items():
-        text = markdown.with_links(markdown.NOT_RUN.sub("", page.text), lambda link, path=path: source.link(path, link))  # type: ignore[misc]
+        text = source.relinked(path, markdown.NOT_RUN.sub("", page.text))
         listed = [row for row in rows if path == f"docs/{row.shelf}/README.md"]
         text += "\n" * bool(listed) + "".join(row.bullet() for row in listed)
         write(folder / f"{page.name}.md", text + toctree(trees.get(path, [])), page.name not in in_tree)
@@ -202,10 +210,13 @@ def stage(folder: Path, generated: Mapping[str, str | bytes], shelf: Iterable[tu
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
         elif name.endswith(".md"):
-            write(place, content, name.removesuffix(".md") not in in_tree)
+            text = source.relinked(f"docs/{name}", content)
+            write(place, text, name.removesuffix(".md") not in in_tree)
         else:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(content, encoding="utf-8")
+    if source.faults:
+        raise StagingError("\n".join(sorted(source.faults)))
     for name in source.files:
         if name.startswith("docs/") and Path(name).suffix in (".png", ".svg", ".gif", ".jpg"):
             place = folder / name.removeprefix("docs/")
