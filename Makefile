@@ -17,7 +17,7 @@ NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
 .PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
-	benchmark-test doctor-test watch-test \
+	benchmark-test doctor-test watch-test website-test \
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
 	docs docs-zip screenshots watch-pictures contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 
@@ -161,6 +161,10 @@ doctor-test: $(VENV)/.dev hpu
 # In Chromium, if there is one: what it lacks is said by the tests that are skipped.
 watch-test: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/axe/ready
 	cd watch && $(call covered,watch)
+
+# The site is built once, for its pages and its search in Chromium.
+website-test: $(VENV)/.dev .cache/docs/ready .cache/axe/ready
+	pytest -q website/tests
 
 # The coverage that the parts above reached, against its floors.
 coverage: $(VENV)/.dev

@@ -17,7 +17,7 @@ from website.repository import ROOT
 SOURCE = ROOT / "trainer/src"
 FOLDER = "reference/api"
 #: Modules of public names without `__all__`, with what of them is public.
-MODULES = {
+MODULES: dict[str, tuple[str, ...]] = {
     "gaudi3_scale.distributed": ("OptimizedDDP",),
     "gaudi3_scale.throughput.callback": ("ThroughputCallback",),
     "gaudi3_scale.callbacks.cost_callback": ("CostCallback",),
@@ -104,7 +104,7 @@ def homes(module: str, name: str) -> Iterator[str]:
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value == name and isinstance(value, ast.Constant):
-                    yield f"gaudi3_scale.{value.value}"
+                    yield f"gaudi3_scale.{value.value!s}"
 
 
 def string(node: ast.stmt) -> str:

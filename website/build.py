@@ -63,7 +63,7 @@ def build(output: Path = OUTPUT, folder: Path = STAGED) -> None:
     doctrees = folder.with_name(folder.name + "-doctrees")
     shutil.rmtree(doctrees, ignore_errors=True)
     # fmt: off
-    command = [
+    command: list[str | Path] = [
         sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html",
         "-c", Path(__file__).parent, "-d", doctrees, folder, output,
     ]

@@ -35,7 +35,7 @@ def write(folder: Path) -> None:
     folder.chmod(0o755)
     programs = Path(sys.executable).parent
     # fmt: off
-    command = [
+    command: list[str | Path] = [
         programs / "antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error",
         "--no-add-antsibull-docs-version", "--cleanup", "everything", "--dest-dir", folder, NAME,
     ]

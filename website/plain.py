@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from website import collection, markdown, repository
+from website import collection, html_text, markdown, repository
 from website.staging import FILE, Source
 
 FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
@@ -22,6 +22,9 @@ def text_of(path: Path) -> str:
 def write(folder: Path, output: Path, source: Source) -> None:
     """Write the pages, `llms.txt` and `llms-full.txt` into the built site."""
     texts = {str(path.relative_to(folder).with_suffix("")): text_of(path) for path in sorted(folder.rglob("*.md"))}
+    for path in sorted(folder.rglob("*.rst")):
+        name = str(path.relative_to(folder).with_suffix(""))
+        texts[name] = html_text.markdown((output / f"{name}.html").read_text(encoding="utf-8"))
     for name, text in texts.items():
         place = output / f"{name}.md"
         place.parent.mkdir(parents=True, exist_ok=True)

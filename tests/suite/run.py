@@ -38,7 +38,7 @@ LANES = [
     ],
 ]
 """Simulated nodes in one lane, as there is one network and one container storage; in the other what `coverage` sums."""
-LOOSE = ["plays", "terraform-test", "device-test", "sanity", "artifact"]
+LOOSE = ["plays", "terraform-test", "device-test", "website-test", "sanity", "artifact"]
 """What runs beside the lanes, and what these go on with at their ends."""
 WORKERS = 3
 """One more than the cores of the machine that this is cut for, as simulated nodes and killed jobs wait a good deal."""

@@ -19,6 +19,7 @@ AREAS = {
     "trainer/src": ["trainer/tests"],
     "doctor/src": ["doctor/tests"],
     "watch/src": ["watch/tests"],
+    "website": ["website/tests"],
     "benchmark-tool/src": ["benchmark-tool/tests"],
     "deploy/src": ["deploy/tests"],
     "simulator/src": ["simulator/tests"],
@@ -34,6 +35,7 @@ def sources(root: Path = ROOT) -> list[str]:
         for path in sorted((root / area).rglob("*.py"))
         if path.name not in ("__init__.py", "__main__.py")
         and "doc_fragments" not in path.parts
+        and "tests" not in path.relative_to(root / area).parts
         and not path.is_symlink()
     ]
 

@@ -43,6 +43,7 @@ def test_every_proof_is_run_by_a_target_of_the_makefile() -> None:
         "benchmark-tool/tests",
         "doctor/tests",
         "watch/tests",
+        "website/tests",
         "simulator/tests",
         "simulator/torch/tests",
         "deploy/tests",

@@ -1,0 +1,72 @@
+"""What users type finds the page that answers it, by the site's own search in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from browser import Browser, Tab
+
+QUERIES = yaml.safe_load((Path(__file__).parent / "queries.yml").read_text())
+FIRST = 3
+SHARE = 57 / 60
+
+
+def asked(tab: Tab, query: str) -> list[str]:
+    """The first pages that the search finds."""
+    found: list[str] = tab.ask(f"Search._performSearch({json.dumps(query)}).reverse().map(each => each[0])")
+    return found[:FIRST]
+
+
+@pytest.fixture(scope="module")
+def search(chromium: Browser, served: str) -> Tab:
+    tab = chromium.tab(f"{served}/search.html")
+    tab.wait("document.readyState === 'complete' && typeof Search === 'object' && Search.hasIndex()")
+    return tab
+
+
+def expected(site: Path, rows: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+    """The queries of which a page is there, and those pages."""
+    there = [(row["query"], [page for page in row["pages"] if (site / f"{page}.html").exists()]) for row in rows]
+    return [(query, pages) for query, pages in there if pages]
+
+
+def test_there_are_sixty_queries() -> None:
+    queries = [row["query"] for rows in QUERIES.values() for row in rows]
+    assert len(queries) == len(set(queries)) == 60
+
+
+def test_most_queries_find_their_page_among_the_first(site: Path, search: Tab) -> None:
+    rows = expected(site, [row for rows in QUERIES.values() for row in rows])
+    wrong = {query: (pages, found) for query, pages in rows if not set(found := asked(search, query)) & set(pages)}
+    assert len(wrong) <= len(rows) * (1 - SHARE), wrong
+
+
+def test_the_five_tasks_are_found_by_one_search(site: Path, search: Tab) -> None:
+    wrong = [query for query, pages in expected(site, QUERIES["tasks"]) if not set(asked(search, query)) & set(pages)]
+    assert wrong == []
+
+
+def linked(site: Path, page: str) -> set[str]:
+    """The pages that a page's own text links to."""
+    text = (site / f"{page}.html").read_text().partition("<article")[2].partition("</article>")[0]
+    links = re.findall(r'href="([^":#?]+)\.html', text)
+    return {str((site / page).parent.joinpath(link).resolve().relative_to(site.resolve())) for link in links}
+
+
+def test_the_five_tasks_are_two_clicks_from_the_first_page(site: Path) -> None:
+    first = linked(site, "index")
+    reached = first | {page for each in first for page in linked(site, each)}
+    wrong = [query for query, pages in expected(site, QUERIES["tasks"]) if not reached & set(pages)]
+    assert wrong == []
+
+
+def test_every_page_that_a_query_expects_is_there(site: Path) -> None:
+    pages = {page for rows in QUERIES.values() for row in rows for page in row["pages"]}
+    missing = sorted(page for page in pages if not (site / f"{page}.html").exists())
+    if missing:
+        pytest.skip(f"not written yet: {', '.join(missing)}")
