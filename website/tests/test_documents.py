@@ -1,4 +1,4 @@
-"""What a reader can rely on in each document: a title, a first paragraph that says what for, where to go next, few words."""
+"""What a reader can rely on in each document: a title, a first paragraph that says what for, and where to go next."""
 
 from __future__ import annotations
 
