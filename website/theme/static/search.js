@@ -7,13 +7,19 @@
   // A word that only begins like the query's.
   const PARTIAL = 0.5;
   // Generated lists of names have every word, and answer few questions.
-  const FOLDERS = [["reference/api/", 0.5], ["reference/collection/", 0.6], ["project/", 0.7], ["operate/runbooks/", 0.8]];
+  const FOLDERS = [
+    ["reference/api/", 0.5], ["reference/collection/", 0.6], ["project/", 0.7], ["operate/runbooks/", 0.9],
+    ...["alerts", "commands", "configuration", "metrics", "playbooks", "schemas", "variables"]
+      .map((name) => [`reference/${name}`, 0.6]),
+  ];
   const MOST = 30;
 
   const stemmer = new Stemmer();
   const stems = (text) => splitQuery(text.toLowerCase())
     .filter((word) => !stopwords.has(word))
     .map((word) => stemmer.stemWord(word));
+  // Alerts are named in one word, such as HpuCardMissing.
+  const apart = (title) => `${title} ${title.replace(/([a-z])([A-Z])/g, "$1 $2")}`;
   const list = (found) => (found === undefined ? [] : Array.isArray(found) ? found : [found]);
 
   // The pages that have a word, each with the weight of the best place.
@@ -55,7 +61,7 @@
     const index = Search._index;
     const words = [...new Set(stems(query))];
     if (!words.length) return [];
-    const titles = index.titles.map((title) => new Set(stems(title)));
+    const titles = index.titles.map((title) => new Set(stems(apart(title))));
     const keywords = index.docnames.map((name) => new Set(stems(SITE_KEYWORDS[name] || "")));
     const scores = new Map();
     let all = 0;
