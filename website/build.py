@@ -77,8 +77,8 @@ def build(output: Path = OUTPUT, folder: Path = STAGED) -> None:
 
 
 def pack(output: Path, file: Path) -> None:
-    """All of the site in one file, the same bytes for the same site."""
-    name = f"gaudi3-scale-{repository.galaxy()['version']}-docs"
+    """All of the site in one file, below a folder with its version's name; the same bytes for the same site."""
+    name = repository.galaxy()["version"]
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(output.rglob("*")):
             if path.is_file():

@@ -61,7 +61,7 @@ html_sidebars = {
     ]
 }
 # Output and files have nothing that a reader would type.
-copybutton_selector = "div.highlight-sh pre"
+copybutton_selector = "div.highlight-sh pre, div.highlight-shell pre"
 
 
 def page_context(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:

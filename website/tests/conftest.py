@@ -20,7 +20,6 @@ sys.path[:0] = [str(ROOT), str(ROOT / "watch/tests")]
 import browser  # noqa: E402
 
 PYTHON = Path(os.environ.get("GAUDI3_DOCS_PYTHON", ROOT / ".cache/docs/bin/python"))
-AXE = ROOT / ".cache/axe/node_modules/axe-core/axe.min.js"
 
 
 @pytest.fixture(scope="session")

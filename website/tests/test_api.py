@@ -69,9 +69,7 @@ def test_a_signature(source: str, expected: str) -> None:
 
 
 def test_a_docstrings_sections_become_lists() -> None:
-    text = (
-        "Does it.\n\nArgs:\n    one: the first,\n        in two lines.\n    two: the second.\n\nThe rest.\n\n    code"
-    )
+    text = "Does it.\n\nArgs:\n    one: the first,\n        in two lines.\n    two: it.\n\nThe rest.\n\n    code"
     assert api.prose(text) == (
         "Does it.\n\n\n**Args**\n\n- `one`: the first,\n  in two lines.\n- `two`: it.\n\n\nThe rest.\n\n    code"
     )

@@ -8,7 +8,7 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
 
-from website import build
+from website import build, repository
 
 LIMIT = 30_000_000
 
@@ -67,7 +67,7 @@ def test_a_release_carries_all_of_it_in_one_file(site: Path, tmp_path: Path) -> 
     with zipfile.ZipFile(first) as archive:
         names = archive.namelist()
     assert len(names) == sum(path.is_file() for path in site.rglob("*"))
-    assert any(name.endswith("-docs/index.html") for name in names)
+    assert f"{repository.galaxy()['version']}/index.html" in names
 
 
 def test_the_build_needs_no_path_of_this_machine(site: Path) -> None:

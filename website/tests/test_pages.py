@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browser import Browser, Tab
-from conftest import AXE
+
+from website.repository import ROOT
+
+AXE = ROOT / ".cache/axe/node_modules/axe-core/axe.min.js"
 
 #: The first page, a long one, one of a module, one of the API and the search.
 PAGES = [
@@ -23,6 +27,11 @@ FOUND = "document.querySelectorAll('#search-results li').length > 0"
 SERIOUS = """axe.run({resultTypes: ['violations']}).then(found => found.violations
   .filter(each => ['serious', 'critical'].includes(each.impact))
   .map(each => `${each.id}: ${each.nodes.slice(0, 3).map(node => node.html.slice(0, 200)).join(' ')}`))"""
+
+
+def words(path: Path) -> set[str]:
+    """The words of a page's HTML."""
+    return set(re.findall(r"[\w-]+", path.read_text(encoding="utf-8")))
 
 
 def opened(chromium: Browser, address: str, **given: Any) -> Tab:
@@ -49,11 +58,12 @@ def test_everybody_can_use_a_page(chromium: Browser, served: str, page: str, wid
     tab.close()
 
 
-def test_commands_alone_have_a_button_to_copy_them(chromium: Browser, served: str) -> None:
-    tab = opened(chromium, f"{served}/operate/health.html")
-    tab.wait("document.querySelectorAll('button.copybtn').length > 0")
-    assert tab.ask("document.querySelectorAll('.highlight-sh').length === document.querySelectorAll('.copybtn').length")
-    assert tab.ask("document.querySelectorAll('pre').length > document.querySelectorAll('.copybtn').length")
+def test_commands_alone_have_a_button_to_copy_them(chromium: Browser, site: Path, served: str) -> None:
+    both = (path for path in sorted(site.rglob("*.html")) if {"highlight-sh", "highlight-yaml"} <= words(path))
+    tab = opened(chromium, f"{served}/{next(both).relative_to(site)}")
+    tab.wait("document.querySelectorAll('.highlight-sh button.copybtn').length > 0")
+    commands = "document.querySelectorAll('.highlight-sh, .highlight-shell').length"
+    assert tab.ask(f"document.querySelectorAll('.copybtn').length === {commands}")
     tab.close()
 
 

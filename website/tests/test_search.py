@@ -13,7 +13,7 @@ from browser import Browser, Tab
 
 QUERIES = yaml.safe_load((Path(__file__).parent / "queries.yml").read_text())
 FIRST = 3
-SHARE = 57 / 60
+MOST_WRONG = 3
 
 
 def asked(tab: Tab, query: str) -> list[str]:
@@ -43,7 +43,7 @@ def test_there_are_sixty_queries() -> None:
 def test_most_queries_find_their_page_among_the_first(site: Path, search: Tab) -> None:
     rows = expected(site, [row for rows in QUERIES.values() for row in rows])
     wrong = {query: (pages, found) for query, pages in rows if not set(found := asked(search, query)) & set(pages)}
-    assert len(wrong) <= len(rows) * (1 - SHARE), wrong
+    assert len(wrong) <= MOST_WRONG, wrong
 
 
 def test_the_five_tasks_are_found_by_one_search(site: Path, search: Tab) -> None:

@@ -5,7 +5,7 @@ document.addEventListener("DOMContentLoaded", async () => {
   const place = document.querySelector(".versions");
   if (!place || location.protocol === "file:") return;
   const root = new URL(document.documentElement.dataset.content_root, location.href);
-  const answer = await fetch(new URL("versions.json", root)).catch(() => null);
+  const answer = await fetch(new URL("versions.json", root), { cache: "no-cache" }).catch(() => null);
   if (!answer || !answer.ok) return;
   const versions = await answer.json();
   if (!Array.isArray(versions) || versions.length < 2) return;
