@@ -182,8 +182,24 @@ def checkpoints(
 
 
 @app.command("config")
-def show_config() -> None:
+def show_config(
+    schema: Annotated[
+        Path | None,
+        typer.Option(help="Also write the JSON schema of a job file here; the first line then names it to editors."),
+    ] = None,
+) -> None:
     """Print the default configuration, each key with its meaning."""
+    if schema is not None:
+        from gaudi3_scale.config.json_schema import job_schema
+        from gaudi3_scale.files import write_atomically
+
+        try:
+            write_atomically(schema, json.dumps(job_schema(), indent=2) + "\n", durable=False)
+        except OSError as error:
+            raise TrainerError(
+                f"The schema {schema} cannot be written ({error.strerror}): give another file with --schema."
+            ) from None
+        typer.echo(f"# yaml-language-server: $schema={schema}")
     typer.echo(dump_default(), nl=False)
 
 
