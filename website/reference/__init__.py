@@ -1,13 +1,42 @@
-"""The reference pages, which are generated from the code and never committed."""
+"""The reference pages, which are generated from the code at each build and never committed.
+
+`pages` has every generated file by its path below the site's source: Markdown, and JSON schemas, which the site copies
+as they are. Each page is a pure function in a module of its own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from website.reference import (
+    alerts,
+    commands,
+    configuration,
+    metrics,
+    playbooks,
+    schemas,
+    schemas_page,
+    variables,
+)
+
+#: Path, title, what for, and what writes it; in the order of the sidebar.
+PAGES: tuple[tuple[str, str, str, Callable[[], str]], ...] = (
+    ("reference/variables.md", variables.TITLE, "every variable of the inventory, by role", variables.page),
+    ("reference/commands.md", commands.TITLE, "every command, with its options", commands.page),
+    ("reference/configuration.md", configuration.TITLE, "every key of a job file", configuration.page),
+    ("reference/playbooks.md", playbooks.TITLE, "what each playbook does, and on which hosts", playbooks.page),
+    ("reference/metrics.md", metrics.TITLE, "the names of all metrics", metrics.page),
+    ("reference/alerts.md", alerts.TITLE, "when each alert fires, and its runbook", alerts.page),
+    ("reference/schemas.md", schemas_page.TITLE, "completion and checks in an editor", schemas_page.page),
+)
+
 
 def pages() -> dict[str, str | bytes]:
-    """Each generated file by its path below the site's source, such as ``reference/variables.md``."""
-    return {}
+    """Each generated file by its path below the site's source, such as `reference/variables.md`."""
+    found: dict[str, str | bytes] = {path: page() for path, _title, _what, page in PAGES}
+    return found | {f"schemas/{name}": text for name, text in schemas.files().items()}
 
 
 def shelf() -> list[tuple[str, str, str]]:
-    """The generated pages of the sidebar's shelf "reference", in its order: path below the source, title, what for."""
-    return []
+    """The generated pages: path below the source, whose first folder is the shelf; title; what for."""
+    return [(path, title, what) for path, title, what, _page in PAGES]

@@ -37,6 +37,8 @@ def shipped(path: str) -> bool:
     [
         "examples/inventory/hosts.yml",
         "examples/inventory/group_vars/all.yml",
+        "examples/inventory/.schemas/variables.schema.json",
+        "examples/cost/.schemas/cost-inputs.schema.json",
         "requirements/controller.txt",
         "requirements/controller.in",
         "playbooks/new_inventory.yml",
@@ -96,6 +98,7 @@ LITTER = (
     "changelogs/.plugin-cache.yaml", "changelogs/draft.txt", "docs/password.txt", "docs/.ipynb_checkpoints/a",
     "docs/x.pem", "examples/inventory/vault.yml", "examples/inventory/group_vars/vault.yml",
     "examples/inventory/host_vars/gaudi-1.yml", "examples/inventory/secrets/ca.key", "examples/.env",
+    "examples/vault.json", "examples/.schemas/vault.yml", "examples/.ssh/a.yml", "examples/token.js",
     "meta/server.pem", "playbooks/hosts.yml", "playbooks/secrets.yml", "playbooks/group_vars/all.yml",
     "playbooks/host_vars/a.yml", "playbooks/site.retry", "playbooks/.vault_pass", "playbooks/vars/prod-vault.yml",
     "plugins/.env", "plugins/modules/id_rsa", "plugins/modules/a.pyc", "plugins/a.py.orig",
