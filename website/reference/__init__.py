@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from website.reference import (
     alerts,
+    calculator,
     commands,
     configuration,
     metrics,
@@ -29,14 +30,17 @@ PAGES: tuple[tuple[str, str, str, Callable[[], str]], ...] = (
     ("reference/alerts.md", alerts.TITLE, "when each alert fires, and its runbook", alerts.page),
     ("reference/schemas.md", schemas_page.TITLE, "completion and checks in an editor", schemas_page.page),
 )
+CALCULATOR = "clouds/cost-calculator.md"
 
 
 def pages() -> dict[str, str | bytes]:
     """Each generated file by its path below the site's source, such as `reference/variables.md`."""
     found: dict[str, str | bytes] = {path: page() for path, _title, _what, page in PAGES}
+    found[CALCULATOR] = calculator.page()
     return found | {f"schemas/{name}": text for name, text in schemas.files().items()}
 
 
 def shelf() -> list[tuple[str, str, str]]:
     """The generated pages: path below the source, whose first folder is the shelf; title; what for."""
-    return [(path, title, what) for path, title, what, _page in PAGES]
+    listed = [(path, title, what) for path, title, what, _page in PAGES]
+    return [*listed, (CALCULATOR, calculator.TITLE, "estimate what a training costs, in the browser")]
