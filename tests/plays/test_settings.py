@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 from .cluster import Cluster
@@ -87,6 +88,10 @@ def test_playbooks_beside_the_site_have_no_complaint_and_the_new_inventory_is_sa
     found = f"[defaults]\ncollections_path = {CHECKOUT / 'collections'}\n"
     assert (made / "ansible.cfg").read_text() == example.replace("[defaults]\n", found)
     assert os.access(made / "hosts.yml", os.R_OK)
+    # An editor finds the schemas without a network, and Ansible does not take them for inventories.
+    for name in ("hosts.yml", "group_vars/all.yml"):
+        (schema,) = re.findall(r"^# yaml-language-server: \$schema=(.+)$", (made / name).read_text(), re.M)
+        assert ((made / name).parent / schema).is_file() and "/.schemas/" in f"/{schema}"
     # /proc takes no folder, not even of root.
     closed = cluster.play("new_inventory.yml", folder="/proc/mine")
     said = closed.messages()[-1]
