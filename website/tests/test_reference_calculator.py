@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "watch/tests"))  # which are no package
+sys.path.append(str(ROOT / "watch/tests"))  # which are no package
 
 import browser  # noqa: E402
 
