@@ -19,7 +19,7 @@ export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 .PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
 	benchmark-test doctor-test watch-test website-test \
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
-	docs docs-zip screenshots watch-pictures contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
+	docs docs-zip screenshots watch-pictures docs-recording contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -255,6 +255,11 @@ screenshots: $(VENV)/.controller
 # Pictures of the page in docs/use/watch.md; half a minute. Needs chromium.
 watch-pictures: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
 	cd watch && PYTHONPATH=src $(CURDIR)/$(BIN)/python tests/pictures.py
+
+# The recorded terminal in README.md and docs/start/demo.md: a run of `make demo` on new nodes, drawn as an SVG that moves.
+docs-recording: $(VENV)/.controller
+	gaudi3-simulator down --name $(CLUSTER)
+	$(BIN)/python website/recording.py --cluster $(CLUSTER) --make "$(MAKE)"
 
 # Hand the rules of simulator/strictness.yml to the simulated node and the simulated device.
 strictness: $(VENV)/.dev
