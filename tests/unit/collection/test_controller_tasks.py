@@ -51,4 +51,4 @@ def test_a_node_that_dies_within_a_task_ends_it() -> None:
     keepalive = (
         f"ServerAliveInterval={given['ServerAliveInterval']} -o ServerAliveCountMax={given['ServerAliveCountMax']}"
     )
-    assert keepalive in (ROOT / "docs/start/real-nodes.md").read_text()
+    assert keepalive in (ROOT / "docs/start/install.md").read_text()

@@ -58,11 +58,13 @@ LOCAL = re.compile(r"--no-deps .*--no-build-isolation|--no-build-isolation .*--n
 ADVICE = re.compile(r"pip install (?:'\./trainer\[[\w,]+\]'|\./trainer(?![\w\[/])|boto3\b|transformers\b|hatchling\b)")
 #: The other calls that ask for no hashes, each with the reason.
 WITHOUT = {
-    ("docs/start/real-nodes.md", "ensurepip is missing"): "a message",
+    ("docs/operate/refusals.md", "ensurepip is missing"): "a message",
     ("Makefile", "import venv, ensurepip"): "looks whether the module is there",
-    ("plugins/module_utils/_variables/controller.py", "-m pip install "): "advice; README.md has the pinned way",
-    ("README.md", "pip install 'ansible-core"): "for a person, with the pinned way beside it",
+    ("plugins/module_utils/_variables/controller.py", "-m pip install "): "advice; install.md has the pinned way",
+    ("docs/start/install.md", "pip install 'ansible-core"): "for a person, with the pinned way beside it",
     ("trainer/README.md", "pip install torch==2.13.0 --index-url"): "for a person who tries the trainer out",
+    ("docs/start/install.md", "pip install torch==2.13.0 --index-url"): "for a person who tries the trainer out",
+    ("docs/start/install.md", "pip install --no-deps ./trainer"): "a folder; what it needs came with hashes before",
     ("trainer/src/gaudi3_scale/extras.py", "pip install "): "advice; the extras are pinned in requirements/extras.txt",
     ("trainer/README.md", "pip install --require-hashes -r"): "has hashes; --no-deps ./trainer is a folder",
     ("simulator/torch/README.md", "pip install --no-deps"): "a folder of the checkout",

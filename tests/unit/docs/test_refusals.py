@@ -1,4 +1,4 @@
-"""docs/start/real-nodes.md: what it quotes is what the code says, and no consent that a role asks for is missing."""
+"""docs/operate/refusals.md: what it quotes is what the code says, and no consent that a role asks for is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from ansible_collections.gaudi3.scale.plugins.module_utils._plan.phases import P
 from .documents import ROOT
 from .test_variables import SPECIFIED
 
-PAGE = ROOT / "docs/start/real-nodes.md"
+PAGE = ROOT / "docs/operate/refusals.md"
+WALK = ROOT / "docs/start/first-cluster.md"
 CONSENT = re.compile(r"_(?:accept|allow)_|_take_over(?:_|$)|_allowed$")
 
 
@@ -94,7 +95,11 @@ def test_every_refusal_of_a_script_of_ones_own_is_on_the_page() -> None:
     assert len(refusals) > 9
     quotes = quoted(PAGE.read_text())
     assert [text for text in refusals if not any(quote in text for quote in quotes)] == []
-    assert "roles/trainer/README.md#a-script-of-your-own" in PAGE.read_text()
+    assert "roles/trainer/README.md#a-script-of-your-own" in WALK.read_text()
+
+
+def test_the_walk_leads_to_the_page() -> None:
+    assert "../operate/refusals.md" in WALK.read_text() and "../start/first-cluster.md" in PAGE.read_text()
 
 
 def test_every_role_that_the_preflight_asks_is_linked() -> None:
