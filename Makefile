@@ -259,7 +259,7 @@ watch-pictures: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
 # The recorded terminal in README.md and docs/start/demo.md: a run of `make demo` on new nodes, drawn as an SVG that moves.
 docs-recording: $(VENV)/.controller
 	gaudi3-simulator down --name $(CLUSTER)
-	$(BIN)/python website/recording.py --cluster $(CLUSTER) --make "$(MAKE)"
+	$(BIN)/python website/recording.py --cluster $(CLUSTER)
 
 # Hand the rules of simulator/strictness.yml to the simulated node and the simulated device.
 strictness: $(VENV)/.dev

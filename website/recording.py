@@ -265,7 +265,11 @@ def record(command: list[str], rows: int = ROWS, columns: int = COLUMNS) -> tupl
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     lines = [json.dumps({"version": 2, "width": columns, "height": rows, "command": " ".join(command)})]
     started = time.monotonic()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": str(rows)}
+    # A make that knows of the make that called it names the folders it enters.
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS")
+    }
+    environment |= {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": str(rows)}
     with subprocess.Popen(
         command, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True
     ) as process:

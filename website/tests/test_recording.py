@@ -70,10 +70,15 @@ def test_the_picture_without_motion_is_the_last_screen() -> None:
     assert [root.findtext(f"{SVG}{name}") for name in ("title", "desc")] == ["a title", "what <is> seen"]
 
 
-def test_a_command_is_recorded_with_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
-    code, cast = recording.record(["sh", "-c", "stty size; printf 'µ\\n'; exit 3"], rows=12, columns=40)
+def test_a_command_is_recorded_with_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MAKELEVEL", "1")
+    code, cast = recording.record(
+        ["sh", "-c", "stty size; printf 'µ\\n'; echo level=$MAKELEVEL; exit 3"], rows=12, columns=40
+    )
     assert code == 3
-    assert "".join(text for _moment, text in recording.events(cast)) == "12 40\r\nµ\r\n"
+    assert "".join(text for _moment, text in recording.events(cast)) == "12 40\r\nµ\r\nlevel=\r\n"
     assert json.loads(cast.splitlines()[0])["width"] == 40
     assert "12 40" in capsys.readouterr().out
 
