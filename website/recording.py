@@ -37,6 +37,8 @@ LONGEST_WAIT, LONGEST_TICK, SHORTEST_SCREEN = 0.5, 0.03, 0.15
 REST, TIMES = 8.0, 2
 LIMIT = 150_000
 """Bytes of the picture at most."""
+#: Where a run prints the name of the cluster; that of the demo is named nowhere else.
+NAMED = ("--name {} --nodes", "cluster {} is up", "CLUSTER={} ", "clusters/{}/")
 #: Pixels of a character, of a line, and around the text.
 WIDE, HIGH, EDGE, BAR = 8.4, 18, 14, 30
 #: Colours of the text on #161b22; each has a contrast of at least 4.5.
@@ -316,9 +318,10 @@ def main(arguments: list[str] | None = None) -> int:
         CAST.write_text(cast)
     else:
         cast = given.cast.read_text()
-    names = [(str(ROOT), "/root/scale"), (f"clusters/{given.cluster}/", "clusters/demo/")]
-    names += [(f"--name {given.cluster} --", "--name demo --"), (f" --name {given.cluster}\r", "\r")]
-    names += [(f"cluster {given.cluster} ", "cluster demo "), (f"CLUSTER={given.cluster} ", "CLUSTER=demo ")]
+    names = [(str(ROOT), "/root/scale")]
+    if given.cluster != "demo":
+        names += [(text.format(given.cluster), text.format("demo")) for text in NAMED]
+        names += [(f" --name {given.cluster}", "")]
     seen = screens([(0.0, "$ make demo\r\n"), *events(cast, names)])
     picture = draw(
         seen,
