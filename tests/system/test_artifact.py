@@ -102,10 +102,12 @@ def test_every_link_in_its_documents_leads_to_a_file_in_it(artifact: Path) -> No
     assert dead == []
 
 
-def commands(heading: str) -> list[str]:
-    """The lines of the README's code blocks below a heading."""
-    section = (ROOT / "README.md").read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    return [line.strip() for line in section.splitlines() if line.startswith("    ")]
+def commands() -> list[str]:
+    """The lines of the README's code block that begins with the collection's installation."""
+    readme = (ROOT / "README.md").read_text()
+    found: list[str] = re.findall(r"^```sh\n(ansible-galaxy .*?)^```", readme, re.DOTALL | re.MULTILINE)
+    assert len(found) == 1
+    return found[0].splitlines()
 
 
 def follow(lines: list[str], folder: Path, home: Path, config: Path | None) -> None:
@@ -137,7 +139,7 @@ def test_the_readmes_commands_work_in_an_empty_folder(artifact: Path, tmp_path: 
     folder.mkdir()
     config.touch()
     shutil.copy(artifact, folder)
-    lines = commands("Use it on real nodes")
+    lines = commands()
     assert len(lines) >= 4
     follow(lines, folder, tmp_path / "home", config)
 
@@ -153,7 +155,7 @@ def test_the_readmes_commands_work_in_a_checkout(artifact: Path, tmp_path: Path)
     assert f"requirements/artifact.py . {artifact.name}\n" in recipe
     links = checkout / "collections" / "ansible_collections" / "gaudi3" / "scale"
     before = sorted(path.name for path in links.iterdir())
-    follow(commands("Use it on real nodes")[:-1], checkout, tmp_path / "home", None)
+    follow(commands()[:-1], checkout, tmp_path / "home", None)
     assert sorted(path.name for path in links.iterdir()) == before and (links / "playbooks").is_symlink()
 
 
