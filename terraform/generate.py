@@ -4,7 +4,8 @@
     python terraform/generate.py --check   # say what is out of step, exit code 1
 
 A module says each thing once: its variables with their checks, its outputs, the catalogue its types. The roots repeat
-variables and outputs (Terraform has no other way to pass them on), and the READMEs list them.
+variables and outputs (Terraform has no other way to pass them on). A root's README lists its own ones, and
+terraform/README.md those of every cloud.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ import pprint
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 CLOUDS = ("aws", "azure", "gcp", "ibm", "onprem")
-MODULES = ("cluster", "inventory", *CLOUDS)
+#: Modules that those of the clouds call.
+INNER = ("cluster", "inventory")
 #: Files of a module that its root repeats as they are.
 SHARED = ("interface.tf", "machines.tf")
 BEGIN, END = "<!-- BEGIN GENERATED: python terraform/generate.py -->", "<!-- END GENERATED -->"
@@ -65,11 +67,16 @@ class Block:
         return re.sub(r"\n\n  validation \{\n.*?\n  \}(?=\n)", "", self.text, flags=re.DOTALL)
 
 
+def blocks_of(path: Path, kind: str) -> Iterator[Block]:
+    """Blocks of one kind of a file."""
+    for match in re.finditer(rf'^{kind} "(\w+)" \{{\n.*?^\}}\n', path.read_text(), re.MULTILINE | re.DOTALL):
+        yield Block(kind, match.group(1), match.group(0))
+
+
 def blocks(folder: Path, kind: str) -> Iterator[Block]:
     """Blocks of one kind of a module, file by file."""
     for path in sorted(folder.glob("*.tf")):
-        for match in re.finditer(rf'^{kind} "(\w+)" \{{\n.*?^\}}\n', path.read_text(), re.MULTILINE | re.DOTALL):
-            yield Block(kind, match.group(1), match.group(0))
+        yield from blocks_of(path, kind)
 
 
 def root_files(cloud: str) -> dict[str, str]:
@@ -99,19 +106,62 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def tables(folder: Path) -> str:
-    """Variables and outputs of a module as Markdown."""
-    lines = ["## Variables", "", "| name | type | default | what it is |", "|---|---|---|---|"]
-    for block in sorted(blocks(folder, "variable"), key=lambda each: (each.argument("default") is not None, each.name)):
+def variable_table(variables: Iterable[Block]) -> list[str]:
+    """Variables as a table, those without a default first; nothing where there are none."""
+    lines = []
+    for block in sorted(variables, key=lambda each: (each.argument("default") is not None, each.name)):
         kind = re.sub(r"\((?:.|\n)*\)$", "(...)", block.argument("type") or "") if "object" in block.text else None
         default = block.argument("default")
         lines.append(
             f"| `{block.name}` | `{cell(kind or block.argument('type') or '')}` "
             f"| {'**needed**' if default is None else f'`{cell(default)}`'} | {cell(block.description)} |"
         )
-    lines += ["", "## Outputs", "", "| name | what it is |", "|---|---|"]
-    lines += [f"| `{block.name}` | {cell(block.description)} |" for block in blocks(folder, "output")]
-    return "\n".join(lines)
+    return ["| name | type | default | what it is |", "|---|---|---|---|", *lines] if lines else []
+
+
+def output_table(outputs: Iterable[Block]) -> list[str]:
+    """Outputs as a table; nothing where there are none."""
+    lines = [f"| `{block.name}` | {cell(block.description)} |" for block in outputs]
+    return ["| name | what it is |", "|---|---|", *lines] if lines else []
+
+
+def shared_blocks(name: str) -> list[Block]:
+    """The variables of a file that the modules of several clouds have in common."""
+    return list(blocks_of(HERE / "modules" / "aws" / name, "variable"))
+
+
+def common_outputs() -> list[Block]:
+    """The outputs that every cloud has."""
+    names = [{block.name for block in blocks(HERE / "modules" / cloud, "output")} for cloud in CLOUDS]
+    return [block for block in blocks(HERE / "modules" / "aws", "output") if all(block.name in each for each in names)]
+
+
+def common_tables() -> str:
+    """What the roots have in common, each thing once: the page of the whole tree has it."""
+    lines = ["## Variables of every cloud", "", *variable_table(shared_blocks("interface.tf"))]
+    lines += ["", "## Variables of every cloud that makes machines", "", "`onprem` does not have these.", ""]
+    lines += variable_table(shared_blocks("machines.tf"))
+    return "\n".join([*lines, "", "## Outputs of every cloud", "", *output_table(common_outputs())])
+
+
+def tables(folder: Path, note: str) -> str:
+    """Variables and outputs that a module has beside those of every cloud, below a note on these."""
+    common = {block.name for name in SHARED for block in shared_blocks(name)} | {each.name for each in common_outputs()}
+    lines = ["## Variables", "", note, ""]
+    lines += variable_table(block for block in blocks(folder, "variable") if block.name not in common)
+    outputs = output_table(block for block in blocks(folder, "output") if block.name not in common)
+    return "\n".join([*lines, *(["", "## Outputs", "", *outputs] if outputs else [])])
+
+
+def pointer(cloud: str) -> str:
+    """The page of a cloud's module: its root's page has the tables."""
+    title = (HERE / cloud / "README.md").read_text().splitlines()[0]
+    return f"""{title}
+
+The module that the root [terraform/{cloud}](../../{cloud}/README.md) calls, with the same variables and outputs,
+which are listed there. [examples](../../examples/README.md) call modules from a
+configuration of your own.
+"""
 
 
 def with_tables(readme: Path, generated: str) -> str:
@@ -218,12 +268,26 @@ def everything() -> dict[Path, str]:
     files: dict[Path, str] = {}
     for cloud in CLOUDS:
         files.update({HERE / cloud / name: text for name, text in root_files(cloud).items()})
-    for name in MODULES:
-        folder = HERE / "modules" / name
-        files[folder / "README.md"] = with_tables(folder / "README.md", tables(folder))
+    files[HERE / "README.md"] = with_tables(HERE / "README.md", common_tables())
+    for name in INNER:
+        readme = HERE / "modules" / name / "README.md"
+        files[readme] = with_tables(
+            readme,
+            tables(
+                readme.parent,
+                "The others are handed on from [those of every cloud](../../README.md#variables-of-every-cloud).",
+            ),
+        )
     for cloud in CLOUDS:
         readme = HERE / cloud / "README.md"
-        files[readme] = with_tables(readme, tables(HERE / "modules" / cloud))
+        files[readme] = with_tables(
+            readme,
+            tables(
+                HERE / "modules" / cloud,
+                f"Beside these `{cloud}` has [those of every cloud](../README.md#variables-of-every-cloud).",
+            ),
+        )
+        files[HERE / "modules" / cloud / "README.md"] = pointer(cloud)
     catalogue = json.loads((HERE / "catalogue" / "instances.json").read_text())
     files[HERE.parent / "docs" / "clouds" / "instances.md"] = instances(catalogue)
     files[HERE.parent / "plugins" / "module_utils" / "_cloud" / "instance_data.py"] = python_data(catalogue)

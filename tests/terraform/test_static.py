@@ -81,7 +81,23 @@ def test_the_generated_files_being_out_of_step_is_seen(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     told = [line.split()[0] for line in done.stdout.splitlines()]
-    assert told == ["terraform/aws/variables.tf", "terraform/modules/aws/README.md", "terraform/aws/README.md"]
+    assert told == ["terraform/aws/variables.tf", "terraform/aws/README.md"]
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_each_variable_and_output_is_listed_once(parsed: dict[str, Module], cloud: str) -> None:
+    """A root's README has its own, that of the whole tree those of every cloud, and the module's points there."""
+    of_all, own = (re.findall(r"^\| `(\w+)`", path.read_text(), re.MULTILINE) for path in (
+        TREE / "README.md", TREE / cloud / "README.md"
+    ))  # fmt: skip
+    module = parsed[f"modules/{cloud}"]
+    names = {*module.named("variable"), *module.named("output")}
+    assert len(set(of_all)) == len(of_all) and set(of_all).isdisjoint(own)
+    assert names - set(of_all) == set(own), "listed nowhere, or of no variable"
+    assert [name for name in of_all if name not in names] == (
+        [] if cloud != "onprem" else sorted(MACHINES & set(of_all))
+    )
+    assert f"../../{cloud}/README.md" in (TREE / "modules" / cloud / "README.md").read_text()
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
