@@ -222,9 +222,9 @@ def instances(catalogue: dict[str, Any]) -> str:
         for name, each in types.items()
         for price in each["prices"]
     )
-    return f"""# Instance types
+    return f"""# Instance types: which machines have Gaudi
 
-Written by `python terraform/generate.py` from `terraform/catalogue/instances.json`. {catalogue["about"]}
+For whoever looks for a machine to rent: what each cloud offers, with the source and the date of each fact. Written by `python terraform/generate.py` from `terraform/catalogue/instances.json`. {catalogue["about"]}
 
 ## With Gaudi
 
@@ -260,6 +260,11 @@ holds one.
 ## Sources
 
 {sources}
+
+## Next
+
+- [ibm.md](ibm.md): rent Gaudi 3 on IBM Cloud.
+- [terraform.md](terraform.md): from an account to an inventory.
 """
 
 

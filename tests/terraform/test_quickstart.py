@@ -28,7 +28,7 @@ CLOUDS: dict[str, tuple[str, Callable[[Path], AbstractContextManager[Account | I
 def rehearse(desk: DeployWorkspace[Any], heading: str) -> str:
     """Call what is documented, with the documented files beside; what it said."""
     (desk.folder / "job.yml").write_text(blocks("terraform.md", "Quick start")[0])
-    (desk.folder / "lab.yml").write_text(blocks("terraform.md", "Machines that are there already")[0])
+    (desk.folder / "lab.yml").write_text(blocks("onprem.md", "Name the machines")[0])
     (desk.folder / "written/first").mkdir()
     tools = desk.folder / "tools/ssh"
     tools.write_text(tools.read_text().replace("-cf - job", "-cf - first"))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import textwrap
 
 from ..conftest import ROOT
 
 
 def blocks(page: str, heading: str) -> list[str]:
-    """The indented blocks below a heading of a page in docs/, up to the next heading."""
+    """The fenced blocks below a heading of a page in docs/clouds, up to the next heading."""
     text = (ROOT / "docs" / "clouds" / page).read_text()
-    found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^##+ |\Z)", text, re.MULTILINE | re.DOTALL)
     assert found is not None, f"docs/clouds/{page} has no heading {heading!r}"
-    parts = re.findall(r"(?:^    .*\n|^\n)+", found[1], re.MULTILINE)
-    return [textwrap.dedent(each).strip("\n") for each in parts if each.strip()]
+    return [part.strip("\n") for part in re.findall(r"^```\w+\n(.*?)^```$", found[1], re.MULTILINE | re.DOTALL)]
 
 
 def commands(page: str, heading: str, of: str = "gaudi3-deploy") -> list[list[str]]:

@@ -21,7 +21,10 @@ TYPES: dict[str, dict[str, Any]] = CATALOGUE["types"]
 RELEASE = yaml.safe_load((ROOT / "roles/synapseai/defaults/main.yml").read_text())["synapseai_release"]
 GENERATIONS = {1: "gaudi", 2: "gaudi2", 3: "gaudi3"}
 #: Documents that lead someone to machines; the first type that each names is the one that its reader takes.
-LEADING = ("docs/clouds/terraform.md", "docs/clouds/instances.md", "deploy/README.md", "terraform/README.md")
+LEADING = (
+    "docs/clouds/terraform.md", "docs/clouds/deploy.md", "docs/clouds/onprem.md", "docs/clouds/instances.md",
+    "deploy/README.md", "terraform/README.md",
+)  # fmt: skip
 
 
 def examples(source: str) -> str:
@@ -92,7 +95,7 @@ def test_the_default_release_drives_every_type_that_a_quick_start_names() -> Non
 
 def test_the_page_says_what_is_left_after_the_end() -> None:
     """What `down` keeps while there are checkpoints, and so what is still billed."""
-    page = (ROOT / "docs/clouds/terraform.md").read_text()
+    page = (ROOT / "docs/clouds/aws.md").read_text()
     _before, _, table = page.partition("| what stays | what it costs |\n")
     rows = [line.split("|")[1] for line in table.partition("\n\n")[0].splitlines()[1:]]
     assert sorted(re.findall(r"`(aws_\w+)`", " ".join(rows))) == sorted(
@@ -155,5 +158,5 @@ def test_the_page_says_which_release_the_other_types_need() -> None:
     ][-1]
     torch = support_matrix.torch_version(last)
     assert torch is not None and torch < support_matrix.TRAINER_TORCH
-    for name in ("docs/clouds/terraform.md", "docs/clouds/spot.md"):
+    for name in ("docs/clouds/aws.md", "docs/clouds/spot.md"):
         assert last in (ROOT / name).read_text(), name

@@ -161,7 +161,7 @@ def test_ssh_goes_by_a_configuration_that_knows_machines_by_their_ids(source: So
 def test_the_documented_command_gives_the_same_as_a_file(source: Source, core: Path) -> None:
     """For who had it as Terraform's output, and runs Ansible where neither Terraform nor the plugin is."""
     text = (ROOT / "docs/clouds/terraform.md").read_text()
-    (command,) = re.findall(r"^    ansible-inventory -i \S+ (.*) > hosts\.yml$", text, re.MULTILINE)
+    (command,) = re.findall(r"^ansible-inventory -i \S+ (.*) > hosts\.yml$", text, re.MULTILINE)
     said = outputs(jump_host="ops@gate", variables={"gaudi_note": "a { b }"})
     listed = source.list(output_file=source.keep("outputs.json", said))
     done = ansible("ansible-inventory", "-i", str(source.path), *command.split(), core=core)
