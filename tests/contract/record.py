@@ -29,12 +29,15 @@ PINS = {
     "optimum": ("torch.txt", "trainer.txt", "contract-optimum.txt"),
 }
 TEXT = """\
-Programs that other people wrote for Gaudi, unmodified, on the simulated device and the simulated node. Packages come
-from the Python package index; repositories are read below `CONTRACT_SOURCES`, laid out as `OWNER/NAME`, and are no part
-of this project. A program in Go or Rust is not built: its commands and calls are taken from its source and made, and
-what it reads of the answer is looked for. Rows are data: `tests/contract/programs.yml`.
-The rows of vllm-gaudi and vllm-fork look up hardware, versions and processors: no model was served by them.
+For whoever asks what the simulator is worth: programs that other people wrote for Gaudi, unmodified, on the simulated
+device and the simulated node. Packages come from the Python package index; repositories are read below
+`CONTRACT_SOURCES`, laid out as `OWNER/NAME`, and are no part of this project. A program in Go or Rust is not built: its
+commands and calls are taken from its source and made, and what it reads of the answer is looked for. Rows are data:
+`tests/contract/programs.yml`. The rows of vllm-gaudi and vllm-fork look up hardware, versions and processors: no model
+was served by them.
 """
+
+NEXT = ("", "## Next", "", "- [simulator.md](simulator.md): how the simulator works and is checked.")
 
 
 @lru_cache
@@ -104,12 +107,12 @@ def write_table(rows: Sequence[Row], twin: Twin) -> None:
     fresh = {row.id: noted[row.id] for row in rows if row.id in noted and noted[row.id]["key"] == key(row, twin)}
     today = f"{datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}"
     lines = [
-        "# Other people's programs on the simulator",
+        "# Contract: other people's programs on the simulator",
+        "",
+        TEXT.strip(),
         "",
         f"Written by `make contract` on {today}, commit {commit()}, with Python {platform.python_version()}:",
         f"of {len(rows)} rows {summary(counts(rows, fresh))}.",
-        "",
-        TEXT.strip(),
         "",
         "| program | source | call | result | remark |",
         "|---|---|---|---|---|",
@@ -120,7 +123,7 @@ def write_table(rows: Sequence[Row], twin: Twin) -> None:
         result = f"**{FAILS}**" if found["result"] == FAILS else found["result"]
         cells = (row.program, row.source, row.calls, result, remark)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    PAGE.write_text("\n".join(lines) + "\n")
+    PAGE.write_text("\n".join([*lines, *NEXT]) + "\n")
 
 
 def _plain(line: str) -> str:

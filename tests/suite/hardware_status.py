@@ -13,19 +13,22 @@ PAGE = ROOT / "docs" / "understand" / "hardware-status.md"
 SEEN = ("simulated", "checked", "documents", "hardware")
 ASKED = ("unknown", "assumed", "evidence", "settle")
 TEXT = """\
-# What is known of real hardware, and what is not
+# Hardware status: what is known of real Gaudi nodes, and what is not
 
 <!-- Written by `make strictness` from docs/understand/hardware-status.yml and simulator/strictness.yml; edit those. -->
 
-{verdict}
+For whoever asks how far this is proven, or owns Gaudi nodes. {verdict}
 It is tested on simulated nodes, whose behaviour comes from public sources: the vendor's documentation and source code,
 and transcripts that owners published. This page says what was seen where, what the sources leave open, what the code
 assumes meanwhile, and what would settle each question.
 
 If you own Gaudi nodes, one command collects what this page asks for:
 
-    gaudi3-train doctor --json report.json               # on a node with the trainer, as root
-    ansible-playbook -i mine gaudi3.scale.doctor         # from your controller: all nodes, also without the trainer
+<!-- not run: needs nodes -->
+```sh
+gaudi3-train doctor --json report.json               # on a node with the trainer, as root
+ansible-playbook -i mine gaudi3.scale.doctor         # from your controller: all nodes, also without the trainer
+```
 
 It changes nothing. Names, addresses, serial numbers and secrets are left out, and the report stays below 1 MB, so that
 you can read it and send it on. `--cards` (`-e doctor_cards=true`) computes on the cards too, which have to be free
@@ -48,7 +51,11 @@ the report of `gaudi3-train doctor` that answer the question.
 Where nobody has published what hardware does, the simulator takes the stricter guess. `simulator/strictness.yml` has
 all of its rules; these are the guesses.
 
-{guesses}"""
+{guesses}
+## Next
+
+- [simulator.md](simulator.md): how the simulator works and is checked.
+"""
 NEVER = "Nothing in this collection has run on a Gaudi yet."
 HEADINGS = "| id | unknown | the code assumes | evidence | to settle it | report |\n|---|---|---|---|---|---|\n"
 
