@@ -65,8 +65,9 @@ CLUSTERMAX = (
 def text() -> str:
     """The whole page."""
     lines = [
-        "# Faults and checks",
+        "# Health checks and the faults that prove them",
         "",
+        "For whoever asks what [the health engine](health.md) finds.",
         "Written by `python tests/unit/plugins/health_page.py` by the cases of `module_utils/_health/test_checks.py`.",
         "Each fault is put on a simulated node with HL-325L (Gaudi 3) and on one with HL-225 (Gaudi 2). Three",
         "readings follow, ten seconds apart. A row stands for both boards: the check names this component, kind and",
@@ -101,6 +102,7 @@ def text() -> str:
         "|---|---|---|",
     ]
     lines += [f"| {row} | {check} | {proof} |" for row, check, proof in CLUSTERMAX]
+    lines += ["", "## Next", "", "- [health.md](health.md): verdicts, healing, passports."]
     return "\n".join(lines) + "\n"
 
 
