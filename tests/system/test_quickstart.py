@@ -40,8 +40,8 @@ PROOF = Proof(
     sample=["none"],
 )
 TEXT = """
-Each row is the quick start of [terraform.md](../docs/clouds/terraform.md#quick-start) as it stands there, called on a machine
-that reaches the nodes through a jump host alone. Clouds are played by stand-ins (moto, the stand-in for IBM's
+Each row is the quick start of [terraform.md](../docs/clouds/terraform.md#quick-start) as it stands there, called on a
+machine that reaches the nodes through a jump host alone. Clouds are played by stand-ins (moto, the stand-in for IBM's
 provider), which make no machines; simulated nodes carry the addresses that Terraform gave, and come up while the
 command waits for them. The seconds are those of stand-ins on this machine, which other work may share, and say
 nothing about a cloud or a Gaudi.
