@@ -185,8 +185,8 @@ def test_a_field_of_a_message_that_the_template_does_not_read_is_refused(form: d
 
 
 def test_the_documentation_names_all_bookkeeping_fields() -> None:
-    readme = (Path(__file__).parents[1] / "README.md").read_text()
-    assert [name for name in (*BOOKKEEPING, *UNREAD, *SYSTEMS, *PREFERENCES) if f"`{name}`" not in readme] == [*MEDIA]
+    page = (Path(__file__).parents[2] / "docs" / "use" / "data.md").read_text()
+    assert [name for name in (*BOOKKEEPING, *UNREAD, *SYSTEMS, *PREFERENCES) if f"`{name}`" not in page] == [*MEDIA]
 
 
 def test_a_part_of_a_text_with_more_than_the_text_is_refused() -> None:

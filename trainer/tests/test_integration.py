@@ -234,8 +234,9 @@ def test_a_users_own_module_trains_with_lightnings_own_trainer(lightning: str, t
     assert seen["habana_fsdp"] == {**common, "sharded": True, "predictions": None}
 
 
-def test_the_readmes_example_learns() -> None:
-    section = (HERE.parent / "README.md").read_text().split("## In your own Lightning code")[1].split("\n## ")[0]
+def test_the_pages_example_learns() -> None:
+    page = HERE.parents[1] / "docs" / "use" / "own-scripts.md"
+    section = page.read_text().split("\n## GaudiTrainer\n")[1].split("\n## ")[0]
     program = section.split("```python\n")[1].split("```")[0]
     program += "print('step', trainer.global_step, trainer.strategy.precision_plugin.precision)\n"
     result = run("-c", program)

@@ -1,4 +1,4 @@
-"""The README's table of options is that of the code."""
+"""The page's table of options is that of the code."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gaudi3_scale import config as configuration
 from gaudi3_scale.memory import AdvancedMemoryManager, MemoryOptimizer
 from gaudi3_scale.precision import GaudiMixedPrecision
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "use" / "memory.md"
 
 
 def test_every_option_is_in_the_table_and_no_other() -> None:
-    section = README.read_text().split("\n## Memory and precision\n")[1].split("\n## ")[0]
-    documented = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    page = PAGE.read_text()
+    documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     options = [
         name
         for kind in (GaudiMixedPrecision, MemoryOptimizer, AdvancedMemoryManager)
@@ -23,6 +23,6 @@ def test_every_option_is_in_the_table_and_no_other() -> None:
         if name != "device"
     ]
     assert documented == options
-    named = set(re.findall(r"\bmemory\.(\w+)(?==)|`memory\.(\w+)`", section))
+    named = set(re.findall(r"\bmemory\.(\w+)(?==)|`memory\.(\w+)`", page))
     keys = {key.removeprefix("memory.") for key in configuration.keys() if key.startswith("memory.")}  # noqa: SIM118
     assert {first or second for first, second in named} <= keys and named

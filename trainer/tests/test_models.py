@@ -204,9 +204,9 @@ def test_adapters_in_a_folder_are_refused_and_not_put_into_the_model(folder: Pat
     made(name=str(tmp_path), weights="random")
 
 
-def test_the_readme_says_that_a_folder_without_weights_is_refused() -> None:
-    readme = (Path(__file__).parents[1] / "README.md").read_text()
-    section = " ".join(readme.split("\n## Models\n")[1].split("\n## ")[0].split())
+def test_the_page_says_that_a_folder_without_weights_is_refused() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "use" / "models.md").read_text()
+    section = " ".join(page.split("\n## Which model\n")[1].split("\n## ")[0].split())
     assert "A folder without weights, or with a part of them, is refused unless you set `model.weights=random`:" in (
         section
     )

@@ -1,4 +1,4 @@
-"""The README's five minutes, as it is written."""
+"""The page of the first training, as it is written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from conftest import PACKAGES
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "start" / "first-training.md"
 
 
 def one_core() -> None:
@@ -22,9 +22,9 @@ def one_core() -> None:
 
 
 def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
-    section = README.read_text().split("## Five minutes")[1].split("\n## ")[0]
-    commands = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
-    assert len(commands) == 6
+    page = PAGE.read_text()
+    commands = re.findall(r"(?<!-->\n)```sh\n(.*?)```", page, re.DOTALL)
+    assert len(commands) == 6 and page.count("```sh\n") == 7  # the first installs from the network
     tools = tmp_path / "tools"
     tools.mkdir()
     for name, arguments in (("gaudi3-train", " -m gaudi3_scale"), ("python", "")):
@@ -48,18 +48,19 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
         preexec_fn=one_core,
     )
     try:
-        stdout, stderr = shell.communicate(timeout=400)
+        stdout, stderr = shell.communicate(timeout=800)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(shell.pid, signal.SIGKILL)
     assert shell.returncode == 0, stdout + stderr
     resumed = re.search(r"^resuming from step (\d+)$", (tmp_path / "second.log").read_text(), re.MULTILINE)
-    assert resumed and 40 <= int(resumed[1]) < 120
-    assert "finished 120 steps" in stdout
+    assert resumed and 100 <= int(resumed[1]) < 400
+    assert "finished 400 steps" in stdout
     steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert steps == [1, *range(10, 121, 10)]
+    assert steps == [1, *range(50, 401, 50)]
     lines = stdout.splitlines()
     assert "model.safetensors" in lines and "tokenizer.json" in lines
     written = stdout.split("tokenizer_config.json\n")[1]
     assert written.startswith("    def ") and len(written) > 20
-    assert len(re.findall("[a-z]{3,}", written.removeprefix("    def "))) >= 3, written  # something to read
+    words = re.findall("[a-z]{2,}", written.removeprefix("    def "))
+    assert len(words) >= 10 and {"self", "return", "name"} & {*words}, written  # something to read

@@ -65,6 +65,7 @@ WITHOUT = {
     ("trainer/README.md", "pip install torch==2.13.0 --index-url"): "for a person who tries the trainer out",
     ("docs/start/install.md", "pip install torch==2.13.0 --index-url"): "for a person who tries the trainer out",
     ("docs/start/install.md", "pip install --no-deps ./trainer"): "a folder; what it needs came with hashes before",
+    ("docs/start/first-training.md", "pip install torch==2.13.0 --index-url"): "likewise",
     ("trainer/src/gaudi3_scale/extras.py", "pip install "): "advice; the extras are pinned in requirements/extras.txt",
     ("trainer/README.md", "pip install --require-hashes -r"): "has hashes; --no-deps ./trainer is a folder",
     ("simulator/torch/README.md", "pip install --no-deps"): "a folder of the checkout",
@@ -177,7 +178,8 @@ def test_what_is_installed_with_hashes_on_a_node_is_never_built() -> None:
 
 
 def test_no_second_index_may_win() -> None:
-    places = [ROOT / "Makefile", *(ROOT / "simulator/src").rglob("*.py"), ROOT / "trainer/README.md"]
+    pages = [ROOT / "trainer/README.md", *(ROOT / "docs").rglob("*.md")]
+    places = [ROOT / "Makefile", *(ROOT / "simulator/src").rglob("*.py"), *pages]
     assert [path.name for path in places if "--extra-index-url" in path.read_text(encoding="utf-8")] == []
 
 

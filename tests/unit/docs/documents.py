@@ -13,13 +13,19 @@ ENDS = {"|", "||", "&", "&&", ";", ">", ">>", "<", "(", ")"}
 
 
 def pieces(markdown: str) -> tuple[list[str], list[str]]:
-    """Lines of code blocks, fenced or indented; and code in running text, which may name a command and no more."""
+    """Lines of code blocks, fenced or indented; and code in running text, which may name a command and no more.
+
+    A block of the language `text` is what a command printed.
+    """
     code: list[str] = []
     text: list[str] = []
-    fenced = False
+    fenced = output = False
     for line in markdown.splitlines():
         if line.lstrip().startswith("```"):
             fenced = not fenced
+            output = fenced and line.strip() == "```text"
+        elif output:
+            continue
         elif fenced or line.startswith("    "):
             code.append(line.strip())
         else:

@@ -151,6 +151,11 @@ def test_a_command_that_does_not_exist_is_found(program: str, line: str, block: 
     assert error.typename in {"SystemExit", "FaultError", "ConfigError", "NoSuchOption"}
 
 
+def test_what_a_command_printed_is_no_command() -> None:
+    code, spans = pieces("```sh\ngaudi3-train goodput run\n```\n\n```text\ngaudi3-train goodput run shows it\n```\n")
+    assert (code, spans) == (["gaudi3-train goodput run"], [])
+
+
 def test_a_verb_that_does_not_exist_is_found_in_running_text() -> None:
     _code, spans = pieces("Say `gaudi3-simulator\nbreak` to break one.")
     assert [commands(span, "gaudi3-simulator") for span in spans] == [[["break"]]]
