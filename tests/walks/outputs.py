@@ -1,0 +1,41 @@
+"""Compare what a command printed with what its page shows, in which `...` stands for anything."""
+
+from __future__ import annotations
+
+import re
+
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_GAP = re.compile(r"\s*(?:\.\.\.|…)\s*")
+
+
+def lines_of(output: str) -> list[str]:
+    """The lines as a terminal shows them: without colours, what a carriage return overwrote, and spaces at their ends."""
+    shown = (line.rstrip("\r").rpartition("\r")[2].rstrip() for line in _COLOURS.sub("", output).split("\n"))
+    return "\n".join(shown).strip("\n").split("\n")
+
+
+def pattern(shown: str) -> re.Pattern[str]:
+    """What output has to match: `...` is anything within a line, and any lines where it stands alone."""
+    parts = []
+    for line in lines_of(shown):
+        if _GAP.fullmatch(line):
+            parts.append(r"(?:[^\n]*\n)*?")
+        else:
+            pieces = re.split(r"\.\.\.|…", line)
+            parts.append("[^\n]*".join(map(re.escape, pieces)).rstrip() + r"[ ]*\n")
+    return re.compile("".join(parts))
+
+
+def difference(shown: str, came: str) -> str:
+    """Where what came departs from what the page shows; empty where it does not."""
+    printed = lines_of(came)
+    if pattern(shown).fullmatch("\n".join(printed) + "\n"):
+        return ""
+    expected = lines_of(shown)
+    # The longest beginning of the page's lines that what came still begins with: the line after it is the one to look at.
+    fits = 0
+    for count in range(1, len(expected) + 1):
+        if pattern("\n".join([*expected[:count], "..."])).fullmatch("\n".join(printed) + "\n"):
+            fits = count
+    wanted = expected[fits] if fits < len(expected) else "(the end of the output)"
+    return f"the page shows: {wanted}\nwhat came:\n" + "\n".join(f"  {line}" for line in printed)

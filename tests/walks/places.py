@@ -1,0 +1,172 @@
+"""The machines on which the blocks of pages are run: a folder, its environment, and what stands behind it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .markdown import ROOT
+from .plan import Walk
+
+CLUSTER = "walks"
+LOCK = Path(os.environ.get("GAUDI3_NODES_LOCK", "/tmp/nodes.lock"))
+"""Held while simulated nodes are up: there is one network of them on a machine."""
+DISTRIBUTIONS = ("trainer", "simulator", "deploy", "doctor", "benchmark-tool", "watch")
+KEPT = ("PATH", "LANG", "USER", "LOGNAME", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_INDEX_URL", "PIP_CONFIG_FILE")
+"""Variables of this machine that its reader's machine has too."""
+
+
+@dataclass
+class Place:
+    """Where the blocks of one page are run."""
+
+    folder: Path
+    home: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def copy_checkout(target: Path) -> None:
+    """The files of the checkout as they are, changed ones and new ones that git does not ignore included."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        source, copy = ROOT / name, target / name
+        if source.is_symlink() or source.is_file():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, copy, follow_symlinks=False)
+    for name in (".venv", ".cache"):
+        if (ROOT / name).exists():
+            (target / name).symlink_to((ROOT / name).resolve())
+
+
+def environment_of(folder: Path, home: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """That of a reader who has activated the checkout's environment."""
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    tools = [str(Path(sys.executable).parent), str(ROOT / ".cache/tools/usr/bin")]
+    return {
+        **kept,
+        "PATH": ":".join([*tools, kept.get("PATH", "")]),
+        "PYTHONPATH": ":".join(str(folder / each / "src") for each in DISTRIBUTIONS),
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "COLUMNS": "160",
+        "OMP_NUM_THREADS": "1",
+        # Nothing but a cluster's walk may touch what simulated nodes are made of.
+        "GAUDI3_SIMULATOR_HOME": str(home / "simulator"),
+        **variables,
+    }
+
+
+@contextmanager
+def place(walk: Walk, at: Path) -> Iterator[Place]:
+    """The machine of a walk, its files laid out, in the empty folder ``at``."""
+    home, folder = at / "home", at / "scale"
+    home.mkdir(parents=True)
+    copy_checkout(folder)
+    with ExitStack() as stack:
+        made = Place(folder, home, environment_of(folder, home, {}))
+        if walk.kind in ("aws", "ibm"):
+            made.environment |= stack.enter_context(_cloud(walk.kind, at))
+        elif walk.kind == "cluster":
+            made.environment |= _cluster(folder)
+        elif walk.kind == "archive":
+            _archive(made, at)
+        elif walk.kind == "trainer":
+            _lay_out_job(made.folder)
+        for name, source in walk.files.items():
+            _copy(ROOT / source, made.folder / name)
+        made.environment |= {name: os.path.expandvars(value) for name, value in walk.variables.items()}
+        yield made
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    else:
+        shutil.copy2(source, target)
+
+
+def _lay_out_job(folder: Path) -> None:
+    """A tiny job, as the pages about training take one for granted."""
+    for source in sorted((Path(__file__).parent / "job").iterdir()):
+        _copy(source, folder / source.name)
+
+
+@contextmanager
+def _cloud(kind: str, at: Path) -> Iterator[dict[str, str]]:
+    """The environment of a reader with an account at a cloud, which a stand-in plays."""
+    from tests.terraform.support.account import moto_account
+    from tests.terraform.support.ibm_account import ibm_account
+    from tests.terraform.support.tool import user_environment
+
+    account = at / "account"
+    account.mkdir()
+    key = at / "home/.ssh/id_ed25519"
+    key.parent.mkdir(mode=0o700)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    with ExitStack() as stack:
+        played = (
+            stack.enter_context(ibm_account(account))
+            if kind == "ibm"
+            else stack.enter_context(moto_account(account, "us-east-1"))
+        )
+        whole = user_environment(played.environment)
+        yield {name: value for name, value in whole.items() if os.environ.get(name) != value}
+
+
+def _archive(made: Place, at: Path) -> None:
+    """The collection as its archive installs it, and a folder with nothing in it."""
+    checkout, made.folder = made.folder, at / "work"
+    made.folder.mkdir()
+    archive = at / "gaudi3-scale.tar.gz"
+    for command in (
+        [sys.executable, "requirements/artifact.py", ".", str(archive)],
+        ["ansible-galaxy", "collection", "install", "--offline", "--no-deps", str(archive)],
+    ):
+        subprocess.run(command, cwd=ROOT if "artifact" in command[1] else checkout, env=made.environment, check=True)
+
+
+def _cluster(folder: Path) -> dict[str, str]:
+    """The inventory `mine` of the cluster that `cluster` has brought up."""
+    shutil.copytree(ROOT / "inventories/simulated", folder / "mine")
+    shutil.copy2(ROOT / "examples/inventory/ansible.cfg", folder / "mine/ansible.cfg")
+    return {
+        "GAUDI3_SIMULATOR_HOME": str((ROOT / ".cache/simulator").resolve()),
+        "GAUDI3_SIMULATOR_CLUSTER": CLUSTER,
+        "CLUSTER": CLUSTER,
+    }
+
+
+@contextmanager
+def cluster(log: Path) -> Iterator[None]:
+    """Two simulated nodes and a monitoring host, on which site.yml has run, for all pages that need nodes."""
+    environment = {
+        **os.environ,
+        "GAUDI3_SIMULATOR_HOME": str((ROOT / ".cache/simulator").resolve()),
+        "GAUDI3_SIMULATOR_CLUSTER": CLUSTER,
+    }
+
+    def call(*command: str, check: bool = True) -> None:
+        with log.open("a") as out:
+            code = subprocess.run(command, cwd=ROOT, env=environment, stdout=out, stderr=out, check=False).returncode
+        assert not (check and code), f"{' '.join(command)} ended with {code}:\n{log.read_text()[-3000:]}"
+
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        call("gaudi3-simulator", "down", "--name", CLUSTER, check=False)
+        try:
+            call("gaudi3-simulator", "up", "--name", CLUSTER, "--nodes", "2")
+            call("ansible-playbook", "site.yml")
+            yield
+        finally:
+            call("gaudi3-simulator", "down", "--name", CLUSTER, check=False)
