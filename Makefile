@@ -84,6 +84,16 @@ $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool:
 	$(@D)/bin/python -m $(INSTALL) -r $<
 	@touch $@
 
+# An environment over the checkout's, which has torch; what is installed here comes first.
+over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
+	$(1)/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text("import site; site.addsitedir(\"" + "$(CURDIR)/$(VENV)/lib/" + pathlib.Path(sysconfig.get_path("purelib")).parent.name + "/site-packages\")\n")'
+
+# What runs notebooks.
+.cache/notebooks/ready: requirements/notebooks.txt | $(VENV)/.dev
+	$(call over_checkout,$(@D))
+	$(@D)/bin/python -m $(INSTALL) --no-deps -r $<
+	@touch $@
+
 # axe-core, which checks the page of gaudi3-watch for people who do not see it or use keys. Without npm that is left out.
 .cache/axe/ready: watch/tests/package-lock.json
 	mkdir -p $(@D)
@@ -238,11 +248,8 @@ contract: $(VENV)/.dev hpu .cache/contract/frameworks/.ready .cache/contract/opt
 
 .cache/contract/frameworks/.ready: requirements/contract.txt
 .cache/contract/optimum/.ready: requirements/contract-optimum.txt
-# Over the checkout's environment, which has torch; what is pinned here comes first.
 .cache/contract/%/.ready: | $(VENV)/.dev
-	rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text("import site; site.addsitedir(\"" + "$(CURDIR)/$(VENV)/lib/" + pathlib.Path(sysconfig.get_path("purelib")).parent.name + "/site-packages\")\n")'
+	$(call over_checkout,$(@D))
 	$(BIN)/python requirements/pick.py requirements/contract.txt wheel > $(@D)/wheel.txt
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/wheel.txt
 	DS_BUILD_OPS=0 $(@D)/bin/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation -r $(filter requirements/%,$^)
