@@ -19,7 +19,7 @@ export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 .PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
 	benchmark-test doctor-test watch-test website-test \
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
-	docs docs-zip screenshots watch-pictures docs-recording contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
+	docs docs-zip screenshots watch-pictures docs-recording docs-pictures contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
 
 help:
 	@sed -n 's/^# //p;/^PYTHON/q' Makefile
@@ -143,7 +143,7 @@ covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/cov
 # Coverage traces the tests of plugins alone, which reach the floor of plugins; tracing makes a test half as dear again.
 unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool
 	$(call covered,plugins) tests/unit/plugins
-	pytest -q tests/unit tests/monitoring tests/suite --ignore tests/unit/plugins
+	pytest -q tests/unit tests/monitoring tests/suite tests/walks --ignore tests/unit/plugins
 
 # The real playbooks and roles over local connections: no root, no containers.
 plays: $(VENV)/.dev
@@ -267,6 +267,10 @@ watch-pictures: $(VENV)/.dev $(TOOLS)/usr/bin/promtool
 docs-recording: $(VENV)/.controller
 	gaudi3-simulator down --name $(CLUSTER)
 	$(BIN)/python website/recording.py --cluster $(CLUSTER)
+
+# The pictures of docs/ that need neither nodes nor a browser, from the commands that their pages show; three minutes.
+docs-pictures: $(VENV)/.dev
+	$(BIN)/python -m tests.walks.pictures
 
 # Hand the rules of simulator/strictness.yml to the simulated node and the simulated device.
 strictness: $(VENV)/.dev

@@ -1,1 +1,1 @@
-"""Walks through the documents: every command of a page, in its order, on the simulator, with what it prints compared."""
+"""Walks through the documents: the commands of a page, in their order, with what they print compared."""

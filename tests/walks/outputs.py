@@ -9,7 +9,7 @@ _GAP = re.compile(r"\s*(?:\.\.\.|…)\s*")
 
 
 def lines_of(output: str) -> list[str]:
-    """The lines as a terminal shows them: without colours, what a carriage return overwrote, and spaces at their ends."""
+    """The lines as a terminal shows them: no colours, nothing that a carriage return overwrote, no spaces at ends."""
     shown = (line.rstrip("\r").rpartition("\r")[2].rstrip() for line in _COLOURS.sub("", output).split("\n"))
     return "\n".join(shown).strip("\n").split("\n")
 
@@ -32,7 +32,7 @@ def difference(shown: str, came: str) -> str:
     if pattern(shown).fullmatch("\n".join(printed) + "\n"):
         return ""
     expected = lines_of(shown)
-    # The longest beginning of the page's lines that what came still begins with: the line after it is the one to look at.
+    # What came begins with so many lines of the page: the line after these is the one to look at.
     fits = 0
     for count in range(1, len(expected) + 1):
         if pattern("\n".join([*expected[:count], "..."])).fullmatch("\n".join(printed) + "\n"):

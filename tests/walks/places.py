@@ -33,7 +33,12 @@ class Place:
 
 
 def copy_checkout(target: Path) -> None:
-    """The files of the checkout as they are, changed ones and new ones that git does not ignore included."""
+    """The checkout as it is, changed files and new ones that git does not ignore included.
+
+    Files keep their times, as make compares them with what the environment was made from.
+    """
+    subprocess.run(["git", "clone", "-q", "--shared", "--no-checkout", str(ROOT), str(target)], check=True)
+    subprocess.run(["git", "read-tree", "HEAD"], cwd=target, check=True)
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):

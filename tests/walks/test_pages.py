@@ -1,4 +1,4 @@
-"""The blocks of every page are run, in their order, on the simulator: `make proof-docs`, of which `make test` has a sample."""
+"""The blocks of every page are run, in their order: `make proof-docs`, of which `make test` has a sample."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def drawn() -> list[str]:
 
 PROOF = Proof("docs", STRATA, sample=drawn() or ["none"])
 TEXT = """
-Each row is a page of the documents. Its blocks of `sh` and `python` are run in their order, in one shell and one Python,
-in a copy of the checkout; `compared` is how many are followed by an output, which is compared with what came. `on` is the
-machine: `tests/walks/walks.yml` says what each one has. Nodes are simulated and clouds are played by stand-ins.
+Each row is a page of the documents. Its blocks of `sh` and `python` are run in their order, in one shell and one
+Python, in a copy of the checkout; `compared` is how many are followed by an output, which is compared with what came.
+`on` is the machine: `tests/walks/walks.yml` says what each one has. Nodes are simulated and clouds are played by
+stand-ins.
 `marked` is how many blocks carry the mark that they are not run, with the reasons.
 """
 

@@ -12,8 +12,8 @@ from typing import Any
 import hcl2
 import pytest
 import yaml
-
 from ansible.parsing.yaml.loader import AnsibleLoader
+
 from tests.walks.markdown import COMMANDS, DATA, OTHER, ROOT, RUN, Block, all_blocks, blocks
 from tests.walks.plan import KINDS, PLAN, read
 

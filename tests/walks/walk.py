@@ -1,6 +1,6 @@
 """Run the blocks of a page in their order and compare what they print with what the page shows.
 
-    python -m tests.walks docs/use/plan.md          one page, with what it printed
+python -m tests.walks docs/use/plan.md          one page, with what it printed
 """
 
 from __future__ import annotations
