@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,11 +32,14 @@ class Place:
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def copy_checkout(target: Path) -> None:
+def copy_checkout(target: Path, fresh: bool) -> None:
     """The checkout as it is, changed files and new ones that git does not ignore included.
 
-    Files keep their times, as make compares them with what the environment was made from.
+    Its environment and what was downloaded for it lie there too, unless it is ``fresh``. No file is newer than these, so
+    that make does not make them again.
     """
+    made = ROOT / ".venv/.controller"
+    newest = made.stat().st_mtime - 1 if made.exists() else None
     subprocess.run(["git", "clone", "-q", "--shared", "--no-checkout", str(ROOT), str(target)], check=True)
     subprocess.run(["git", "read-tree", "HEAD"], cwd=target, check=True)
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -46,19 +49,24 @@ def copy_checkout(target: Path) -> None:
         if source.is_symlink() or source.is_file():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy, follow_symlinks=False)
-    for name in (".venv", ".cache"):
+            if newest and not fresh and copy.stat(follow_symlinks=False).st_mtime > newest:
+                os.utime(copy, (newest, newest), follow_symlinks=False)
+    for name in () if fresh else (".venv", ".cache"):
         if (ROOT / name).exists():
             (target / name).symlink_to((ROOT / name).resolve())
 
 
-def environment_of(folder: Path, home: Path, variables: Mapping[str, str]) -> dict[str, str]:
-    """That of a reader who has activated the checkout's environment."""
+def environment_of(folder: Path, home: Path, fresh: bool) -> dict[str, str]:
+    """That of a reader who has activated the checkout's environment, or of one who has none yet."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    tools = [str(Path(sys.executable).parent), str(ROOT / ".cache/tools/usr/bin")]
+    own = [str(Path(sys.executable).parent), str(ROOT / ".venv/bin"), str((ROOT / ".venv/bin").resolve())]
+    others = [each for each in kept.get("PATH", "").split(":") if each not in own]
+    tools = [own[0], *others, str(ROOT / ".cache/tools/usr/bin")]
+    sources = {"PYTHONPATH": ":".join(str(folder / each / "src") for each in DISTRIBUTIONS)}
     return {
         **kept,
-        "PATH": ":".join([*tools, kept.get("PATH", "")]),
-        "PYTHONPATH": ":".join(str(folder / each / "src") for each in DISTRIBUTIONS),
+        "PATH": ":".join(others if fresh else tools),
+        **({} if fresh else sources),
         "HOME": str(home),
         "TMPDIR": str(home),
         "LANG": "C.UTF-8",
@@ -67,7 +75,6 @@ def environment_of(folder: Path, home: Path, variables: Mapping[str, str]) -> di
         "OMP_NUM_THREADS": "1",
         # Nothing but a cluster's walk may touch what simulated nodes are made of.
         "GAUDI3_SIMULATOR_HOME": str(home / "simulator"),
-        **variables,
     }
 
 
@@ -76,13 +83,14 @@ def place(walk: Walk, at: Path) -> Iterator[Place]:
     """The machine of a walk, its files laid out, in the empty folder ``at``."""
     home, folder = at / "home", at / "scale"
     home.mkdir(parents=True)
-    copy_checkout(folder)
+    copy_checkout(folder, walk.is_fresh)
     with ExitStack() as stack:
-        made = Place(folder, home, environment_of(folder, home, {}))
+        made = Place(folder, home, environment_of(folder, home, walk.is_fresh))
         if walk.kind in ("aws", "ibm"):
             made.environment |= stack.enter_context(_cloud(walk.kind, at))
+            made.environment["PATH"] = f"{_machines(at / 'bin')}:{made.environment['PATH']}"
         elif walk.kind == "cluster":
-            made.environment |= _cluster(folder)
+            made.environment |= _cluster(folder, walk.has_inventory)
         elif walk.kind == "archive":
             _archive(made, at)
         elif walk.kind == "trainer":
@@ -129,6 +137,17 @@ def _cloud(kind: str, at: Path) -> Iterator[dict[str, str]]:
         yield {name: value for name, value in whole.items() if os.environ.get(name) != value}
 
 
+def _machines(folder: Path) -> Path:
+    """Programs that answer in the place of machines, as a stand-in for a cloud makes none."""
+    folder.mkdir()
+    playbook = shutil.which("ansible-playbook")
+    programs = {"ssh": "exit 0", "ansible-playbook": f'exec {playbook} --list-hosts "$@"'}
+    for name, line in programs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
 def _archive(made: Place, at: Path) -> None:
     """The collection as its archive installs it, and a folder with nothing in it."""
     checkout, made.folder = made.folder, at / "work"
@@ -141,10 +160,11 @@ def _archive(made: Place, at: Path) -> None:
         subprocess.run(command, cwd=ROOT if "artifact" in command[1] else checkout, env=made.environment, check=True)
 
 
-def _cluster(folder: Path) -> dict[str, str]:
-    """The inventory `mine` of the cluster that `cluster` has brought up."""
-    shutil.copytree(ROOT / "inventories/simulated", folder / "mine")
-    shutil.copy2(ROOT / "examples/inventory/ansible.cfg", folder / "mine/ansible.cfg")
+def _cluster(folder: Path, with_inventory: bool) -> dict[str, str]:
+    """Variables that lead to the cluster which `cluster` has brought up, and its inventory in the folder `mine`."""
+    if with_inventory:
+        shutil.copytree(ROOT / "inventories/simulated", folder / "mine")
+        shutil.copy2(ROOT / "examples/inventory/ansible.cfg", folder / "mine/ansible.cfg")
     return {
         "GAUDI3_SIMULATOR_HOME": str((ROOT / ".cache/simulator").resolve()),
         "GAUDI3_SIMULATOR_CLUSTER": CLUSTER,

@@ -34,6 +34,10 @@ class Walk:
     exits: Mapping[str, int] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
     background: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    is_last: bool = False
+    is_fresh: bool = False
+    has_inventory: bool = True
 
     def replaced(self, text: str) -> str:
         """A block with the values of this machine in the place of the reader's."""
@@ -54,12 +58,19 @@ class Walk:
             line = f"{typed} &\nuntil {self.background[typed]}; do sleep 0.2; done"
         return f"{line}\n{self.after[typed]}" if typed in self.after else line
 
+    def test_of(self, block: Block) -> str:
+        """The test that runs a block instead, which is named by its first command; empty where this walk does."""
+        lines = logical_lines(block.code)
+        return self.elsewhere.get(lines[0], "") if lines else ""
+
     def unused(self, blocks: list[Block]) -> list[str]:
         """What it says about commands and values that its page does not have."""
         run = [block for block in blocks if block.language in RUN]
         typed = {line for block in run for line in logical_lines(self.replaced(block.code))}
         code = "\n".join(block.code for block in blocks)
         lines = [line for line in [*self.exits, *self.after, *self.background] if line not in typed]
+        first = {line for block in run for line in logical_lines(block.code)[:1]}
+        lines += [line for line in self.elsewhere if line not in first]
         return lines + [name for name in self.replace if name not in code]
 
 
@@ -79,7 +90,16 @@ class Plan:
             (kind for pattern, kind in self.kinds.items() if fnmatch.fnmatch(page, pattern)), ""
         )
         replace = {**self.replace.get(kind, {}), **given.pop("replace", {})}
-        return Walk(page, kind, is_long=given.pop("long", False), replace=replace, **given)
+        return Walk(
+            page,
+            kind,
+            is_long=given.pop("long", False),
+            is_last=given.pop("last", False),
+            is_fresh=given.pop("fresh", False),
+            has_inventory=given.pop("inventory", True),
+            replace=replace,
+            **given,
+        )
 
 
 def read(path: Path = PLAN) -> Plan:

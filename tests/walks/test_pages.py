@@ -16,7 +16,10 @@ from tests.walks.walk import go
 PLAN = read()
 PAGES = {page: found for page, found in all_blocks().items() if any(block.is_run for block in found)}
 WALKS = {page: PLAN.walk(page) for page in PAGES}
-STRATA = {kind: [page for page, walk in WALKS.items() if walk.kind == kind] for kind in KINDS}
+STRATA = {
+    kind: sorted((page for page, walk in WALKS.items() if walk.kind == kind), key=lambda page: WALKS[page].is_last)
+    for kind in KINDS
+}
 CASES = [page for pages in STRATA.values() for page in pages]
 
 
@@ -33,7 +36,8 @@ Each row is a page of the documents. Its blocks of `sh` and `python` are run in 
 Python, in a copy of the checkout; `compared` is how many are followed by an output, which is compared with what came.
 `on` is the machine: `tests/walks/walks.yml` says what each one has. Nodes are simulated and clouds are played by
 stand-ins.
-`marked` is how many blocks carry the mark that they are not run, with the reasons.
+`elsewhere` is how many blocks another proof takes from the page and runs, and `marked` how many carry the mark that
+they are not run, with the reasons.
 """
 
 
@@ -54,7 +58,7 @@ def test_the_blocks_of_a_page_do_what_it_says(walk: Walk, request: pytest.Fixtur
         PROOF.failed(walk.page)
     assert outcome.faults == []
     PROOF.note(walk.page, {"on": walk.kind, **outcome.row()})
-    PROOF.write_table("The documents, executed", TEXT, ["on", "blocks", "run", "compared", "marked"])
+    PROOF.write_table("The documents, executed", TEXT, ["on", "blocks", "run", "compared", "elsewhere", "marked"])
 
 
 def test_the_sample_is_of_cheap_machines() -> None:

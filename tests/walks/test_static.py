@@ -84,6 +84,8 @@ def test_every_block_belongs_to_a_walk_or_is_marked(page: str) -> None:
     found = PAGES[page]
     assert walk.unused(found) == [], f"{PLAN.name} says of {page} what it has not"
     assert [name for name in walk.files.values() if not (ROOT / name).exists()] == []
+    for test in walk.elsewhere.values():
+        assert page.rpartition("/")[2] in (ROOT / test).read_text(), f"{test} does not read {page}"
 
 
 def test_the_plan_names_pages_that_are_there() -> None:

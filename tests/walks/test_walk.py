@@ -49,7 +49,7 @@ made
 """
     outcome = walked(page, tmp_path)
     assert outcome.faults == []
-    assert outcome.row() == {"blocks": 4, "run": 4, "compared": 1, "marked": ""}
+    assert outcome.row() == {"blocks": 4, "run": 4, "compared": 1, "elsewhere": "", "marked": ""}
     assert outcome.printed[2] == ("page.md:10", "kept\n")
 
 
@@ -76,7 +76,7 @@ def test_nothing_is_run_after_a_failure(tmp_path: Path) -> None:
 
 def test_a_marked_block_is_not_run_and_counted(tmp_path: Path) -> None:
     outcome = walked("<!-- not run: of no use -->\n```sh\ntouch ran\n```\n```sh\ntrue\n```", tmp_path)
-    assert outcome.row() == {"blocks": 2, "run": 1, "compared": 0, "marked": "1: of no use"}
+    assert outcome.row() == {"blocks": 2, "run": 1, "compared": 0, "elsewhere": "", "marked": "1: of no use"}
     assert not (tmp_path / "place/ran").exists()
 
 
@@ -115,9 +115,24 @@ def test_a_command_that_has_to_fail_and_does_not_is_told(tmp_path: Path) -> None
     assert walked("```sh\ntrue\n```", tmp_path, exits={"true": 2}).faults
 
 
+def test_a_block_of_another_test_is_left_to_it_and_counted(tmp_path: Path) -> None:
+    page = "```sh\ntouch ran   # now\n```\n```sh\ntrue\n```"
+    outcome = walked(page, tmp_path, elsewhere={"touch ran": "tests/x.py"})
+    assert outcome.row() == {"blocks": 2, "run": 1, "compared": 0, "elsewhere": "1: tests/x.py", "marked": ""}
+    assert not (tmp_path / "place/ran").exists()
+
+
 def test_what_the_plan_says_of_no_command_is_found() -> None:
-    walk = Walk("page.md", "checkout", exits={"a": 1}, after={"b": "c"}, background={"d": "e"}, replace={"F": "g"})
-    assert walk.unused(blocks("```sh\nd   # there\n```")) == ["a", "b", "F"]
+    walk = Walk(
+        "page.md",
+        "checkout",
+        exits={"a": 1},
+        after={"b": "c"},
+        background={"d": "e"},
+        replace={"F": "g"},
+        elsewhere={"h": "i"},
+    )
+    assert walk.unused(blocks("```sh\nd   # there\n```")) == ["a", "b", "h", "F"]
 
 
 def test_a_page_has_the_machine_of_its_entry_or_of_the_first_pattern() -> None:

@@ -26,6 +26,8 @@ class Outcome:
     blocks: int
     run: int = 0
     compared: int = 0
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    """The test that runs each block that is run elsewhere, by its place."""
     marked: dict[str, str] = field(default_factory=dict)
     """The reason of each block that is not run, by its place."""
     faults: list[str] = field(default_factory=list)
@@ -36,7 +38,11 @@ class Outcome:
         """For the table of the proof."""
         reasons = "; ".join(sorted(set(self.marked.values())))
         marked = f"{len(self.marked)}: {reasons}" if self.marked else ""
-        return {"blocks": self.blocks, "run": self.run, "compared": self.compared, "marked": marked}
+        elsewhere = (
+            f"{len(self.elsewhere)}: {', '.join(sorted(set(self.elsewhere.values())))}" if self.elsewhere else ""
+        )
+        counts: dict[str, str | int] = {"blocks": self.blocks, "run": self.run, "compared": self.compared}
+        return {**counts, "elsewhere": elsewhere, "marked": marked}
 
 
 def go(walk: Walk, blocks: Sequence[Block]) -> Outcome:
@@ -69,6 +75,9 @@ def run(walk: Walk, blocks: Sequence[Block], made: Place, notes: Path) -> Outcom
                     return outcome
             for block in wanted:
                 if not block.is_run:
+                    continue
+                if test := walk.test_of(block):
+                    outcome.elsewhere[block.place] = test
                     continue
                 code = walk.shell(block.code) if block.language == "sh" else walk.replaced(block.code)
                 held, printed = session(block.language).run(code, walk.minutes * 60)
