@@ -96,6 +96,8 @@ def place(walk: Walk, at: Path) -> Iterator[Place]:
             _archive(made, at)
         elif walk.kind == "trainer":
             _lay_out_job(made.folder)
+        if walk.has_cards:
+            made.environment["PYTHONPATH"] += f":{ROOT / '.cache/hpu'}"
         for name, source in walk.files.items():
             _copy(ROOT / source, made.folder / name)
         made.environment |= {name: os.path.expandvars(value) for name, value in walk.variables.items()}

@@ -38,6 +38,7 @@ class Walk:
     is_last: bool = False
     is_fresh: bool = False
     has_inventory: bool = True
+    has_cards: bool = False
 
     def replaced(self, text: str) -> str:
         """A block with the values of this machine in the place of the reader's."""
@@ -97,6 +98,7 @@ class Plan:
             is_last=given.pop("last", False),
             is_fresh=given.pop("fresh", False),
             has_inventory=given.pop("inventory", True),
+            has_cards=given.pop("cards", False),
             replace=replace,
             **given,
         )
