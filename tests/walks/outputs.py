@@ -1,10 +1,14 @@
-"""Compare what a command printed with what its page shows, in which `...` stands for anything."""
+"""Compare what a command printed with what its page shows, in which `...` stands for anything.
+
+Times, speeds and shares that were measured differ with each run: any such figure fits any other.
+"""
 
 from __future__ import annotations
 
 import re
 
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_MEASURED = re.compile(r"(?:\d[\d.,]* (?:d|h|min) )?\d[\d.,]* (?:ms|s|min|h|%|tokens/s|images/s)(?![\w/])")
 _GAP = re.compile(r"\s*(?:\.\.\.|…)\s*")
 
 
@@ -22,8 +26,13 @@ def pattern(shown: str) -> re.Pattern[str]:
             parts.append(r"(?:[^\n]*\n)*?")
         else:
             pieces = re.split(r"\.\.\.|…", line)
-            parts.append("[^\n]*".join(map(re.escape, pieces)).rstrip() + r"[ ]*\n")
+            parts.append("[^\n]*".join(map(_loosely, pieces)).rstrip() + r"[ ]*\n")
     return re.compile("".join(parts))
+
+
+def _loosely(text: str) -> str:
+    """A pattern of a text in which any measured figure may stand for another."""
+    return _MEASURED.pattern.join(map(re.escape, _MEASURED.split(text)))
 
 
 def difference(shown: str, came: str) -> str:

@@ -31,6 +31,8 @@ class Walk:
     files: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     replace: Mapping[str, str] = field(default_factory=dict)
+    shared: Mapping[str, str] = field(default_factory=dict)
+    """What values are on every machine of its kind."""
     exits: Mapping[str, int] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
     background: Mapping[str, str] = field(default_factory=dict)
@@ -42,7 +44,7 @@ class Walk:
 
     def replaced(self, text: str) -> str:
         """A block with the values of this machine in the place of the reader's."""
-        for name, value in self.replace.items():
+        for name, value in {**self.shared, **self.replace}.items():
             text = text.replace(name, value)
         return text
 
@@ -56,7 +58,9 @@ class Walk:
         if typed in self.exits:
             line = f"{typed} && false || test $? -eq {self.exits[typed]}"
         if typed in self.background:
-            line = f"{typed} &\nuntil {self.background[typed]}; do sleep 0.2; done"
+            # Ended once it is seen to work, as a reader does with Ctrl+C.
+            begun = f"until {self.background[typed]}; do kill -0 $walk_job; sleep 0.2; done"
+            line = f"{typed} & walk_job=$!\n{begun}\nkill $walk_job; wait $walk_job || :"
         return f"{line}\n{self.after[typed]}" if typed in self.after else line
 
     def test_of(self, block: Block) -> str:
@@ -90,7 +94,6 @@ class Plan:
         kind = given.pop("kind", None) or next(
             (kind for pattern, kind in self.kinds.items() if fnmatch.fnmatch(page, pattern)), ""
         )
-        replace = {**self.replace.get(kind, {}), **given.pop("replace", {})}
         return Walk(
             page,
             kind,
@@ -99,7 +102,7 @@ class Plan:
             is_fresh=given.pop("fresh", False),
             has_inventory=given.pop("inventory", True),
             has_cards=given.pop("cards", False),
-            replace=replace,
+            shared=self.replace.get(kind, {}),
             **given,
         )
 

@@ -142,7 +142,7 @@ def test_a_page_has_the_machine_of_its_entry_or_of_the_first_pattern() -> None:
         "cluster",
         "checkout",
     ]
-    assert plan.walk("docs/use/y.md").replace == {"A": "b"}
+    assert plan.walk("docs/use/y.md").replaced("A page") == "b page"
 
 
 def test_the_plan_is_read() -> None:
