@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,39 @@ def test_a_node_without_a_hang_answers_one_that_has_it(tmp_path: Path, monkeypat
         watch.end()
     assert [[verdict.kind for verdict in each] for each in said] == [["loader"], ["loader"]]
     assert said[0][0].sentence == said[1][0].sentence and said[0][0].ranks == (0,)
+
+
+@pytest.mark.parametrize(("last_shape", "expected"), [((5,), ["shape"]), ((7,), [])])
+def test_a_node_whose_process_died_lets_the_others_know_what_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last_shape: tuple[int, ...], expected: list[str]
+) -> None:
+    """gloo ends a process by a signal where it is sent more than it expects; any other death is no hang."""
+    said: list[Verdict] = []
+    store = Store()
+    watches = []
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+        watch = HangWatch(tmp_path / str(number), lambda verdict, job: said.append(verdict))
+        watch.begin(Meeting(store, number, 2, number == 0))
+        watches.append(watch)
+        child = os.fork()
+        if not child:
+            notes = ring.start(number, 2, 1)
+            assert notes is not None
+            notes.group(0, "all", "all", range(2))
+            for shape in [(7,), (9,)] * 4:
+                notes.leave(notes.enter(0, 0, 1, shape, ring.OPEN))
+            notes.enter(0, 0, 1, last_shape if number else (7,), ring.OPEN)
+            if number:
+                notes.announce(ring.LOST)
+            os._exit(0)
+        os.waitpid(child, 0)
+    leaves = threading.Thread(target=lambda: watches[0].end(last=True))
+    leaves.start()
+    leaves.join(30)
+    store.values = {}  # it was that node's
+    watches[1].end(last=True)
+    assert [(verdict.kind, verdict.ranks) for verdict in said] == [(kind, (1,)) for kind in expected]
 
 
 def test_the_launcher_adds_it_to_the_status_and_passes_it_on(

@@ -18,6 +18,7 @@ import ranks
 import torch
 from conftest import SOURCES, free_port, kill, wait_for
 from torch.distributed import TCPStore
+from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 from zygote import Client
 
@@ -26,6 +27,7 @@ from gaudi3_scale.checkpoint.saver import SaveFailedError
 from gaudi3_scale.distributed import exchange
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.interruption.notices import Notice
+from gaudi3_scale.launch import rendezvous_state
 from gaudi3_scale.launch.rendezvous_state import read_state
 
 
@@ -47,6 +49,15 @@ def state() -> Any:
     made.participants, made.wait_list, made.redundancy_list = {one: 0, two: 1}, {three}, {two}
     made.last_heartbeats = {one: datetime(2026, 1, 2), two: datetime(2026, 1, 3, tzinfo=UTC)}
     return made
+
+
+def test_a_signal_that_comes_while_the_state_is_read_is_no_fault_of_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(values: Any, node: Any) -> None:
+        raise SignalException("this process got signal: 15", signal.SIGTERM)
+
+    monkeypatch.setattr(rendezvous_state, "_round", told)
+    with pytest.raises(SignalException):
+        read_state(pickle.dumps(state()))
 
 
 @pytest.mark.parametrize("protocol", (pickle.DEFAULT_PROTOCOL, pickle.HIGHEST_PROTOCOL))

@@ -72,7 +72,7 @@ class HangWatch:
     def __init__(self, folder: Path, report: Callable[[Verdict, Path | None], None]) -> None:
         """`folder` is the launcher's own; `report` is called with the verdict, and the job's folder if known."""
         self._folder, self._report = folder, report
-        self._attempt = 0
+        self._attempt, self._last = 0, False
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -89,10 +89,11 @@ class HangWatch:
         )
         self._thread.start()
 
-    def end(self) -> None:
-        """The processes have ended; what is being looked at is looked at to its end."""
+    def end(self, last: bool = False) -> None:
+        """The processes have ended; what is being looked at is looked at to its end. `last` if none will follow."""
         thread, self._thread = self._thread, None
         if thread is not None:
+            self._last = last
             self._stop.set()
             thread.join(SETTLE + stacks.WAIT + 2 * ANSWER + LINGER)
 
@@ -103,6 +104,8 @@ class HangWatch:
                 _quietly(lambda: _introduce(meeting))
             if self._waits(folder, stop, meeting, answers):
                 self._examine(folder, meeting, answers)
+            elif meeting is not None and any(map(_died, folder.glob("*.ring"))):
+                self._tell(folder, meeting)
         except Exception as error:  # the job's own message stands, whatever happens here
             print(f"gaudi3-launch: a hang could not be explained ({type(error).__name__}: {error})", flush=True)
 
@@ -142,6 +145,21 @@ class HangWatch:
             writer.join(ANSWER)
         if meeting is not None:
             _quietly(lambda: _linger(meeting, answers))
+
+    def _tell(self, folder: Path, meeting: Meeting) -> None:
+        """Let the others know what the processes did that died here: they wait for them, and ask why."""
+        node, _, _ = look(folder, meeting)
+        told = threading.Thread(target=_quietly, args=(lambda: _say(meeting, node, self._last),), daemon=True)
+        told.start()
+        told.join(ANSWER + LINGER)
+
+
+def _died(path: Path) -> bool:
+    """Whether the process of this ring ended by an error or without a word."""
+    content = ring.read(path)
+    if content is None:
+        return False
+    return content.end == ring.FAILED or (content.end == ring.RUNNING and process_state(content.process) == "gone")
 
 
 def look(folder: Path, meeting: Meeting | None = None) -> tuple[NodeView, list[ring.Content], dict[int, str]]:
@@ -236,6 +254,20 @@ def _exchange(meeting: Meeting, node: NodeView, answers: Answers, world_size: in
         answers.reached = True
 
     _quietly(exchange)
+
+
+def _say(meeting: Meeting, node: NodeView, last: bool) -> None:
+    meeting.store.set(f"{NODE}/{meeting.node}", json.dumps(plain(node)))
+    deadline = time.monotonic() + LINGER
+    # The store ends with its launcher, and the others have just begun to look.
+    while last and meeting.head and not meeting.store.peek(ASKED) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    deadline = time.monotonic() + ANSWER
+    others = [number for number in range(meeting.nodes) if number != meeting.node]
+    while last and meeting.head and meeting.store.peek(ASKED) and time.monotonic() < deadline:
+        if all(meeting.store.peek(f"{READ}/{number}") for number in others):
+            return
+        time.sleep(0.1)
 
 
 def _linger(meeting: Meeting, answers: Answers) -> None:

@@ -53,13 +53,15 @@ class _Unpickler(pickle.Unpickler):
 
 def read_state(data: bytes) -> Any:
     """torch's state of a rendezvous; pickle.UnpicklingError if the bytes are anything else. Nothing in them runs."""
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+
     unpickler = _Unpickler(data)
     try:
         found = unpickler.load()
         if type(found) is not unpickler.round:
             raise ValueError("it is no state of a rendezvous")
         return _round(found.state, unpickler.node)
-    except pickle.UnpicklingError:
+    except (pickle.UnpicklingError, SignalException):  # the latter comes at any time, and torchrun waits for it
         raise
     except Exception as error:  # a broken pickle raises almost anything
         raise pickle.UnpicklingError(str(error).splitlines()[0][:200] if str(error) else type(error).__name__) from None

@@ -128,11 +128,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             code, reason = failed.exit_code, str(failed)
             print(f"gaudi3-launch: {reason}", file=sys.stderr)
         except Exception as failed:  # of whatever it is, the status says it before the traceback
-            watch.end()
+            watch.end(last=True)
             attempts.end(1)
             outcome.end(1, f"{type(failed).__name__}: {(str(failed).strip() or 'no message').splitlines()[0]}")
             raise
-        watch.end()
+        watch.end(last=True)
         spare = code == 0 and bool(agents) and not agents[-1].worked
         attempts.end(code, spare)
         if spare:
