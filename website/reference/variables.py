@@ -34,7 +34,7 @@ HEAD = ("variable", "type", "default", "what")
 @cache
 def of_playbooks() -> dict[str, tuple[str, str]]:
     """Variables that no role specifies: type and what it is, by name."""
-    text = (ROOT / "website/reference/playbook_variables.yml").read_text(encoding="utf-8")
+    text = (ROOT / "website/reference/given_to_runs.yml").read_text(encoding="utf-8")
     return {name: (of, what) for name, (of, what) in yaml.safe_load(text).items()}
 
 
