@@ -136,8 +136,13 @@ class Proof:
             self.note(case, {NOT_RUN: reason})
         pytest.skip(reason)
 
-    def write_table(self, title: str, text: str, columns: Sequence[str]) -> None:
-        """Write `proofs/NAME.md`, once every case has held or cannot be run: a row for each, in their order."""
+    def write_table(
+        self, title: str, text: str, columns: Sequence[str], kind: Callable[[str], str] | None = None
+    ) -> None:
+        """Write `proofs/NAME.md`, once every case has held or cannot be run: a row for each, in their order.
+
+        With ``kind`` a row for each kind of case, with the sums of its cases' numbers.
+        """
         rows = self.held()
         if not self.is_running or set(rows) != set(self.cases):
             return
@@ -161,8 +166,8 @@ class Proof:
             "| case | " + " | ".join(columns) + " |",
             "|---" * (len(columns) + 1) + "|",
         ]
-        for case in self.cases:
-            row = rows[case]
+        ordered = {case: rows[case] for case in self.cases}
+        for case, row in (_sums(ordered, kind) if kind else ordered).items():
             if NOT_RUN in row:
                 cells = _not_run(row[NOT_RUN], columns)
             else:
@@ -170,6 +175,19 @@ class Proof:
             lines.append(f"| {case} | " + " | ".join(cells) + " |")
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text("\n".join(lines) + "\n")
+
+
+def _sums(rows: Mapping[str, Mapping[str, Any]], kind: Callable[[str], str]) -> dict[str, dict[str, Any]]:
+    """The rows by kind, in their order; a case that was not run keeps its own."""
+    summed: dict[str, dict[str, Any]] = {}
+    for case, row in rows.items():
+        if NOT_RUN in row:
+            summed[case] = dict(row)
+            continue
+        total = summed.setdefault(kind(case), {})
+        for column, number in row.items():
+            total[column] = total.get(column, 0) + number
+    return summed
 
 
 def in_turn(cases: Sequence[str], number: int) -> list[str]:

@@ -263,3 +263,15 @@ def test_a_case_that_failed_before_it_held_is_told_in_the_table(
         assert "all 2 cases held; 1 failed before they held (how often): one (2)" in page
     (tmp_path / "source").write_text("2")
     assert made.failures() == {} and made.held() == {}
+
+
+def test_a_table_has_the_sums_of_a_kind_of_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "ROOT", tmp_path)
+    monkeypatch.setenv("GAUDI3_PROOF", "made")
+    (tmp_path / "source").write_text("1")
+    made = proof.Proof("made", {"a": ["a-1", "a-2", "a-3"], "b": ["b-1"]}, sources=["source"])
+    for case, row in {"b-1": {"x": 8}, "a-1": {"x": 1}, "a-2": {"x": 2}, "a-3": {proof.NOT_RUN: "no card"}}.items():
+        made.note(case, row)
+    made.write_table("Made", "Text.", ["x"], lambda case: case[0])
+    table = (tmp_path / "proofs/made.md").read_text().partition("|---|---|\n")[2]
+    assert table == "| a | 3 |\n| a-3 | not run: no card |\n| b | 8 |\n"

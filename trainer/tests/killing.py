@@ -211,14 +211,10 @@ def _wait(condition: Any, seconds: float, started: Started | None = None) -> Non
         time.sleep(0.01)
 
 
-def row(case: Case, seen: Outcome, resumed: int) -> dict[str, str]:
+def row(seen: Outcome, resumed: int) -> dict[str, str]:
     """A case that held, for the table."""
     ending = f"exit {seen.code}" if seen.code >= 0 else "killed"
     return {
-        "job": case.kind,
-        "phase": case.phase,
-        "signal": case.number.name,
-        "to": case.target,
         "ending": f"{ending}, `{seen.status['state']}`",
         "before": str(max(seen.before, default=0)),
         "resumed": str(resumed),
@@ -226,12 +222,13 @@ def row(case: Case, seen: Outcome, resumed: int) -> dict[str, str]:
     }
 
 
-COLUMNS = ("job", "phase", "signal", "to", "ending", "before", "resumed", "seconds")
+COLUMNS = ("ending", "before", "resumed", "seconds")
 TEXT = f"""
-A job of two processes (gloo, CPU) under `gaudi3_scale.launch`, or of four where *job* is HSDP (two copies, each split
-over two processes), trains {STEPS} steps of two micro-batches, saves every
-{EVERY} steps and evaluates every {EVALUATE}. One or both processes are held in the named phase, the signal is sent,
-the phase goes on. Then the job is started again and runs to its end.
+A job of two processes (gloo, CPU) under `gaudi3_scale.launch`, or of four with HSDP (two copies, each split over
+two processes), trains {STEPS} steps of two micro-batches, saves every
+{EVERY} steps and evaluates every {EVALUATE}. One or both processes are held in a phase, the signal is sent,
+the phase goes on. Then the job is started again and runs to its end. A case's name has the signal, what gets it, the
+phase and, where it is not the plain one, the kind of job.
 
 In every row below: nothing of the job was left {BOUND:.0f} seconds after the signal; no checkpoint that was committed
 before was lost; and after the restart the weights, the optimizer's state, the random states, every logged loss and

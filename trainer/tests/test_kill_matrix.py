@@ -73,5 +73,5 @@ def test_a_killed_job_ends_in_time_and_then_as_an_uninterrupted_one(
     assert [step for step, _ in job.lines("evaluation")] == [*range(EVALUATE, STEPS, EVALUATE), STEPS]
     assert_same(job.state(), expected.state())
     assert not target or job.uploaded()[-1] == STEPS
-    PROOF.note(case.name, row(case, seen, kept))
+    PROOF.note(case.name, row(seen, kept))
     PROOF.write_table("The kill matrix", TEXT, COLUMNS)
