@@ -225,6 +225,7 @@ def instances(catalogue: dict[str, Any]) -> str:
     return f"""# Instance types: which machines have Gaudi
 
 For whoever looks for a machine to rent: what each cloud offers, with the source and the date of each fact.
+
 Written by `python terraform/generate.py` from `terraform/catalogue/instances.json`. {catalogue["about"]}
 
 ## With Gaudi

@@ -30,7 +30,9 @@ PINS = {
 }
 TEXT = """\
 For whoever asks what the simulator is worth: programs that other people wrote for Gaudi, unmodified, on the simulated
-device and the simulated node. Packages come from the Python package index; repositories are read below
+device and the simulated node.
+
+Packages come from the Python package index; repositories are read below
 `CONTRACT_SOURCES`, laid out as `OWNER/NAME`, and are no part of this project. A program in Go or Rust is not built: its
 commands and calls are taken from its source and made, and what it reads of the answer is looked for. Rows are data:
 `tests/contract/programs.yml`. The rows of vllm-gaudi and vllm-fork look up hardware, versions and processors: no model

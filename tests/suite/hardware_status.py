@@ -17,10 +17,11 @@ TEXT = """\
 
 <!-- Written by `make strictness` from docs/understand/hardware-status.yml and simulator/strictness.yml; edit those. -->
 
-For whoever asks how far this is proven, or owns Gaudi nodes. {verdict}
-It is tested on simulated nodes, whose behaviour comes from public sources: the vendor's documentation and source code,
-and transcripts that owners published. This page says what was seen where, what the sources leave open, what the code
-assumes meanwhile, and what would settle each question.
+For whoever asks how far this is proven, or owns Gaudi nodes: what was seen where, what the sources leave open, what the
+code assumes meanwhile, and what would settle each question.
+
+{verdict} It is tested on simulated nodes, whose behaviour comes from public sources: the vendor's documentation and
+source code, and transcripts that owners published.
 
 If you own Gaudi nodes, one command collects what this page asks for:
 

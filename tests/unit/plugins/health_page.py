@@ -67,7 +67,8 @@ def text() -> str:
     lines = [
         "# Health checks and the faults that prove them",
         "",
-        "For whoever asks what [the health engine](health.md) finds.",
+        "For whoever asks what [the health engine](health.md) finds, by which check, and what shows it.",
+        "",
         "Written by `python tests/unit/plugins/health_page.py` by the cases of `module_utils/_health/test_checks.py`.",
         "Each fault is put on a simulated node with HL-325L (Gaudi 3) and on one with HL-225 (Gaudi 2). Three",
         "readings follow, ten seconds apart. A row stands for both boards: the check names this component, kind and",
