@@ -18,7 +18,7 @@ from pathlib import Path
 
 import yaml
 
-from website import api, collection, finish, plain, reference, repository, staging
+from website import api, collection, finish, messages, plain, reference, repository, staging
 
 OUTPUT = repository.BUILD / "docs"
 STAGED = repository.BUILD / "docs-source"
@@ -45,7 +45,8 @@ def stage(folder: Path = STAGED) -> staging.Source:
     ]
     keywords = yaml.safe_load((Path(__file__).parent / "keywords.yml").read_text()) or {}
     files: dict[str, str | bytes] = {
-        "_static/keywords.js": f"const SITE_KEYWORDS = {json.dumps(keywords)};\n",
+        "_static/keywords.js": f"const SITE_KEYWORDS = {json.dumps(keywords)};\n"
+        f"const SITE_MESSAGES = {json.dumps(messages.messages())};\n",
         "versions.json": json.dumps([repository.galaxy()["version"]]) + "\n",
     }
     return staging.stage(folder, {**reference.pages(), **api.pages(), **files}, shelf)
