@@ -10,6 +10,8 @@ CODE = re.compile(
     r"^( *)(```+|~~~+)[^\n]*\n.*?^\1\2[ ]*$|<!--.*?-->|(`+)(?!`).+?(?<!`)\3(?!`)", re.MULTILINE | re.DOTALL
 )
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+#: A link whose text is the name of a file, as readers of the repository want it.
+FILE_LINK = re.compile(r"\[([\w./-]+\.md)\]\(([^)\s]+)\)")
 BULLET = re.compile(r"^- \[([^\]]+)\]\(([^)\s]+)\)", re.MULTILINE)
 NOT_RUN = re.compile(r"^ *<!-- .*? -->\n", re.MULTILINE | re.DOTALL)
 
@@ -36,6 +38,15 @@ def with_links(text: str, change: Callable[[str], str]) -> str:
         return f"{found[1]}{change(found[2])}{found[3]}"
 
     return "".join(piece if code else LINK.sub(changed, piece) for piece, code in apart(text))
+
+
+def with_titles(text: str, title: Callable[[str], str]) -> str:
+    """The text, with a title for each link's text that is the name of a file; an empty one leaves the name."""
+
+    def changed(found: re.Match[str]) -> str:
+        return f"[{title(found[2]) or found[1]}]({found[2]})"
+
+    return "".join(piece if code else FILE_LINK.sub(changed, piece) for piece, code in apart(text))
 
 
 def title(text: str) -> str:

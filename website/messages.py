@@ -1,4 +1,4 @@
-"""The sentences by which a page is found that a terminal shows: those of the page of error messages, and other programs'."""
+"""The sentences of a terminal by which a page is found: those of the page of error messages, and of other programs."""
 
 from __future__ import annotations
 

@@ -151,6 +151,16 @@ class Source:
         """The text of a page with its links as they are on the site."""
         return markdown.with_links(text, lambda link: self.link(source, link))
 
+    def titled(self, source: str, text: str, titles: Mapping[str, str]) -> str:
+        """The text of a page, whose links to other pages have titles for names of files."""
+
+        def title(link: str) -> str:
+            path = self.target(source, link)[0]
+            page = self.pages.get("docs/README.md" if path == "README.md" else path)
+            return (titles.get(page.name) or markdown.title(page.text).partition(":")[0]) if page else ""
+
+        return markdown.with_titles(text, title)
+
     def children(self, source: str, shelf: Iterable[Row] = ()) -> list[tuple[str, str]]:
         """The sidebar below an index: (title, page) in its list's order, and then its folder's other pages."""
         found: list[tuple[str, str]] = []
@@ -197,10 +207,12 @@ def stage(folder: Path, generated: Mapping[str, str | bytes], shelf: Iterable[tu
     source = Source(generated)
     rows = [Row(*row) for row in shelf]
     trees = source.trees(rows)
-    in_tree = {"index"} | {name for below in trees.values() for _title, name in below}
+    titles = {name: title for below in trees.values() for title, name in below}
+    in_tree = {"index", *titles}
     files = folder.with_name(folder.name + "-files")
     for path, page in source.pages.items():
-        text = source.relinked(path, markdown.NOT_RUN.sub("", page.text))
+        text = source.titled(path, markdown.NOT_RUN.sub("", page.text), titles)
+        text = source.relinked(path, text)
         listed = [row for row in rows if path == f"docs/{row.shelf}/README.md"]
         text += "\n" * bool(listed) + "".join(row.bullet() for row in listed)
         write(folder / f"{page.name}.md", text + toctree(trees.get(path, [])), page.name not in in_tree)

@@ -18,7 +18,7 @@ PICTURE = ROOT / "docs" / "understand" / "architecture.svg"
 HEADING = "| part | runs on | where | what it does | hands on |"
 #: Parts of the chain in a row; the second row goes back, below the first.
 COLUMNS = 4
-WIDTH, HEIGHT, GAP, MARGIN = 200, 112, 76, 28
+WIDTH, HEIGHT, GAP, MARGIN = 212, 112, 64, 28
 #: Between the rows, with the headings of what the parts run on.
 ROW_GAP = 64
 TOP = 48

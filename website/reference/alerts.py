@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,6 +47,16 @@ def runbook(alert: Mapping[str, Any]) -> str:
     return str(alert["annotations"]["runbook_url"]).replace(_FOLDER, "../operate/runbooks")
 
 
+def readable(text: str) -> str:
+    """A message whose templates are the names of what stands there.
+
+    >>> readable("{{ $labels.instance }} has {{ $value | humanizePercentage }} of {{ $labels.cause }} left.")
+    '*instance* has *value* of *cause* left.'
+    """
+    named = re.sub(r"\{\{[^}]*?\$(?:labels\.)?(\w+)[^}]*\}\}", "\0\\1\0", text)
+    return prose(named).replace("\0", "*")
+
+
 def page() -> str:
     """The page."""
     filled = [(each, alerts(each)) for each in groups() if alerts(each)]
@@ -54,7 +65,7 @@ def page() -> str:
         f"# {TITLE}",
         f"The {count} alerts of the role prometheus, for whoever is woken by one or tunes them. Each links to its "
         "runbook: what it means, how to check it, what to do. An alert fires when its expression has held for the time "
-        "in the column *for*.",
+        "in the column *for*. A word in italics is a label or the value.",
     ]
     for group, found in filled:
         rows = [
@@ -62,7 +73,7 @@ def page() -> str:
                 f"[{each['alert']}]({runbook(each)})",
                 each["labels"].get("severity", ""),
                 str(each.get("for", "at once")),
-                prose(". ".join(str(each["annotations"][name]) for name in ("summary", "description"))),
+                readable(". ".join(str(each["annotations"][name]) for name in ("summary", "description"))),
             )
             for each in found
         ]

@@ -148,7 +148,7 @@
       ...Cost.COMPONENTS.map((name, at) => [PARTS[name], each => text(each.components[name]), at]),
     ];
     document.getElementById("cost-results").replaceChildren(...every.map(({name, refused, found}) => {
-      const box = make("section", {className: "cost-result"}, make("h3", {textContent: name}));
+      const box = make("section", {className: "cost-result"}, make("h2", {textContent: name}));
       if (refused) { box.append(make("p", {className: "cost-refused", textContent: refused})); return box; }
       const bar = make("div", {className: "cost-bar"});
       bar.setAttribute("role", "img");

@@ -45,6 +45,16 @@ def test_links_between_pages_lead_somewhere(site: Path) -> None:
     assert wrong == set()
 
 
+def test_links_have_titles_and_no_names_of_files(site: Path) -> None:
+    """Within the pages themselves; a reader of the site knows no files."""
+    wrong = {
+        f"{path.relative_to(site)}: {text}"
+        for path, page in pages(site).items()
+        for text in re.findall(r"<a [^>]*href=\"[^\":]*\.html[^\"]*\"[^>]*>(?:<[^>]+>)*([\w./-]+\.md)<", page)
+    }
+    assert wrong == set()
+
+
 def test_each_page_is_there_as_markdown(site: Path) -> None:
     without = [path for path in pages(site) if not path.with_suffix(".md").exists()]
     assert {path.name for path in without} <= {"search.html"}

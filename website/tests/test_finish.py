@@ -20,6 +20,13 @@ from website import finish
         ('<ul class="ansible-links" aria-role="list">', '<ul class="ansible-links">'),
         ('<th class="head"><p></p></th>', "<td></td>"),
         ('<th class="head"><p>x</p></th>', '<th class="head"><p>x</p></th>'),
+        ('<span class="pre">gaudi3-train</span>', '<span class="pre whole">gaudi3-train</span>'),
+        (f'<span class="pre">{"x" * 29}</span>', f'<span class="pre">{"x" * 29}</span>'),
+        (
+            '<li class="toctree-l3"><a class="reference" href="a.html">HpuMemoryErrorUncorrected</a></li>',
+            '<li class="toctree-l3"><a class="reference" href="a.html">Hpu<wbr>Memory<wbr>Error<wbr>Uncorrected</a>'
+            "</li>",
+        ),
     ],
 )
 def test_a_page_is_mended(before: str, after: str, tmp_path: Path) -> None:

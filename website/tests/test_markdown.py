@@ -30,6 +30,12 @@ def test_links_are_changed_and_nothing_else() -> None:
     assert changed == TEXT.replace("x.md", "X.MD").replace("one.md#here", "ONE.MD#HERE").replace("two.png", "TWO.PNG")
 
 
+def test_names_of_files_become_titles_outside_of_code() -> None:
+    text = "See [one.md](one.md#here), [a/two.md](a/two.md), [three](three.md) and `[one.md](one.md)`."
+    changed = markdown.with_titles(text, {"one.md#here": "One", "a/two.md": ""}.__getitem__)
+    assert changed == text.replace("[one.md](one.md#here)", "[One](one.md#here)")
+
+
 def test_a_pages_title_and_first_paragraph() -> None:
     assert markdown.title(TEXT) == "A title with code"
     assert markdown.first_paragraph(TEXT) == "What it is for, in two lines."

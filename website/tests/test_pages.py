@@ -14,6 +14,20 @@ from website.repository import ROOT
 
 AXE = ROOT / ".cache/axe/node_modules/axe-core/axe.min.js"
 
+#: Wide tables of long names, and each kind of drawing.
+SHOWN = [
+    "reference/metrics.html",
+    "reference/commands.html",
+    "understand/architecture.html",
+    "clouds/cost-calculator.html",
+]
+#: Names of the first column that are in two lines.
+CUT = """[...document.querySelectorAll('article td:first-child code .pre')]
+  .filter(each => each.getClientRects().length > 1).map(each => each.textContent)"""
+#: Headings that are more than one level below the one before.
+SKIPPED = """[...document.querySelectorAll('article :is(h1, h2, h3, h4, h5, h6)')].map(each => Number(each.tagName[1]))
+  .filter((level, at, all) => at && level > all[at - 1] + 1).length"""
+
 #: The first page, a long one, one of a module, one of the API and the search.
 PAGES = [
     "index.html",
@@ -55,6 +69,18 @@ def test_everybody_can_use_a_page(chromium: Browser, served: str, page: str, wid
         pytest.skip("The pages are checked by axe-core, which npm brings: apt-get install npm")
     tab.ask(AXE.read_text() + ";0")
     assert tab.ask(SERIOUS) == []
+    tab.close()
+
+
+@pytest.mark.parametrize("page", SHOWN)
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True), (1100, True), (1400, False)])
+def test_nothing_is_cut_off(chromium: Browser, served: str, page: str, width: int, dark: bool) -> None:
+    tab = opened(chromium, f"{served}/{page}", width=width, dark=dark)
+    assert tab.ask("document.documentElement.scrollWidth - innerWidth") <= 0, "it scrolls sideways"
+    assert tab.ask(CUT) == []
+    assert tab.ask(SKIPPED) == 0
+    dark_controls = tab.ask("getComputedStyle(document.body).colorScheme") == "dark"
+    assert dark_controls == dark, "the browser's own controls have other colours than the page"
     tab.close()
 
 
