@@ -65,7 +65,7 @@ export TF_VAR_ssh_public_key
 variables=(-var cluster_size=8 -var instance_type=gx3d-160x1792x8gaudi3 -var "name=$name" -var "region=$region"
     -var "zone=$zone" -var public_entry=monitor -var "allowed_cidrs=[\"$from\"]" -var flow_logs=false)
 
-# An account's number is in every CRN; keys and tokens are not printed by Terraform, and are taken out all the same.
+# An account's number is in every CRN; keys and tokens are not printed by Terraform, and are taken out anyway.
 clean() {
     sed -E -e 's#a/[0-9a-f]{32}#a/ACCOUNT#g' -e "s#${IC_API_KEY:-none-given}#KEY#g" -e "s#${IBMCLOUD_API_KEY:-none-given}#KEY#g" \
         -e 's#(AWS_[A-Z_]+=).*#\1TAKEN-OUT#'

@@ -14,11 +14,11 @@ author:
 description:
   - A node that is out of service has a file C(fence.json) with the reason. M(gaudi3.scale.gaudi_train) starts no job
     there, and neither does the unit of a job.
-  - Training jobs that run on the node are told to leave. They save a checkpoint, and a job with spare nodes goes on
+  - Training jobs that run on the node are told to leave. They save a checkpoint, and a job with spare nodes continues
     on one of them. What ran is kept in the fence.
   - A node that is given back starts those jobs again that still run elsewhere, as a spare node of theirs. It also
     starts those that cannot have gone on without it, as they have no spare nodes or their rendezvous is here. These
-    are named in RV(ended), and go on from their checkpoints once their other nodes start them, too (O(resume)). A job
+    are named in RV(ended), and continue from their checkpoints once their other nodes start them, too (O(resume)). A job
     that may have ended elsewhere is left stopped.
   - Where the fence cannot be written the jobs are still stopped.
   - Every change is a line of the node's history, which M(gaudi3.scale.gaudi_health_info) returns.

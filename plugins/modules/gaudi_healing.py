@@ -15,7 +15,7 @@ description:
   - Takes results of M(gaudi3.scale.gaudi_health_info) and how steps ended, and says which step each node needs now -
     C(retry) for its ports, C(reset), C(reload) or C(reboot) - and which nodes no job may use. C(docs/operate/health.md)
     has the rules.
-  - The state is written before the module returns, so a controller that is restarted goes on where it was. Run it on
+  - The state is written before the module returns, so a controller that is restarted continues where it was. Run it on
     the controller, with C(delegate_to) and C(run_once).
   - Changes nothing on any node. The playbook C(gaudi3.scale.heal) carries the decisions out.
 options:

@@ -22,7 +22,7 @@ description:
     it stays.
   - On IBM Cloud a bucket with flow logs in it stays with O(state=absent), with the storage instance. Delete the logs
     and run the same again to end it.
-  - Interrupted and run again it goes on, as far as Terraform's state knows what was made.
+  - Interrupted and run again it continues, as far as Terraform's state knows what was made.
 notes:
   - The state lies where the project's backend puts it, without one in C(terraform.tfstate.d) of O(project_path).
     What is made there is readable by its user alone.

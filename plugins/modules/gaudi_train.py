@@ -60,7 +60,7 @@ options:
         node, and not below C(/tmp) or C(/var/tmp), of which a job has its own.
       - The environment has E(GAUDI3_JOB_DIRECTORY), the job's folder (RV(job.directory)), where the trainer's callbacks
         keep checkpoints and C(status.json).
-      - A process that ends with 75 is interrupted, and goes on when the job is started again. An exit status of 0 means
+      - A process that ends with 75 is interrupted, and continues when the job is started again. An exit status of 0 means
         that the script is finished.
     type: list
     elements: str
@@ -136,7 +136,7 @@ options:
     default: 0
   min_nodes:
     description:
-      - With how many nodes the job goes on when others are lost and there is no spare. If omitted, all that are
+      - With how many nodes the job continues when others are lost and there is no spare. If omitted, all that are
         no spares are needed. Each step then takes as many samples as before, with more accumulation.
       - Needs O(max_restarts) of at least 1.
     type: int
@@ -249,7 +249,7 @@ options:
   trace_parent:
     description:
       - What the spans of a job belong to that sends traces (E(OTEL_TRACES_EXPORTER) is V(otlp) in O(environment)), as
-        the W3C writes it. It counts at the first start. Later ones go on with the trace of the first.
+        the W3C writes it. It counts at the first start. Later ones continue the trace of the first.
       - If omitted, it is the variable E(TRACEPARENT) of the controller, which C(gaudi3-deploy) and the callback
         P(gaudi3.scale.traces#callback) set.
     type: str
@@ -372,7 +372,7 @@ job:
     state:
       description:
         - One of V(absent), V(stopped), V(running), V(finished), V(failed), V(interrupted) and V(spare).
-        - V(interrupted) left in order because it was told to, by a signal, a file or its cloud, and goes on
+        - V(interrupted) left in order because it was told to, by a signal, a file or its cloud, and continues
           when it is started again. V(spare) was not needed on this node.
       type: str
       sample: finished

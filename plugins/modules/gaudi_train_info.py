@@ -67,7 +67,7 @@ jobs:
     state:
       description:
         - One of V(absent), V(stopped), V(running), V(finished), V(failed), V(interrupted) and V(spare).
-        - V(interrupted) left in order because it was told to, by a signal, a file or its cloud, and goes on
+        - V(interrupted) left in order because it was told to, by a signal, a file or its cloud, and continues
           when it is started again. V(spare) was not needed on this node.
       type: str
       sample: finished

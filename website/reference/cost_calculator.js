@@ -70,7 +70,7 @@ const Cost = (() => {
     const stall = end.more(checkpoints.stall_seconds), restart = end.more(checkpoints.restart_seconds);
     const interval = checkpoints.interval_minutes != null ? checkpoints.interval_minutes * 60 : optimalInterval(stall, mean);
     const wall = expectedSeconds(work * 3600, interval, stall, restart, mean) / 3600;
-    if (!(wall <= 1000 * work + 1000)) throw new Refusal("With so many interruptions the job never ends: give fewer of them, fewer cards or a shorter restart.");
+    if (!(wall <= 1000 * work + 1000)) throw new Refusal("With that many interruptions the job never ends: give fewer of them, fewer cards or a shorter restart.");
     return {...plain, wall, interval: Number.isFinite(interval) ? interval / 60 : null};
   }
 

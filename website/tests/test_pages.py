@@ -93,7 +93,7 @@ def test_commands_alone_have_a_button_to_copy_them(chromium: Browser, site: Path
     tab.close()
 
 
-@pytest.mark.parametrize("page", ["index.html", "search.html?q=checkpoint"])
+@pytest.mark.parametrize("page", ["index.html", "search.html?q=checkpoint", "clouds/cost-calculator.html"])
 def test_it_works_from_files(chromium: Browser, site: Path, page: str) -> None:
     tab = opened(chromium, f"file://{site}/{page}")
     assert tab.complaints() == []

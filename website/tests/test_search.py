@@ -53,7 +53,7 @@ def test_the_five_tasks_are_found_by_one_search(search: Tab) -> None:
 
 
 def test_messages_lead_to_the_place_that_explains_them(search: Tab) -> None:
-    """Within the line of a terminal; a few have too few words of their own to be told from everyday ones."""
+    """Within the line of a terminal; a few have too few words of their own."""
     rows = messages.messages()
     lines = [f"fatal: [gaudi-1]: FAILED! => {sentence} gaudi-2" for sentence, _page, _anchor in rows]
     found = search.ask(

@@ -180,7 +180,7 @@ locals {
 check "running_nodes" {
   assert {
     condition     = var.teardown || alltrue([for difference in values(local.other_nodes) : difference == ""])
-    error_message = "Running nodes are not what is asked for, and stay as they are (${join("; ", [for name, difference in local.other_nodes : "${name} has ${difference}" if difference != ""])}): give what they have, or make each of them anew with 'terraform apply -replace', which ends what runs there."
+    error_message = "Running nodes are not what is asked for, and stay as they are (${join("; ", [for name, difference in local.other_nodes : "${name} has ${difference}" if difference != ""])}): give what they have, or replace each of them with 'terraform apply -replace', which ends what runs there."
   }
 }
 

@@ -19,7 +19,7 @@ locals {
   role_name  = local.own_role ? one(aws_iam_role.node[*].name) : var.node_role_name
 }
 
-# Nothing of it is looked up while everything is destroyed, so that what is gone cannot stop that.
+# None of it is looked up while everything is destroyed, so that what is gone cannot stop that.
 data "aws_subnet" "existing" {
   count = local.own_network || var.teardown ? 0 : 1
 

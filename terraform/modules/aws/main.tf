@@ -59,7 +59,7 @@ locals {
   tags     = module.cluster.tags
   key_name = coalesce(var.existing_key_name, one(aws_key_pair.cluster[*].key_name))
 
-  # What is destroyed needs no image, and must not fail for one that is gone; the provider asks for one all the same.
+  # What is destroyed needs no image, and must not fail for one that is gone; the provider asks for one anyway.
   image_id = var.image_id != "" ? var.image_id : var.teardown ? "ami-00000000" : one(data.aws_ssm_parameter.image[*].insecure_value)
 
   zones = sort(data.aws_ec2_instance_type_offerings.type.locations)

@@ -6,7 +6,7 @@ locals {
       try(node.capacity_reservation_specification[0].capacity_reservation_target[0].capacity_reservation_id, "") == "" ? "on-demand" : "reservation"
     )
   }
-  # Where a part is destroyed after an apply that failed, not all of it is there.
+  # Where a part is destroyed after an apply that failed, parts are missing.
   nodes = var.autoscaling ? [
     for id in sort(keys(local.autoscaled)) : {
       name        = "${var.name}-${trimprefix(id, "i-")}"

@@ -83,8 +83,8 @@ resource "azurerm_role_assignment" "checkpoints" {
   principal_id         = azurerm_user_assigned_identity.node.principal_id
 }
 
-# Azure deletes a storage account with all that is in it, and has no argument that forbids it. This goes before the
-# account when everything is destroyed, and stops there.
+# Azure deletes a storage account with all that is in it, and has no argument that forbids it. This is destroyed
+# ahead of the account when everything is, and stops there.
 resource "terraform_data" "checkpoints" {
   input = var.destroy_checkpoints
 

@@ -1,5 +1,5 @@
 locals {
-  # Where a part is destroyed after an apply that failed, not all of it is there.
+  # Where a part is destroyed after an apply that failed, parts are missing.
   nodes = [
     for name in module.cluster.node_names : {
       name        = name

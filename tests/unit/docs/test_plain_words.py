@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -29,20 +29,42 @@ WORDS = {
     r"\ARefusal (?:where|if)\b": "Refuse ..., with a verb",
     r"\AFor readers\b": "what it returns, as a text or a sentence",
 }
+#: The same in documents alone; what a message says may be quoted.
+IN_DOCUMENTS = {r"\bgo(?:es)? on\b(?! (?:to|for)\b|\.\")": "continue, resume"}
 #: The distributions and the plugins: their docstrings and their strings that are sentences.
-PYTHON = ("plugins", "trainer/src", "doctor/src", "benchmark-tool/src", "watch/src", "deploy/src", "simulator/src")
+PYTHON = (
+    "plugins",
+    "trainer/src",
+    "doctor/src",
+    "benchmark-tool/src",
+    "watch/src",
+    "deploy/src",
+    "simulator/src",
+    "website",
+)
+#: Files of which a user reads every line, comments too.
+PLAIN = (
+    "terraform/*.tf",
+    "examples/*",
+    "docs/*.yml",
+    "website/*.js",
+    "website/*.html",
+    "watch/*.js",
+    "watch/*.html",
+    "roles/*.j2",
+)
 #: A string of fewer words is a key, a name or an option rather than a sentence.
 FEWEST_WORDS = 3
 QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 TEMPLATED = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 
 
-def faults(name: str, text: str, first: int = 1) -> list[str]:
+def faults(name: str, text: str, first: int = 1, words: Mapping[str, str] = WORDS) -> list[str]:
     """What is to be written otherwise in a text that begins at the line `first`, by line."""
     plain = re.sub(r"```.*?```|`[^`\n]*`", lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
     return [
         f"{name}:{plain.count(chr(10), 0, found.start()) + first}: '{found[0]}', better: {better}"
-        for pattern, better in WORDS.items()
+        for pattern, better in words.items()
         for found in re.finditer(pattern, plain, re.IGNORECASE)
     ]
 
@@ -123,7 +145,13 @@ def yaml_faults(name: str, text: str) -> list[str]:
 def test_documents_have_none_of_the_words() -> None:
     texts = documents()
     assert len(texts) > 120
-    assert [fault for name, text in texts.items() for fault in faults(name, text)] == []
+    assert [fault for name, text in texts.items() for fault in faults(name, text, words=WORDS | IN_DOCUMENTS)] == []
+
+
+def test_a_word_of_documents_is_found_in_them_alone() -> None:
+    assert faults("x", "It goes on.") == []
+    assert faults("x", "It goes on.", words=IN_DOCUMENTS) == ["x:1: 'goes on', better: continue, resume"]
+    assert faults("x", 'It says "before you go on."', words=IN_DOCUMENTS) == []
 
 
 @pytest.mark.parametrize("folder", PYTHON)
@@ -137,6 +165,13 @@ def test_tasks_and_their_messages_have_none_of_the_words() -> None:
     names = listed("roles/*.yml", "playbooks/*.yml", "site.yml")
     assert len(names) > 120
     assert [fault for name in names for fault in yaml_faults(name, (ROOT / name).read_text())] == []
+
+
+@pytest.mark.parametrize("pattern", PLAIN)
+def test_other_files_that_users_read_have_none_of_the_words(pattern: str) -> None:
+    names = listed(pattern)
+    assert names
+    assert [fault for name in names for fault in faults(name, (ROOT / name).read_text())] == []
 
 
 @pytest.mark.parametrize(
