@@ -23,7 +23,8 @@ SHOWN = [
 ]
 #: Names of the first column that are in two lines.
 CUT = """[...document.querySelectorAll('article td:first-child code .pre')]
-  .filter(each => each.getClientRects().length > 1).map(each => each.textContent)"""
+  .filter(each => new Set([...each.getClientRects()].map(part => Math.round(part.bottom / 4))).size > 1)
+  .map(each => each.textContent)"""
 #: Headings that are more than one level below the one before.
 SKIPPED = """[...document.querySelectorAll('article :is(h1, h2, h3, h4, h5, h6)')].map(each => Number(each.tagName[1]))
   .filter((level, at, all) => at && level > all[at - 1] + 1).length"""
