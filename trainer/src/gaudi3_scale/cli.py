@@ -60,7 +60,7 @@ ConfigFile = Annotated[Path | None, typer.Option(help="YAML file; without it eve
 def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
     """Train, resuming from the newest checkpoint of the output directory; a finished job is left alone.
 
-    Exit codes: 0 finished, 75 interrupted (started again, it goes on), 2 bad configuration, 1 any other failure.
+    Exit codes: 0 finished, 75 interrupted (started again, it continues), 2 bad configuration, 1 any other failure.
     """
     settings = load(config, overrides or ())
     from gaudi3_scale.hpu.environment import check_environment, check_runtime, lazy_mode, on_gaudi
