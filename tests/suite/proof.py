@@ -141,7 +141,8 @@ class Proof:
     ) -> None:
         """Write `proofs/NAME.md`, once every case has held or cannot be run: a row for each, in their order.
 
-        With ``kind`` a row for each kind of case, with the sums of its cases' numbers.
+        With ``kind`` a row for each kind of case, with the sums of its cases' numbers, or the largest of a column whose
+        name begins with longest.
         """
         rows = self.held()
         if not self.is_running or set(rows) != set(self.cases):
@@ -186,7 +187,8 @@ def _sums(rows: Mapping[str, Mapping[str, Any]], kind: Callable[[str], str]) -> 
             continue
         total = summed.setdefault(kind(case), {})
         for column, number in row.items():
-            total[column] = total.get(column, 0) + number
+            before = total.get(column, 0)
+            total[column] = max(before, number) if column.startswith("longest") else before + number
     return summed
 
 

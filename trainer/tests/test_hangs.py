@@ -26,7 +26,7 @@ def test_the_rank_that_holds_up_a_job_is_named(case: Case, client: Client, text:
         PROOF.failed(case.name)
         raise
     PROOF.note(case.name, hanging.row(case, outcome))
-    PROOF.write_table("Hangs explained", TEXT, COLUMNS)
+    PROOF.write_table("Hangs explained", TEXT, COLUMNS, hanging.kind_of)
 
 
 def test_a_stopped_process_on_another_node_is_named_and_its_notes_are_left(

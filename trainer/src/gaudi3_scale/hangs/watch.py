@@ -149,7 +149,7 @@ class HangWatch:
     def _tell(self, folder: Path, meeting: Meeting) -> None:
         """Let the others know what the processes did that died here: they wait for them, and ask why."""
         node, _, _ = look(folder, meeting)
-        told = threading.Thread(target=_quietly, args=(lambda: _say(meeting, node, self._last),), daemon=True)
+        told = threading.Thread(target=_quietly, args=(lambda: _share(meeting, node, self._last),), daemon=True)
         told.start()
         told.join(ANSWER + LINGER)
 
@@ -256,7 +256,7 @@ def _exchange(meeting: Meeting, node: NodeView, answers: Answers, world_size: in
     _quietly(exchange)
 
 
-def _say(meeting: Meeting, node: NodeView, last: bool) -> None:
+def _share(meeting: Meeting, node: NodeView, last: bool) -> None:
     meeting.store.set(f"{NODE}/{meeting.node}", json.dumps(plain(node)))
     deadline = time.monotonic() + LINGER
     # The store ends with its launcher, and the others have just begun to look.
