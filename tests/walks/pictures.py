@@ -83,6 +83,7 @@ COST = f"gaudi3-train cost {INPUTS} --report REPORT"
 PICTURES = {
     "docs/clouds/aws.svg": Maker("drawn by hand, from the resources of terraform/aws"),
     "docs/operate/prometheus-alerts.png": Maker("make screenshots"),
+    "docs/start/demo.svg": Maker("make docs-recording"),
     "docs/understand/architecture.svg": Maker("python -m tests.suite.architecture"),
     "docs/use/benchmark-rates.png": Maker(BENCHMARK, in_report(BENCHMARK, "Rate by batch size")),
     "docs/use/cost-break-even.png": Maker(COST, in_report(COST, "Break-even")),

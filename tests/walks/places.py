@@ -52,7 +52,8 @@ def copy_checkout(target: Path, fresh: bool) -> None:
             if newest and not fresh and copy.stat(follow_symlinks=False).st_mtime > newest:
                 os.utime(copy, (newest, newest), follow_symlinks=False)
     for name in () if fresh else (".venv", ".cache"):
-        if (ROOT / name).exists():
+        # A walk within a walk finds links, which git does not ignore as it does the folders: they are copied by now.
+        if (ROOT / name).exists() and not (target / name).is_symlink():
             (target / name).symlink_to((ROOT / name).resolve())
 
 
