@@ -113,10 +113,12 @@ def test_the_journal_is_told_which_process_is_which_rank(
 
 def test_the_launcher_names_its_processes_in_the_journal(warm: Client, tmp_path: Path) -> None:
     launcher = start(warm, tmp_path, IMITATED[-1], 30, 0.1, 0.1, JOURNAL_STREAM="9:9")
+    named = "gaudi3-launch: ranks 0 to 1 are processes "
     wait_for((tmp_path / "ready-1").exists, "worker", lambda: launcher.poll() is not None)
+    # A worker may be ready before the launcher has come to it.
+    wait_for(lambda: named in launcher.output(), "names", lambda: launcher.poll() is not None)
     kill(launcher.pid, signal.SIGTERM)
     assert launcher.wait(120) == 75, launcher.output()
-    assert "gaudi3-launch: ranks 0 to 1 are processes " in launcher.output()
 
 
 @pytest.mark.parametrize("version", IMITATED)

@@ -162,7 +162,8 @@ class Module(pl.LightningModule):
         self._slow_from = slow_from
 
     def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
-        time.sleep(0.01 if self.trainer.global_step < self._slow_from else 0.05)
+        # Long enough that a machine which is busy with other things adds little to it.
+        time.sleep(0.04 if self.trainer.global_step < self._slow_from else 0.2)
         loss: torch.Tensor = self.layer(batch).square().mean()
         return loss
 
@@ -184,7 +185,7 @@ def test_the_callback_in_a_trainer_of_ones_own_names_a_slower_step(
     trainer.fit(Module(50), torch.utils.data.DataLoader(list(torch.rand(400, 4)), batch_size=4))  # type: ignore[arg-type]
     found = [anomaly for anomaly in monitoring.anomalies if anomaly.kind == "step_time"]
     assert len(found) == 1 and 45 <= found[0].since <= 54 and found[0].severity == "critical"
-    assert 1.5 < found[0].after / found[0].before < 6 and found[0].after > 0.05
+    assert 1.5 < found[0].after / found[0].before < 6 and found[0].after > 0.2
     assert f"anomaly at step {found[0].step}: the step time has risen from 0.0" in capsys.readouterr().out
     assert [line["event"] for line in lines(tmp_path)] == ["anomaly", "action"]
     assert (tmp_path / "checkpoints" / f"step-{found[0].step:08d}").exists()
