@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Record `make demo` in a terminal and draw it as one SVG that moves: docs/start/demo.svg.
 
     python website/recording.py                          record on simulated nodes, keep the cast, draw

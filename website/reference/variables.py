@@ -61,7 +61,7 @@ def page() -> str:
         "## The ten you will set",
         table(HEAD, [row(name) for name in FIRST]),
         "## Playbooks and all roles",
-        table(HEAD[:2] + HEAD[3:], [(name, of, what) for name, of, _, what in map(row, of_playbooks())]),
+        table(HEAD[:2] + HEAD[3:], [(name, of, what) for name, of, _default, what in map(row, of_playbooks())]),
     ]
     for role in roles():
         parts += [f"## Role {role.name}", f"{prose(role.what)}.", table(HEAD, [row(name) for name in role.options])]

@@ -40,7 +40,7 @@ def a_case(seed: int) -> tuple[dict[str, Any], dict[str, str]]:
     typed: dict[str, str] = {}
 
     def pair(key: str, low: float, high: float) -> dict[str, Any]:
-        ends = sorted(math.exp(draw.uniform(math.log(low), math.log(high))) for _ in range(2))
+        ends = sorted(math.exp(draw.uniform(math.log(low), math.log(high))) for _end in range(2))
         ends = ends if draw.random() < 0.7 else [ends[0]] * 2
         typed[key] = repr(ends[0]) if ends[0] == ends[1] else f"{ends[0]!r} to {ends[1]!r}"
         return given(ends)
