@@ -18,8 +18,8 @@ description:
     on one of them. What ran is kept in the fence.
   - A node that is given back starts those jobs again that still run elsewhere, as a spare node of theirs. It also
     starts those that cannot have gone on without it, as they have no spare nodes or their rendezvous is here. These
-    are named in RV(ended), and continue from their checkpoints once their other nodes start them, too (O(resume)). A job
-    that may have ended elsewhere is left stopped.
+    are named in RV(ended), and continue from their checkpoints once their other nodes start them, too (O(resume)). A
+    job that may have ended elsewhere is left stopped.
   - Where the fence cannot be written the jobs are still stopped.
   - Every change is a line of the node's history, which M(gaudi3.scale.gaudi_health_info) returns.
 options:

@@ -60,8 +60,8 @@ options:
         node, and not below C(/tmp) or C(/var/tmp), of which a job has its own.
       - The environment has E(GAUDI3_JOB_DIRECTORY), the job's folder (RV(job.directory)), where the trainer's callbacks
         keep checkpoints and C(status.json).
-      - A process that ends with 75 is interrupted, and continues when the job is started again. An exit status of 0 means
-        that the script is finished.
+      - A process that ends with 75 is interrupted, and continues when the job is started again. An exit status of 0
+        means that the script is finished.
     type: list
     elements: str
   chdir:
