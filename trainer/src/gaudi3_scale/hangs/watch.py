@@ -14,7 +14,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -144,7 +144,7 @@ class HangWatch:
             writer.start()
             writer.join(ANSWER)
         if meeting is not None:
-            _quietly(lambda: _linger(meeting, answers))
+            _quietly(lambda: _wait_for_readers(meeting, answers.nodes, LINGER))
 
     def _tell(self, folder: Path, meeting: Meeting) -> None:
         """Let the others know what the processes did that died here: they wait for them, and ask why."""
@@ -257,24 +257,22 @@ def _exchange(meeting: Meeting, node: NodeView, answers: Answers, world_size: in
 
 
 def _share(meeting: Meeting, node: NodeView, last: bool) -> None:
+    """Leave what is known of this node where the others look, and let them read it before the store may end."""
     meeting.store.set(f"{NODE}/{meeting.node}", json.dumps(plain(node)))
+    if not (last and meeting.head):
+        return
     deadline = time.monotonic() + LINGER
-    # The store ends with its launcher, and the others have just begun to look.
-    while last and meeting.head and not meeting.store.peek(ASKED) and time.monotonic() < deadline:
+    while not meeting.store.peek(ASKED) and time.monotonic() < deadline:  # they have just begun to look
         time.sleep(0.1)
-    deadline = time.monotonic() + ANSWER
-    others = [number for number in range(meeting.nodes) if number != meeting.node]
-    while last and meeting.head and meeting.store.peek(ASKED) and time.monotonic() < deadline:
-        if all(meeting.store.peek(f"{READ}/{number}") for number in others):
-            return
-        time.sleep(0.1)
+    if meeting.store.peek(ASKED):
+        _wait_for_readers(meeting, [number for number in range(meeting.nodes) if number != meeting.node], ANSWER)
 
 
-def _linger(meeting: Meeting, answers: Answers) -> None:
-    """The store may end with this launcher: let those who answered read first."""
-    deadline = time.monotonic() + LINGER
-    while time.monotonic() < deadline and meeting.head:
-        if all(meeting.store.peek(f"{READ}/{number}") for number in answers.nodes):
+def _wait_for_readers(meeting: Meeting, nodes: Iterable[int], seconds: float) -> None:
+    """The store may end with this launcher: let these nodes read what they asked for first."""
+    deadline = time.monotonic() + seconds
+    while meeting.head and time.monotonic() < deadline:
+        if all(meeting.store.peek(f"{READ}/{number}") for number in nodes):
             return
         time.sleep(0.1)
 
