@@ -15,22 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 TREE = ROOT / "terraform"
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """What takes long is left to `make proof-NAME`."""
-    config.addinivalue_line(
-        "markers", "proof: the part of a series that a sample stands for; `make proof-NAME` runs it"
-    )
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave proofs out, unless an expression of marks was given."""
-    if config.option.markexpr:
-        return
-    left_out = [item for item in items if item.get_closest_marker("proof")]
-    items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=left_out)
-
-
 @pytest.fixture(scope="session")
 def terraform() -> str:
     """The executable, or a skip that says what was not proved."""
