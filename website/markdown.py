@@ -52,7 +52,7 @@ def with_titles(text: str, title: Callable[[str], str]) -> str:
 def title(text: str) -> str:
     """The first heading, without its marks."""
     found = re.search(r"^# (.+)$", text, re.MULTILINE)
-    return re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", found[1]) if found else ""
+    return plain(found[1]) if found else ""
 
 
 def first_paragraph(text: str) -> str:
