@@ -24,7 +24,7 @@ from zygote import Client, Started
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.launch import torchrun as launching
-from gaudi3_scale.launch.outcome import JobOutcome
+from gaudi3_scale.launch.outcome import JobOutcome, code_of
 from gaudi3_scale.launch.rendezvous_state import read_state
 
 
@@ -169,6 +169,7 @@ def say(**more):  # of two that write at once, each whole
     os.replace(f"draft-{rank}", "status.json")
 {"finished": lambda: None,
  "failed": lambda: rank == "0" and sys.exit(3),
+ "refused": lambda: (rank == "1" and time.sleep(60), sys.exit(2)),
  "told": lambda: (say(state="failed", error="no data"), sys.exit(1)),
  "killed": lambda: rank == "0" and os.kill(os.getpid(), signal.SIGKILL),
  "left": lambda: (together(), say(state="running"), sys.exit(75)),
@@ -182,6 +183,7 @@ def say(**more):  # of two that write at once, each whole
     [
         ("finished", 0, {"state": "finished", "error": None}),
         ("failed", 1, {"state": "failed", "error": "process 0 of this node ended with exit status 3"}),
+        ("refused", 2, {"state": "failed", "error": "process 0 of this node ended with exit status 2"}),
         ("killed", 1, {"state": "failed", "error": "process 0 of this node was ended by SIGKILL"}),
         ("told", 1, {"state": "failed", "error": "no data", "step": 7}),
         ("left", 75, {"state": "interrupted", "error": None, "step": 7}),
@@ -215,6 +217,25 @@ def test_the_launcher_says_how_a_script_ended(
     assert found.pop("updated_at") >= found.pop("started_at", 0) > 1.0
     found.pop("invocation", None)  # where a unit of systemd runs the tests
     assert {"schema": 1, **expected} == found
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"),
+    [
+        ({75}, 75),
+        ({2}, 2),
+        ({2, -signal.SIGTERM}, 2),
+        ({2, 75, -signal.SIGTERM}, 2),
+        ({2, 1}, 1),
+        ({2, -signal.SIGKILL}, 1),
+        ({75, -signal.SIGTERM}, 1),
+        ({-signal.SIGTERM}, 1),
+    ],
+)
+def test_the_exit_code_of_a_launcher_is_that_of_the_processes_that_ended_by_themselves(
+    codes: set[int], code: int
+) -> None:
+    assert code_of(codes) == code
 
 
 def test_what_this_run_wrote_counts_whatever_the_clock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

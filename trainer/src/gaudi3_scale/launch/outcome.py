@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
 import time
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.files import Outage, overwrite, write_atomically
 from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.status import FILE, LAST_HANG, SCHEMA, StatusFile, invocation
@@ -106,6 +109,17 @@ class JobOutcome:
                 raise
 
         self._outage.attempt(path, replace)
+
+
+def code_of(codes: AbstractSet[int]) -> int:
+    """What the launcher ends with, given the exit codes of the processes that did not end with 0.
+
+    75 where all were interrupted. 2 where those that ended by themselves refused the request, so that whoever starts
+    jobs need not start this one again; the launcher stops the others by SIGTERM, which some answer with 75. Else 1.
+    """
+    if codes == {EXIT_CODE}:
+        return EXIT_CODE
+    return ConfigError.exit_code if codes - {EXIT_CODE, -signal.SIGTERM} == {ConfigError.exit_code} else 1
 
 
 def why(failure: ChildFailedError) -> str:

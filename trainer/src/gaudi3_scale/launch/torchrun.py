@@ -2,8 +2,9 @@
 
 torchrun takes every exit code but 0 for a failure: it restarts a worker that left because its node is being reclaimed,
 and ends with 1 itself. Here 75 is what it says: try again later. Workers that leave with it are not restarted, and the
-launcher ends with 75 too. It gives workers the time that TORCH_ELASTIC_SHUTDOWN_TIMEOUT (or torchrun's own option) says
-with every torch from 2.9 on, and passes SIGUSR1 on with every one. What else it does is torchrun's.
+launcher ends with 75 too. It ends with 2 where workers refused the request with 2. It gives workers the time that
+TORCH_ELASTIC_SHUTDOWN_TIMEOUT (or torchrun's own option) says with every torch from 2.9 on, and passes SIGUSR1 on with
+every one. What else it does is torchrun's.
 
     python -m gaudi3_scale.launch --nnodes=2 --nproc-per-node=8 ... --no-python gaudi3-train fit --config job.yml
     python -m gaudi3_scale.launch --replace --nnodes=2:3 ...     a node that has to leave is done without, or replaced
@@ -48,7 +49,7 @@ from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
 from gaudi3_scale.launch import rendezvous_state
 from gaudi3_scale.launch.attempts import Attempts
-from gaudi3_scale.launch.outcome import JobOutcome, why
+from gaudi3_scale.launch.outcome import JobOutcome, code_of, why
 from gaudi3_scale.meeting_store import MeetingStore
 from gaudi3_scale.membership import Membership
 from gaudi3_scale.next_command import LAUNCHER, meeting
@@ -63,7 +64,7 @@ _LOOPBACK = re.compile(r"localhost\b|127\.|\[?::1\b")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run torchrun's agent; end with 0, 75 (interrupted), or 1."""
+    """Run torchrun's agent; end with 0, 75 (interrupted), 2 (the request is wrong), or 1."""
     try:
         refuse_known_bad()  # whatever the workers' script is
     except TrainerError as error:
@@ -107,8 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         try:
             torchrun.run(args)  # type: ignore[no-untyped-call]
         except ChildFailedError as failure:
-            codes = {each.exitcode for each in failure.failures.values()}
-            code = EXIT_CODE if codes == {EXIT_CODE} else 1
+            code = code_of({each.exitcode for each in failure.failures.values()})
             if code != EXIT_CODE:
                 reason = why(failure)
                 print(failure, file=sys.stderr)
