@@ -37,7 +37,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("internals", "monitoring"),
     ("distributed", "hangs", "membership"),
     ("checkpoint", "interruption"),
-    ("launch", "models"),
+    ("kubernetes", "launch", "models"),
     ("memory", "throughput"),
     ("cost", "metrics", "precision"),
     ("integration",),

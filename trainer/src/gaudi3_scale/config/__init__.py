@@ -86,8 +86,11 @@ class Config(Section):
         return self
 
 
-def load(path: Path | None, overrides: Sequence[str] = ()) -> Config:
-    """Read a YAML file (none = all defaults), lay KEY=VALUE overrides over it and check the whole."""
+def load(path: Path | None, overrides: Sequence[str] = (), elsewhere: bool = False) -> Config:
+    """Read a YAML file (none = all defaults), lay KEY=VALUE overrides over it and check the whole.
+
+    Of a job that runs `elsewhere`, folders need not be on this node.
+    """
     values = _read(path) if path else {}
     origins = Origins(str(path or ""), copy.deepcopy(values))
     for override in overrides:
@@ -96,7 +99,7 @@ def load(path: Path | None, overrides: Sequence[str] = ()) -> Config:
         # As a path it would be the folder that the command is run in.
         raise ConfigError(f"{opening(origins.of('output_dir'))}, output_dir is empty: name a folder, or leave it out.")
     try:
-        return Config.model_validate(values)
+        return Config.model_validate(values, context={"elsewhere": elsewhere})
     except ValidationError as error:
         raise ConfigError(_sentence(error, origins)) from None
 

@@ -6,7 +6,7 @@ import difflib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from gaudi3_scale.config.changes import checked
 from gaudi3_scale.config.section import Section
@@ -75,7 +75,7 @@ class ModelConfig(Section):
     lora: LoraConfig = Field(default_factory=LoraConfig, description="low-rank adapters")
 
     @model_validator(mode="after")
-    def _fits(self) -> ModelConfig:
+    def _fits(self, info: ValidationInfo) -> ModelConfig:
         if self.name == "llama":
             return self._llama_fits()
         changed = [s for s in SIZES if getattr(self, s) != type(self).model_fields[s].default]
@@ -86,7 +86,8 @@ class ModelConfig(Section):
             )
         for name in SHAPES.get(self.name, {}).keys() & self.config.keys():
             checked(name, self.config[name], SHAPES[self.name][name], self.name)
-        if self.name not in SHAPES and not Path(self.name).is_dir():
+        there = Path(self.name).is_absolute() if (info.context or {}).get("elsewhere") else Path(self.name).is_dir()
+        if self.name not in SHAPES and not there:
             near = difflib.get_close_matches(self.name, ["llama", *SHAPES], n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}? Known are" if near and "/" not in self.name else "known are"
             raise ConfigError(

@@ -1,0 +1,256 @@
+"""One description of a job, carried by each launcher: a field is found in what a launcher writes, or it is refused.
+
+A refusal is a sentence that names the field and the launcher. The launchers are the systemd units of gaudi_train and
+the manifests of `gaudi3-train kubernetes`.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import PurePosixPath
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+import yaml
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.config_file import config_text
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.launch_command import NodeShare
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.spec import JobSpec
+from ansible_collections.gaudi3.scale.plugins.module_utils._jobs.unit import unit_text
+from ansible_collections.gaudi3.scale.plugins.module_utils._plan.job import KEYS
+from gaudi3_scale.config import Config
+from gaudi3_scale.config.section import Section
+from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.kubernetes.cluster import NOT_CARRIED, ClusterOptions
+from gaudi3_scale.kubernetes.cluster_file import checked
+from gaudi3_scale.kubernetes.job import make, uses_cards
+from gaudi3_scale.kubernetes.manifests import manifests
+
+CLUSTER: dict[str, Any] = {
+    "name": "demo",
+    "namespace": "training",
+    "image": "registry.example/gaudi3-train:1",
+    "nodes": 2,
+    "processes_per_node": 8,
+    "cpu": 64,
+    "memory": "400Gi",
+    "shared_memory": "64Gi",
+    "huge_pages": "95000Mi",
+    "volumes": [{"claim": "all", "access": "ReadWriteMany", "path": "/srv"}],
+}
+SPEC = JobSpec("demo", {}, ("gaudi-1", "gaudi-2"), "10.0.0.1", processes_per_node=8)
+SHARE = NodeShare("/var/lib/gaudi3-scale/jobs/demo")
+PATHS = {
+    "output_dir", "model.name", "data.source", "data.tokenizer", "data.directory", "interruption.file",
+    "checkpoint.target", "checkpoint.signing_key_file", "metrics.certificate", "metrics.key",
+    "metrics.client_authority",
+}  # fmt: skip
+#: What a field needs beside it, and values of fields that need a certain form.
+BESIDE: dict[str, dict[str, Any]] = {
+    "ddp": {"train.strategy": "optimized_ddp"},
+    **{f"train.{name}": {"train.strategy": "habana_fsdp"} for name in ("replicas", "reshard_after_forward")},
+    "train.reduce_each_micro_batch": {"train.strategy": "habana_fsdp"},
+    **{f"train.{name}": {"train.micro_batch_size": "auto"} for name in ("max_micro_batch_size", "target_utilization")},
+    "train.global_batch_size": {"train.micro_batch_size": "auto"},
+    "train.batch_scaling": {"train.micro_batch_size": "auto", "train.reference_batch_size": 8},
+    "train.reference_batch_size": {"train.micro_batch_size": "auto", "train.batch_scaling": "linear"},
+    "train.compile_backend": {"train.mode": "compile"},
+    "interruption.file": {"interruption.sources": ["file"]},
+    "interruption.sources": {"interruption.file": "/srv/leave"},
+    "metrics.certificate": {"metrics.key": "/srv/key"},
+    "metrics.key": {"metrics.certificate": "/srv/certificate"},
+    "metrics.client_authority": {"metrics.certificate": "/srv/certificate", "metrics.key": "/srv/key"},
+    "cost.node_price_per_hour": {"cost.price_source": "contract", "cost.price_date": "2026-11-01"},
+    "cost.budget": {
+        "cost.node_price_per_hour": 1.5,
+        "cost.price_source": "contract",
+        "cost.price_date": "2026-11-01",
+    },
+    "model.config": {"model.name": "llama-tiny"},
+    "memory.budget_gib": {"memory.activation_checkpointing": "budget"},
+}
+VALUES: dict[str, list[Any]] = {
+    "data.mixture": [[{"source": "/srv/a", "weight": 1.0}]],
+    "train.batch_warmup": [[{"from_tokens": 0, "samples_per_step": 8}]],
+    "train.betas": [[0.8, 0.9]],
+    "model.config": [{"vocab_size": 512}],
+    "interruption.sources": [["signal", "file"]],
+    "tracking.trackers": [["tensorboard"]],
+    "monitoring.actions": [["checkpoint"]],
+    "profile.activities": [["cpu"]],
+    "ddp.balance": [[2, 1]],
+    "cost.price_date": ["2026-11-01"],
+    "cost.currency": ["EUR"],
+    "checkpoint.endpoint_url": ["https://store.example"],
+    "model.lora.targets": [["q_proj"]],
+}
+
+
+def leaves(section: type[Section] = Config, prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every key that holds a value, dotted."""
+    for name, field in section.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Section):
+            yield from leaves(kind, f"{prefix}{name}.")
+        else:
+            yield prefix + name, field
+
+
+FIELDS = dict(leaves())
+
+
+def candidates(key: str, field: FieldInfo) -> Iterator[Any]:
+    """Values other than the default."""
+    yield from VALUES.get(key, [])
+    if key in PATHS:
+        yield f"/srv/{PurePosixPath(key.replace('.', '-'))}"
+    kinds = [field.annotation, *get_args(field.annotation)]
+    for kind in kinds:
+        if get_origin(kind) is Literal:
+            yield from (value for value in get_args(kind) if value != field.default)
+    if isinstance(field.default, bool):
+        yield not field.default
+    if int in kinds or float in kinds or isinstance(field.default, int | float):
+        number = field.default if isinstance(field.default, int | float) else 1
+        yield from (number + 1, number * 2 + 2, number / 2, 0.3, 3, 8, 64, 1000)
+    if str in kinds:
+        yield from ("other", "other-text")
+
+
+def with_value(key: str, value: Any) -> dict[str, Any]:
+    """A job file with this value, and what it needs beside it."""
+    beside = next((BESIDE[each] for each in (key, key.partition(".")[0]) if each in BESIDE), {})
+    found: dict[str, Any] = {}
+    for dotted, each in {**beside, key: value}.items():
+        *parents, last = dotted.split(".")
+        place = found
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[last] = each
+    return found
+
+
+def changed(key: str) -> tuple[dict[str, Any], Config]:
+    """The first job file that takes another value for a key."""
+    for value in candidates(key, FIELDS[key]):
+        values = with_value(key, value)
+        try:
+            config = Config.model_validate(copy.deepcopy(values), context={"elsewhere": True})
+        except (ValidationError, ConfigError):
+            continue
+        if at(config.model_dump(mode="json"), key) != at(Config().model_dump(mode="json"), key):
+            return values, config
+    raise AssertionError(f"{key}: no other value is known, add one to VALUES or BESIDE")
+
+
+def at(values: Any, key: str) -> Any:
+    for part in key.split("."):
+        values = values.get(part) if isinstance(values, dict) else None
+    return values
+
+
+def under_systemd(values: dict[str, Any]) -> Any:
+    """What the units' job reads; ValueError for what is refused."""
+    spec = replace(SPEC, config=values)
+    spec.check()
+    read = Config.model_validate(yaml.safe_load(config_text(spec, SHARE)), context={"elsewhere": True})
+    return read.model_dump(mode="json")
+
+
+def on_kubernetes(config: Config) -> Any:
+    """What the pods' job reads; ConfigError for what is refused."""
+    written = manifests(make(config, checked(CLUSTER, uses_cards(config))))
+    text = next(each.document["data"]["job.yml"] for each in written if each.document["kind"] == "ConfigMap")
+    return Config.model_validate(yaml.safe_load(text), context={"elsewhere": True}).model_dump(mode="json")
+
+
+@pytest.mark.parametrize("key", FIELDS)
+def test_every_field_of_the_job_file_is_carried_or_refused_by_name(key: str) -> None:
+    values, config = changed(key)
+    wanted = at(config.model_dump(mode="json"), key)
+    try:
+        assert at(under_systemd(values), key) == wanted
+    except ValueError as refused:
+        assert not isinstance(refused, ValidationError)
+        assert key in str(refused) and "gaudi_train" in str(refused)
+    try:
+        assert at(on_kubernetes(config), key) == wanted
+    except ConfigError as refused:
+        assert key in str(refused) and "the Kubernetes launcher" in str(refused)
+
+
+def test_few_fields_are_refused_and_these_are_known() -> None:
+    """A launcher that refuses everything would pass above."""
+    refused: dict[str, set[str]] = {"systemd": set(), "kubernetes": set()}
+    for key in FIELDS:
+        values, config = changed(key)
+        for launcher, carry, given in (("systemd", under_systemd, values), ("kubernetes", on_kubernetes, config)):
+            try:
+                carry(given)
+            except (ValueError, ConfigError):
+                refused[launcher].add(key)
+    assert refused == {"systemd": {"output_dir"}, "kubernetes": {"cost.on_budget"}}
+
+
+#: Another value of each field of a job, as gaudi_train takes it, with what it needs beside it.
+OF_A_JOB: dict[str, dict[str, Any]] = {
+    "name": {"name": "other"},
+    "config": {"config": {"train": {"max_steps": 7}}},
+    "nodes": {"nodes": ("gaudi-1", "gaudi-2", "gaudi-3")},
+    "head_address": {"head_address": "10.0.0.2"},
+    "rdzv_port": {"rdzv_port": 29401},
+    "processes_per_node": {"processes_per_node": 1},
+    "max_restarts": {"max_restarts": 5},
+    "threads": {"threads": 3},
+    "environment": {"environment": {"ANY": "1e3"}},
+    "environment_files": {"environment_files": ("/etc/any.env",)},
+    "user": {"user": "other"},
+    "venv": {"venv": "/opt/other"},
+    "stop_timeout": {"stop_timeout": 300},
+    "trainer_version": {"trainer_version": "9.9"},
+    "spares": {"spares": 1, "max_restarts": 1},
+    "min_nodes": {"min_nodes": 1, "max_restarts": 1},
+    "command": {"command": ("/srv/train.py",)},
+    "chdir": {"command": ("train.py",), "chdir": "/srv"},
+    "container": {"container": {"engine": "podman", "image": "registry.example/train:1", "folders": [], "cards": True}},
+}
+#: What the same field is in the cluster's file, where it is another kind of value there.
+ON_KUBERNETES = {"nodes": 3}
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(JobSpec)])
+def test_every_field_of_a_job_is_carried_or_refused_by_name(name: str) -> None:
+    spec = replace(SPEC, **OF_A_JOB[name])
+    if name != "container":  # whose unit asks the machine for the user
+        spec.check()
+        before, after = (unit_text(each, SHARE) + config_text(each, SHARE) for each in (SPEC, spec))
+        found = re.sub(r"rdzv-id=\S+", "", before) != re.sub(r"rdzv-id=\S+", "", after)
+        assert found or name == "trainer_version", "the version of an installed trainer is part of what a job is called"
+    if name == "config":
+        return  # each of its fields is above
+    value = ON_KUBERNETES.get(name, OF_A_JOB[name][name])
+    given = {**CLUSTER, name: list(value) if isinstance(value, tuple) else value}
+    if name in NOT_CARRIED:
+        with pytest.raises(ConfigError) as refused:
+            checked(given, True)
+        assert f"{name} is set, and the Kubernetes launcher does not carry it" in str(refused.value)
+    else:
+        texts = [
+            json.dumps([each.document for each in manifests(make(Config(), checked(cluster, True)))])
+            for cluster in (CLUSTER, given)
+        ]
+        assert texts[0] != texts[1]
+
+
+def test_every_option_of_a_job_is_known_to_kubernetes() -> None:
+    known = {each.name for each in fields(JobSpec)} | set(KEYS)
+    assert known <= set(ClusterOptions.model_fields) | set(NOT_CARRIED)
+    assert set(NOT_CARRIED) <= known, "an option that no launcher has"
+    assert not set(NOT_CARRIED) & set(ClusterOptions.model_fields)
+    assert {each.name for each in fields(JobSpec)} == set(OF_A_JOB)
