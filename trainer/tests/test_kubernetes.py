@@ -19,7 +19,7 @@ from gaudi3_scale.config import load
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.kubernetes import manifest_files
 from gaudi3_scale.kubernetes.checks import longest_name
-from gaudi3_scale.kubernetes.cluster import ASKED, NOT_CARRIED
+from gaudi3_scale.kubernetes.cluster import ASKED, NOT_CARRIED, ClusterOptions
 from gaudi3_scale.kubernetes.cluster_file import read_options, template
 from gaudi3_scale.kubernetes.manifest_text import as_text
 from gaudi3_scale.kubernetes.manifests import manifests
@@ -237,6 +237,56 @@ def test_all_that_has_no_source_is_asked_for_at_once() -> None:
 def test_huge_pages_can_be_left_out_by_name() -> None:
     found = documents(JOB, {**LEAST, "huge_pages": "none"})
     assert "hugepages" not in json.dumps(found)
+
+
+#: Another value of each key of the cluster, with what it needs beside it.
+OTHER: dict[str, dict[str, Any]] = {
+    "name": {"name": "other"},
+    "namespace": {"namespace": "other"},
+    "image": {"image": "registry.example/gaudi3-train:2"},
+    "nodes": {"nodes": 2},
+    "processes_per_node": {"processes_per_node": 1},
+    "cpu": {"cpu": "500m"},
+    "memory": {"memory": "900Gi"},
+    "shared_memory": {"shared_memory": "32Gi"},
+    "huge_pages": {"huge_pages": "90000Mi"},
+    "volumes": {"volumes": MORE["volumes"]},
+    "kind": {"kind": "jobset"},
+    "devices": {"devices": "plugin"},
+    "max_restarts": {"max_restarts": 9},
+    "stop_timeout": {"stop_timeout": 300},
+    "threads": {"threads": 3},
+    "environment": {"environment": {"ANY": "1"}},
+    "environment_secrets": {"environment_secrets": ["keys"]},
+    "queue": {"queue": "gaudi"},
+    "topology_required": {"queue": "gaudi", "topology_required": "rack"},
+    "topology_preferred": {"queue": "gaudi", "topology_preferred": "rack"},
+    "pod_monitor": {"pod_monitor": {"namespace": "monitoring", "labels": {}}},
+    "network_policy": {"network_policy": False},
+    "image_pull_secrets": {"image_pull_secrets": ["registry"]},
+    "node_selector": {"node_selector": {"rack": "a"}},
+    "tolerations": {"tolerations": [{"key": "team", "operator": "Exists"}]},
+    "service_account": {"service_account": "trainer"},
+    "run_as_user": {"run_as_user": 1000},
+    "run_as_group": {"run_as_group": 1000},
+    "fs_group": {"fs_group": 1000},
+    "host_network": {"host_network": True, "network_policy": False},
+    "host_ipc": {"host_ipc": True},
+}
+ALLOWANCES = {"allow_partial_nodes": {"processes_per_node": 4}, "image_folders": {}}
+"""Keys that let something pass, with what they let pass."""
+
+
+def test_every_key_of_the_cluster_is_found_in_the_manifests_or_lets_something_pass() -> None:
+    assert {*OTHER, *ALLOWANCES} == set(ClusterOptions.model_fields)
+    same = []
+    for key, values in OTHER.items():
+        without = {**LEAST, **{each: values[each] for each in values if each != key}}
+        if documents(JOB, without) == documents(JOB, {**LEAST, **values}):
+            same.append(key)
+    assert same == []
+    documents(JOB, {**LEAST, "allow_partial_nodes": True, **ALLOWANCES["allow_partial_nodes"]})
+    documents({"model": {"name": "/opt/models/a"}}, {**LEAST, "image_folders": ["/opt/models"]})
 
 
 @pytest.mark.parametrize("option", NOT_CARRIED)

@@ -125,8 +125,11 @@ def _pod(job: KubernetesJob, runs: dict[str, Any]) -> dict[str, Any]:
     if options.host_ipc:
         pod["hostIPC"] = True
     ids = {"runAsUser": options.run_as_user, "runAsGroup": options.run_as_group, "fsGroup": options.fs_group}
-    if any(each is not None for each in ids.values()):
-        pod["securityContext"] = {name: each for name, each in ids.items() if each is not None}
+    given: dict[str, Any] = {name: each for name, each in ids.items() if each is not None}
+    if options.fs_group is not None:  # not every file of every checkpoint, each time that a pod starts
+        given["fsGroupChangePolicy"] = "OnRootMismatch"
+    if given:
+        pod["securityContext"] = given
     if options.image_pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in options.image_pull_secrets]
     if options.node_selector:
