@@ -53,7 +53,7 @@ def strife(documents: list[Document]) -> Iterator[str]:
         yield "mounts and volumes"
     config_map = kind(documents, "ConfigMap")
     named = [each["configMap"]["name"] for each in found["volumes"] if each["name"] == "job"]
-    if config_map is None or named != [config_map["metadata"]["name"]]:
+    if named != ([config_map["metadata"]["name"]] if config_map else []):
         yield "the job file"
     if found.get("restartPolicy") != "Never" and "podFailurePolicy" in job:
         yield "restartPolicy"

@@ -68,18 +68,26 @@ MORE_JOB: dict[str, Any] = {
 }
 
 
+SCRIPT: dict[str, Any] = {
+    **LEAST,
+    "command": ["train.py", "--name", "$(NAME)"],
+    "chdir": "/app",
+    "image_folders": ["/app"],
+}
+
+
 def config_of(values: Mapping[str, Any]) -> Config:
     """A job file's values, for a cluster."""
     return Config.model_validate(copy.deepcopy(dict(values)), context={"elsewhere": True})
 
 
-def made(job: Mapping[str, Any], cluster: Mapping[str, Any]) -> KubernetesJob:
-    """The job of these values; ConfigError as of the command."""
-    config = config_of(job)
-    return make(config, checked(copy.deepcopy(dict(cluster)), uses_cards(config)))
+def made(job: Mapping[str, Any] | None, cluster: Mapping[str, Any]) -> KubernetesJob:
+    """The job of these values, or of the cluster's command; ConfigError as of the command line."""
+    config = config_of(job) if job is not None else None
+    return make(config, checked(copy.deepcopy(dict(cluster)), config is None or uses_cards(config)))
 
 
-def documents(job: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[Document]:
+def documents(job: Mapping[str, Any] | None, cluster: Mapping[str, Any]) -> list[Document]:
     """What is written for it."""
     return [each.document for each in manifests(made(job, cluster))]
 
@@ -91,6 +99,8 @@ def every_form() -> Iterator[tuple[str, list[Document]]]:
             chosen = {"kind": kind, "devices": devices}
             yield f"least-{kind}-{devices}", documents(JOB, {**LEAST, **chosen})
             yield f"more-{kind}-{devices}", documents(MORE_JOB, {**MORE, **chosen})
+            yield f"card-{kind}-{devices}", documents(JOB, {**LEAST, **chosen, "nodes": 1, "processes_per_node": 1})
+        yield f"script-{kind}", documents(None, {**SCRIPT, "kind": kind})
         yield f"cpu-{kind}", documents({**JOB, "device": "cpu"}, {**LEAST, "kind": kind, "huge_pages": None})
     monitored = {**LEAST, "pod_monitor": {"namespace": "monitoring", "labels": {"release": "prometheus"}}}
     yield "monitored", documents(JOB, {**monitored, "queue": "gaudi", "topology_required": "rack"})

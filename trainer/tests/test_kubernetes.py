@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import yaml
 from kubeflow_trainer_api import models
 from kubernetes_faults import ONE_KIND, TOGETHER, container, job_template, planted, pod, strife, variables
-from kubernetes_jobs import JOB, LEAST, MORE, MORE_JOB, Document, documents, every_form, made, one
+from kubernetes_jobs import JOB, LEAST, MORE, MORE_JOB, SCRIPT, Document, documents, every_form, made, one
 from kubernetes_schemas import problem
 from typer.testing import CliRunner
 
@@ -75,6 +76,13 @@ def test_the_text_is_what_was_made_in_the_order_in_which_it_is_applied() -> None
     assert kinds == ["ResourceClaimTemplate", "ConfigMap", "PodMonitor", "TrainingRuntime", "TrainJob"]
 
 
+def test_a_whole_job_to_the_letter() -> None:
+    """What a person reads. After a change, write the text into the file, and read the difference."""
+    cluster = {**MONITORED, "max_restarts": 3, "stop_timeout": 545, "queue": "gaudi", "topology_preferred": "rack"}
+    text = manifest_files.documents(manifests(made(JOB, cluster)))
+    assert text == Path(__file__).with_name("kubernetes_big.txt").read_text()
+
+
 def test_an_interruption_starts_all_again_and_a_refusal_ends_the_job() -> None:
     policy = one(FORMS["least-jobset-dra"], "JobSet")["spec"]["failurePolicy"]
     rules = {each["onJobFailureMessagePatterns"][0]: each["action"] for each in policy["rules"]}
@@ -114,6 +122,38 @@ def test_what_was_asked_for_is_in_the_pod() -> None:
     cpu = FORMS["cpu-jobset"]
     assert "tolerations" not in pod(cpu) and "HABANA_LOGS" not in variables(cpu)
     assert [each["kind"] for each in cpu] == ["ConfigMap", "NetworkPolicy", "JobSet"]
+
+
+def test_a_script_of_the_users_own_is_run_in_place_of_the_trainer() -> None:
+    train = one(FORMS["script-trainjob"], "TrainJob")["spec"]["trainer"]
+    assert train["args"] == ["--no-python", "python3", "train.py", "--name", "$$(NAME)"]
+    assert variables(FORMS["script-trainjob"])["GAUDI3_JOB_DIRECTORY"] == "/checkpoints/big"
+    assert container(FORMS["script-trainjob"])["workingDir"] == "/app"
+    assert "ConfigMap" not in [each["kind"] for each in FORMS["script-trainjob"]]
+    other = documents(None, {**SCRIPT, "command": ["/app/train"], "chdir": None})
+    assert one(other, "TrainJob")["spec"]["trainer"]["args"] == ["--no-python", "/app/train"]
+    for job, cluster, said in (
+        (None, LEAST, "A job is a job file, or a command"),
+        (JOB, SCRIPT, "A job is a job file, or a command"),
+        (None, {**SCRIPT, "chdir": None}, "command is 'train.py', and the Kubernetes launcher needs an absolute path"),
+        (
+            None,
+            {**SCRIPT, "image_folders": []},
+            "command is /app/train.py, and the Kubernetes launcher finds it in none",
+        ),
+        (JOB, {**LEAST, "chdir": "/app"}, "and command is not given"),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            made(job, cluster)
+
+
+def test_no_cards_are_asked_for_where_devices_is_none() -> None:
+    cluster = {**{key: LEAST[key] for key in LEAST if key != "huge_pages"}, "devices": "none"}
+    job = made(JOB, cluster)
+    assert (job.config.device, job.on_cards) == ("cpu", False)
+    assert [each["kind"] for each in documents(JOB, cluster)][:1] == ["ConfigMap"]
+    with pytest.raises(ConfigError, match="device is hpu, and devices is none"):
+        made({"device": "hpu"}, cluster)
 
 
 def test_volumes_whose_names_would_be_equal_have_different_ones() -> None:
@@ -253,6 +293,8 @@ OTHER: dict[str, dict[str, Any]] = {
     "volumes": {"volumes": MORE["volumes"]},
     "kind": {"kind": "jobset"},
     "devices": {"devices": "plugin"},
+    "command": {"command": ["/checkpoints/train.py"]},
+    "chdir": {"command": ["train.py"], "chdir": "/checkpoints"},
     "max_restarts": {"max_restarts": 9},
     "stop_timeout": {"stop_timeout": 300},
     "threads": {"threads": 3},
@@ -281,6 +323,8 @@ def test_every_key_of_the_cluster_is_found_in_the_manifests_or_lets_something_pa
     assert {*OTHER, *ALLOWANCES} == set(ClusterOptions.model_fields)
     same = []
     for key, values in OTHER.items():
+        if "command" in values:
+            continue  # see above
         without = {**LEAST, **{each: values[each] for each in values if each != key}}
         if documents(JOB, without) == documents(JOB, {**LEAST, **values}):
             same.append(key)

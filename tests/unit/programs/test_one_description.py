@@ -241,9 +241,11 @@ def test_every_field_of_a_job_is_carried_or_refused_by_name(name: str) -> None:
             checked(given, True)
         assert f"{name} is set, and the Kubernetes launcher does not carry it" in str(refused.value)
     else:
+        job = None if OF_A_JOB[name].get("command") else Config()
+        more = {"command": ["train.py"]} if name == "chdir" else {}
         texts = [
-            json.dumps([each.document for each in manifests(make(Config(), checked(cluster, True)))])
-            for cluster in (CLUSTER, given)
+            json.dumps([each.document for each in manifests(make(config, checked(cluster, True)))])
+            for config, cluster in ((Config(), CLUSTER), (job, {**given, **more}))
         ]
         assert texts[0] != texts[1]
 

@@ -64,7 +64,9 @@ def _name(options: ClusterOptions) -> Iterator[str]:
 def _devices(config: Config, options: ClusterOptions) -> Iterator[str]:
     if config.device == "cuda":
         yield f"device is cuda, and {LAUNCHER} asks for Gaudi cards or for none: set device to hpu or cpu."
-    if config.device not in ("auto", "hpu"):
+    if config.device == "hpu" and options.devices == "none":
+        yield f"device is hpu, and devices is none, with which {LAUNCHER} asks for no cards: change one of them."
+    if config.device not in ("auto", "hpu") or options.devices == "none":
         return
     if options.processes_per_node > 8:
         yield f"processes_per_node is {options.processes_per_node}, and a node has 8 cards: give 8, or device cpu."
@@ -113,8 +115,10 @@ def _volumes(options: ClusterOptions) -> Iterator[str]:
 
 
 def _files(config: Config, options: ClusterOptions) -> Iterator[str]:
-    """Files and folders that the job file names."""
+    """Files and folders that the job names."""
     read = _read_by(config)
+    if options.command:
+        read["command"] = str(PurePosixPath(options.chdir or ".", options.command[0]))
     for key, path in read.items():
         if not path.startswith("/"):
             yield f"{key} is {path!r}, and {LAUNCHER} needs an absolute path, as the pods see it."

@@ -94,9 +94,15 @@ class ClusterOptions(Section):
     kind: Literal["trainjob", "jobset"] = Field(
         "trainjob", description="trainjob = Kubeflow Trainer 2.3; jobset = JobSet alone"
     )
-    devices: Literal["dra", "plugin"] = Field(
-        "dra", description="how cards are asked for: dra = a claim for Intel's DRA driver; plugin = habana.ai/gaudi"
+    devices: Literal["dra", "plugin", "none"] = Field(
+        "dra",
+        description="how cards are asked for: dra = a claim for Intel's DRA driver; plugin = habana.ai/gaudi; none = "
+        "not at all",
     )
+    command: tuple[str, ...] = Field(
+        (), description="a script of your own and its arguments, as the pods see it, in place of a job file"
+    )
+    chdir: Folder | None = Field(None, description="folder in which the command runs; null = the image's")
     allow_partial_nodes: bool = Field(
         False, description="take 2 to 7 cards of a node although nothing chooses a set that the vendor supports"
     )
@@ -148,6 +154,8 @@ class ClusterOptions(Section):
                 raise ValueError(
                     f"volumes has {one} {'below ' + inside if inside else 'twice'}: give each its own path"
                 )
+        if self.chdir is not None and not self.command:
+            raise ValueError("chdir is the folder in which a command runs, and command is not given")
         if self.topology_required is not None and self.topology_preferred is not None:
             raise ValueError("topology_required and topology_preferred are both set: keep one")
         return self
@@ -177,8 +185,6 @@ NOT_CARRIED = {
     "venv": "the trainer is in the image",
     "trainer_version": "the trainer is in the image",
     "container": "give image",
-    "command": "it runs the trainer's own jobs: change args of what it writes for a script of your own",
-    "chdir": "it runs the trainer's own jobs, whose job file has absolute paths",
     "config": "give the job file as the argument",
     "node_config": "all pods read one job file: put the values into it",
     "dataset": "set data.source in the job file",

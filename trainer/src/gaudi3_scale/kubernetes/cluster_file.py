@@ -45,6 +45,7 @@ def checked(values: Mapping[str, Any], on_cards: bool) -> ClusterOptions:
         f"{key} is set, and {LAUNCHER} does not carry it: {NOT_CARRIED[key]}." for key in values if key in NOT_CARRIED
     ]
     unknown = [_unknown(key) for key in values if key not in NOT_CARRIED and key not in ClusterOptions.model_fields]
+    on_cards = on_cards and values.get("devices") != "none"
     asked = [key for key in ASKED if values.get(key) is None and (on_cards or key != "huge_pages")]
     missing = [f"{key} is not given: {ASKED[key]}." for key in asked]
     if refused or unknown or missing:

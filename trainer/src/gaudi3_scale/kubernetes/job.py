@@ -25,13 +25,13 @@ class KubernetesJob:
     options: ClusterOptions
     config: Config
     """As the pods read it."""
-    text: str
-    """The job file of the pods."""
+    text: str | None
+    """The job file of the pods; None for a script of the user's own."""
 
     @property
     def on_cards(self) -> bool:
         """Does it use Gaudi cards?"""
-        return uses_cards(self.config)
+        return uses_cards(self.config) and self.options.devices != "none"
 
     @property
     def huge_pages(self) -> str | None:
@@ -55,16 +55,31 @@ def uses_cards(config: Config) -> bool:
     return config.device in ("auto", "hpu")
 
 
-def make(given: Config, options: ClusterOptions) -> KubernetesJob:
-    """The job of this file on this cluster.
+def make(given: Config | None, options: ClusterOptions) -> KubernetesJob:
+    """The job of this file, or of the cluster's `command` where there is none, on this cluster.
 
     Raises:
         ConfigError: With a sentence for each thing that Kubernetes does not carry, or that no pod could do.
     """
+    if (given is None) != bool(options.command):
+        raise ConfigError(
+            "A job is a job file, or a command in the cluster's file for a script of your own: give one of them."
+        )
+    config, text = _as_read(given or Config(), options)
+    found = list(problems(config, options))
+    if len(text.encode()) > LARGEST:
+        found.append(f"The job file has {len(text.encode()):,} bytes, and a ConfigMap holds {LARGEST:,}: shorten it.")
+    if found:
+        raise ConfigError("\n".join(found))
+    return KubernetesJob(options, config, None if given is None else text)
+
+
+def _as_read(given: Config, options: ClusterOptions) -> tuple[Config, str]:
+    """The job as the pods read it, and its file."""
     values: dict[str, Any] = given.model_dump(mode="json", exclude_unset=True)
     added = []
-    if "device" not in values and uses_cards(given):
-        values = {"device": "hpu", **values}
+    if "device" not in values:
+        values = {"device": "cpu" if options.devices == "none" else "hpu", **values}
         added.append("device")
     if "output_dir" not in values:
         values = {"output_dir": f"{options.volumes[0].path}/{options.name}", **values}
@@ -74,10 +89,4 @@ def make(given: Config, options: ClusterOptions) -> KubernetesJob:
         added.append("metrics.address")
     config = Config.model_validate(values, context={"elsewhere": True})
     head = f"# Set by gaudi3-train kubernetes: {', '.join(added)}\n" if added else ""
-    text = head + as_text(values)
-    found = list(problems(config, options))
-    if len(text.encode()) > LARGEST:
-        found.append(f"The job file has {len(text.encode()):,} bytes, and a ConfigMap holds {LARGEST:,}: shorten it.")
-    if found:
-        raise ConfigError("\n".join(found))
-    return KubernetesJob(options, config, text)
+    return config, head + as_text(values)

@@ -23,10 +23,14 @@ class Devices(StrEnum):
 
     dra = "dra"
     plugin = "plugin"
+    none = "none"
 
 
 def kubernetes(
-    job_file: Annotated[Path | None, typer.Argument(metavar="JOB", help="YAML file of the job, as for fit.")] = None,
+    job_file: Annotated[
+        Path | None,
+        typer.Argument(metavar="JOB", help="YAML file of the job, as for fit; none where the cluster's has a command."),
+    ] = None,
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings over the job file's, keys dotted.")
     ] = None,
@@ -37,7 +41,7 @@ def kubernetes(
     name: Annotated[str | None, typer.Option(help="Name of the job, over the cluster's file.")] = None,
     nodes: Annotated[int | None, typer.Option(help="Number of nodes, over the cluster's file.")] = None,
     kind: Annotated[Kind | None, typer.Option(help="A TrainJob of Kubeflow Trainer, or a JobSet alone.")] = None,
-    devices: Annotated[Devices | None, typer.Option(help="Cards by Intel's DRA driver, or by its plugin.")] = None,
+    devices: Annotated[Devices | None, typer.Option(help="Cards by Intel's DRA driver, its plugin, or none.")] = None,
     to: Annotated[Path | None, typer.Option(help="Write one file per object into this folder, not all here.")] = None,
     print_template: Annotated[
         bool, typer.Option("--template", help="Print a file for --cluster, each key with its meaning, and stop.")
@@ -56,16 +60,16 @@ def kubernetes(
     if print_template:
         typer.echo(template(), nl=False)
         return
-    if job_file is None:
+    if job_file is None and cluster is None:
         raise ConfigError("JOB is missing: give the YAML file of the job, or --template for a file about the cluster.")
-    config = load(job_file, overrides or (), elsewhere=True)
+    config = load(job_file, overrides or (), elsewhere=True) if job_file is not None else None
     given = {
         "name": name,
         "nodes": nodes,
         "kind": kind.value if kind is not None else None,
         "devices": devices.value if devices is not None else None,
     }
-    options = read_options(cluster, settings or (), given, uses_cards(config))
+    options = read_options(cluster, settings or (), given, config is None or uses_cards(config))
     made = manifests(make(config, options))
     if to is None:
         typer.echo(documents(made), nl=False)

@@ -35,7 +35,8 @@ def manifests(job: KubernetesJob) -> list[KubernetesObject]:
     if job.on_cards and job.options.devices == "dra":
         about = "The cards of a node, as one claim: two claims would set the same variables twice."
         found.append(KubernetesObject("10-cards.yml", about, claim_template(job)))
-    found.append(KubernetesObject("20-job-file.yml", "What gaudi3-train fit reads in each pod.", config_map(job)))
+    if job.text is not None:
+        found.append(KubernetesObject("20-job-file.yml", "What gaudi3-train fit reads in each pod.", config_map(job)))
     if job.options.network_policy:
         about = "Whoever reaches the port where the nodes meet can join them: only pods of the job do."
         found.append(KubernetesObject("30-network.yml", about, network_policy(job)))
@@ -121,7 +122,7 @@ def train_job(job: KubernetesJob) -> dict[str, Any]:
             "numNodes": options.nodes,
             "numProcPerNode": options.processes_per_node,
             "command": pod.COMMAND,
-            "args": pod.ARGUMENTS,
+            "args": pod.arguments(job),
             "env": pod.variables(job),
         },
     }
@@ -133,7 +134,7 @@ def job_set(job: KubernetesJob) -> dict[str, Any]:
     nodes = job.options.nodes
     runs = {
         "command": pod.COMMAND,
-        "args": pod.ARGUMENTS,
+        "args": pod.arguments(job),
         "env": [*pod.meeting(job), *pod.variables(job)],
     }
     spec = _job_set(job, runs, {"parallelism": nodes, "completions": nodes}, {})

@@ -10,6 +10,7 @@ from gaudi3_scale.interruption.patience import SHUTDOWN_TIMEOUT
 from gaudi3_scale.kubernetes.checks import LAUNCHER_SECONDS, MEETING_PORT
 from gaudi3_scale.kubernetes.cluster import Volume
 from gaudi3_scale.kubernetes.job import GIVEN, KubernetesJob
+from gaudi3_scale.own_script import DIRECTORY
 
 NODE = "node"
 """What Kubeflow Trainer has the container and the replicated job called."""
@@ -23,7 +24,6 @@ GRACE = 60
 REFUSED = 2
 """Exit code of a job whose description is wrong."""
 COMMAND = ["python3", "-m", "gaudi3_scale.launch"]
-ARGUMENTS = ["--no-python", "gaudi3-train", "fit", "--config", f"{GIVEN}/{FILE}"]
 
 
 def claim_name(job: KubernetesJob) -> str:
@@ -36,6 +36,19 @@ def config_map_name(job: KubernetesJob) -> str:
     return f"{job.options.name}-job"
 
 
+def arguments(job: KubernetesJob) -> list[str]:
+    """Of the launcher: what it starts."""
+    command = [_literal(word) for word in job.options.command]
+    if not command:
+        return ["--no-python", "gaudi3-train", "fit", "--config", f"{GIVEN}/{FILE}"]
+    return ["--no-python", *(["python3"] if command[0].endswith(".py") else []), *command]
+
+
+def _literal(text: str) -> str:
+    """A text in whose $(NAME) Kubernetes puts no variable."""
+    return text.replace("$(", "$$(")
+
+
 def variables(job: KubernetesJob) -> list[dict[str, Any]]:
     """Of the processes."""
     options = job.options
@@ -45,11 +58,13 @@ def variables(job: KubernetesJob) -> list[dict[str, Any]]:
     }
     if job.on_cards:
         own["HABANA_LOGS"] = f"{job.config.output_dir}/habana_logs"
+    if options.command:
+        own[DIRECTORY] = str(job.config.output_dir)
     if options.threads is not None:
         own["OMP_NUM_THREADS"] = str(options.threads)
     if options.run_as_user:
         own["HOME"] = "/tmp"  # the image need not know the user
-    given = {name: value.replace("$(", "$$(") for name, value in options.environment.items()}  # as it was given
+    given = {name: _literal(value) for name, value in options.environment.items()}
     return [{"name": name, "value": value} for name, value in {**own, **given}.items()]
 
 
@@ -146,6 +161,8 @@ def _pod(job: KubernetesJob, runs: dict[str, Any]) -> dict[str, Any]:
 def _container(job: KubernetesJob, runs: dict[str, Any]) -> dict[str, Any]:
     options = job.options
     container: dict[str, Any] = {"name": NODE, "image": options.image, **runs}
+    if options.chdir is not None:
+        container["workingDir"] = options.chdir
     if options.environment_secrets:
         container["envFrom"] = [{"secretRef": {"name": name}} for name in options.environment_secrets]
     if job.metrics_port is not None:
@@ -161,10 +178,9 @@ def _container(job: KubernetesJob, runs: dict[str, Any]) -> dict[str, Any]:
     claims = {"claims": [{"name": CARDS}]} if job.on_cards and options.devices == "dra" else {}
     # Processors have no limit, which would stop the processes for a part of each tenth of a second.
     container["resources"] = {**claims, "requests": {"cpu": options.cpu, **limits}, "limits": limits}
-    mounts: list[dict[str, Any]] = [
-        {"name": "job", "mountPath": GIVEN, "readOnly": True},
-        {"name": "shm", "mountPath": "/dev/shm"},
-    ]
+    mounts: list[dict[str, Any]] = [{"name": "shm", "mountPath": "/dev/shm"}]
+    if job.text is not None:
+        mounts.insert(0, {"name": "job", "mountPath": GIVEN, "readOnly": True})
     if job.huge_pages is not None:
         mounts.append({"name": "hugepages", "mountPath": "/dev/hugepages"})
     for name, volume in _named(job):
@@ -174,10 +190,10 @@ def _container(job: KubernetesJob, runs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _volumes(job: KubernetesJob) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [
-        {"name": "job", "configMap": {"name": config_map_name(job)}},
-        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": job.options.shared_memory}},
-    ]
+    memory = {"medium": "Memory", "sizeLimit": job.options.shared_memory}
+    found: list[dict[str, Any]] = [{"name": "shm", "emptyDir": memory}]
+    if job.text is not None:
+        found.insert(0, {"name": "job", "configMap": {"name": config_map_name(job)}})
     if job.huge_pages is not None:
         found.append({"name": "hugepages", "emptyDir": {"medium": "HugePages-2Mi"}})
     return [*found, *({"name": name, **_source(volume)} for name, volume in _named(job))]
