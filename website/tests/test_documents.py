@@ -11,7 +11,7 @@ from website import markdown, repository
 
 LONGEST = 45
 """Words of a first paragraph."""
-MOST_WORDS = 106_000
+MOST_WORDS = 107_000  # 1,000 more than before for jobs on Kubernetes: a page, its proof and four questions
 """Of all Markdown files of the repository together."""
 SHORT = {"README.md": 900, "trainer/README.md": 1500}
 #: Pages that programs write, which end with their last row.
