@@ -87,6 +87,14 @@ BOARD = Board(
                     alerts=("NodeServiceFailed",),
                 ),
                 Panel(
+                    "Senders of logs at work",
+                    "Share of the last 15 minutes. Empty where no logs are collected.",
+                    {NODE: 'avg_over_time(node_systemd_unit_state{@node, name="gaudi-logs-upload.service", state="active"}[15m])'},
+                    "percentunit",
+                    highest=1,
+                    alerts=("NodeLogsNotSent",),
+                ),
+                Panel(
                     "Verdicts",
                     "Of the nodes' own examinations, by severity.",
                     {"{{severity}}": "sum by (severity) (gaudi_health_verdicts{@node})"},
