@@ -214,8 +214,8 @@ def trained() -> Iterator[Site]:
 
 
 ORDER = [
-    "chain", "os_matrix", "bad_input", "site", "own_script", "site_converged", "device", "healing", "healed_job",
-    "spare",
+    "chain", "os_matrix", "bad_input", "site", "own_script", "site_converged", "hang", "device", "healing",
+    "healed_job", "spare",
 ]  # fmt: skip
 """`bad_input` and `site` share the bare cluster, which ends as the stage that the others share; each leaves its cluster
 fit for the next."""
