@@ -1,0 +1,99 @@
+"""The command line and the JSON file that a program was started with: launcher and arguments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from gaudi3_migration import arguments as table
+from gaudi3_migration.findings import Finding
+
+
+def _launcher(words: Sequence[str]) -> tuple[list[str], list[str], list[Finding]]:
+    """What starts the program in the place of gaudi_spawn.py, the words behind it, and what was met."""
+    place = next((number for number, word in enumerate(words) if word.endswith("gaudi_spawn.py")), None)
+    if place is None:
+        head = next((number + 1 for number, word in enumerate(words) if word.endswith(".py")), 0)
+        return list(words[:head]), list(words[head:]), []
+    cards, port, rest = "1", "", list(words[place + 1 :])
+    found = []
+    start = ["torchrun"]
+    while rest and rest[0].startswith("--"):
+        name, _, value = rest.pop(0).removeprefix("--").replace("-", "_").partition("=")
+        if name in ("world_size", "hostfile", "master_port") and not value and rest:
+            value = rest.pop(0)
+        if name == "world_size":
+            cards = value
+        elif name == "master_port":
+            port = value
+        elif name == "use_mpi":
+            found.append(Finding(0, "--use_mpi", "torchrun starts the processes"))
+        elif name == "use_deepspeed":
+            start = ["accelerate", "launch", "--use_deepspeed"]
+            found.append(Finding(0, "--use_deepspeed", "accelerate launch --use_deepspeed"))
+        else:
+            found.append(Finding(0, f"--{name} {value}".strip(), "no successor: the launcher of gaudi3.scale starts more nodes", "person"))
+    found.append(Finding(0, "gaudi_spawn.py", " ".join(start)))
+    start += [*(["--num_processes", cards] if start[0] == "accelerate" else ["--nproc_per_node", cards])]
+    if port:
+        start += ["--main_process_port" if start[0] == "accelerate" else "--master_port", port]
+    return [*start, *rest[:1]], rest[1:], found
+
+
+def migrated_command(words: Sequence[str], own: Collection[str]) -> tuple[list[str], list[Finding]]:
+    """A command line for the rewritten program, and what was met; `own` are the options that the program defines itself."""
+    result, rest, found = _launcher(words)
+    number = 0
+    while number < len(rest):
+        word = rest[number]
+        number += 1
+        name, equal, value = word.removeprefix("--").partition("=")
+        row = table.BY_ARGUMENT.get(name.replace("-", "_")) if word.startswith("--") else None
+        values = [value] if equal else []
+        while not equal and row is not None and number < len(rest) and not rest[number].startswith("--") and not values:
+            values.append(rest[number])
+            number += 1
+        if row is None or row.name in own:
+            result += [word, *([] if equal else values)]
+            continue
+        given = values[0] if values else "True"
+        pairs, finding = _argument(row, given, word)
+        found.append(finding)
+        for key, new in pairs:
+            result += [f"--{key}", *([] if new is True else [str(new)])]
+    return result, found
+
+
+def _argument(row: table.Argument, given: Any, word: str) -> tuple[list[tuple[str, Any]], Finding]:
+    """What takes the place of one argument with its value."""
+    true = str(given).lower() in ("true", "1", "yes")
+    name, _, fixed = row.successor.partition("=")
+    if row.name == "use_habana":
+        return ([] if true else [("use_cpu", True)]), Finding(0, word, row.do)
+    if row.name == "gaudi_config_name":
+        return [], Finding(0, word, "removed: its keys are in the program, where --gaudi-config gave them")
+    if fixed:
+        if not true:
+            return [], Finding(0, word, row.do)
+        value = fixed.strip('"').replace('["inputs"]', "inputs")
+        return [(name, value)], Finding(0, word, f"--{name} {value}")
+    if name and not name.startswith("not:"):
+        return [(name, given if str(given) != "True" else True)], Finding(0, word, f"--{name}")
+    then = row.do if row.do.startswith(("drop", "no successor")) else f"no successor: {row.do}"
+    return [], Finding(0, word, then, "person" if row.person else "sure")
+
+
+def migrated_json(text: str, own: Collection[str]) -> tuple[str, list[Finding]]:
+    """A file of arguments (HfArgumentParser.parse_json_file) for the rewritten program, and what was met."""
+    result: dict[str, Any] = {}
+    found: list[Finding] = []
+    for key, value in json.loads(text).items():
+        row = table.BY_ARGUMENT.get(key)
+        if row is None or key in own:
+            result[key] = value
+            continue
+        pairs, finding = _argument(row, value, key)
+        found.append(finding)
+        result.update(pairs)
+    return json.dumps(result, indent=4) + "\n", found

@@ -1,0 +1,427 @@
+"""What a program does with optimum-habana, read before anything is changed: imports, classes, variables, dictionaries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from gaudi3_migration import arguments as table
+from gaudi3_migration.names import ACCELERATOR_KEYWORDS as ACCELERATOR_KEYWORDS
+from gaudi3_migration.names import Name, lookup
+
+HABANA = "optimum.habana"
+LAZY_CALLS = {"mark_step"}
+"""Calls of the vendor's core that only lazy mode needs."""
+
+
+def dotted(node: cst.CSTNode | None) -> str:
+    """`a.b.c` of a name or an attribute; empty for anything else."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        before = dotted(node.value)
+        return f"{before}.{node.attr.value}" if before else ""
+    return ""
+
+
+def string(node: cst.CSTNode | None) -> str | None:
+    """The value of a plain string literal."""
+    if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
+        return node.evaluated_value
+    return None
+
+
+def literal(node: cst.CSTNode | None) -> object:
+    """The value of True, False or None; the node itself for anything else."""
+    known: dict[str, object] = {"True": True, "False": False, "None": None}
+    return known.get(node.value, node) if isinstance(node, cst.Name) else node
+
+
+def aliases(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str, cst.ImportAlias]]:
+    """Of each imported thing its local name, its qualified one, and the node; nothing of a star."""
+    if isinstance(node.names, cst.ImportStar):
+        return
+    module = "." * len(node.relative) + dotted(node.module) if isinstance(node, cst.ImportFrom) else ""
+    for alias in node.names:
+        name = dotted(alias.name)
+        given = alias.asname.name.value if alias.asname and isinstance(alias.asname.name, cst.Name) else ""
+        if isinstance(node, cst.ImportFrom):
+            yield given or name, f"{module}.{name}" if module.strip(".") else f"{module}{name}", alias
+        else:
+            yield given or name.partition(".")[0], name if given else name.partition(".")[0], alias
+
+
+@dataclass
+class Kind:
+    """What a class is to a migration."""
+
+    role: str
+    """trainer, arguments, pipeline, accelerator, config or class."""
+    name: str
+    """In optimum-habana."""
+
+
+@dataclass
+class Facts:
+    """What was read of one file."""
+
+    imports: dict[str, str] = field(default_factory=dict)
+    """Qualified names by local ones; what comes from optimum-habana has precedence."""
+    modules: set[str] = field(default_factory=set)
+    """Modules that are imported as a whole, by dotted name."""
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    """Local classes, and variables that hold one."""
+    fields: dict[str, set[str]] = field(default_factory=dict)
+    """Annotated fields of each class."""
+    options: set[str] = field(default_factory=set)
+    """Options of the program's own argparse."""
+    parsers: dict[str, list[str]] = field(default_factory=dict)
+    """Classes of each HfArgumentParser."""
+    arguments: set[str] = field(default_factory=set)
+    """Variables that hold training arguments."""
+    trainers: set[str] = field(default_factory=set)
+    """Variables that hold a trainer."""
+    pipelines: set[str] = field(default_factory=set)
+    """Variables that hold a pipeline."""
+    configs: set[str] = field(default_factory=set)
+    """Variables that hold a GaudiConfig."""
+    dicts: dict[str, str] = field(default_factory=dict)
+    """What dictionaries are given to by `**`, as a role."""
+    contents: dict[str, dict[str, cst.BaseExpression]] = field(default_factory=dict)
+    """Keys and values of dictionaries."""
+    wrappers: dict[str, str] = field(default_factory=dict)
+    """Functions that hand all their keywords on, and to what role."""
+    functions: dict[str, set[str]] = field(default_factory=dict)
+    """Parameters of the program's functions and methods."""
+    settings: dict[str, bool] = field(default_factory=dict)
+    """Known values of gaudi_config.json."""
+    unknown_config: bool = False
+    """Whether some GaudiConfig is read from a file that is not known."""
+    reads: set[str] = field(default_factory=set)
+    """Arguments that are no more and that the program reads of its training arguments."""
+    loads: Counter[str] = field(default_factory=Counter)
+    """How often each qualified name of optimum-habana is used."""
+    removable: Counter[str] = field(default_factory=Counter)
+    """Of these, as a call or an assignment that can go."""
+    calls: Counter[str] = field(default_factory=Counter)
+    """Of these, called directly."""
+    bound: set[str] = field(default_factory=set)
+    """Names that the program binds by anything but an import."""
+    strings: set[str] = field(default_factory=set)
+    names: Counter[str] = field(default_factory=Counter)
+    """How often each name is used at all."""
+    lazy: Counter[str] = field(default_factory=Counter)
+    """How often a module of the vendor's is used for a call of lazy mode alone."""
+    configured: Counter[str] = field(default_factory=Counter)
+    """How often a GaudiConfig is used for what goes: keys, a keyword, the assignment itself."""
+    causal: bool = False
+
+    def qualified(self, node: cst.CSTNode | None) -> str:
+        """The qualified name of an expression that is a name or an attribute of something imported."""
+        name = dotted(node)
+        if not name:
+            return ""
+        first, _, rest = name.partition(".")
+        found = self.imports.get(first)
+        return "" if found is None else f"{found}.{rest}" if rest else found
+
+    def row(self, node: cst.CSTNode | None) -> Name | None:
+        """The table's row of an expression."""
+        return lookup(self.qualified(node))
+
+    def kind(self, node: cst.CSTNode | None) -> Kind | None:
+        """What class an expression is, through variables and conditions."""
+        if isinstance(node, cst.IfExp):
+            return self.kind(node.body) or self.kind(node.orelse)
+        if isinstance(node, cst.BooleanOperation):
+            return self.kind(node.left) or self.kind(node.right)
+        row = self.row(node)
+        if row is not None:
+            role = row.role or ("config" if row.kind == "config" else "class" if row.kind == "class" else "")
+            return Kind(role, row.name) if role else None
+        return self.kinds.get(dotted(node)) if node is not None else None
+
+    @property
+    def own_arguments(self) -> set[str]:
+        """Fields of the program's own classes of training arguments."""
+        return set().union(*(self.fields.get(name, set()) for name, kind in self.kinds.items() if kind.role == "arguments"))
+
+    @property
+    def own(self) -> set[str]:
+        """Fields and options that the program defines itself."""
+        return self.options.union(*self.fields.values())
+
+
+class Reader(cst.CSTVisitor):
+    """Fills the facts; a second walk knows what stands further below."""
+
+    def __init__(self, facts: Facts, read_config: Callable[[str], dict[str, bool] | None]) -> None:
+        self.facts = facts
+        self.read_config = read_config
+        self.inside: list[str] = []
+        """Classes and functions around."""
+        self.classes: list[str] = []
+        self.functions: list[cst.FunctionDef] = []
+        self.defining: set[int] = set()
+        """Names that define something, by id: no use of what they hide."""
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        for local, qualified, alias in aliases(node):
+            self.facts.imports.setdefault(local, qualified)
+            self.facts.modules.add(dotted(alias.name))
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        for local, qualified, _alias in aliases(node):
+            before = self.facts.imports.get(local, "")
+            if before.startswith(HABANA) and not qualified.startswith(HABANA):
+                self.facts.bound.add(local)
+                continue
+            if before and before != qualified:
+                self.facts.bound.add(local)
+            self.facts.imports[local] = qualified
+        return False
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        name = node.name.value
+        self.defining.add(id(node.name))
+        self.facts.bound.add(name)
+        self.classes.append(name)
+        self.inside.append(name)
+        for base in node.bases:
+            kind = self.facts.kind(base.value)
+            if kind is not None:
+                self.facts.kinds[name] = kind
+        own = self.facts.fields.setdefault(name, set())
+        for line in node.body.body:
+            for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+                if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
+                    own.add(small.target.value)
+
+    def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
+        self.classes.pop()
+        self.inside.pop()
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.functions.append(node)
+        self.defining.add(id(node.name))
+        self.inside.append(node.name.value)
+        self.facts.bound.add(node.name.value)
+        given = node.params
+        names = {each.name.value for each in (*given.posonly_params, *given.params, *given.kwonly_params)}
+        self.facts.functions.setdefault(node.name.value, set()).update(names)
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
+        self.functions.pop()
+        self.inside.pop()
+
+    def visit_Param(self, node: cst.Param) -> None:
+        self.facts.bound.add(node.name.value)
+        self.defining.add(id(node.name))
+        kind = self.facts.kind(node.annotation.annotation) if node.annotation else None
+        if kind is not None and kind.role == "arguments":
+            self.facts.arguments.add(node.name.value)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self._assigned(node.target, node.value)
+        kind = self.facts.kind(node.annotation.annotation)
+        if kind is not None and kind.role == "arguments" and not self.classes:
+            self.facts.arguments.add(dotted(node.target))
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in node.targets:
+            self._assigned(target.target, node.value)
+        row = self.facts.row(node.value)
+        if row is not None and row.kind == "remove":
+            self.facts.removable[self.facts.qualified(node.value)] += 1
+
+    def _assigned(self, target: cst.BaseExpression, value: cst.BaseExpression | None) -> None:
+        facts, name = self.facts, dotted(target)
+        self._bind(target)
+        if value is None:
+            return
+        if isinstance(target, cst.Tuple | cst.List) and isinstance(value, cst.Call):
+            parts = facts.parsers.get(dotted(value.func).rpartition(".")[0], [])
+            for element, part in zip(target.elements, parts, strict=False):
+                kind = facts.kinds.get(part) or facts.kind(cst.parse_expression(part)) if part else None
+                if kind is not None and kind.role == "arguments":
+                    facts.arguments.add(dotted(element.value))
+        if not name:
+            return
+        if isinstance(target, cst.Attribute) and dotted(target.value) in facts.configs:
+            if isinstance(literal(value), bool):
+                facts.settings[target.attr.value] = bool(literal(value))
+            return
+        kind = facts.kind(value)
+        if kind is not None:
+            facts.kinds[name] = kind
+        if name in facts.configs:
+            facts.configured[name] += 1
+        if isinstance(value, cst.Dict):
+            facts.contents.setdefault(name, {}).update(
+                {key: each.value for each in value.elements if isinstance(each, cst.DictElement) and (key := string(each.key))}
+            )
+        call = value
+        while isinstance(call, cst.IfExp):
+            call = call.body
+        if isinstance(call, cst.Call):
+            self._called(name, call)
+
+    def _called(self, name: str, call: cst.Call) -> None:
+        facts = self.facts
+        function = call.func
+        if isinstance(function, cst.Attribute) and function.attr.value in ("from_pretrained", "from_config"):
+            kind = facts.kind(function.value)
+        else:
+            kind = facts.kind(function)
+            if dotted(function) == "dict":
+                facts.contents.setdefault(name, {}).update({each.keyword.value: each.value for each in call.args if each.keyword})
+            if dotted(function).rpartition(".")[2] == "HfArgumentParser" and call.args:
+                given = call.args[0].value
+                listed = [each.value for each in given.elements] if isinstance(given, cst.Tuple | cst.List) else [given]
+                facts.parsers[name] = [dotted(each) for each in listed]
+        if kind is None:
+            return
+        {
+            "arguments": facts.arguments, "trainer": facts.trainers, "pipeline": facts.pipelines, "config": facts.configs,
+        }.get(kind.role, set()).add(name)  # fmt: skip
+
+    def _bind(self, target: cst.CSTNode) -> None:
+        if isinstance(target, cst.Name):
+            self.facts.bound.add(target.value)
+        elif isinstance(target, cst.Tuple | cst.List):
+            for each in target.elements:
+                self._bind(each.value)
+
+    def visit_For(self, node: cst.For) -> None:
+        self._bind(node.target)
+
+    def visit_AsName(self, node: cst.AsName) -> None:
+        self._bind(node.name)
+
+    def visit_Global(self, node: cst.Global) -> None:
+        self.facts.bound.update(each.name.value for each in node.names)
+
+    def visit_SimpleString(self, node: cst.SimpleString) -> None:
+        value = string(node)
+        if value is not None and len(value) < 200:
+            self.facts.strings.add(value)
+
+    def visit_Expr(self, node: cst.Expr) -> None:
+        if isinstance(node.value, cst.Call):
+            row = self.facts.row(node.value.func)
+            if row is not None and row.kind == "remove":
+                self.facts.removable[self.facts.qualified(node.value.func)] += 1
+            name = dotted(node.value.func)
+            if name.rpartition(".")[2] in LAZY_CALLS:
+                self.facts.lazy[name.partition(".")[0]] += 1
+
+    def visit_Call(self, node: cst.Call) -> bool:
+        facts, function = self.facts, node.func
+        if dotted(function).endswith(".add_argument"):
+            for argument in node.args:
+                if (option := string(argument.value)) and option.startswith("--"):
+                    facts.options.add(option[2:].replace("-", "_"))
+        if dotted(function) == "getattr" and len(node.args) > 1 and dotted(node.args[0].value) in facts.arguments:
+            name = string(node.args[1].value)
+            if name in table.BY_ARGUMENT:
+                facts.reads.add(name)
+        role = self.role(node)
+        second = [each for each in node.args if not each.keyword and not each.star][1:2]
+        for argument in node.args:
+            given = argument.keyword.value if argument.keyword else ""
+            if role in ("trainer", "pipeline") and (given == "gaudi_config" or (role == "trainer" and argument in second)):
+                facts.configured[dotted(argument.value)] += 1
+            if argument.star == "**" and role:
+                name = dotted(argument.value)
+                around = self.functions[-1] if self.functions else None
+                own = around.params.star_kwarg.name.value if around and around.params.star_kwarg else ""
+                if around is not None and name and name == own:
+                    facts.wrappers[self.classes[-1] if around.name.value == "__init__" and self.classes else around.name.value] = role
+                elif name:
+                    facts.dicts[name] = role
+        row = facts.row(function)
+        if row is not None:
+            facts.calls[facts.qualified(function)] += 1
+        kind = facts.kind(function.value) if isinstance(function, cst.Attribute) else None
+        config = kind if kind is not None and kind.role == "config" else facts.kind(function)
+        if config is not None and config.role == "config":
+            self._config(node)
+            self._use(function)
+            return False  # what it is given goes with it
+        return True
+
+    def _config(self, node: cst.Call) -> None:
+        if dotted(node.func).endswith(".from_pretrained"):
+            known = self.read_config(string(node.args[0].value) or "" if node.args else "")
+            if known is None:
+                self.facts.unknown_config = True
+            self.facts.settings.update(known or {})
+            return
+        for argument in node.args:
+            if argument.star:
+                self.facts.unknown_config = True
+            elif argument.keyword and isinstance(literal(argument.value), bool):
+                self.facts.settings[argument.keyword.value] = bool(literal(argument.value))
+
+    def role(self, node: cst.Call) -> str:
+        """To what a call gives its keywords: trainer, arguments, pipeline, call (of a pipeline), accelerator; or nothing."""
+        facts, function = self.facts, node.func
+        if dotted(function).rpartition(".")[2] == "partial" and node.args:
+            kind = facts.kind(node.args[0].value)
+            return kind.role if kind and kind.role != "class" else ""
+        if isinstance(function, cst.Attribute) and function.attr.value in ("from_pretrained", "from_config"):
+            kind = facts.kind(function.value)
+            return "pipeline" if kind is not None and kind.role in ("pipeline", "class") else ""
+        if isinstance(function, cst.Attribute) and function.attr.value == "__init__" and self.classes:
+            kind = facts.kinds.get(self.classes[-1])
+            return kind.role if kind is not None and kind.role in ("trainer", "arguments") else ""
+        if dotted(function) in facts.pipelines:
+            return "call"
+        kind = facts.kind(function)
+        if kind is not None:
+            return "" if kind.role in ("class", "config") else kind.role
+        return facts.wrappers.get(dotted(function).removeprefix("self."), "")
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        if node.attr.value in table.BY_ARGUMENT and dotted(node.value) in self.facts.arguments:
+            self.facts.reads.add(node.attr.value)
+        if node.attr.value in table.CONFIG_KEYS:
+            self.facts.configured[dotted(node.value)] += 1
+        self._use(node)
+        node.value.visit(self)
+        return False
+
+    def visit_Arg(self, node: cst.Arg) -> bool:
+        node.value.visit(self)
+        return False
+
+    def visit_Name(self, node: cst.Name) -> None:
+        if id(node) in self.defining:
+            return
+        self.facts.names[node.value] += 1
+        if node.value == "AutoModelForCausalLM":
+            self.facts.causal = True
+        self._use(node)
+
+    def _use(self, node: cst.BaseExpression) -> None:
+        qualified = self.facts.qualified(node)
+        if lookup(qualified) is not None:
+            self.facts.loads[qualified] += 1
+
+
+def read(module: cst.Module, read_config: Callable[[str], dict[str, bool] | None], kinds: dict[str, Kind], fields: dict[str, set[str]]) -> Facts:
+    """The facts of a file; `kinds` and `fields` are of helpers in its folder, by the names that it has for them."""
+    facts = Facts(kinds=dict(kinds), fields=dict(fields))
+    module.visit(Reader(facts, read_config))
+    if any(each.role == "arguments" for each in facts.kinds.values()) or any(
+        (row := lookup(each)) is not None and row.role == "arguments" for each in facts.imports.values()
+    ):
+        facts.arguments.add("training_args")
+    for counter in (facts.loads, facts.removable, facts.calls, facts.names, facts.lazy, facts.configured):
+        counter.clear()
+    module.visit(Reader(facts, read_config))
+    return facts

@@ -1,0 +1,306 @@
+"""The rewriting itself: one walk over the syntax tree, in which comments and the form of the rest stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import libcst as cst
+from libcst.metadata import PositionProvider
+
+from gaudi3_migration import arguments as table
+from gaudi3_migration.findings import Certainty, Finding
+from gaudi3_migration.imports import Plan, then
+from gaudi3_migration.keywords import code, expression, rewritten_arguments, with_keywords
+from gaudi3_migration.names import TRAINER_MEMBERS, lookup
+from gaudi3_migration.reading import HABANA, Kind, Reader, dotted, literal, string
+
+COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.ClassDef, cst.FunctionDef, cst.Match)
+LAZY_ONLY = {"wrap_in_hpu_graph", "ModuleCacher", "enable_compiled_autograd", "hpu_initialize", "hpu_set_env"}
+
+
+class Rewriter(cst.CSTTransformer):
+    """Rewrites one file; what it met is in `findings`."""
+
+    METADATA_DEPENDENCIES = (PositionProvider,)
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self.plan = plan
+        self.facts = plan.facts
+        self.findings: list[Finding] = []
+        self.comments: list[list[str]] = []
+        self.reader = Reader(self.facts, lambda _name: {})
+        self.untouched: set[int] = set()
+        """Names that are an attribute's or a keyword's, by id."""
+        self.optimizer_given = False
+
+    # -- what is said ---------------------------------------------------------------------------------------------
+
+    def note(self, node: cst.CSTNode, what: str, then: str, certainty: Certainty = "sure", changes: bool = False) -> None:
+        line = self.get_metadata(PositionProvider, node).start.line
+        short = what if len(what) <= 70 else f"{what[:67]}..."
+        finding = Finding(line, short, then, certainty, changes or certainty == "person")
+        if finding in self.findings:
+            return
+        self.findings.append(finding)
+        if finding.changes and self.comments:
+            self.comments[-1].append(f"# migrate: {short}: {then}")
+
+    def _push(self) -> None:
+        self.comments.append([])
+
+    def _commented(self, updated: cst.BaseStatement) -> cst.BaseStatement:
+        lines = cast(Sequence[cst.EmptyLine], getattr(updated, "leading_lines", ()))
+        made = self._new_comments(lines)
+        return updated.with_changes(leading_lines=[*lines, *made]) if made else updated
+
+    def _new_comments(self, lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+        """Those of the innermost statement that it does not have yet."""
+        there = {each.comment.value for each in lines if each.comment}
+        new = [text for text in dict.fromkeys(self.comments.pop()) if text not in there]
+        return [cst.EmptyLine(comment=cst.Comment(text)) for text in new]
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, COMPOUND):
+            self._push()
+        return super().on_visit(node)
+
+    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]:  # type: ignore[override]
+        result = super().on_leave(original_node, updated_node)
+        if isinstance(original_node, COMPOUND):
+            if isinstance(result, cst.BaseStatement):
+                return self._commented(result)
+            self.comments.pop()
+        return cast(cst.CSTNode, result)
+
+    # -- names ----------------------------------------------------------------------------------------------------
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        return False
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        self.untouched.add(id(node.attr))
+
+    def visit_Arg(self, node: cst.Arg) -> None:
+        if node.keyword is not None:
+            self.untouched.add(id(node.keyword))
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        if id(original_node) in self.untouched:
+            return updated_node
+        new = self.plan.renamed.get(original_node.value)
+        return updated_node if new is None else updated_node.with_changes(value=new)
+
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.BaseExpression:
+        value = string(original_node) or ""
+        if HABANA in value and len(value) < 100 and " " not in value:
+            self.note(original_node, f"the text {value!r}", "no successor: look where it is imported by name", "person")
+        elif "gaudi_spawn" in value:
+            self.note(original_node, f"the text {value!r}", "no successor: start by torchrun --nproc_per_node", "person")
+        return updated_node
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        qualified = self.facts.qualified(original_node)
+        if qualified in self.plan.replaced:
+            row = lookup(qualified)
+            if row is not None:
+                self.note(original_node, dotted(original_node), then(row), "person" if row.person else "sure", row.changes)
+            return expression(self.plan.replaced[qualified])
+        if qualified in self.plan.kept and "." in dotted(original_node):
+            row = lookup(qualified)
+            self.note(original_node, dotted(original_node), then(row) if row else "no successor", "person")
+            return updated_node
+        name, base = original_node.attr.value, dotted(original_node.value)
+        if base in self.facts.configs and name in table.CONFIG_KEYS:
+            known = self.facts.settings.get(name, False)
+            self.note(original_node, f"{base}.{name}", f"{known}: {table.CONFIG_KEYS[name][0]}", "sure", True)
+            return cst.Name(str(known))
+        return self._member(original_node, updated_node, name, base)
+
+    def _member(self, original: cst.Attribute, updated: cst.Attribute, name: str, base: str) -> cst.BaseExpression:
+        row = table.BY_ARGUMENT.get(name)
+        inside = base == "self.args" and self._trainer_around()
+        if row is not None and (base in self.facts.arguments or inside) and name not in self.facts.own_arguments:
+            if row.read or inside:
+                value = (row.read or row.default).format(base)
+                self.note(original, f"{base}.{name}", f"{value}: {row.do}", "sure", row.changes == "yes")
+                return expression(f"({value})" if value.startswith("not") else value)
+            self.note(original, f"{base}.{name}", "read as the program's own argument")
+        elif row is not None and row.where == HABANA.replace(".", "-") and base and name not in self.facts.own and name not in table.MODEL_SETTINGS and not self._foreign(base):
+            if base.partition(".")[0] != "self" or inside:
+                self.note(original, f"{base}.{name}", f"no successor: look what {base} is; {row.do}", "person")
+        if base in self.facts.trainers or (base == "self" and self._trainer_around()):
+            if name == "tokenizer":
+                self.note(original, f"{base}.tokenizer", "processing_class")
+                return updated.with_changes(attr=cst.Name("processing_class"))
+            if name in TRAINER_MEMBERS and id(original) not in self.untouched:
+                near = TRAINER_MEMBERS[name]
+                self.note(original, f"{base}.{name}", "no successor: " + (f"see {near}" if near else "remove it"), "person")
+        return updated
+
+    def _foreign(self, base: str) -> bool:
+        """Whether something is of an imported module that is not optimum-habana's."""
+        return not self.facts.imports.get(base.partition(".")[0], HABANA).startswith(HABANA)
+
+    def _trainer_around(self) -> bool:
+        kind = self.facts.kinds.get(self.reader.classes[-1]) if self.reader.classes else None
+        return kind is not None and kind.role == "trainer"
+
+    def visit_IfExp(self, node: cst.IfExp) -> None:
+        if isinstance(node.test, cst.Attribute) and node.test.attr.value == "use_legacy_prediction_loop":
+            self.untouched.add(id(node.body))
+
+    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.BaseExpression:
+        if id(original_node.body) in self.untouched and literal(updated_node.test) is False:
+            return updated_node.orelse
+        return updated_node
+
+    # -- classes and calls ----------------------------------------------------------------------------------------
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        self.reader.classes.append(node.name.value)
+
+    def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
+        self.reader.classes.pop()
+        return updated_node
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        if original_node.name.value != "__init__" or not self._trainer_around():
+            return updated_node
+        given = updated_node.params
+        fewer = [each for each in given.params if each.name.value != "gaudi_config"]
+        if len(fewer) < len(given.params):
+            self.note(original_node, "the parameter gaudi_config", "drop")
+            return updated_node.with_changes(params=given.with_changes(params=fewer))
+        return updated_node
+
+    def visit_Call(self, node: cst.Call) -> bool:
+        kind = self._config_call(node)
+        return kind is None
+
+    def _config_call(self, node: cst.Call) -> Kind | None:
+        function = node.func
+        kind = self.facts.kind(function.value if dotted(function).endswith((".from_pretrained", ".from_dict")) else function)  # type: ignore[attr-defined]
+        return kind if kind is not None and kind.role == "config" else None
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        if self._config_call(original_node) is not None:
+            self._noted_config(original_node)
+            return cst.Name("None")
+        role = self.reader.role(original_node)
+
+        def note(what: str, then: str, certainty: Certainty, changes: bool) -> None:
+            self.note(original_node, what, then, certainty, changes)
+
+        if not role:
+            return self._foreign_call(original_node, updated_node)
+        for each in original_node.args:
+            self._handed_on(original_node, each, role)
+        args, device = rewritten_arguments(role, list(updated_node.args), self.facts, note)
+        if role == "trainer":
+            args = self._trainer_call(original_node, args)
+        if role == "arguments":
+            args = self._arguments_call(original_node, args)
+        result = updated_node.with_changes(args=args)
+        if role == "pipeline" and device is not None:
+            known = literal(device)
+            if known is False:
+                return result
+            place = '"hpu"' if known is True else f'"hpu" if {code(device)} else "cpu"'
+            return expression("x.to(y)").with_changes(
+                func=cst.Attribute(result, cst.Name("to")), args=[cst.Arg(expression(place))]
+            )
+        return result
+
+    def _handed_on(self, call: cst.Call, argument: cst.Arg, role: str) -> None:
+        """Say where keywords come from somewhere that is not seen."""
+        if argument.star != "**" or isinstance(argument.value, cst.Dict):
+            return
+        name = dotted(argument.value)
+        if name in self.facts.contents or (name in ("kwargs", "kw") and (self.facts.wrappers or role == "trainer")):
+            return
+        if role in ("call", "accelerator") or dotted(call.func).endswith("from_pretrained"):
+            self.note(call, f"**{code(argument.value)}", f"not seen: no {role} keyword of optimum-habana may be in it", "likely")
+            return
+        self.note(call, f"**{code(argument.value)}", "no successor: look which keywords are in it", "person")
+
+    def _foreign_call(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
+        name = dotted(original.func)
+        last = name.rpartition(".")[2]
+        if last == "getattr" and len(original.args) > 1 and string(original.args[1].value) in table.BY_ARGUMENT:
+            self.note(original, code(original), "read as the program's own argument, or the default given here", "likely")
+        if last in LAZY_ONLY and self.facts.qualified(original.func).startswith("habana_frameworks"):
+            self.note(original, f"{last}()", "no successor: remove it: of lazy mode alone", "person")
+        own = self.facts.functions.get(last, set()) | self.facts.fields.get(last, set())
+        for each in original.args:
+            key = each.keyword.value if each.keyword else ""
+            row = table.BY_ARGUMENT.get(key)
+            meant = key == "gaudi_config" or (row is not None and row.where == "optimum-habana" and key.startswith(("use_h", "use_lazy", "gaudi_")))
+            if meant and key not in own and last != "dict":
+                self.note(original, f"{last or code(original.func)}({key}=)", "no successor: look what is called here", "person")
+            if key == "attn_implementation" and string(each.value) == "gaudi_fused_sdpa":
+                self.note(original, "attn_implementation='gaudi_fused_sdpa'", "'sdpa'", "sure", True)
+                args = [a.with_changes(value=expression('"sdpa"')) if o is each else a for o, a in zip(original.args, updated.args, strict=True)]
+                updated = updated.with_changes(args=args)
+        return updated
+
+    def _noted_config(self, node: cst.Call) -> None:
+        known = ", ".join(f"{key}={value}" for key, value in self.facts.settings.items())
+        if self.facts.unknown_config and not known:
+            ask = "no successor: give the file with --gaudi-config: it decides about optimizer and bf16"
+            self.note(node, code(node), ask, "person", True)
+        else:
+            self.note(node, code(node), f"removed; {known or 'all keys have their defaults'}", "sure", True)
+        for key in ("autocast_bf16_ops", "autocast_fp32_ops"):
+            if any(each.keyword and each.keyword.value == key for each in node.args):
+                self.note(node, key, f"no successor: {table.CONFIG_KEYS[key][0]}", "person")
+
+    def _arguments_call(self, node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
+        if sum(1 for each in args if each.keyword is None and not each.star) > 1:
+            self.note(node, "positional arguments", "no successor: name them: their order has changed", "person")
+        kind = self.facts.kind(node.func)
+        direct = self.facts.row(node.func)
+        given = {each.keyword.value for each in args if each.keyword}
+        hidden = any(each.star for each in args)
+        if kind is None or kind.name in self.plan.subclassed or direct is None or hidden:
+            if hidden and direct is not None and direct.name not in self.plan.subclassed:
+                self.note(node, "adam_epsilon", "was 1e-6 unless it is given: set it", "likely", True)
+            return args
+        more = []
+        if "adam_epsilon" not in given:
+            self.note(node, "adam_epsilon", "1e-6, optimum-habana's default (transformers has 1e-8)", "sure", True)
+            more.append(("adam_epsilon", "1e-6"))
+        if self.facts.settings.get("use_torch_autocast") and "bf16" not in given:
+            self.note(node, "use_torch_autocast of the Gaudi configuration", "bf16=True", "sure", True)
+            more.append(("bf16", "True"))
+        return with_keywords(args, more)
+
+    def _trainer_call(self, node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
+        positional = [each for each in args if each.keyword is None and not each.star]
+        offset = 1 if dotted(node.func).rpartition(".")[2] == "partial" else 0
+        if len(positional) > 1 + offset:
+            second = positional[1 + offset]
+            self.note(node, f"the second argument, {code(second.value)}", "drop: it is the Gaudi configuration")
+            args = [each for each in args if each is not second]
+            positional.remove(second)
+        given = {each.keyword.value: each.value for each in args if each.keyword}
+        training = given.get("args") or (positional[1 + offset].value if len(positional) > 1 + offset else None)
+        if "model" in given or "args" in given or positional:
+            self.note(node, "the trainer", "the last batch of an epoch may be short: optimum-habana filled it up", "sure", True)
+            if self.facts.causal:
+                self.note(node, "the loss of a causal model", "larger by tokens / (tokens - 1) of a block: labels are shifted before they are counted", "sure", True)
+        if not self.plan.fused or "optimizers" in given or "optimizer_cls_and_kwargs" in given or training is None:
+            if self.plan.fused and training is None and given:
+                self.note(node, "use_fused_adam", "no successor: give optimizer_cls_and_kwargs=(FusedAdamW, ...)", "person")
+            return args
+        name = code(training)
+        self.note(node, "use_fused_adam of the Gaudi configuration", "optimizer_cls_and_kwargs", "sure", True)
+        value = (
+            f'(FusedAdamW, {{"lr": {name}.learning_rate, "betas": ({name}.adam_beta1, {name}.adam_beta2), '
+            f'"eps": {name}.adam_epsilon}})'
+        )
+        return with_keywords(args, [("optimizer_cls_and_kwargs", value)])

@@ -1,0 +1,349 @@
+"""Statements that go, or whose place others take, and the blocks that they stood in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper
+
+from gaudi3_migration import arguments as table
+from gaudi3_migration.findings import Finding
+from gaudi3_migration.imports import FUSED, GONE, MOVED, Plan, clashes, from_habana, imported, then, through_module
+from gaudi3_migration.keywords import Pair, code, decide, expression, rewritten_arguments, rewritten_dict
+from gaudi3_migration.names import lookup
+from gaudi3_migration.reading import HABANA, LAZY_CALLS, aliases, dotted, literal, string
+from gaudi3_migration.rewrite import Rewriter
+
+GONE_NAME = "__gaudi3_migrate_gone__"
+"""Stands where a statement was until the block around takes its comments to the next one."""
+
+
+def gone(lines: Sequence[cst.EmptyLine]) -> cst.SimpleStatementLine:
+    return cst.SimpleStatementLine(body=[cst.Expr(cst.Name(GONE_NAME))], leading_lines=lines)
+
+
+def is_gone(node: cst.CSTNode) -> bool:
+    return (
+        isinstance(node, cst.SimpleStatementLine)
+        and isinstance(node.body[0], cst.Expr)
+        and dotted(node.body[0].value) == GONE_NAME
+    )
+
+
+def without_gone(body: Sequence[cst.BaseStatement]) -> tuple[list[cst.BaseStatement], list[cst.EmptyLine]]:
+    """The statements that are left, each with the comments of those gone before it; and the comments behind the last one."""
+    result: list[cst.BaseStatement] = []
+    waiting: list[cst.EmptyLine] = []
+    for each in body:
+        lines: Sequence[cst.EmptyLine] = getattr(each, "leading_lines", ())
+        if is_gone(each):
+            waiting += [line for line in lines if line.comment is not None]
+        elif waiting:
+            blank = [line for line in lines if line.comment is None]
+            rest = [line for line in lines if line.comment is not None]
+            result.append(each.with_changes(leading_lines=[*blank, *waiting, *rest]))
+            waiting = []
+        else:
+            result.append(each)
+    return result, waiting
+
+
+class Migration(Rewriter):
+    """The whole rewriting of one file."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.fused_imported = False
+        self.functions = 0
+
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
+        self._push()
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
+        small: list[cst.BaseSmallStatement] = []
+        after: list[cst.BaseStatement] = []
+        for old, new in zip(original_node.body, updated_node.body, strict=True):
+            kept, more = self._statement(old, new)
+            if kept is not None:
+                small.append(kept)
+            after += more
+        lines = [*updated_node.leading_lines, *self._new_comments(updated_node.leading_lines)]
+        if small:
+            small[-1] = small[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT) if len(small) < len(original_node.body) else small[-1]
+            return cst.FlattenSentinel([updated_node.with_changes(body=small, leading_lines=lines), *after])
+        if not after:
+            return gone(lines)
+        first = after[0].with_changes(leading_lines=lines)
+        if isinstance(first, cst.SimpleStatementLine):
+            first = first.with_changes(trailing_whitespace=updated_node.trailing_whitespace)
+        return cst.FlattenSentinel([first, *after[1:]])
+
+    def _statement(
+        self, old: cst.BaseSmallStatement, new: cst.BaseSmallStatement
+    ) -> tuple[cst.BaseSmallStatement | None, list[cst.BaseStatement]]:
+        """What is left of a small statement, and statements that take its place or follow it."""
+        if isinstance(old, cst.ImportFrom):
+            return self._import_from(old)
+        if isinstance(old, cst.Import):
+            return self._import(old)
+        if isinstance(old, cst.Expr):
+            return (None if self._call_goes(old) else new), []
+        if isinstance(old, cst.Assign) and isinstance(new, cst.Assign):
+            return self._assign(old, new), []
+        if isinstance(old, cst.AnnAssign) and isinstance(new, cst.AnnAssign) and new.value is not None:
+            return new.with_changes(value=self._value(dotted(old.target), old.value, new.value)), []
+        return new, []
+
+    # -- imports --------------------------------------------------------------------------------------------------
+
+    def _import_from(self, node: cst.ImportFrom) -> tuple[cst.BaseSmallStatement | None, list[cst.BaseStatement]]:
+        module = dotted(node.module)
+        if module != HABANA and not module.startswith(f"{HABANA}.") and not (module == "optimum" and not node.relative):
+            return self._moved(node)
+        if isinstance(node.names, cst.ImportStar):
+            self.note(node, code(node), "no successor: name what is imported", "person")
+            return node, []
+        if module == "optimum":
+            given = list(aliases(node))
+            if not any(qualified == HABANA for _local, qualified, _alias in given):
+                return node, []
+            if len(given) > 1 or self._module_kept(given[0][0]):
+                self.note(node, code(node), "no successor: import what is needed by name", "person")
+                return node, through_module(self.plan)
+            return None, self._with_fused(through_module(self.plan))
+        after, kept = from_habana(node, self.plan)
+        for _local, qualified, _alias in aliases(node):
+            row = lookup(qualified)
+            if row is None or qualified in self.plan.kept:
+                self.note(node, qualified, then(row) if row and row.kind == "none" else "no successor: remove its uses", "person")
+            else:
+                changes = row.changes and row.kind not in ("config", "remove")
+                certainty = "person" if row.person else "sure"
+                self.note(node, qualified, then(row), "person" if certainty == "person" else "sure", changes)
+                if row.role == "arguments" and row.name in self.plan.subclassed:
+                    self._noted_defaults(node)
+        after = self._with_fused(after)
+        if not kept:
+            return None, after
+        names = [
+            cst.ImportAlias(cst.Name(name), cst.AsName(cst.Name(local)) if local != name else None)
+            for qualified, local in kept
+            if (name := qualified.rpartition(".")[2])
+        ]
+        last = names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return node.with_changes(names=[*names[:-1], last]), after
+
+    def _noted_defaults(self, node: cst.CSTNode) -> None:
+        for name, (old, new, changes) in table.DEFAULTS.items():
+            self.note(node, name, f"{old}, optimum-habana's default, is kept (transformers has {new})", "sure", False)
+        for name in clashes(self.facts):
+            self.note(node, name, "an argument of transformers 5 too: it stays this program's own option", "sure", False)
+
+    def _with_fused(self, after: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
+        if not self.plan.fused or self.fused_imported or "FusedAdamW" in self.facts.imports or self.functions:
+            return after
+        self.fused_imported = True
+        return [cst.parse_statement(FUSED), *after]
+
+    def _module_kept(self, local: str) -> bool:
+        """Whether a module of optimum-habana is used for more than what is replaced."""
+        found = [each for each in self.facts.loads if each not in self.facts.imports.values()]
+        replaced = sum(self.facts.loads[each] for each in found if each in self.plan.replaced)
+        removed = sum(self.facts.removable[each] for each in found if each not in self.plan.kept and each not in self.plan.replaced)
+        configs = sum(self.facts.loads[each] for each in found if (row := lookup(each)) is not None and row.kind == "config")
+        return self.facts.names[local] > replaced + removed + configs
+
+    def _import(self, node: cst.Import) -> tuple[cst.BaseSmallStatement | None, list[cst.BaseStatement]]:
+        kept: list[cst.ImportAlias] = []
+        after: list[cst.BaseStatement] = []
+        for local, _qualified, alias in aliases(node):
+            name = dotted(alias.name)
+            if name == HABANA or name.startswith(f"{HABANA}."):
+                if self._module_kept(local):
+                    kept.append(alias)
+                    self.note(node, f"import {name}", "no successor: import what is needed by name", "person")
+                else:
+                    self.note(node, f"import {name}", "imports of what follows")
+                after += through_module(self.plan)
+            elif name.startswith("habana_frameworks") and self._only_lazy(local, alias):
+                self.note(node, f"import {name}", "removed: nothing uses it any more")
+            else:
+                kept.append(alias)
+        if not kept:
+            return None, self._with_fused(after)
+        if len(kept) == len(node.names):
+            return node, after
+        return node.with_changes(names=[*kept[:-1], kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)]), after
+
+    def _only_lazy(self, local: str, alias: cst.ImportAlias) -> bool:
+        """Whether a module of the vendor's is used for calls alone that go."""
+        used = self.facts.names[local]
+        return alias.asname is not None and used > 0 and used == self.facts.lazy[local]
+
+    def _moved(self, node: cst.ImportFrom) -> tuple[cst.BaseSmallStatement | None, list[cst.BaseStatement]]:
+        if isinstance(node.names, cst.ImportStar):
+            return node, []
+        module = dotted(node.module)
+        if module in MOVED:
+            self.note(node, module, MOVED[module])
+            return node.with_changes(module=expression(MOVED[module])), []
+        stays: list[cst.ImportAlias] = []
+        moved: list[tuple[str, str]] = []
+        for local, qualified, alias in aliases(node):
+            if qualified in GONE:
+                self.note(node, qualified, f"removed: {GONE[qualified]}")
+            elif qualified in MOVED:
+                self.note(node, qualified, MOVED[qualified])
+                moved.append((MOVED[qualified], local))
+            else:
+                stays.append(alias)
+        if len(stays) == len(node.names):
+            return node, []
+        after = imported(moved)
+        if not stays:
+            return None, after
+        return node.with_changes(names=[*stays[:-1], stays[-1].with_changes(comma=node.names[-1].comma)]), after
+
+    # -- calls and assignments ------------------------------------------------------------------------------------
+
+    def _call_goes(self, node: cst.Expr) -> bool:
+        if not isinstance(node.value, cst.Call):
+            return False
+        function = node.value.func
+        qualified = self.facts.qualified(function)
+        row = lookup(qualified)
+        if row is not None and row.kind == "remove" and qualified not in self.plan.kept:
+            self.note(node, code(node), then(row), "sure", row.changes)
+            return True
+        if qualified in GONE:
+            self.note(node, code(node), f"removed: {GONE[qualified]}")
+            return True
+        if qualified.startswith("habana_frameworks.") and qualified.rpartition(".")[2] in LAZY_CALLS:
+            self.note(node, code(node), "removed: of lazy mode alone")
+            return True
+        return False
+
+    def _assign(self, old: cst.Assign, new: cst.Assign) -> cst.BaseSmallStatement | None:
+        target = old.targets[0].target
+        name = dotted(target)
+        row = self.facts.row(old.value)
+        if row is not None and row.kind == "remove" and self.facts.qualified(old.value) not in self.plan.kept:
+            self.note(old, code(old), then(row), "sure", row.changes)
+            return None
+        if isinstance(target, cst.Attribute):
+            base, attribute = dotted(target.value), target.attr.value
+            if base in self.facts.configs:
+                self.note(old, code(old), f"removed: {table.CONFIG_KEYS.get(attribute, ('no such key', ''))[0]}")
+                return None
+            if base in self.facts.arguments and attribute in table.BY_ARGUMENT and attribute not in self.facts.own_arguments:
+                argument = table.BY_ARGUMENT[attribute]
+                if not argument.read:
+                    return new
+                self.note(old, code(old), f"removed: {argument.do}", "person" if literal(old.value) is False else "sure", True)
+                return None
+            if attribute in table.MODEL_SETTINGS and base.rpartition(".")[2] in ("generation_config", "config", "model_config"):
+                self.note(old, code(old), "no effect: only optimum-habana's model classes read it", "sure", True)
+        if isinstance(target, cst.Subscript):
+            return self._key(old, new, target)
+        if name in self.facts.configs and literal(new.value) is None and len(old.targets) == 1:
+            rest = self.facts.names[name.rpartition(".")[2]] - self.facts.configured[name]
+            if rest <= 0:
+                return None
+            self.note(old, f"{name}, which is used besides", "None", "likely", True)
+        return new.with_changes(value=self._value(name, old.value, new.value))
+
+    def _value(self, name: str, old: cst.BaseExpression | None, new: cst.BaseExpression) -> cst.BaseExpression:
+        """The value of a variable, without the keys of a dictionary that are no more."""
+        role = self.facts.dicts.get(name, "")
+        if not role or old is None:
+            return new
+
+        def note(what: str, then: str, certainty: object, changes: bool) -> None:
+            self.note(old, what, then, certainty, changes)  # type: ignore[arg-type]
+
+        if isinstance(new, cst.Dict):
+            return rewritten_dict(role, new, self.facts, note)[0]
+        if isinstance(new, cst.Call) and dotted(new.func) == "dict":
+            return new.with_changes(args=rewritten_arguments(role, list(new.args), self.facts, note)[0])
+        self.note(old, f"{name}, whose keys are given to {role}", "no successor: look which keywords are in it", "person")
+        return new
+
+    def _key(self, old: cst.Assign, new: cst.Assign, target: cst.Subscript) -> cst.BaseSmallStatement | None:
+        """`kwargs["use_habana"] = ...` of a dictionary that is given to something of optimum-habana."""
+        role = self.facts.dicts.get(dotted(target.value), "")
+        index = target.slice[0].slice if len(target.slice) == 1 else None
+        key = string(index.value) if isinstance(index, cst.Index) else None
+        if not role or key is None:
+            return new
+
+        def note(what: str, then: str, certainty: object, changes: bool) -> None:
+            self.note(old, what, then, certainty, changes)  # type: ignore[arg-type]
+
+        decision = decide(role, Pair(key, new.value), set(), self.facts, note)
+        if decision is None:
+            return new
+        if not decision.pairs:
+            return None
+        pair = decision.pairs[0]
+        changed = target.with_changes(slice=[cst.SubscriptElement(cst.Index(cst.SimpleString(f'"{pair.name}"')))])
+        return new.with_changes(targets=[new.targets[0].with_changes(target=changed)], value=pair.value)
+
+    # -- blocks ---------------------------------------------------------------------------------------------------
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.functions += 1
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self.functions -= 1
+        return super().leave_FunctionDef(original_node, updated_node)
+
+    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.IndentedBlock:
+        if not any(is_gone(each) for each in updated_node.body):
+            return updated_node
+        body, waiting = without_gone(updated_node.body)
+        if not body:
+            body = [cst.SimpleStatementLine(body=[cst.Pass()], leading_lines=waiting)]
+            waiting = []
+        return updated_node.with_changes(body=body, footer=[*waiting, *updated_node.footer])
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        if not any(is_gone(each) for each in updated_node.body):
+            return updated_node
+        body, waiting = without_gone(updated_node.body)
+        return updated_node.with_changes(body=body, footer=[*waiting, *updated_node.footer])
+
+    def leave_Try(self, original_node: cst.Try, updated_node: cst.Try) -> cst.BaseStatement:
+        """A try that only imports what is no more goes, with what it defines in its place."""
+        block = updated_node.body
+        empty = isinstance(block, cst.IndentedBlock) and all(
+            isinstance(each, cst.SimpleStatementLine) and isinstance(each.body[0], cst.Pass) for each in block.body
+        )
+        catches = all("ImportError" in code(h.type) or "ModuleNotFound" in code(h.type) for h in original_node.handlers if h.type)
+        small = all(
+            isinstance(each, cst.FunctionDef) or isinstance(each, cst.SimpleStatementLine)
+            for handler in original_node.handlers
+            for each in handler.body.body
+        )
+        if empty and catches and small and updated_node.finalbody is None and updated_node.orelse is None:
+            defined = {each.name.value for h in original_node.handlers for each in h.body.body if isinstance(each, cst.FunctionDef)}
+            assigned = any(
+                not isinstance(part, cst.Pass)
+                for h in original_node.handlers
+                for each in h.body.body
+                if isinstance(each, cst.SimpleStatementLine)
+                for part in each.body
+            )
+            used = any(self.facts.imports.get(name, "") in self.plan.kept for name in defined)
+            if defined and not used and not assigned:
+                return gone(updated_node.leading_lines)
+        return updated_node
+
+
+def rewrite(module: cst.Module, plan: Plan) -> tuple[str, list[Finding]]:
+    """The file after the rewriting, and what was met."""
+    wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
+    migration = Migration(plan)
+    return wrapper.visit(migration).code, sorted(migration.findings)
