@@ -168,6 +168,9 @@ benchmark-test: $(VENV)/.dev hpu
 doctor-test: $(VENV)/.dev hpu
 	cd doctor && $(call covered,doctor)
 
+migration-test: $(VENV)/.dev
+	cd migration && $(call covered,migration)
+
 # In Chromium, if there is one: what it lacks is said by the tests that are skipped.
 watch-test: $(VENV)/.dev $(TOOLS)/usr/bin/promtool .cache/axe/ready
 	cd watch && $(call covered,watch)
@@ -354,4 +357,4 @@ clean:
 	@if [ -x $(BIN)/gaudi3-simulator ]; then $(BIN)/gaudi3-simulator clean; fi
 	rm -rf simulator/torch/build $(VENV) .cache .ansible .mypy_cache .ruff_cache .pytest_cache dist build gaudi3-scale-*.tar.gz* gaudi3-scale-*-docs.zip gaudi3-scale-*.cdx.json
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	find trainer benchmark-tool doctor watch simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +
+	find trainer benchmark-tool doctor migration watch simulator deploy -name '*.egg-info' -type d -prune -exec rm -rf {} +

@@ -22,7 +22,7 @@ from ._refusal import Refusal
 LEFT_OUT = re.compile(r"\..*|__pycache__|.*\.egg-info|.*\.pyc")
 LEFT_OUT_AT_TOP = re.compile(r"tests|dist|build")
 #: Folders beside the trainer's of which its wheel has a part (``trainer/hatch_build.py``).
-BESIDE = ("benchmark-tool", "doctor", "watch")
+BESIDE = ("benchmark-tool", "doctor", "migration", "watch")
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^]]*\])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?$")
 _CLAUSE = re.compile(r"(===|==|~=|!=|<=|>=|<|>)\s*([A-Za-z0-9.+!_-]+?)(\.\*)?$")

@@ -25,6 +25,7 @@ AREAS = {
     "trainer": "trainer/src/",
     "benchmark": "benchmark-tool/src/",
     "doctor": "doctor/src/",
+    "migration": "migration/src/",
     "watch": "watch/src/",
     "deploy": "deploy/src/",
     "simulator": "simulator/src/",

@@ -30,6 +30,7 @@ LANES = [
         "trainer-test",
         "benchmark-test",
         "doctor-test",
+        "migration-test",
         "watch-test",
         "unit",
         "simulator-test",

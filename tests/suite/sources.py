@@ -18,6 +18,7 @@ AREAS = {
     "plugins": ["tests/unit/plugins"],
     "trainer/src": ["trainer/tests"],
     "doctor/src": ["doctor/tests"],
+    "migration/src": ["migration/tests"],
     "watch/src": ["watch/tests"],
     "website": ["website/tests"],
     "benchmark-tool/src": ["benchmark-tool/tests"],

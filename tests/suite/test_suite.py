@@ -42,6 +42,7 @@ def test_every_proof_is_run_by_a_target_of_the_makefile() -> None:
         "trainer/tests",
         "benchmark-tool/tests",
         "doctor/tests",
+        "migration/tests",
         "watch/tests",
         "website/tests",
         "simulator/tests",

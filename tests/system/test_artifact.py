@@ -36,7 +36,7 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
     top = {member.name.split("/")[0] for member in members}
     assert top == {
         "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "SECURITY.md",
-        "benchmark-tool", "changelogs", "docs", "doctor", "examples", "meta", "playbooks", "plugins", "requirements",
+        "benchmark-tool", "changelogs", "docs", "doctor", "examples", "meta", "migration", "playbooks", "plugins", "requirements",
         "roles", "terraform", "trainer", "watch",
     }  # fmt: skip
     names = {member.name for member in members}
@@ -48,6 +48,7 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
         "trainer/hatch_build.py",
         "doctor/pyproject.toml",
         "benchmark-tool/pyproject.toml",
+        "migration/pyproject.toml",
         "terraform/aws/main.tf",
         "terraform/catalogue/instances.json",
     } <= names

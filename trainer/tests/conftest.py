@@ -32,7 +32,7 @@ os.environ.setdefault("GAUDI3_HPU_SIMULATOR_RESET", "1")  # seconds for which a 
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "trainer" / "src"
-SOURCES = (SOURCE, *(ROOT / name / "src" for name in ("benchmark-tool", "doctor", "watch")))
+SOURCES = (SOURCE, *(ROOT / name / "src" for name in ("benchmark-tool", "doctor", "migration", "watch")))
 """All that the trainer's wheel has: its package, and those that lie beside it."""
 PACKAGES = os.pathsep.join(map(str, SOURCES))
 """The same for PYTHONPATH."""

@@ -6,7 +6,9 @@ from gaudi3_migration.findings import Finding as Finding
 from gaudi3_migration.findings import Migrated as Migrated
 from gaudi3_migration.findings import record as record
 from gaudi3_migration.findings import text as text
+from gaudi3_migration.job import job as job
 from gaudi3_migration.page import table as table
 from gaudi3_migration.program import MigrationError as MigrationError
 from gaudi3_migration.program import difference as difference
 from gaudi3_migration.program import migrate as migrate
+from gaudi3_migration.program import migrate_json_file as migrate_json_file

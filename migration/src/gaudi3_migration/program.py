@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaudi3_migration.command import migrated_json
 from gaudi3_migration.findings import Finding, Migrated
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from gaudi3_migration.reading import Facts, Kind
-
-INSTALL = "pip install 'libcst>=1.8,<2'"
 
 
 class MigrationError(Exception):
@@ -49,10 +48,8 @@ def source_of(path: Path) -> str:
 
 def parsed(path: Path, source: str) -> cst.Module:
     """The syntax tree of a program."""
-    try:
-        import libcst as cst
-    except ImportError:
-        raise MigrationError(f"migrate needs libcst, which is not installed: {INSTALL}") from None
+    import libcst as cst
+
     try:
         return cst.parse_module(source)
     except cst.ParserSyntaxError as error:
@@ -81,6 +78,16 @@ def migrate(script: Path, gaudi_config: Path | None = None) -> list[Migrated]:
     files = list(_read_all(script, known).values())
     fused = _merged(files, known)
     return [_migrated(each, fused) for each in files]
+
+
+def migrate_json_file(path: Path) -> Migrated:
+    """A JSON file of arguments rewritten."""
+    before = source_of(path)
+    try:
+        after, findings = migrated_json(before, ())
+    except (ValueError, AttributeError) as error:
+        raise MigrationError(f"{path} is no JSON object of arguments: {error}.") from error
+    return Migrated(path, before, after if findings else before, findings)
 
 
 def _read_all(script: Path, known: dict[str, bool] | None) -> dict[Path, _Read]:

@@ -25,7 +25,7 @@ from .suggestions import meant
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _INPUTS = (
     "simulator/src", "plugins", "roles", "playbooks", "inventories/simulated", "requirements", "trainer/src",
-    "benchmark-tool/src", "doctor/src", "watch/src",
+    "benchmark-tool/src", "doctor/src", "migration/src", "watch/src",
 )  # fmt: skip
 _KEPT = ("id_ed25519", "id_ed25519.pub", "known_hosts", "secrets")
 

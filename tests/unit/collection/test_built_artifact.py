@@ -17,11 +17,11 @@ IGNORED = yaml.safe_load((ROOT / "galaxy.yml").read_text())["build_ignore"]
 #: What is shipped, at the top of the tree, and what is not of what lies there.
 TOP = {
     "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "benchmark-tool", "changelogs", "docs",
-    "doctor", "examples", "meta", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer", "watch",
+    "doctor", "examples", "meta", "migration", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer", "watch",
 }  # fmt: skip
 ONLY_HERE = re.compile(
     r"requirements/(?!controller\.(?:in|txt)$)|changelogs/fragments/|"
-    r"(?:benchmark-tool|doctor|trainer|watch)/tests/|terraform/modules/\w+/tests/"
+    r"(?:benchmark-tool|doctor|migration|trainer|watch)/tests/|terraform/modules/\w+/tests/"
 )
 
 
@@ -46,6 +46,7 @@ def shipped(path: str) -> bool:
         "trainer/hatch_build.py",
         "benchmark-tool/src/gaudi3_benchmark/cli.py",
         "doctor/src/gaudi3_doctor/probes/base.py",
+        "migration/src/gaudi3_migration/names.py",
         "watch/src/gaudi3_watch/static/index.html",
         "trainer/src/gaudi3_scale/requirements.txt",
         "SECURITY.md",
@@ -71,6 +72,7 @@ def test_what_the_readme_needs_is_shipped(path: str) -> None:
         "trainer/tests/conftest.py",
         "benchmark-tool/tests/conftest.py",
         "doctor/tests/conftest.py",
+        "migration/tests/test_migration.py",
         "watch/tests/conftest.py",
         "simulator/README.md",
         "proofs/kill-matrix.md",
@@ -119,6 +121,7 @@ LITTER = (
     "trainer/src/gaudi3_scale.egg-info/PKG-INFO", "trainer/src/a.pyc", "trainer/x.json",
     "benchmark-tool/a.json", "benchmark-tool/report.html", "benchmarks/mine.json", "benchmark/a.json", "bench/a.py",
     "doctor/x.json", "doctor/dist/a.whl", "doctor/src/a.pyc", "doctor/.venv/a.py",
+    "migration/x.json", "migration/dist/a.whl", "migration/a.sh", "mine/a.py",
     "watch/x.pem", "watch/.venv/a.py", "watch/a.zip", "watchdog/a.py", "watch/node_modules/a.js",
 )  # fmt: skip
 

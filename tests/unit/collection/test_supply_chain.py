@@ -183,7 +183,7 @@ def test_no_second_index_may_win() -> None:
 
 def test_every_package_is_built_by_the_pinned_hatchling() -> None:
     version = pins(ROOT / "requirements/controller.txt")["hatchling"]
-    for package in ("trainer", "benchmark-tool", "doctor", "watch", "simulator", "deploy"):
+    for package in ("trainer", "benchmark-tool", "doctor", "migration", "watch", "simulator", "deploy"):
         system = tomllib.loads((ROOT / package / "pyproject.toml").read_text())["build-system"]
         assert system["requires"] == [f"hatchling=={version}"], package
 

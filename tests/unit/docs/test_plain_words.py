@@ -36,6 +36,7 @@ PYTHON = (
     "plugins",
     "trainer/src",
     "doctor/src",
+    "migration/src",
     "benchmark-tool/src",
     "watch/src",
     "deploy/src",

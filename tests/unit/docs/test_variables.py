@@ -47,7 +47,7 @@ OTHERS = {
     *(path.stem for path in (ROOT / "plugins/modules").glob("*.py")),
     *ROLES,
 }
-PACKAGES = ("trainer/src", "benchmark-tool/src", "doctor/src", "watch/src", "deploy/src")
+PACKAGES = ("trainer/src", "benchmark-tool/src", "doctor/src", "migration/src", "watch/src", "deploy/src")
 CODE = "\n".join(
     path.read_text(errors="replace")
     for folder in ("plugins", "roles", "playbooks", "terraform", "docs", *PACKAGES)

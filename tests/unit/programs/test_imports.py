@@ -19,6 +19,7 @@ DISTRIBUTIONS: dict[str, dict[str, Path]] = {
     "doctor": {"gaudi3_doctor": ROOT / "doctor/src/gaudi3_doctor"},
     "trainer": {"gaudi3_scale": ROOT / "trainer/src/gaudi3_scale"},
     "benchmark": {"gaudi3_benchmark": ROOT / "benchmark-tool/src/gaudi3_benchmark"},
+    "migration": {"gaudi3_migration": ROOT / "migration/src/gaudi3_migration"},
     "watch": {"gaudi3_watch": ROOT / "watch/src/gaudi3_watch"},
     "deploy": {"gaudi3_deploy": ROOT / "deploy/src/gaudi3_deploy"},
     "simulator": {"gaudi3_simulator": ROOT / "simulator/src/gaudi3_simulator"},
@@ -41,7 +42,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("memory", "throughput"),
     ("cost", "metrics", "precision"),
     ("integration",),
-    ("planning",),
+    ("migrate_command", "planning"),
     ("batch", "tuning"),
     ("batch_warmup", "optimization", "run"),
     ("step",),
@@ -116,7 +117,8 @@ def upwards(files: Mapping[str, Path], floors: Iterable[Iterable[str]]) -> list[
 #: What each of these may import of the others: the doctor goes to nodes alone, and the trainer needs nothing above it.
 NEIGHBOURS: dict[str, set[str]] = {
     "doctor": set(),
-    "trainer": {"doctor"},
+    "migration": set(),
+    "trainer": {"doctor", "migration"},
     "benchmark": {"doctor", "trainer"},
     "watch": {"doctor", "trainer"},
 }

@@ -20,6 +20,7 @@ from gaudi3_scale.cost import commands
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.kubernetes import kubernetes_command
+from gaudi3_scale.migrate_command import migrate
 from gaudi3_scale.planning import plan_command as planning
 from gaudi3_scale.tuning import tune_command
 from gaudi3_scale.version import VERSION
@@ -307,6 +308,7 @@ def goodput(
 app.command("batch-warmup")(batch_warmup)
 app.command("cost")(commands.cost)
 app.command("chargeback")(commands.chargeback)
+app.command("migrate")(migrate)
 app.command("plan")(planning.plan)
 app.command("kubernetes")(kubernetes_command.kubernetes)
 app.command("tune")(tune_command.tune)

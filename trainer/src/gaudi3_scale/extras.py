@@ -6,6 +6,7 @@ PACKAGES = {
     "data": ("pyarrow>=20", "datasets>=4", "zstandard>=0.23"),
     "diffusion": ("diffusers>=0.42,<1",),
     "lora": ("peft>=0.18",),
+    "migrate": ("libcst>=1.8,<2",),
     "mlflow": ("mlflow-skinny>=3",),
     "report": ("matplotlib>=3.10",),
     "s3": ("boto3>=1.40",),

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[4]
 SOURCES = {
     "benchmark-tool": "gaudi3_benchmark",
     "doctor": "gaudi3_doctor",
+    "migration": "gaudi3_migration",
     "trainer": "gaudi3_scale",
     "watch": "gaudi3_watch",
 }
@@ -68,6 +69,7 @@ def test_the_wheel_has_every_file_of_the_packages(tmp_path: Path, run_module: An
     [
         ("gaudi3_scale.cli", ["--help"]),
         ("gaudi3_scale.cli", ["doctor", "--help"]),
+        ("gaudi3_scale.cli", ["migrate", "--help"]),
         ("gaudi3_benchmark.cli", ["--help"]),
         ("gaudi3_watch.cli", ["--help"]),
     ],
