@@ -138,6 +138,27 @@ def decide(role: str, pair: Pair, present: set[str], facts: Facts, note: Note) -
     return other(role, pair, present, facts, note)
 
 
+def with_comments_of(gone: cst.Arg, before: cst.Arg) -> cst.Arg:
+    """An argument with the comments that stood on lines of their own behind another one, which goes."""
+    comma, own = gone.comma, before.comma
+    if not isinstance(comma, cst.Comma) or not isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace):
+        return before
+    lines = [each for each in comma.whitespace_after.empty_lines if each.comment is not None]
+    if not lines or not isinstance(own, cst.Comma) or not isinstance(own.whitespace_after, cst.ParenthesizedWhitespace):
+        return before
+    space = own.whitespace_after
+    return before.with_changes(comma=own.with_changes(whitespace_after=space.with_changes(empty_lines=[*space.empty_lines, *lines])))
+
+
+def uncommented(comma: cst.Comma | cst.MaybeSentinel) -> cst.Comma:
+    """A comma and the line break behind it, without the comments there."""
+    if not isinstance(comma, cst.Comma) or not isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace):
+        return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    space = comma.whitespace_after
+    line = space.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+    return comma.with_changes(whitespace_after=space.with_changes(first_line=line, empty_lines=[]))
+
+
 def rewritten_arguments(role: str, args: list[cst.Arg], facts: Facts, note: Note) -> tuple[list[cst.Arg], cst.BaseExpression | None]:
     """The arguments of a call without what is no more, and what decides about the device of a pipeline."""
     present = {each.keyword.value for each in args if each.keyword}
@@ -159,6 +180,8 @@ def rewritten_arguments(role: str, args: list[cst.Arg], facts: Facts, note: Note
             result.append(each)
             continue
         device = device if decision.device is None else decision.device
+        if not decision.pairs and result:
+            result[-1] = with_comments_of(each, result[-1])
         result += [each.with_changes(keyword=cst.Name(pair.name), value=pair.value) for pair in decision.pairs]
     if len(result) < len(args) and result:  # the place of the last one's comma, and the line breaks at it
         result[-1] = result[-1].with_changes(comma=args[-1].comma, whitespace_after_arg=args[-1].whitespace_after_arg)
@@ -194,11 +217,11 @@ def with_keywords(args: list[cst.Arg], more: list[tuple[str, str]]) -> list[cst.
             continue
         last = args[-1]
         broken = isinstance(last.comma, cst.Comma) and isinstance(last.comma.whitespace_after, cst.ParenthesizedWhitespace)
-        before = args[-2].comma if broken and len(args) > 1 else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        if broken and len(args) == 1:
-            before = last.comma
-        made = made.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        before = uncommented(args[-2].comma if len(args) > 1 else last.comma) if broken else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        made = made.with_changes(comma=uncommented(last.comma) if broken else last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        if broken and isinstance(last.comma, cst.Comma) and isinstance(last.comma.whitespace_after, cst.ParenthesizedWhitespace):
+            inner = before.whitespace_after
+            if isinstance(inner, cst.ParenthesizedWhitespace):  # the comment at the end of its line stays with it
+                before = before.with_changes(whitespace_after=inner.with_changes(first_line=last.comma.whitespace_after.first_line))
         args = [*args[:-1], last.with_changes(comma=before, whitespace_after_arg=cst.SimpleWhitespace("")), made]
-        if last.star == "**":  # keywords may follow it
-            continue
     return args

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import json
 from collections.abc import Sequence
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from gaudi3_migration.reading import Facts, Kind
+
+
+DEEPEST = 120
+"""Nodes of the tree in one another; ordinary programs have about thirty."""
 
 
 class MigrationError(Exception):
@@ -51,11 +56,25 @@ def parsed(path: Path, source: str) -> cst.Module:
     import libcst as cst
 
     try:
+        depth = _depth(ast.parse(source))  # first, as libcst's parser ends the process where nesting is too deep for it
+        if depth > DEEPEST:
+            raise MigrationError(f"{path} is nested too deep to be read.")
         return cst.parse_module(source)
-    except cst.ParserSyntaxError as error:
-        raise MigrationError(f"{path}, line {error.raw_line}: this is no Python: {error.message}.") from error
-    except RecursionError:
+    except SyntaxError as error:
+        raise MigrationError(f"{path}, line {error.lineno}: this is no Python: {error.msg}.") from error
+    except (RecursionError, MemoryError):
         raise MigrationError(f"{path} is nested too deep to be read.") from None
+    except (cst.ParserSyntaxError, ValueError) as error:
+        raise MigrationError(f"{path} cannot be read as Python: {str(error).splitlines()[0]}") from error
+
+
+def _depth(tree: ast.AST) -> int:
+    """How deep the nodes of a tree are in one another."""
+    deepest, level = 0, [tree]
+    while level:
+        deepest += 1
+        level = [below for each in level for below in ast.iter_child_nodes(each)]
+    return deepest
 
 
 def settings_of(path: Path) -> dict[str, bool]:

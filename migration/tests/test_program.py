@@ -1,0 +1,90 @@
+"""Programs that cannot be read, one sentence each; and jobs made of programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gaudi3_migration import MigrationError, difference, job, migrate, migrate_json_file, record, text
+
+PLAIN = "from transformers import AutoModelForCausalLM\nfrom optimum.habana import GaudiTrainer\nGaudiTrainer(model=m)\n"
+COMMAND = "run.py --model_name_or_path M --train_file T --output_dir O --max_steps 5 --block_size 64 --learning_rate 1e-3".split()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"def (:\n", "line 1: this is no Python"),
+        (b"\xff\xfe", "is not UTF-8 at byte 0"),
+        (None, "does not exist"),
+        (b"(" * 3000, "no Python"),
+        (b"x = " + b"-" * 2000 + b"1", "nested too deep"),
+        (b"x = " + b"+".join([b"a"] * 3000), "nested too deep"),
+        (b"x = 1\0", "no Python|cannot be read"),
+    ],
+)
+def test_what_is_no_program_is_one_sentence(content: bytes | None, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(MigrationError, match=sentence):
+        migrate(path)
+
+
+@pytest.mark.parametrize(("content", "sentence"), [("[1]", "has no keys"), ("{", "is not JSON"), (None, "cannot be read")])
+def test_a_wrong_gaudi_config_is_one_sentence(content: str | None, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PLAIN)
+    if content is not None:
+        (tmp_path / "gaudi_config.json").write_text(content)
+    with pytest.raises(MigrationError, match=sentence):
+        migrate(tmp_path / "program.py", tmp_path)
+
+
+def test_the_difference_and_the_report_name_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PLAIN)
+    files = migrate(tmp_path / "program.py")
+    assert "-GaudiTrainer(model=m)\n" in difference(files) and "+++ b/program.py\n" in difference(files)
+    assert "line 3" in text(files)
+    assert record(files)["left"] == 0 and record(files)["files"][0]["changed"]
+
+
+def test_a_file_of_arguments_is_migrated_alone(tmp_path: Path) -> None:
+    path = tmp_path / "args.json"
+    path.write_text('{"use_habana": true, "seed": 1}')
+    assert migrate_json_file(path).after == '{\n    "seed": 1\n}\n'
+    path.write_text("[")
+    with pytest.raises(MigrationError, match="is no JSON object"):
+        migrate_json_file(path)
+
+
+def test_a_plain_fine_tuning_is_a_job(tmp_path: Path) -> None:
+    (tmp_path / "run.py").write_text(PLAIN)
+    files = migrate(tmp_path / "run.py")
+    made = yaml.safe_load(job(files, [*COMMAND, "--deepspeed", "x"]))
+    assert made["model"] == {"name": "M", "sequence_length": 64} and made["data"] == {"source": "T", "tokenizer": "M"}
+    assert made["train"]["max_steps"] == 5 and made["train"]["epsilon"] == 1e-6 and made["output_dir"] == "O"
+    assert [each.what for each in files[0].left] == ["--deepspeed"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "sentence"),
+    [
+        ("import peft\n", COMMAND, "adapters of peft"),
+        ("from trl import X\n", COMMAND, "a method of trl"),
+        ("class A(GaudiTrainer):\n    pass\n", COMMAND, "a trainer class of its own"),
+        ("", COMMAND[:-4], "a job needs --block_size"),
+        ("", [*COMMAND, "--seed", "x"], "--seed is 'x'"),
+    ],
+)
+def test_what_is_no_plain_fine_tuning_is_no_job(more: str, words: list[str], sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "run.py").write_text(PLAIN + more)
+    with pytest.raises(MigrationError, match=sentence):
+        job(migrate(tmp_path / "run.py"), words)
+
+
+def test_another_model_is_no_job(tmp_path: Path) -> None:
+    (tmp_path / "run.py").write_text("from optimum.habana import GaudiTrainer\n")
+    with pytest.raises(MigrationError, match="no causal language model"):
+        job(migrate(tmp_path / "run.py"), COMMAND)
