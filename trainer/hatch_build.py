@@ -7,7 +7,12 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-BESIDE = {"benchmark-tool": "gaudi3_benchmark", "doctor": "gaudi3_doctor", "migration": "gaudi3_migration", "watch": "gaudi3_watch"}
+BESIDE = {
+    "benchmark-tool": "gaudi3_benchmark",
+    "doctor": "gaudi3_doctor",
+    "migration": "gaudi3_migration",
+    "watch": "gaudi3_watch",
+}
 """Folders beside this one and the packages that they have in `src`; in an sdist the folders are inside."""
 
 

@@ -40,6 +40,8 @@ def test_more_hosts_are_left_for_a_person() -> None:
 
 
 def test_a_file_of_arguments() -> None:
-    text, found = migrated_json(json.dumps({"seed": 3, "use_habana": True, "warmup_ratio": 0.1, "use_lazy_mode": False}), ())
+    text, found = migrated_json(
+        json.dumps({"seed": 3, "use_habana": True, "warmup_ratio": 0.1, "use_lazy_mode": False}), ()
+    )
     assert json.loads(text) == {"seed": 3, "warmup_steps": 0.1}
     assert {each.what for each in found} == {"use_habana", "warmup_ratio", "use_lazy_mode"}

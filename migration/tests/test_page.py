@@ -9,7 +9,13 @@ from gaudi3_migration.names import NAMES, PIPELINES, lookup
 
 def test_every_row_is_on_the_page() -> None:
     page = table()
-    names = [*(each.name for each in NAMES), *(each.name for each in ARGUMENTS), *CONFIG_KEYS, *ADDED, *(f"Gaudi{each}" for each in PIPELINES)]
+    names = [
+        *(each.name for each in NAMES),
+        *(each.name for each in ARGUMENTS),
+        *CONFIG_KEYS,
+        *ADDED,
+        *(f"Gaudi{each}" for each in PIPELINES),
+    ]
     assert [name for name in names if f"`{name}`" not in page] == []
     assert page.startswith("# ") and "1.21.2" in page and "5.23.0" in page
     rows = [line for line in page.splitlines() if line.startswith("|")]

@@ -9,8 +9,24 @@ import yaml
 
 from gaudi3_migration import MigrationError, difference, job, migrate, migrate_json_file, record, text
 
-PLAIN = "from transformers import AutoModelForCausalLM\nfrom optimum.habana import GaudiTrainer\nGaudiTrainer(model=m)\n"
-COMMAND = "run.py --model_name_or_path M --train_file T --output_dir O --max_steps 5 --block_size 64 --learning_rate 1e-3".split()
+PLAIN = (
+    "from transformers import AutoModelForCausalLM\nfrom optimum.habana import GaudiTrainer\nGaudiTrainer(model=m)\n"
+)
+COMMAND = [
+    "run.py",
+    "--model_name_or_path",
+    "M",
+    "--train_file",
+    "T",
+    "--output_dir",
+    "O",
+    "--max_steps",
+    "5",
+    "--block_size",
+    "64",
+    "--learning_rate",
+    "1e-3",
+]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +49,9 @@ def test_what_is_no_program_is_one_sentence(content: bytes | None, sentence: str
         migrate(path)
 
 
-@pytest.mark.parametrize(("content", "sentence"), [("[1]", "has no keys"), ("{", "is not JSON"), (None, "cannot be read")])
+@pytest.mark.parametrize(
+    ("content", "sentence"), [("[1]", "has no keys"), ("{", "is not JSON"), (None, "cannot be read")]
+)
 def test_a_wrong_gaudi_config_is_one_sentence(content: str | None, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PLAIN)
     if content is not None:

@@ -36,8 +36,8 @@ def test_contains_the_collection_and_nothing_else(artifact: Path) -> None:
     top = {member.name.split("/")[0] for member in members}
     assert top == {
         "CHANGELOG.md", "CONTRIBUTING.md", "FILES.json", "LICENSE", "MANIFEST.json", "README.md", "SECURITY.md",
-        "benchmark-tool", "changelogs", "docs", "doctor", "examples", "meta", "migration", "playbooks", "plugins", "requirements",
-        "roles", "terraform", "trainer", "watch",
+        "benchmark-tool", "changelogs", "docs", "doctor", "examples", "meta", "migration", "playbooks", "plugins",
+        "requirements", "roles", "terraform", "trainer", "watch",
     }  # fmt: skip
     names = {member.name for member in members}
     assert {name for name in names if name.startswith("requirements/")} == {

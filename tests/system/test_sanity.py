@@ -30,7 +30,17 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The collection outside of the work tree, where ansible-test's own notion of the root holds."""
     target = tmp_path_factory.mktemp("stage") / "ansible_collections" / "gaudi3" / "scale"
     target.mkdir(parents=True)
-    outside = ["collections", "trainer", "benchmark-tool", "doctor", "migration", "watch", "simulator", "benchmarks", "extensions"]
+    outside = [
+        "collections",
+        "trainer",
+        "benchmark-tool",
+        "doctor",
+        "migration",
+        "watch",
+        "simulator",
+        "benchmarks",
+        "extensions",
+    ]
     outside += ["inventories"]
     listed = run(
         "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".",

@@ -1,4 +1,4 @@
-"""The arguments of a training that optimum-habana 1.21.2 or transformers 4.55 has and transformers 5 has not: the table.
+"""The table of training arguments that optimum-habana 1.21.2 or transformers 4.55 has and transformers 5 has not.
 
 Differences of the dataclasses' fields in transformers 4.55.4 and 5.23.0 and optimum-habana 1.21.2.
 """
@@ -42,8 +42,12 @@ _PROFILE = "drop; a callback with torch.profiler"
 _KERNEL = "only with gaudi_fused_sdpa"
 
 ARGUMENTS: tuple[Argument, ...] = (
-    Argument("use_habana", "False", "bool", "not:use_cpu", "automatic: use_cpu=True is its opposite", read="not {}.use_cpu"),
-    Argument("use_lazy_mode", "True", "bool", "", "drop; start with PT_HPU_LAZY_MODE=0", changes="rounding", read="False"),
+    Argument(
+        "use_habana", "False", "bool", "not:use_cpu", "automatic: use_cpu=True is its opposite", read="not {}.use_cpu"
+    ),
+    Argument(
+        "use_lazy_mode", "True", "bool", "", "drop; start with PT_HPU_LAZY_MODE=0", changes="rounding", read="False"
+    ),
     Argument("gaudi_config_name", "None", "str", "", "drop; its keys: see gaudi_config.json", changes="yes"),
     Argument("use_hpu_graphs", "False", "bool", "", _GRAPHS, read="False"),
     Argument("use_hpu_graphs_for_inference", "False", "bool", "", _GRAPHS, read="False"),
@@ -59,17 +63,51 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("inline_inbuilt_nn_modules", "None", "bool", "", _COMPILE),
     Argument("allow_unspec_int_on_nn_module", "None", "bool", "", _COMPILE),
     Argument("distribution_strategy", '"ddp"', "str", "", "drop; DistributedDataParallel", changes="rounding"),
-    Argument("context_parallel_size", "1", "int", "", "parallelism_config: a batch means something else", changes="yes", person=True),
+    Argument(
+        "context_parallel_size",
+        "1",
+        "int",
+        "",
+        "parallelism_config: a batch means something else",
+        changes="yes",
+        person=True,
+    ),
     Argument("fp8", "False", "bool", "", "no successor: train in bf16", changes="yes", person=True),
     Argument("minimize_memory", "False", "bool", "", "no successor: of fp8", person=True),
     Argument("flash_attention_fp8", "False", "bool", "", "no successor: of fp8", changes="yes", person=True),
-    Argument("attn_implementation", '"eager"', "str", "", "from_pretrained(attn_implementation=); gaudi_fused_sdpa is sdpa", changes="rounding"),
+    Argument(
+        "attn_implementation",
+        '"eager"',
+        "str",
+        "",
+        "from_pretrained(attn_implementation=); gaudi_fused_sdpa is sdpa",
+        changes="rounding",
+    ),
     Argument("flash_attention_recompute", "False", "bool", "", f"drop; {_KERNEL}"),
     Argument("flash_attention_fast_softmax", "False", "bool", "", f"drop; {_KERNEL}", changes="rounding"),
-    Argument("flash_attention_causal_mask", "False", "bool", "", f"drop; {_KERNEL}, where it dropped the padding mask", changes="yes", person=True),
-    Argument("sdp_on_bf16", "False", "bool", "", "torch._C._set_math_sdp_allow_fp16_bf16_reduction(True)", changes="rounding"),
-    Argument("pipelining_fwd_bwd", "False", "bool", "", "drop; with accumulation it also scaled the loss of models without loss arguments", changes="logs"),
-    Argument("non_blocking_data_copy", "False", "bool", 'accelerator_config={"non_blocking": True}', "accelerator_config"),
+    Argument(
+        "flash_attention_causal_mask",
+        "False",
+        "bool",
+        "",
+        f"drop; {_KERNEL}, where it dropped the padding mask",
+        changes="yes",
+        person=True,
+    ),
+    Argument(
+        "sdp_on_bf16", "False", "bool", "", "torch._C._set_math_sdp_allow_fp16_bf16_reduction(True)", changes="rounding"
+    ),
+    Argument(
+        "pipelining_fwd_bwd",
+        "False",
+        "bool",
+        "",
+        "drop; with accumulation it also scaled the loss of models without loss arguments",
+        changes="logs",
+    ),
+    Argument(
+        "non_blocking_data_copy", "False", "bool", 'accelerator_config={"non_blocking": True}', "accelerator_config"
+    ),
     Argument("throughput_warmup_steps", "0", "int", "", "drop", changes="logs"),
     Argument("adjust_throughput", "False", "bool", "", "drop", changes="logs"),
     Argument("profiling_warmup_steps", "0", "int", "", _PROFILE),
@@ -78,9 +116,24 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("profiling_steps_eval", "0", "int", "", _PROFILE),
     Argument("profiling_record_shapes", "True", "bool", "", _PROFILE),
     Argument("profiling_with_stack", "False", "bool", "", _PROFILE),
-    Argument("ignore_eos", "True", "bool", "", "no successor: generation ends at the end-of-text token", changes="yes", person=True),
+    Argument(
+        "ignore_eos",
+        "True",
+        "bool",
+        "",
+        "no successor: generation ends at the end-of-text token",
+        changes="yes",
+        person=True,
+    ),
     _old("overwrite_output_dir", "bool", default="False"),
-    Argument("warmup_ratio", "0.0", "float", "warmup_steps", "warmup_steps: below 1 it is a share of all steps", "transformers 4.55"),
+    Argument(
+        "warmup_ratio",
+        "0.0",
+        "float",
+        "warmup_steps",
+        "warmup_steps: below 1 it is a share of all steps",
+        "transformers 4.55",
+    ),
     _old("group_by_length", "bool", 'train_sampling_strategy="group_by_length"', "train_sampling_strategy", "False"),
     _old("logging_dir", "str", "", "drop; the variable TENSORBOARD_LOGGING_DIR"),
     _old("save_safetensors", "bool", "", "drop; always", "True"),
@@ -89,7 +142,9 @@ ARGUMENTS: tuple[Argument, ...] = (
     _old("per_gpu_eval_batch_size", "int", "per_device_eval_batch_size", "per_device_eval_batch_size"),
     _old("adafactor", "bool", 'optim="adafactor"', "optim", "False"),
     _old("include_inputs_for_metrics", "bool", 'include_for_metrics=["inputs"]', "include_for_metrics", "False"),
-    _old("include_tokens_per_second", "bool", "include_num_input_tokens_seen", "include_num_input_tokens_seen", "False"),
+    _old(
+        "include_tokens_per_second", "bool", "include_num_input_tokens_seen", "include_num_input_tokens_seen", "False"
+    ),
     _old("push_to_hub_model_id", "str", "hub_model_id", "hub_model_id"),
     _old("push_to_hub_organization", "str", "", "hub_model_id with the organisation before it", person=True),
     _old("push_to_hub_token", "str", "hub_token", "hub_token"),
@@ -109,7 +164,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     _old("ray_scope", "str", default='"last"'),
     Argument("use_legacy_prediction_loop", "False", "bool", "", "drop", "transformers 4.55", read="False"),
     _old("_n_gpu", "int", default="1"),
-)  # fmt: skip
+)
 BY_ARGUMENT = {each.name: each for each in ARGUMENTS}
 
 DEFAULTS: dict[str, tuple[str, str, str]] = {

@@ -33,7 +33,14 @@ def _launcher(words: Sequence[str]) -> tuple[list[str], list[str], list[Finding]
             start = ["accelerate", "launch", "--use_deepspeed"]
             found.append(Finding(0, "--use_deepspeed", "accelerate launch --use_deepspeed"))
         else:
-            found.append(Finding(0, f"--{name} {value}".strip(), "no successor: the launcher of gaudi3.scale starts more nodes", "person"))
+            found.append(
+                Finding(
+                    0,
+                    f"--{name} {value}".strip(),
+                    "no successor: gaudi3.scale starts more nodes",
+                    "person",
+                )
+            )
     found.append(Finding(0, "gaudi_spawn.py", " ".join(start)))
     start += [*(["--num_processes", cards] if start[0] == "accelerate" else ["--nproc_per_node", cards])]
     if port:
@@ -42,7 +49,7 @@ def _launcher(words: Sequence[str]) -> tuple[list[str], list[str], list[Finding]
 
 
 def migrated_command(words: Sequence[str], own: Collection[str]) -> tuple[list[str], list[Finding]]:
-    """A command line for the rewritten program, and what was met; `own` are the options that the program defines itself."""
+    """A command line for the rewritten program, and what was met; `own` are the program's own options."""
     result, rest, found = _launcher(words)
     number = 0
     while number < len(rest):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 Certainty = Literal["sure", "likely", "person"]
-"""`sure`: the rule has no exception. `likely`: what follows has the same name and purpose. `person`: somebody has to look."""
+"""`sure`: a rule without exception. `likely`: what follows has the same purpose. `person`: somebody has to look."""
 
 
 @dataclass(frozen=True, order=True)

@@ -1,4 +1,4 @@
-"""The imports of optimum-habana, and what stands in their place: other imports, classes with its defaults, small functions."""
+"""What takes the place of optimum-habana's imports: other imports, classes with its defaults, small functions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,11 @@ def plan(facts: Facts, config_known: bool) -> Plan:
     """Names that are renamed, kept and defined, out of what was read."""
     made = Plan(facts)
     made.fused = facts.settings.get("use_fused_adam", False) and config_known
-    rows = {qualified: row for qualified in (*facts.imports.values(), *facts.loads) if (row := lookup(qualified)) is not None}
+    rows = {
+        qualified: row
+        for qualified in (*facts.imports.values(), *facts.loads)
+        if (row := lookup(qualified)) is not None
+    }
     for qualified, row in rows.items():
         if row.role == "arguments":
             parsed = facts.loads[qualified] > facts.calls[qualified]
@@ -100,7 +104,9 @@ def definition(row: Name, local: str, made: Plan) -> list[cst.BaseStatement]:
 
 
 def _type(default: str) -> str:
-    return {'"': "str", "F": "bool", "T": "bool"}.get(default[0], "float" if "e" in default or "." in default else "int")
+    return {'"': "str", "F": "bool", "T": "bool"}.get(
+        default[0], "float" if "e" in default or "." in default else "int"
+    )
 
 
 def clashes(facts: Facts) -> list[str]:
@@ -140,7 +146,7 @@ def from_habana(node: cst.ImportFrom, made: Plan) -> tuple[list[cst.BaseStatemen
             else:
                 classes.append((row.successor, new))
         elif row.kind == "snippet":
-            after += list(cst.parse_module(SNIPPETS[row.name].format(name=local)).body)  # type: ignore[arg-type]
+            after += list(cst.parse_module(SNIPPETS[row.name].format(name=local)).body)
     return [*imported(classes), *after], kept
 
 
@@ -153,7 +159,7 @@ def through_module(made: Plan) -> list[cst.BaseStatement]:
         if row is None:
             continue
         if row.kind == "snippet":
-            after += list(cst.parse_module(SNIPPETS[row.name].format(name=new)).body)  # type: ignore[arg-type]
+            after += list(cst.parse_module(SNIPPETS[row.name].format(name=new)).body)
         elif row.name in made.subclassed:
             classes.append((row.successor, row.successor.rpartition(".")[2]))
             after += definition(row, new, made)
@@ -171,4 +177,3 @@ def then(row: Name) -> str:
     if row.kind == "snippet":
         return f"defined in the program ({row.do})"
     return f"removed: {row.do}"
-

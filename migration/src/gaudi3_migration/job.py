@@ -1,4 +1,4 @@
-"""A job of gaudi3-train out of a program and its command line, where both fine-tune a causal language model and no more."""
+"""A job of gaudi3-train out of a program and its command, where it fine-tunes a causal language model and no more."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def job(files: Sequence[Migrated], words: Sequence[str]) -> str:
     """The job as YAML; MigrationError with the reason where the program is more than a plain fine-tuning."""
     program = files[0]
     if "AutoModelForCausalLM" not in program.before:
-        raise MigrationError(f"{program.path} trains no causal language model (AutoModelForCausalLM): use --to transformers.")
+        raise MigrationError(
+            f"{program.path} trains no causal language model (AutoModelForCausalLM): use --to transformers."
+        )
     for package, reason in REFUSED.items():
         if f"import {package}" in program.before or f"from {package}" in program.before:
             raise MigrationError(f"{program.path} is no plain fine-tuning: {reason}; use --to transformers.")
@@ -77,7 +79,9 @@ def job(files: Sequence[Migrated], words: Sequence[str]) -> str:
     given = options(words)
     missing = [f"--{name}" for name in NEEDED if name not in given]
     if missing:
-        raise MigrationError(f"a job needs {', '.join(missing)}: give the whole command of {program.path.name} behind --.")
+        raise MigrationError(
+            f"a job needs {', '.join(missing)}: give the whole command of {program.path.name} behind --."
+        )
     settings = dict(DEFAULTS)
     for name, value in given.items():
         if name in MEANING:

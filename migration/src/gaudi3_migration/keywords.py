@@ -68,7 +68,12 @@ def argument(pair: Pair, present: set[str], facts: Facts, note: Note) -> Decisio
     kept = pair.name in facts.reads and not row.read
     value, text = pair.value, code(pair.value)
     if kept:
-        note(f"{pair.name}={text}", "it is the program's own argument now, which transformers does not know", "sure", False)
+        note(
+            f"{pair.name}={text}",
+            "it is the program's own argument now, which transformers does not know",
+            "sure",
+            False,
+        )
         return Decision([pair])
     what = f"{pair.name}={text}"
     if is_default(row, value) and row.name != "use_habana":
@@ -116,7 +121,12 @@ def other(role: str, pair: Pair, present: set[str], facts: Facts, note: Note) ->
             return Decision([Pair("processing_class", pair.value)])
         return None
     if role == "pipeline" and pair.name in PIPELINE_KEYWORDS:
-        note(text, ".to('hpu')" if pair.name == "use_habana" else "drop", "sure", pair.name in ("gaudi_config", "sdp_on_bf16"))
+        note(
+            text,
+            ".to('hpu')" if pair.name == "use_habana" else "drop",
+            "sure",
+            pair.name in ("gaudi_config", "sdp_on_bf16"),
+        )
         return Decision(device=pair.value if pair.name == "use_habana" else None)
     if role == "call":
         if pair.name in PIPELINE_CALL_KEYWORDS:
@@ -147,7 +157,9 @@ def with_comments_of(gone: cst.Arg, before: cst.Arg) -> cst.Arg:
     if not lines or not isinstance(own, cst.Comma) or not isinstance(own.whitespace_after, cst.ParenthesizedWhitespace):
         return before
     space = own.whitespace_after
-    return before.with_changes(comma=own.with_changes(whitespace_after=space.with_changes(empty_lines=[*space.empty_lines, *lines])))
+    return before.with_changes(
+        comma=own.with_changes(whitespace_after=space.with_changes(empty_lines=[*space.empty_lines, *lines]))
+    )
 
 
 def uncommented(comma: cst.Comma | cst.MaybeSentinel) -> cst.Comma:
@@ -159,7 +171,9 @@ def uncommented(comma: cst.Comma | cst.MaybeSentinel) -> cst.Comma:
     return comma.with_changes(whitespace_after=space.with_changes(first_line=line, empty_lines=[]))
 
 
-def rewritten_arguments(role: str, args: list[cst.Arg], facts: Facts, note: Note) -> tuple[list[cst.Arg], cst.BaseExpression | None]:
+def rewritten_arguments(
+    role: str, args: list[cst.Arg], facts: Facts, note: Note
+) -> tuple[list[cst.Arg], cst.BaseExpression | None]:
     """The arguments of a call without what is no more, and what decides about the device of a pipeline."""
     present = {each.keyword.value for each in args if each.keyword}
     result: list[cst.Arg] = []
@@ -211,17 +225,35 @@ def rewritten_dict(role: str, node: cst.Dict, facts: Facts, note: Note) -> tuple
 def with_keywords(args: list[cst.Arg], more: list[tuple[str, str]]) -> list[cst.Arg]:
     """The arguments and more keywords behind them, each on a line of its own where the last one is."""
     for name, text in more:
-        made = cst.Arg(expression(text), keyword=cst.Name(name), equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")))
+        made = cst.Arg(
+            expression(text),
+            keyword=cst.Name(name),
+            equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
+        )
         if not args:
             args = [made]
             continue
         last = args[-1]
-        broken = isinstance(last.comma, cst.Comma) and isinstance(last.comma.whitespace_after, cst.ParenthesizedWhitespace)
-        before = uncommented(args[-2].comma if len(args) > 1 else last.comma) if broken else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        made = made.with_changes(comma=uncommented(last.comma) if broken else last.comma, whitespace_after_arg=last.whitespace_after_arg)
-        if broken and isinstance(last.comma, cst.Comma) and isinstance(last.comma.whitespace_after, cst.ParenthesizedWhitespace):
+        broken = isinstance(last.comma, cst.Comma) and isinstance(
+            last.comma.whitespace_after, cst.ParenthesizedWhitespace
+        )
+        before = (
+            uncommented(args[-2].comma if len(args) > 1 else last.comma)
+            if broken
+            else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        )
+        made = made.with_changes(
+            comma=uncommented(last.comma) if broken else last.comma, whitespace_after_arg=last.whitespace_after_arg
+        )
+        if (
+            broken
+            and isinstance(last.comma, cst.Comma)
+            and isinstance(last.comma.whitespace_after, cst.ParenthesizedWhitespace)
+        ):
             inner = before.whitespace_after
             if isinstance(inner, cst.ParenthesizedWhitespace):  # the comment at the end of its line stays with it
-                before = before.with_changes(whitespace_after=inner.with_changes(first_line=last.comma.whitespace_after.first_line))
+                before = before.with_changes(
+                    whitespace_after=inner.with_changes(first_line=last.comma.whitespace_after.first_line)
+                )
         args = [*args[:-1], last.with_changes(comma=before, whitespace_after_arg=cst.SimpleWhitespace("")), made]
     return args

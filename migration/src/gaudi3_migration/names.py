@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["class", "remove", "config", "snippet", "none"]
-"""`class`: another class takes its place. `remove`: its call or assignment goes. `config`: an object of a gaudi_config.json.
+"""`class`: another class takes its place. `remove`: its call or assignment goes. `config`: the Gaudi configuration.
 `snippet`: a few lines of Python take its place. `none`: nothing follows."""
 Role = Literal["", "trainer", "arguments", "pipeline", "accelerator"]
 
@@ -38,7 +38,9 @@ def _trainer(name: str, successor: str, do: str = "", person: bool = False) -> N
 
 
 def _arguments(name: str, successor: str, do: str = "", person: bool = False) -> Name:
-    return Name(name, "class", successor, do or "its own fields and defaults: see the arguments", "arguments", person=person)
+    return Name(
+        name, "class", successor, do or "its own fields and defaults: see the arguments", "arguments", person=person
+    )
 
 
 _TRL = "trl moved arguments between trainer and config since 0.9.6 (max_seq_length, dataset_text_field): compare both"
@@ -101,7 +103,9 @@ NAMES: tuple[Name, ...] = (
     Name("to_gb_rounded", "snippet", do="a division"),
     Name("warn0", "snippet", "warnings.warn", "on the first process alone"),
     Name("HabanaGenerationTime", "snippet", "time.perf_counter", "the same methods"),
-    Name("HabanaProfile", "snippet", "torch.profiler.profile", "the same arguments; without active steps it does nothing"),
+    Name(
+        "HabanaProfile", "snippet", "torch.profiler.profile", "the same arguments; without active steps it does nothing"
+    ),
     Name("_is_peft_model", "snippet", "peft.PeftModel", "isinstance"),
     Name("GaudiFluxAttnProcessor2_0", "none", do="diffusers' default processor: delete the assignment"),
     Name("GaudiJointAttnProcessor2_0", "none", do="diffusers' default processor: delete the assignment"),
@@ -157,11 +161,17 @@ PIPELINE_CALL_KEYWORDS = (
     "throughput_warmup_steps", "profiling_warmup_steps", "profiling_steps",
 )  # fmt: skip
 """What calls of optimum-habana's pipelines take and diffusers' do not."""
-ACCELERATOR_KEYWORDS = ("force_autocast", "distribution_strategy", "use_regional_compilation", "compiled_autograd_enable")
+ACCELERATOR_KEYWORDS = (
+    "force_autocast",
+    "distribution_strategy",
+    "use_regional_compilation",
+    "compiled_autograd_enable",
+)
 
 MOVED = {
     "transformers.AutoModelForVision2Seq": "transformers.AutoModelForImageTextToText",
     "transformers.deepspeed": "transformers.integrations.deepspeed",
+    "transformers.utils.is_offline_mode": "huggingface_hub.is_offline_mode",
     "optimum.utils.logging": "transformers.utils.logging",
 }
 """What programs import besides and has moved."""
@@ -193,7 +203,7 @@ TRAINER_MEMBERS = {
 
 
 def lookup(qualified: str) -> Name | None:
-    """The row of a name with its module, such as `optimum.habana.utils.set_seed`; None for a module or an unknown name."""
+    """The row of a qualified name, such as `optimum.habana.utils.set_seed`; None for a module."""
     if not qualified.startswith("optimum.habana."):
         return None
     module, _, last = qualified.rpartition(".")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gaudi3_migration import arguments, names
 
 VERSIONS = (
-    "optimum-habana 1.21.2 beside transformers 4.55.4, and transformers 5.23.0, accelerate 1.15.0, diffusers 0.42.1, trl 1.16.0, "
-    "sentence-transformers 6.2.0"
+    "optimum-habana 1.21.2 beside transformers 4.55.4, and transformers 5.23.0, accelerate 1.15.0, diffusers 0.42.1, "
+    "trl 1.16.0, sentence-transformers 6.2.0"
 )
 
 
@@ -14,7 +16,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _rows(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines) + "\n"
 
@@ -40,18 +42,23 @@ def table() -> str:
         (
             ", ".join(f"`Gaudi{each}`" for each in names.PIPELINES),
             "the same name of `diffusers`, without Gaudi",
-            f"{', '.join(f'`{each}`' for each in names.PIPELINE_KEYWORDS)} go; `use_habana=True` is `.to(\"hpu\")`",
+            f'{", ".join(f"`{each}`" for each in names.PIPELINE_KEYWORDS)} go; `use_habana=True` is `.to("hpu")`',
             "no",
         )
     )
-    fields = [(f"`{row.name}`", row.where, f"`{row.default}`", _argument(row), row.do, row.changes) for row in arguments.ARGUMENTS]
-    defaults = [(f"`{name}`", f"`{old}`", f"`{new}`", changes) for name, (old, new, changes) in arguments.DEFAULTS.items()]
+    fields = [
+        (f"`{row.name}`", row.where, f"`{row.default}`", _argument(row), row.do, row.changes)
+        for row in arguments.ARGUMENTS
+    ]
+    defaults = [
+        (f"`{name}`", f"`{old}`", f"`{new}`", changes) for name, (old, new, changes) in arguments.DEFAULTS.items()
+    ]
     keys = [(f"`{key}`", do, changes) for key, (do, changes) in arguments.CONFIG_KEYS.items()]
     added = ", ".join(f"`{each}`" for each in arguments.ADDED)
     return "\n".join(
         (
             "# optimum-habana, class by class and argument by argument\n",
-            "What `gaudi3-train migrate` writes in the place of each name, for whoever rewrites a program or reads such a rewriting. "
+            "What `gaudi3-train migrate` writes in the place of each name, for whoever rewrites a program. "
             f"Compared: {VERSIONS}.\n",
             "## Classes and functions\n",
             _rows(("name", "successor", "what to know", "other results without it"), classes),

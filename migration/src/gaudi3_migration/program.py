@@ -220,4 +220,3 @@ def difference(files: Sequence[Migrated]) -> str:
         )
         parts += [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines]
     return "".join(parts)
-

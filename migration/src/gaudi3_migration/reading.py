@@ -1,4 +1,4 @@
-"""What a program does with optimum-habana, read before anything is changed: imports, classes, variables, dictionaries."""
+"""What a program does with optimum-habana, read before anything is changed: imports, classes, variables."""
 
 from __future__ import annotations
 
@@ -147,7 +147,9 @@ class Facts:
     @property
     def own_arguments(self) -> set[str]:
         """Fields of the program's own classes of training arguments."""
-        return set().union(*(self.fields.get(name, set()) for name, kind in self.kinds.items() if kind.role == "arguments"))
+        return set().union(
+            *(self.fields.get(name, set()) for name, kind in self.kinds.items() if kind.role == "arguments")
+        )
 
     @property
     def own(self) -> set[str]:
@@ -262,7 +264,11 @@ class Reader(cst.CSTVisitor):
             facts.configured[name] += 1
         if isinstance(value, cst.Dict):
             facts.contents.setdefault(name, {}).update(
-                {key: each.value for each in value.elements if isinstance(each, cst.DictElement) and (key := string(each.key))}
+                {
+                    key: each.value
+                    for each in value.elements
+                    if isinstance(each, cst.DictElement) and (key := string(each.key))
+                }
             )
         call = value
         while isinstance(call, cst.IfExp):
@@ -278,7 +284,9 @@ class Reader(cst.CSTVisitor):
         else:
             kind = facts.kind(function)
             if dotted(function) == "dict":
-                facts.contents.setdefault(name, {}).update({each.keyword.value: each.value for each in call.args if each.keyword})
+                facts.contents.setdefault(name, {}).update(
+                    {each.keyword.value: each.value for each in call.args if each.keyword}
+                )
             if dotted(function).rpartition(".")[2] == "HfArgumentParser" and call.args:
                 given = call.args[0].value
                 listed = [each.value for each in given.elements] if isinstance(given, cst.Tuple | cst.List) else [given]
@@ -286,8 +294,11 @@ class Reader(cst.CSTVisitor):
         if kind is None:
             return
         {
-            "arguments": facts.arguments, "trainer": facts.trainers, "pipeline": facts.pipelines, "config": facts.configs,
-        }.get(kind.role, set()).add(name)  # fmt: skip
+            "arguments": facts.arguments,
+            "trainer": facts.trainers,
+            "pipeline": facts.pipelines,
+            "config": facts.configs,
+        }.get(kind.role, set()).add(name)
 
     def _bind(self, target: cst.CSTNode) -> None:
         if isinstance(target, cst.Name):
@@ -333,14 +344,18 @@ class Reader(cst.CSTVisitor):
         second = [each for each in node.args if not each.keyword and not each.star][1:2]
         for argument in node.args:
             given = argument.keyword.value if argument.keyword else ""
-            if role in ("trainer", "pipeline") and (given == "gaudi_config" or (role == "trainer" and argument in second)):
+            if role in ("trainer", "pipeline") and (
+                given == "gaudi_config" or (role == "trainer" and argument in second)
+            ):
                 facts.configured[dotted(argument.value)] += 1
             if argument.star == "**" and role:
                 name = dotted(argument.value)
                 around = self.functions[-1] if self.functions else None
                 own = around.params.star_kwarg.name.value if around and around.params.star_kwarg else ""
                 if around is not None and name and name == own:
-                    facts.wrappers[self.classes[-1] if around.name.value == "__init__" and self.classes else around.name.value] = role
+                    facts.wrappers[
+                        self.classes[-1] if around.name.value == "__init__" and self.classes else around.name.value
+                    ] = role
                 elif name:
                     facts.dicts[name] = role
         row = facts.row(function)
@@ -368,7 +383,7 @@ class Reader(cst.CSTVisitor):
                 self.facts.settings[argument.keyword.value] = bool(literal(argument.value))
 
     def role(self, node: cst.Call) -> str:
-        """To what a call gives its keywords: trainer, arguments, pipeline, call (of a pipeline), accelerator; or nothing."""
+        """What a call gives its keywords to: trainer, arguments, pipeline, call (of one), accelerator; or nothing."""
         facts, function = self.facts, node.func
         if dotted(function).rpartition(".")[2] == "partial" and node.args:
             kind = facts.kind(node.args[0].value)
@@ -413,7 +428,12 @@ class Reader(cst.CSTVisitor):
             self.facts.loads[qualified] += 1
 
 
-def read(module: cst.Module, read_config: Callable[[str], dict[str, bool] | None], kinds: dict[str, Kind], fields: dict[str, set[str]]) -> Facts:
+def read(
+    module: cst.Module,
+    read_config: Callable[[str], dict[str, bool] | None],
+    kinds: dict[str, Kind],
+    fields: dict[str, set[str]],
+) -> Facts:
     """The facts of a file; `kinds` and `fields` are of helpers in its folder, by the names that it has for them."""
     facts = Facts(kinds=dict(kinds), fields=dict(fields))
     module.visit(Reader(facts, read_config))

@@ -33,18 +33,23 @@ class Rewriter(cst.CSTTransformer):
         self.reader = Reader(self.facts, lambda _name: {})
         self.untouched: set[int] = set()
         """Names that are an attribute's or a keyword's, by id."""
-        self.optimizer_given = False
+        self.header: set[str] = set()
+        """Comments at the top of the file, which are not the first statement's in the tree."""
 
     # -- what is said ---------------------------------------------------------------------------------------------
 
-    def note(self, node: cst.CSTNode, what: str, then: str, certainty: Certainty = "sure", changes: bool = False) -> None:
+    def note(
+        self, node: cst.CSTNode, what: str, then: str, certainty: Certainty = "sure", changes: bool = False
+    ) -> None:
         line = self.get_metadata(PositionProvider, node).start.line
-        short = what if len(what) <= 70 else f"{what[:67]}..."
-        finding = Finding(line, short, then, certainty, changes or certainty == "person")
+        finding = Finding(
+            line, what if len(what) <= 160 else f"{what[:157]}...", then, certainty, changes or certainty == "person"
+        )
         if finding in self.findings:
             return
         self.findings.append(finding)
         if finding.changes and self.comments:
+            short = what if len(what) <= 70 else f"{what[:67]}..."
             self.comments[-1].append(f"# migrate: {short}: {then}")
 
     def _push(self) -> None:
@@ -57,7 +62,7 @@ class Rewriter(cst.CSTTransformer):
 
     def _new_comments(self, lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
         """Those of the innermost statement that it does not have yet."""
-        there = {each.comment.value for each in lines if each.comment}
+        there = {each.comment.value for each in lines if each.comment} | self.header
         new = [text for text in dict.fromkeys(self.comments.pop()) if text not in there]
         return [cst.EmptyLine(comment=cst.Comment(text)) for text in new]
 
@@ -66,7 +71,9 @@ class Rewriter(cst.CSTTransformer):
             self._push()
         return super().on_visit(node)
 
-    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNode) -> cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]:  # type: ignore[override]
+    def on_leave(  # type: ignore[override]
+        self, original_node: cst.CSTNode, updated_node: cst.CSTNode
+    ) -> cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNode]:
         result = super().on_leave(original_node, updated_node)
         if isinstance(original_node, COMPOUND):
             if isinstance(result, cst.BaseStatement):
@@ -75,6 +82,9 @@ class Rewriter(cst.CSTTransformer):
         return cast(cst.CSTNode, result)
 
     # -- names ----------------------------------------------------------------------------------------------------
+
+    def visit_Module(self, node: cst.Module) -> None:
+        self.header = {each.comment.value for each in node.header if each.comment}
 
     def visit_Import(self, node: cst.Import) -> bool:
         return False
@@ -99,8 +109,10 @@ class Rewriter(cst.CSTTransformer):
         value = string(original_node) or ""
         if HABANA in value and len(value) < 100 and " " not in value:
             self.note(original_node, f"the text {value!r}", "no successor: look where it is imported by name", "person")
-        elif "gaudi_spawn" in value:
-            self.note(original_node, f"the text {value!r}", "no successor: start by torchrun --nproc_per_node", "person")
+        elif "gaudi_spawn" in value and "\n" not in value:
+            self.note(
+                original_node, f"the text {value!r}", "no successor: start by torchrun --nproc_per_node", "person"
+            )
         return updated_node
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
@@ -108,7 +120,9 @@ class Rewriter(cst.CSTTransformer):
         if qualified in self.plan.replaced:
             row = lookup(qualified)
             if row is not None:
-                self.note(original_node, dotted(original_node), then(row), "person" if row.person else "sure", row.changes)
+                self.note(
+                    original_node, dotted(original_node), then(row), "person" if row.person else "sure", row.changes
+                )
             return expression(self.plan.replaced[qualified])
         if qualified in self.plan.kept and "." in dotted(original_node):
             row = lookup(qualified)
@@ -130,16 +144,25 @@ class Rewriter(cst.CSTTransformer):
                 self.note(original, f"{base}.{name}", f"{value}: {row.do}", "sure", row.changes == "yes")
                 return expression(f"({value})" if value.startswith("not") else value)
             self.note(original, f"{base}.{name}", "read as the program's own argument")
-        elif row is not None and row.where == HABANA.replace(".", "-") and base and name not in self.facts.own and name not in table.MODEL_SETTINGS and not self._foreign(base):
-            if base.partition(".")[0] != "self" or inside:
-                self.note(original, f"{base}.{name}", f"no successor: look what {base} is; {row.do}", "person")
+        elif (
+            row is not None
+            and row.where == HABANA.replace(".", "-")
+            and base
+            and name not in self.facts.own
+            and name not in table.MODEL_SETTINGS
+            and not self._foreign(base)
+            and (base.partition(".")[0] != "self" or inside)
+        ):
+            self.note(original, f"{base}.{name}", f"no successor: look what {base} is; {row.do}", "person")
         if base in self.facts.trainers or (base == "self" and self._trainer_around()):
             if name == "tokenizer":
                 self.note(original, f"{base}.tokenizer", "processing_class")
                 return updated.with_changes(attr=cst.Name("processing_class"))
             if name in TRAINER_MEMBERS and id(original) not in self.untouched:
                 near = TRAINER_MEMBERS[name]
-                self.note(original, f"{base}.{name}", "no successor: " + (f"see {near}" if near else "remove it"), "person")
+                self.note(
+                    original, f"{base}.{name}", "no successor: " + (f"see {near}" if near else "remove it"), "person"
+                )
         return updated
 
     def _foreign(self, base: str) -> bool:
@@ -184,7 +207,9 @@ class Rewriter(cst.CSTTransformer):
 
     def _config_call(self, node: cst.Call) -> Kind | None:
         function = node.func
-        kind = self.facts.kind(function.value if dotted(function).endswith((".from_pretrained", ".from_dict")) else function)  # type: ignore[attr-defined]
+        if isinstance(function, cst.Attribute) and function.attr.value in ("from_pretrained", "from_dict"):
+            function = function.value
+        kind = self.facts.kind(function)
         return kind if kind is not None and kind.role == "config" else None
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
@@ -224,7 +249,12 @@ class Rewriter(cst.CSTTransformer):
         if name in self.facts.contents or (name in ("kwargs", "kw") and (self.facts.wrappers or role == "trainer")):
             return
         if role in ("call", "accelerator") or dotted(call.func).endswith("from_pretrained"):
-            self.note(call, f"**{code(argument.value)}", f"not seen: no {role} keyword of optimum-habana may be in it", "likely")
+            self.note(
+                call,
+                f"**{code(argument.value)}",
+                f"not seen: no {role} keyword of optimum-habana may be in it",
+                "likely",
+            )
             return
         self.note(call, f"**{code(argument.value)}", "no successor: look which keywords are in it", "person")
 
@@ -232,19 +262,31 @@ class Rewriter(cst.CSTTransformer):
         name = dotted(original.func)
         last = name.rpartition(".")[2]
         if last == "getattr" and len(original.args) > 1 and string(original.args[1].value) in table.BY_ARGUMENT:
-            self.note(original, code(original), "read as the program's own argument, or the default given here", "likely")
+            self.note(
+                original, code(original), "read as the program's own argument, or the default given here", "likely"
+            )
         if last in LAZY_ONLY and self.facts.qualified(original.func).startswith("habana_frameworks"):
             self.note(original, f"{last}()", "no successor: remove it: of lazy mode alone", "person")
         own = self.facts.functions.get(last, set()) | self.facts.fields.get(last, set())
         for each in original.args:
             key = each.keyword.value if each.keyword else ""
             row = table.BY_ARGUMENT.get(key)
-            meant = key == "gaudi_config" or (row is not None and row.where == "optimum-habana" and key.startswith(("use_h", "use_lazy", "gaudi_")))
+            meant = key == "gaudi_config" or (
+                row is not None and row.where == "optimum-habana" and key.startswith(("use_h", "use_lazy", "gaudi_"))
+            )
             if meant and key not in own and last != "dict":
-                self.note(original, f"{last or code(original.func)}({key}=)", "no successor: look what is called here", "person")
+                self.note(
+                    original,
+                    f"{last or code(original.func)}({key}=)",
+                    "no successor: look what is called here",
+                    "person",
+                )
             if key == "attn_implementation" and string(each.value) == "gaudi_fused_sdpa":
                 self.note(original, "attn_implementation='gaudi_fused_sdpa'", "'sdpa'", "sure", True)
-                args = [a.with_changes(value=expression('"sdpa"')) if o is each else a for o, a in zip(original.args, updated.args, strict=True)]
+                args = [
+                    a.with_changes(value=expression('"sdpa"')) if o is each else a
+                    for o, a in zip(original.args, updated.args, strict=True)
+                ]
                 updated = updated.with_changes(args=args)
         return updated
 
@@ -290,12 +332,26 @@ class Rewriter(cst.CSTTransformer):
         given = {each.keyword.value: each.value for each in args if each.keyword}
         training = given.get("args") or (positional[1 + offset].value if len(positional) > 1 + offset else None)
         if "model" in given or "args" in given or positional:
-            self.note(node, "the trainer", "the last batch of an epoch may be short: optimum-habana filled it up", "sure", True)
+            self.note(
+                node,
+                "the trainer",
+                "the last batch of an epoch may be short: optimum-habana filled it up",
+                "sure",
+                True,
+            )
             if self.facts.causal:
-                self.note(node, "the loss of a causal model", "larger by tokens / (tokens - 1) of a block: labels are shifted before they are counted", "sure", True)
+                self.note(
+                    node,
+                    "the loss of a causal model",
+                    "larger by tokens / (tokens - 1) of a block: labels are shifted before they are counted",
+                    "sure",
+                    True,
+                )
         if not self.plan.fused or "optimizers" in given or "optimizer_cls_and_kwargs" in given or training is None:
             if self.plan.fused and training is None and given:
-                self.note(node, "use_fused_adam", "no successor: give optimizer_cls_and_kwargs=(FusedAdamW, ...)", "person")
+                self.note(
+                    node, "use_fused_adam", "no successor: give optimizer_cls_and_kwargs=(FusedAdamW, ...)", "person"
+                )
             return args
         name = code(training)
         self.note(node, "use_fused_adam of the Gaudi configuration", "optimizer_cls_and_kwargs", "sure", True)

@@ -1,21 +1,21 @@
-"""Lines of Python that take the place of optimum-habana's small helpers, with the name that the program calls them by."""
+"""Lines of Python that take the place of optimum-habana's helpers, by the name that the program has for them."""
 
 from __future__ import annotations
 
 SNIPPETS = {
-    "to_gb_rounded": '''
+    "to_gb_rounded": """
 def {name}(size):
     return round(size / 2**30, 2)
-''',
-    "get_hpu_memory_stats": '''
+""",
+    "get_hpu_memory_stats": """
 def {name}(device=None):
     import torch
 
     stats = torch.hpu.memory_stats(device)
-    keys = {{"memory_allocated (GB)": "InUse", "max_memory_allocated (GB)": "MaxInUse", "total_memory_available (GB)": "Limit"}}
-    return {{key: round(stats[name] / 2**30, 2) for key, name in keys.items()}}
-''',
-    "warn0": '''
+    keys = {{"memory_allocated": "InUse", "max_memory_allocated": "MaxInUse", "total_memory_available": "Limit"}}
+    return {{f"{{key}} (GB)": round(stats[name] / 2**30, 2) for key, name in keys.items()}}
+""",
+    "warn0": """
 def {name}(message, *args, state=None, **kwargs):
     import warnings
 
@@ -24,8 +24,8 @@ def {name}(message, *args, state=None, **kwargs):
     if (state or PartialState()).is_main_process:
         kwargs.setdefault("stacklevel", 2)
         warnings.warn(message, *args, **kwargs)
-''',
-    "_is_peft_model": '''
+""",
+    "_is_peft_model": """
 def {name}(model):
     import importlib.util
 
@@ -34,8 +34,8 @@ def {name}(model):
     import peft
 
     return isinstance(model, (peft.PeftModel, peft.PeftMixedModel))
-''',
-    "HabanaGenerationTime": '''
+""",
+    "HabanaGenerationTime": """
 class {name}:
     def __init__(self, iteration_times=None):
         self.iteration_times = [] if iteration_times is None else iteration_times
@@ -66,10 +66,12 @@ class {name}:
 
     def __exit__(self, *error):
         self.step()
-''',
-    "HabanaProfile": '''
+""",
+    "HabanaProfile": """
 class {name}:
-    def __init__(self, warmup=0, active=0, record_shapes=True, with_stack=False, name="", output_dir="./hpu_profile", wait=0):
+    def __init__(
+        self, warmup=0, active=0, record_shapes=True, with_stack=False, name="", output_dir="./hpu_profile", wait=0
+    ):
         import os
 
         import torch
@@ -99,6 +101,6 @@ class {name}:
 
     def __exit__(self, *error):
         self.stop()
-''',
+""",
 }
 """By the name in optimum-habana."""

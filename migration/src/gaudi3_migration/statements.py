@@ -32,7 +32,7 @@ def is_gone(node: cst.CSTNode) -> bool:
 
 
 def without_gone(body: Sequence[cst.BaseStatement]) -> tuple[list[cst.BaseStatement], list[cst.EmptyLine]]:
-    """The statements that are left, each with the comments of those gone before it; and the comments behind the last one."""
+    """The statements that are left, each with the comments of those gone before it, and the comments at the end."""
     result: list[cst.BaseStatement] = []
     waiting: list[cst.EmptyLine] = []
     for each in body:
@@ -72,7 +72,11 @@ class Migration(Rewriter):
             after += more
         lines = [*updated_node.leading_lines, *self._new_comments(updated_node.leading_lines)]
         if small:
-            small[-1] = small[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT) if len(small) < len(original_node.body) else small[-1]
+            small[-1] = (
+                small[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+                if len(small) < len(original_node.body)
+                else small[-1]
+            )
             return cst.FlattenSentinel([updated_node.with_changes(body=small, leading_lines=lines), *after])
         if not after:
             return gone(lines)
@@ -118,7 +122,12 @@ class Migration(Rewriter):
         for _local, qualified, _alias in aliases(node):
             row = lookup(qualified)
             if row is None or qualified in self.plan.kept:
-                self.note(node, qualified, then(row) if row and row.kind == "none" else "no successor: remove its uses", "person")
+                self.note(
+                    node,
+                    qualified,
+                    then(row) if row and row.kind == "none" else "no successor: remove its uses",
+                    "person",
+                )
             else:
                 changes = row.changes and row.kind not in ("config", "remove")
                 certainty = "person" if row.person else "sure"
@@ -137,10 +146,12 @@ class Migration(Rewriter):
         return node.with_changes(names=[*names[:-1], last]), after
 
     def _noted_defaults(self, node: cst.CSTNode) -> None:
-        for name, (old, new, changes) in table.DEFAULTS.items():
+        for name, (old, new, _changes) in table.DEFAULTS.items():
             self.note(node, name, f"{old}, optimum-habana's default, is kept (transformers has {new})", "sure", False)
         for name in clashes(self.facts):
-            self.note(node, name, "an argument of transformers 5 too: it stays this program's own option", "sure", False)
+            self.note(
+                node, name, "an argument of transformers 5 too: it stays this program's own option", "sure", False
+            )
 
     def _with_fused(self, after: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
         if not self.plan.fused or self.fused_imported or "FusedAdamW" in self.facts.imports or self.functions:
@@ -152,8 +163,14 @@ class Migration(Rewriter):
         """Whether a module of optimum-habana is used for more than what is replaced."""
         found = [each for each in self.facts.loads if each not in self.facts.imports.values()]
         replaced = sum(self.facts.loads[each] for each in found if each in self.plan.replaced)
-        removed = sum(self.facts.removable[each] for each in found if each not in self.plan.kept and each not in self.plan.replaced)
-        configs = sum(self.facts.loads[each] for each in found if (row := lookup(each)) is not None and row.kind == "config")
+        removed = sum(
+            self.facts.removable[each]
+            for each in found
+            if each not in self.plan.kept and each not in self.plan.replaced
+        )
+        configs = sum(
+            self.facts.loads[each] for each in found if (row := lookup(each)) is not None and row.kind == "config"
+        )
         return self.facts.names[local] > replaced + removed + configs
 
     def _import(self, node: cst.Import) -> tuple[cst.BaseSmallStatement | None, list[cst.BaseStatement]]:
@@ -238,13 +255,23 @@ class Migration(Rewriter):
             if base in self.facts.configs:
                 self.note(old, code(old), f"removed: {table.CONFIG_KEYS.get(attribute, ('no such key', ''))[0]}")
                 return None
-            if base in self.facts.arguments and attribute in table.BY_ARGUMENT and attribute not in self.facts.own_arguments:
+            if (
+                base in self.facts.arguments
+                and attribute in table.BY_ARGUMENT
+                and attribute not in self.facts.own_arguments
+            ):
                 argument = table.BY_ARGUMENT[attribute]
                 if not argument.read:
                     return new
-                self.note(old, code(old), f"removed: {argument.do}", "person" if literal(old.value) is False else "sure", True)
+                self.note(
+                    old, code(old), f"removed: {argument.do}", "person" if literal(old.value) is False else "sure", True
+                )
                 return None
-            if attribute in table.MODEL_SETTINGS and base.rpartition(".")[2] in ("generation_config", "config", "model_config"):
+            if attribute in table.MODEL_SETTINGS and base.rpartition(".")[2] in (
+                "generation_config",
+                "config",
+                "model_config",
+            ):
                 self.note(old, code(old), "no effect: only optimum-habana's model classes read it", "sure", True)
         if isinstance(target, cst.Subscript):
             return self._key(old, new, target)
@@ -268,7 +295,9 @@ class Migration(Rewriter):
             return rewritten_dict(role, new, self.facts, note)[0]
         if isinstance(new, cst.Call) and dotted(new.func) == "dict":
             return new.with_changes(args=rewritten_arguments(role, list(new.args), self.facts, note)[0])
-        self.note(old, f"{name}, whose keys are given to {role}", "no successor: look which keywords are in it", "person")
+        self.note(
+            old, f"{name}, whose keys are given to {role}", "no successor: look which keywords are in it", "person"
+        )
         return new
 
     def _key(self, old: cst.Assign, new: cst.Assign, target: cst.Subscript) -> cst.BaseSmallStatement | None:
@@ -300,7 +329,9 @@ class Migration(Rewriter):
         self.functions -= 1
         return super().leave_FunctionDef(original_node, updated_node)
 
-    def leave_IndentedBlock(self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock) -> cst.IndentedBlock:
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
         if not any(is_gone(each) for each in updated_node.body):
             return updated_node
         body, waiting = without_gone(updated_node.body)
@@ -321,14 +352,21 @@ class Migration(Rewriter):
         empty = isinstance(block, cst.IndentedBlock) and all(
             isinstance(each, cst.SimpleStatementLine) and isinstance(each.body[0], cst.Pass) for each in block.body
         )
-        catches = all("ImportError" in code(h.type) or "ModuleNotFound" in code(h.type) for h in original_node.handlers if h.type)
+        catches = all(
+            "ImportError" in code(h.type) or "ModuleNotFound" in code(h.type) for h in original_node.handlers if h.type
+        )
         small = all(
-            isinstance(each, cst.FunctionDef) or isinstance(each, cst.SimpleStatementLine)
+            isinstance(each, cst.FunctionDef | cst.SimpleStatementLine)
             for handler in original_node.handlers
             for each in handler.body.body
         )
         if empty and catches and small and updated_node.finalbody is None and updated_node.orelse is None:
-            defined = {each.name.value for h in original_node.handlers for each in h.body.body if isinstance(each, cst.FunctionDef)}
+            defined = {
+                each.name.value
+                for h in original_node.handlers
+                for each in h.body.body
+                if isinstance(each, cst.FunctionDef)
+            }
             assigned = any(
                 not isinstance(part, cst.Pass)
                 for h in original_node.handlers

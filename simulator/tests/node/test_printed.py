@@ -17,7 +17,16 @@ from gaudi3_simulator.vendor.catalogue import packages
 
 ROOT = Path(__file__).parents[3]
 TABLE = ROOT / "simulator" / "printed.yml"
-PRODUCT = ("roles", "plugins", "playbooks", "trainer/src", "benchmark-tool/src", "doctor/src", "migration/src", "watch/src")
+PRODUCT = (
+    "roles",
+    "plugins",
+    "playbooks",
+    "trainer/src",
+    "benchmark-tool/src",
+    "doctor/src",
+    "migration/src",
+    "watch/src",
+)
 # The health engine names texts and counters that nobody has confirmed, to know them where they are. A text that it does
 # not know is an unknown event, and a counter that is not there is no finding.
 KNOWS_OF = "plugins/module_utils/_health"

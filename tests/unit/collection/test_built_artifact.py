@@ -17,7 +17,8 @@ IGNORED = yaml.safe_load((ROOT / "galaxy.yml").read_text())["build_ignore"]
 #: What is shipped, at the top of the tree, and what is not of what lies there.
 TOP = {
     "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "benchmark-tool", "changelogs", "docs",
-    "doctor", "examples", "meta", "migration", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer", "watch",
+    "doctor", "examples", "meta", "migration", "playbooks", "plugins", "requirements", "roles", "terraform", "trainer",
+    "watch",
 }  # fmt: skip
 ONLY_HERE = re.compile(
     r"requirements/(?!controller\.(?:in|txt)$)|changelogs/fragments/|"

@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("plugins", "trainer/src", "doctor/src", "migration/src", "benchmark-tool/src", "watch/src", "deploy/src", "simulator/src")
+FOLDERS = (
+    "plugins",
+    "trainer/src",
+    "doctor/src",
+    "migration/src",
+    "benchmark-tool/src",
+    "watch/src",
+    "deploy/src",
+    "simulator/src",
+)
 #: Names that say nothing to somebody who reads a call of them.
 VAGUE = {"judge", "caution", "far", "told", "consult", "must", "settled", "bereft", "words", "verdict", "over"}
 VAGUE |= {"say", "place", "each", "Team", "Found", "Told", "Words"}

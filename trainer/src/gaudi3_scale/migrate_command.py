@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.extras import how_to_install
+
+if TYPE_CHECKING:
+    from gaudi3_migration import Migrated
 
 LEFT = 3
 """The exit code where something is left for a person."""
@@ -33,13 +36,14 @@ def migrate(
         Path | None, typer.Option(help="The gaudi_config.json, or its folder, that --gaudi_config_name named.")
     ] = None,
     to: Annotated[
-        Literal["transformers", "trainer"], typer.Option(help="Plain transformers 5, or a job of gaudi3-train (job.yml).")
+        Literal["transformers", "trainer"],
+        typer.Option(help="Plain transformers 5, or a job of gaudi3-train (job.yml)."),
     ] = "transformers",
 ) -> None:
-    """Rewrite a program for optimum-habana, which ended, for transformers 5, and report line by line what followed what.
+    """Rewrite a program for optimum-habana, which ended, for transformers 5, and report what became of each line.
 
     Prints the difference and writes nothing, unless it is told where. The program is never run.
-    Exit codes: 0 all is understood, 3 lines are left for a person (the report names them), 2 the program cannot be read.
+    Exit codes: 0 all is understood, 3 lines are left for a person, as the report says, 2 it cannot be read.
     """
     import gaudi3_migration as migration
 
@@ -85,7 +89,7 @@ def _written(output: Path | None, text: str) -> None:
         raise ConfigError(f"--output is {output}, which cannot be written: {error.strerror}.") from error
 
 
-def _programs(files: list[migration.Migrated], write: bool, output: Path | None) -> None:  # noqa: F821
+def _programs(files: list[Migrated], write: bool, output: Path | None) -> None:
     """Print the difference, or write the programs."""
     import gaudi3_migration as migration
 
@@ -95,6 +99,8 @@ def _programs(files: list[migration.Migrated], write: bool, output: Path | None)
         return
     if output is not None and len(files) > 1 and not output.is_dir():
         names = ", ".join(each.path.name for each in files[1:])
-        raise ConfigError(f"--output is {output}, which is no folder: {names} is rewritten too and goes beside the program.")
+        raise ConfigError(
+            f"--output is {output}, which is no folder: {names} is rewritten too and goes beside the program."
+        )
     for each in changed if write else files:
         _written(each.path if write else output / each.path.name if output and output.is_dir() else output, each.after)
