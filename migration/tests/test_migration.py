@@ -95,6 +95,12 @@ def test_the_gaudi_configuration_decides_about_the_optimizer(rewrite: Rewrite) -
     assert "GaudiConfig" not in lines(known)
 
 
+def test_a_trainer_that_takes_no_optimizer_gets_it_afterwards(rewrite: Rewrite) -> None:
+    text = IMPORT.replace("GaudiTrainer,", "GaudiSeq2SeqTrainer,")
+    made = rewrite(f"{text}t = GaudiSeq2SeqTrainer(model=m, args=a)\n", '{"use_fused_adam": true}')
+    assert "t = Seq2SeqTrainer(model=m, args=a)\nt.optimizer_cls_and_kwargs = (FusedAdamW, {" in made.after
+
+
 def test_a_configuration_that_the_program_makes_is_known(rewrite: Rewrite) -> None:
     made = rewrite(
         f"{IMPORT}c = GaudiConfig()\nc.use_fused_adam = True\nt = GaudiTrainer(model=m, gaudi_config=c, args=a)\n"

@@ -10,13 +10,13 @@ from gaudi3_migration import arguments as table
 from gaudi3_migration.findings import Finding
 
 
-def _launcher(words: Sequence[str]) -> tuple[list[str], list[str], list[Finding]]:
-    """What starts the program in the place of gaudi_spawn.py, the words behind it, and what was met."""
-    place = next((number for number, word in enumerate(words) if word.endswith("gaudi_spawn.py")), None)
+def _launcher(command: Sequence[str]) -> tuple[list[str], list[str], list[Finding]]:
+    """What starts the program in the place of gaudi_spawn.py, what is behind it, and what was met."""
+    place = next((number for number, word in enumerate(command) if word.endswith("gaudi_spawn.py")), None)
     if place is None:
-        head = next((number + 1 for number, word in enumerate(words) if word.endswith(".py")), 0)
-        return list(words[:head]), list(words[head:]), []
-    cards, port, rest = "1", "", list(words[place + 1 :])
+        head = next((number + 1 for number, word in enumerate(command) if word.endswith(".py")), 0)
+        return list(command[:head]), list(command[head:]), []
+    cards, port, rest = "1", "", list(command[place + 1 :])
     found = []
     start = ["torchrun"]
     while rest and rest[0].startswith("--"):
@@ -48,9 +48,9 @@ def _launcher(words: Sequence[str]) -> tuple[list[str], list[str], list[Finding]
     return [*start, *rest[:1]], rest[1:], found
 
 
-def migrated_command(words: Sequence[str], own: Collection[str]) -> tuple[list[str], list[Finding]]:
+def migrated_command(command: Sequence[str], own: Collection[str]) -> tuple[list[str], list[Finding]]:
     """A command line for the rewritten program, and what was met; `own` are the program's own options."""
-    result, rest, found = _launcher(words)
+    result, rest, found = _launcher(command)
     number = 0
     while number < len(rest):
         word = rest[number]

@@ -50,11 +50,11 @@ DEFAULTS: dict[str, Any] = {
 """What optimum-habana's arguments are where none is given, and a job's defaults are not."""
 
 
-def options(words: Sequence[str]) -> dict[str, str]:
+def options(command: Sequence[str]) -> dict[str, str]:
     """The options of a command line by name; "True" for those without a value."""
     found: dict[str, str] = {}
     name = ""
-    for word in words:
+    for word in command:
         if word.startswith("--"):
             name, equal, value = word[2:].partition("=")
             found[name] = value if equal else "True"
@@ -64,7 +64,7 @@ def options(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def job(files: Sequence[Migrated], words: Sequence[str]) -> str:
+def job(files: Sequence[Migrated], command: Sequence[str]) -> str:
     """The job as YAML; MigrationError with the reason where the program is more than a plain fine-tuning."""
     program = files[0]
     if "AutoModelForCausalLM" not in program.before:
@@ -76,7 +76,7 @@ def job(files: Sequence[Migrated], words: Sequence[str]) -> str:
             raise MigrationError(f"{program.path} is no plain fine-tuning: {reason}; use --to transformers.")
     if len(files) > 1 or "(GaudiTrainer)" in program.before:
         raise MigrationError(f"{program.path} has a trainer class of its own: use --to transformers.")
-    given = options(words)
+    given = options(command)
     missing = [f"--{name}" for name in NEEDED if name not in given]
     if missing:
         raise MigrationError(

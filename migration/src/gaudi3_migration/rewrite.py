@@ -33,6 +33,8 @@ class Rewriter(cst.CSTTransformer):
         self.reader = Reader(self.facts, lambda _name: {})
         self.untouched: set[int] = set()
         """Names that are an attribute's or a keyword's, by id."""
+        self.optimizer = ""
+        """What a trainer that takes no optimizer gets once it is made."""
         self.header: set[str] = set()
         """Comments at the top of the file, which are not the first statement's in the tree."""
 
@@ -359,4 +361,8 @@ class Rewriter(cst.CSTTransformer):
             f'(FusedAdamW, {{"lr": {name}.learning_rate, "betas": ({name}.adam_beta1, {name}.adam_beta2), '
             f'"eps": {name}.adam_epsilon}})'
         )
+        kind = self.facts.kind(node.func)
+        if kind is not None and kind.name == "GaudiSeq2SeqTrainer":  # whose successor takes no such keyword
+            self.optimizer = value
+            return args
         return with_keywords(args, [("optimizer_cls_and_kwargs", value)])

@@ -96,10 +96,21 @@ class Migration(Rewriter):
         if isinstance(old, cst.Expr):
             return (None if self._call_goes(old) else new), []
         if isinstance(old, cst.Assign) and isinstance(new, cst.Assign):
-            return self._assign(old, new), []
+            return self._assign(old, new), self._optimizer(old)
         if isinstance(old, cst.AnnAssign) and isinstance(new, cst.AnnAssign) and new.value is not None:
             return new.with_changes(value=self._value(dotted(old.target), old.value, new.value)), []
         return new, []
+
+    def _optimizer(self, old: cst.Assign) -> list[cst.BaseStatement]:
+        """The optimizer of a trainer that was made in this statement and takes none as a keyword."""
+        value, self.optimizer = self.optimizer, ""
+        if not value:
+            return []
+        name = dotted(old.targets[0].target)
+        if not name:
+            self.note(old, "use_fused_adam", "no successor: set optimizer_cls_and_kwargs of the trainer", "person")
+            return []
+        return [cst.parse_statement(f"{name}.optimizer_cls_and_kwargs = {value}")]
 
     # -- imports --------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ LEFT = 3
 
 def migrate(
     script: Annotated[Path, typer.Argument(help="The program, or the JSON file with its arguments.")],
-    words: Annotated[
+    command: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- COMMAND]", help="What it was started with, behind --: rewritten too."),
     ] = None,
@@ -56,10 +56,10 @@ def migrate(
             files = [migration.migrate_json_file(script)]
         else:
             files = migration.migrate(script, gaudi_config)
-        if words:
-            command, found = migration.migrated_command(words, files[0].own)
+        if command:
+            rewritten, found = migration.migrated_command(command, files[0].own)
             files[0].findings += found
-        job = migration.job(files, words or ()) if to == "trainer" else ""
+        job = migration.job(files, command or ()) if to == "trainer" else ""
     except ModuleNotFoundError as error:
         if error.name != "libcst":
             raise
@@ -70,8 +70,8 @@ def migrate(
         _written(output, job)
     else:
         _programs(files, write, output)
-    if words and not job:
-        typer.echo(f"command: {shlex.join(command)}", err=True)
+    if command and not job:
+        typer.echo(f"command: {shlex.join(rewritten)}", err=True)
     typer.echo(migration.text(files), nl=False, err=True)
     if json_file is not None:
         json_file.write_text(json.dumps(migration.record(files), indent=2) + "\n")
