@@ -11,7 +11,9 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 #: The packages of this repository that programs of the reference import.
-PACKAGES = [ROOT / name / "src" for name in ("trainer", "simulator", "deploy", "doctor", "benchmark-tool", "watch")]
+PACKAGES = [
+    ROOT / name / "src" for name in ("trainer", "simulator", "deploy", "doctor", "migration", "benchmark-tool", "watch")
+]
 
 
 @cache

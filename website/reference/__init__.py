@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import gaudi3_migration
 from website.reference import (
     alerts,
     calculator,
@@ -28,6 +29,12 @@ PAGES: tuple[tuple[str, str, str, Callable[[], str]], ...] = (
     ("reference/playbooks.md", playbooks.TITLE, "what each playbook does, and on which hosts", playbooks.page),
     ("reference/metrics.md", metrics.TITLE, "the names of all metrics", metrics.page),
     ("reference/alerts.md", alerts.TITLE, "when each alert fires, and its runbook", alerts.page),
+    (
+        "reference/optimum-habana-table.md",
+        gaudi3_migration.TITLE,
+        "what follows each class and argument, for a migration",
+        gaudi3_migration.table,
+    ),
     ("reference/schemas.md", schemas_page.TITLE, "completion and checks in an editor", schemas_page.page),
 )
 CALCULATOR = "clouds/cost-calculator.md"

@@ -7,6 +7,7 @@ from gaudi3_migration.findings import Migrated as Migrated
 from gaudi3_migration.findings import record as record
 from gaudi3_migration.findings import text as text
 from gaudi3_migration.job import job as job
+from gaudi3_migration.page import TITLE as TITLE
 from gaudi3_migration.page import table as table
 from gaudi3_migration.program import MigrationError as MigrationError
 from gaudi3_migration.program import difference as difference

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gaudi3_migration import arguments, names
 
+TITLE = "optimum-habana, class by class and argument by argument"
 VERSIONS = (
     "optimum-habana 1.21.2 beside transformers 4.55.4, and transformers 5.23.0, accelerate 1.15.0, diffusers 0.42.1, "
     "trl 1.16.0, sentence-transformers 6.2.0"
@@ -57,7 +58,7 @@ def table() -> str:
     added = ", ".join(f"`{each}`" for each in arguments.ADDED)
     return "\n".join(
         (
-            "# optimum-habana, class by class and argument by argument\n",
+            f"# {TITLE}\n",
             "What `gaudi3-train migrate` writes in the place of each name, for whoever rewrites a program. "
             f"Compared: {VERSIONS}.\n",
             "## Classes and functions\n",

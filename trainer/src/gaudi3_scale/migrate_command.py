@@ -42,7 +42,7 @@ def migrate(
 ) -> None:
     """Rewrite a program for optimum-habana, which ended, for transformers 5, and report what became of each line.
 
-    Prints the difference and writes nothing, unless it is told where. The program is never run.
+    Prints the difference and writes nothing, unless a place is given. The program is never run.
     Exit codes: 0 all is understood, 3 lines are left for a person, as the report says, 2 it cannot be read.
     """
     import gaudi3_migration as migration
