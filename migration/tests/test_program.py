@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gaudi3_migration import MigrationError, difference, job, migrate, migrate_json_file, record, text
+from gaudi3_migration import (
+    Finding,
+    Migrated,
+    MigrationError,
+    difference,
+    job,
+    migrate,
+    migrate_json_file,
+    record,
+    text,
+)
 
 PLAIN = (
     "from transformers import AutoModelForCausalLM\nfrom optimum.habana import GaudiTrainer\nGaudiTrainer(model=m)\n"
@@ -66,6 +76,30 @@ def test_the_difference_and_the_report_name_file_and_line(tmp_path: Path) -> Non
     assert "-GaudiTrainer(model=m)\n" in difference(files) and "+++ b/program.py\n" in difference(files)
     assert "line 3" in text(files)
     assert record(files)["left"] == 0 and record(files)["files"][0]["changed"]
+
+
+@pytest.mark.parametrize(
+    ("then", "successor"),
+    [
+        ("transformers.Trainer; gaudi_config= goes", "transformers.Trainer"),
+        ("processing_class=", "processing_class"),
+        ("--warmup_steps 0.1", "--warmup_steps"),
+        ("--use_cpu", "--use_cpu"),
+        ("bf16=True (the key alone turned bf16 on)", "bf16"),
+        ("accelerate launch --use_deepspeed", "accelerate launch"),
+        (".to('hpu')", ".to('hpu')"),
+        ("'sdpa'", "'sdpa'"),
+        ("train.max_steps: 5", "train.max_steps"),
+        ("drop; start with PT_HPU_LAZY_MODE=0", None),
+        ("removed: there is no version to check", None),
+        ("no successor: train in bf16", None),
+        ("the last batch of an epoch may be short: optimum-habana filled it up", None),
+    ],
+)
+def test_the_report_names_the_successor(then: str, successor: str | None, tmp_path: Path) -> None:
+    assert Finding(1, "x", then).successor == successor
+    made = record([Migrated(tmp_path, "", "", [Finding(1, "x", then)])])
+    assert made["files"][0]["findings"][0]["successor"] == successor
 
 
 def test_a_file_of_arguments_is_migrated_alone(tmp_path: Path) -> None:

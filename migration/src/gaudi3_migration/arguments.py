@@ -185,6 +185,12 @@ ADDED = (
 """Fields that transformers 5 adds, each of which may be a field of the program's own too."""
 ADDED_DEFAULTS = {"use_cache": "False", "enable_jit_checkpoint": "False", "activation_checkpointing": "False"}
 
+FILES = {
+    "deepspeed": "it stays: DeepSpeed's own keys, which accelerate reads as before",
+    "fsdp_config": "it stays, without Gaudi before a class in transformer_layer_cls_to_wrap: migrate it too",
+}
+"""Arguments that name a JSON file of another library."""
+
 CONFIG_KEYS: dict[str, tuple[str, str]] = {
     "use_torch_autocast": ("bf16=True (the key alone turned bf16 on)", "yes"),
     "autocast_bf16_ops": ("a file named in PT_HPU_AUTOCAST_LOWER_PRECISION_OPS_LIST before torch starts", "yes"),

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 Certainty = Literal["sure", "likely", "person"]
 """`sure`: a rule without exception. `likely`: what follows has the same purpose. `person`: somebody has to look."""
+
+SUCCESSOR = re.compile(
+    r"(?:(?:--|\.)?[a-z]\w*(?:\.\w+)*(?:\([^()]*\))?|accelerate launch|'\w+')(?=$|[;,:=]| \(| --)|--\w+(?= )", re.I
+)
+"""A name, an option or a call at the beginning of what follows, with an end to it."""
+NOTHING = ("drop", "removed", "automatic", "None", "True", "False")
 
 
 @dataclass(frozen=True, order=True)
@@ -22,6 +29,12 @@ class Finding:
     certainty: Certainty = "sure"
     changes: bool = False
     """Whether the line means something else now, and has a comment in the program."""
+
+    @property
+    def successor(self) -> str | None:
+        """The name, keyword or call that follows; None where nothing does, or it is no single one."""
+        found = SUCCESSOR.match(self.then)
+        return None if found is None or found[0] in NOTHING else found[0]
 
 
 @dataclass
@@ -45,7 +58,7 @@ class Migrated:
         return {
             "file": str(self.path),
             "changed": self.before != self.after,
-            "findings": [asdict(each) for each in self.findings],
+            "findings": [{**asdict(each), "successor": each.successor} for each in self.findings],
         }
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from gaudi3_migration import arguments as table
+from gaudi3_migration.facts import Facts, aliases
 from gaudi3_migration.names import GONE as GONE
 from gaudi3_migration.names import MOVED as MOVED
 from gaudi3_migration.names import Name, lookup
-from gaudi3_migration.reading import Facts, aliases
 from gaudi3_migration.snippets import SNIPPETS
 
 FUSED = "from habana_frameworks.torch.hpex.optimizers import FusedAdamW"

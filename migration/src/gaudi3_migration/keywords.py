@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from gaudi3_migration import arguments as table
+from gaudi3_migration.comments import Gap, behind, moved, with_gap
+from gaudi3_migration.facts import Facts, literal, string
 from gaudi3_migration.findings import Certainty
 from gaudi3_migration.names import ACCELERATOR_KEYWORDS, PIPELINE_CALL_KEYWORDS, PIPELINE_KEYWORDS
-from gaudi3_migration.reading import Facts, literal, string
 
 Note = Callable[[str, str, Certainty, bool], None]
 """Takes what was met, what follows, how sure that is, and whether the line means something else now."""
@@ -59,6 +60,9 @@ def argument(pair: Pair, present: set[str], facts: Facts, note: Note) -> Decisio
     """The place of a training argument; None where it stays as it is. `present` are the keywords beside it."""
     row = table.BY_ARGUMENT.get(pair.name)
     if row is None:
+        if pair.name in table.FILES and literal(pair.value) is not None:
+            note(f"{pair.name}={code(pair.value)}", table.FILES[pair.name], "likely", False)
+            return None
         if pair.name in ("attn_implementation",) and string(pair.value) == "gaudi_fused_sdpa":
             note("attn_implementation='gaudi_fused_sdpa'", "'sdpa'", "sure", True)
             return Decision([Pair(pair.name, expression('"sdpa"'))])
@@ -148,20 +152,6 @@ def decide(role: str, pair: Pair, present: set[str], facts: Facts, note: Note) -
     return other(role, pair, present, facts, note)
 
 
-def with_comments_of(gone: cst.Arg, before: cst.Arg) -> cst.Arg:
-    """An argument with the comments that stood on lines of their own behind another one, which goes."""
-    comma, own = gone.comma, before.comma
-    if not isinstance(comma, cst.Comma) or not isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace):
-        return before
-    lines = [each for each in comma.whitespace_after.empty_lines if each.comment is not None]
-    if not lines or not isinstance(own, cst.Comma) or not isinstance(own.whitespace_after, cst.ParenthesizedWhitespace):
-        return before
-    space = own.whitespace_after
-    return before.with_changes(
-        comma=own.with_changes(whitespace_after=space.with_changes(empty_lines=[*space.empty_lines, *lines]))
-    )
-
-
 def uncommented(comma: cst.Comma | cst.MaybeSentinel) -> cst.Comma:
     """A comma and the line break behind it, without the comments there."""
     if not isinstance(comma, cst.Comma) or not isinstance(comma.whitespace_after, cst.ParenthesizedWhitespace):
@@ -171,43 +161,55 @@ def uncommented(comma: cst.Comma | cst.MaybeSentinel) -> cst.Comma:
     return comma.with_changes(whitespace_after=space.with_changes(first_line=line, empty_lines=[]))
 
 
+def without(args: list[cst.Arg], gone: cst.Arg, before: Gap) -> tuple[list[cst.Arg], Gap]:
+    """The arguments and the space before them without one of them, whose comments stay."""
+    number = next(place for place, each in enumerate(args) if each is gone)
+    closing = number == len(args) - 1
+    space = moved(behind(args[number - 1]) if number else before, behind(gone), closing)
+    rest = [each for each in args if each is not gone]
+    if number == 0:
+        return rest, space
+    rest[number - 1] = with_gap(rest[number - 1], gone if closing else rest[number - 1], space)
+    return rest, before
+
+
 def rewritten_arguments(
-    role: str, args: list[cst.Arg], facts: Facts, note: Note
-) -> tuple[list[cst.Arg], cst.BaseExpression | None]:
-    """The arguments of a call without what is no more, and what decides about the device of a pipeline."""
+    role: str, args: list[cst.Arg], before: Gap, facts: Facts, note: Note
+) -> tuple[list[cst.Arg], Gap, cst.BaseExpression | None]:
+    """The arguments of a call without what is no more, the space before them, and what decides about the device."""
     present = {each.keyword.value for each in args if each.keyword}
-    result: list[cst.Arg] = []
+    result = list(args)
     device: cst.BaseExpression | None = None
     for each in args:
+        place = next(number for number, one in enumerate(result) if one is each or one.value is each.value)
         if each.star == "**" and isinstance(each.value, cst.Dict):
             changed, found = rewritten_dict(role, each.value, facts, note)
             device = device if found is None else found
-            result.append(each.with_changes(value=changed))
+            result[place] = result[place].with_changes(value=changed)
             continue
         if each.star == "**" and role == "pipeline" and isinstance(each.value, cst.Name):
             device = facts.contents.get(each.value.value, {}).get("use_habana", device)
         if each.keyword is None:
-            result.append(each)
             continue
         decision = decide(role, Pair(each.keyword.value, each.value), present, facts, note)
         if decision is None:
-            result.append(each)
             continue
         device = device if decision.device is None else decision.device
-        if not decision.pairs and result:
-            result[-1] = with_comments_of(each, result[-1])
-        result += [each.with_changes(keyword=cst.Name(pair.name), value=pair.value) for pair in decision.pairs]
-    if len(result) < len(args) and result:  # the place of the last one's comma, and the line breaks at it
-        result[-1] = result[-1].with_changes(comma=args[-1].comma, whitespace_after_arg=args[-1].whitespace_after_arg)
-    return result, device
+        if decision.pairs:
+            [pair] = decision.pairs
+            result[place] = result[place].with_changes(keyword=cst.Name(pair.name), value=pair.value)
+        else:
+            result, before = without(result, result[place], before)
+    return result, before, device
 
 
 def rewritten_dict(role: str, node: cst.Dict, facts: Facts, note: Note) -> tuple[cst.Dict, cst.BaseExpression | None]:
     """A dictionary without what is no more, and what decides about the device of a pipeline."""
     present = {key for each in node.elements if isinstance(each, cst.DictElement) and (key := string(each.key))}
     result: list[cst.BaseDictElement] = []
+    first, last = node.lbrace.whitespace_after, node.rbrace.whitespace_before
     device: cst.BaseExpression | None = None
-    for each in node.elements:
+    for number, each in enumerate(node.elements):
         key = string(each.key) if isinstance(each, cst.DictElement) else None
         decision = None if key is None else decide(role, Pair(key, each.value), present, facts, note)
         if decision is None or not isinstance(each, cst.DictElement):
@@ -217,9 +219,23 @@ def rewritten_dict(role: str, node: cst.Dict, facts: Facts, note: Note) -> tuple
         for pair in decision.pairs:
             name = each.key if pair.name == key else cst.SimpleString(f'"{pair.name}"')
             result.append(each.with_changes(key=name, value=pair.value))
-    if len(result) < len(node.elements) and result:
-        result[-1] = result[-1].with_changes(comma=node.elements[-1].comma)
-    return node.with_changes(elements=result), device
+        if decision.pairs:
+            continue
+        closing = number == len(node.elements) - 1
+        space = moved(behind(result[-1]) if result else first, last if closing else behind(each), closing)
+        if closing:
+            last = space
+            if result:
+                result[-1] = result[-1].with_changes(comma=each.comma)
+        elif result:
+            result[-1] = with_gap(result[-1], result[-1], space)
+        else:
+            first = space
+    braces = {
+        "lbrace": node.lbrace.with_changes(whitespace_after=first),
+        "rbrace": node.rbrace.with_changes(whitespace_before=last),
+    }
+    return node.with_changes(elements=result, **braces), device
 
 
 def with_keywords(args: list[cst.Arg], more: list[tuple[str, str]]) -> list[cst.Arg]:

@@ -16,7 +16,7 @@ from gaudi3_migration.findings import Finding, Migrated
 if TYPE_CHECKING:
     import libcst as cst
 
-    from gaudi3_migration.reading import Facts, Kind
+    from gaudi3_migration.facts import Facts, Kind
 
 
 DEEPEST = 120
@@ -153,7 +153,7 @@ def _local_imports(module: cst.Module) -> list[tuple[str, str, str]]:
     """Local name, module and name of what a program imports from modules without a package."""
     import libcst as cst
 
-    from gaudi3_migration.reading import aliases, dotted
+    from gaudi3_migration.facts import aliases, dotted
 
     found: list[tuple[str, str, str]] = []
 

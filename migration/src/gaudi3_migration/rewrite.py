@@ -9,11 +9,13 @@ import libcst as cst
 from libcst.metadata import PositionProvider
 
 from gaudi3_migration import arguments as table
+from gaudi3_migration.comments import Gap
+from gaudi3_migration.facts import HABANA, Kind, dotted, literal, string
 from gaudi3_migration.findings import Certainty, Finding
 from gaudi3_migration.imports import Plan, then
-from gaudi3_migration.keywords import code, expression, rewritten_arguments, with_keywords
+from gaudi3_migration.keywords import code, expression, rewritten_arguments, with_keywords, without
 from gaudi3_migration.names import TRAINER_MEMBERS, lookup
-from gaudi3_migration.reading import HABANA, Kind, Reader, dotted, literal, string
+from gaudi3_migration.reading import Reader
 
 COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.ClassDef, cst.FunctionDef, cst.Match)
 LAZY_ONLY = {"wrap_in_hpu_graph", "ModuleCacher", "enable_compiled_autograd", "hpu_initialize", "hpu_set_env"}
@@ -227,12 +229,13 @@ class Rewriter(cst.CSTTransformer):
             return self._foreign_call(original_node, updated_node)
         for each in original_node.args:
             self._handed_on(original_node, each, role)
-        args, device = rewritten_arguments(role, list(updated_node.args), self.facts, note)
+        before = updated_node.whitespace_before_args
+        args, before, device = rewritten_arguments(role, list(updated_node.args), before, self.facts, note)
         if role == "trainer":
-            args = self._trainer_call(original_node, args)
+            args, before = self._trainer_call(original_node, args, before)
         if role == "arguments":
             args = self._arguments_call(original_node, args)
-        result = updated_node.with_changes(args=args)
+        result = updated_node.with_changes(args=args, whitespace_before_args=before)
         if role == "pipeline" and device is not None:
             known = literal(device)
             if known is False:
@@ -323,14 +326,14 @@ class Rewriter(cst.CSTTransformer):
             more.append(("bf16", "True"))
         return with_keywords(args, more)
 
-    def _trainer_call(self, node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
+    def _trainer_call(self, node: cst.Call, args: list[cst.Arg], before: Gap) -> tuple[list[cst.Arg], Gap]:
         positional = [each for each in args if each.keyword is None and not each.star]
         offset = 1 if dotted(node.func).rpartition(".")[2] == "partial" else 0
         if len(positional) > 1 + offset:
             second = positional[1 + offset]
             self.note(node, f"the second argument, {code(second.value)}", "drop: it is the Gaudi configuration")
-            args = [each for each in args if each is not second]
-            positional.remove(second)
+            args, before = without(args, second, before)
+            positional = [each for each in args if each.keyword is None and not each.star]
         given = {each.keyword.value: each.value for each in args if each.keyword}
         training = given.get("args") or (positional[1 + offset].value if len(positional) > 1 + offset else None)
         if "model" in given or "args" in given or positional:
@@ -354,7 +357,7 @@ class Rewriter(cst.CSTTransformer):
                 self.note(
                     node, "use_fused_adam", "no successor: give optimizer_cls_and_kwargs=(FusedAdamW, ...)", "person"
                 )
-            return args
+            return args, before
         name = code(training)
         self.note(node, "use_fused_adam of the Gaudi configuration", "optimizer_cls_and_kwargs", "sure", True)
         value = (
@@ -364,5 +367,5 @@ class Rewriter(cst.CSTTransformer):
         kind = self.facts.kind(node.func)
         if kind is not None and kind.name == "GaudiSeq2SeqTrainer":  # whose successor takes no such keyword
             self.optimizer = value
-            return args
-        return with_keywords(args, [("optimizer_cls_and_kwargs", value)])
+            return args, before
+        return with_keywords(args, [("optimizer_cls_and_kwargs", value)]), before

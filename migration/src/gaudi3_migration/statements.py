@@ -2,51 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import libcst as cst
 from libcst.metadata import MetadataWrapper
 
 from gaudi3_migration import arguments as table
+from gaudi3_migration.comments import gone, is_gone, without_gone
+from gaudi3_migration.facts import HABANA, aliases, dotted, literal, string
 from gaudi3_migration.findings import Finding
 from gaudi3_migration.imports import FUSED, GONE, MOVED, Plan, clashes, from_habana, imported, then, through_module
 from gaudi3_migration.keywords import Pair, code, decide, expression, rewritten_arguments, rewritten_dict
 from gaudi3_migration.names import lookup
-from gaudi3_migration.reading import HABANA, LAZY_CALLS, aliases, dotted, literal, string
+from gaudi3_migration.reading import LAZY_CALLS
 from gaudi3_migration.rewrite import Rewriter
-
-GONE_NAME = "__gaudi3_migrate_gone__"
-"""Stands where a statement was until the block around takes its comments to the next one."""
-
-
-def gone(lines: Sequence[cst.EmptyLine]) -> cst.SimpleStatementLine:
-    return cst.SimpleStatementLine(body=[cst.Expr(cst.Name(GONE_NAME))], leading_lines=lines)
-
-
-def is_gone(node: cst.CSTNode) -> bool:
-    return (
-        isinstance(node, cst.SimpleStatementLine)
-        and isinstance(node.body[0], cst.Expr)
-        and dotted(node.body[0].value) == GONE_NAME
-    )
-
-
-def without_gone(body: Sequence[cst.BaseStatement]) -> tuple[list[cst.BaseStatement], list[cst.EmptyLine]]:
-    """The statements that are left, each with the comments of those gone before it, and the comments at the end."""
-    result: list[cst.BaseStatement] = []
-    waiting: list[cst.EmptyLine] = []
-    for each in body:
-        lines: Sequence[cst.EmptyLine] = getattr(each, "leading_lines", ())
-        if is_gone(each):
-            waiting += [line for line in lines if line.comment is not None]
-        elif waiting:
-            blank = [line for line in lines if line.comment is None]
-            rest = [line for line in lines if line.comment is not None]
-            result.append(each.with_changes(leading_lines=[*blank, *waiting, *rest]))
-            waiting = []
-        else:
-            result.append(each)
-    return result, waiting
 
 
 class Migration(Rewriter):
@@ -79,7 +46,8 @@ class Migration(Rewriter):
             )
             return cst.FlattenSentinel([updated_node.with_changes(body=small, leading_lines=lines), *after])
         if not after:
-            return gone(lines)
+            said = updated_node.trailing_whitespace.comment
+            return gone([*lines, cst.EmptyLine(comment=said)] if said and "noqa" not in said.value else lines)
         first = after[0].with_changes(leading_lines=lines)
         if isinstance(first, cst.SimpleStatementLine):
             first = first.with_changes(trailing_whitespace=updated_node.trailing_whitespace)
@@ -305,7 +273,9 @@ class Migration(Rewriter):
         if isinstance(new, cst.Dict):
             return rewritten_dict(role, new, self.facts, note)[0]
         if isinstance(new, cst.Call) and dotted(new.func) == "dict":
-            return new.with_changes(args=rewritten_arguments(role, list(new.args), self.facts, note)[0])
+            before = new.whitespace_before_args
+            args, before, _device = rewritten_arguments(role, list(new.args), before, self.facts, note)
+            return new.with_changes(args=args, whitespace_before_args=before)
         self.note(
             old, f"{name}, whose keys are given to {role}", "no successor: look which keywords are in it", "person"
         )
