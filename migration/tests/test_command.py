@@ -45,3 +45,36 @@ def test_a_file_of_arguments() -> None:
     )
     assert json.loads(text) == {"seed": 3, "warmup_steps": 0.1}
     assert {each.what for each in found} == {"use_habana", "warmup_ratio", "use_lazy_mode"}
+
+
+def test_files_of_deepspeed_and_fsdp_are_named() -> None:
+    words, found = migrated_command(shlex.split("run.py --deepspeed ds.json --fsdp_config fsdp.json"), ())
+    assert shlex.join(words) == "run.py --deepspeed ds.json --fsdp_config fsdp.json"
+    assert [each.what for each in found] == ["--deepspeed", "--fsdp_config"]
+    text, found = migrated_json(json.dumps({"fsdp_config": "f.json", "seed": 1}), ())
+    assert json.loads(text) == {"fsdp_config": "f.json", "seed": 1} and "migrate it too" in found[0].then
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("GaudiLlamaDecoderLayer", "LlamaDecoderLayer"),
+        (["GaudiLlamaDecoderLayer", "BertLayer"], ["LlamaDecoderLayer", "BertLayer"]),
+        ("BertLayer", "BertLayer"),
+    ],
+)
+@pytest.mark.parametrize("within", [False, True])
+def test_a_file_of_fsdp_names_the_class_without_gaudi(given: object, made: object, within: bool) -> None:
+    def file(value: object) -> dict[str, object]:
+        keys = {"transformer_layer_cls_to_wrap": value, "fsdp_offload_params": False}
+        return {"fsdp_config": keys} if within else keys
+
+    text, found = migrated_json(json.dumps(file(given)), ())
+    assert json.loads(text) == file(made)
+    assert len(found) == (given != made)
+
+
+def test_a_file_of_deepspeed_stays() -> None:
+    text = '{"zero_optimization": {"stage": 3},  "train_batch_size": "auto"}'
+    after, found = migrated_json(text, ())
+    assert after == text and "accelerate reads" in found[0].then

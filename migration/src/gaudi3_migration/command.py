@@ -9,6 +9,10 @@ from typing import Any
 from gaudi3_migration import arguments as table
 from gaudi3_migration.findings import Finding
 
+DEEPSPEED = "zero_optimization"
+"""A key that DeepSpeed's files have."""
+WRAPPED = "transformer_layer_cls_to_wrap"
+
 
 def _launcher(command: Sequence[str]) -> tuple[list[str], list[str], list[Finding]]:
     """What starts the program in the place of gaudi_spawn.py, what is behind it, and what was met."""
@@ -61,6 +65,8 @@ def migrated_command(command: Sequence[str], own: Collection[str]) -> tuple[list
         while not equal and row is not None and number < len(rest) and not rest[number].startswith("--") and not values:
             values.append(rest[number])
             number += 1
+        if name in table.FILES:
+            found.append(Finding(0, word, table.FILES[name], "likely"))
         if row is None or row.name in own:
             result += [word, *([] if equal else values)]
             continue
@@ -91,11 +97,35 @@ def _argument(row: table.Argument, given: Any, word: str) -> tuple[list[tuple[st
     return [], Finding(0, word, then, "person" if row.person else "sure")
 
 
+def _wrapped(given: Any, found: list[Finding]) -> Any:
+    """The classes that FSDP wraps, which transformers has without Gaudi before their names."""
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list) or not any(str(each).startswith("Gaudi") for each in names):
+        return given
+    plain = [str(each).removeprefix("Gaudi") for each in names]
+    found.append(Finding(0, f"{WRAPPED}: {', '.join(map(str, names))}", ", ".join(plain)))
+    return plain[0] if isinstance(given, str) else plain
+
+
 def migrated_json(text: str, own: Collection[str]) -> tuple[str, list[Finding]]:
-    """A file of arguments (HfArgumentParser.parse_json_file) for the rewritten program, and what was met."""
+    """A file of arguments (HfArgumentParser.parse_json_file) for the rewritten program, and what was met.
+
+    A file of FSDP's or DeepSpeed's keys is taken too, by itself or within the arguments.
+    """
     result: dict[str, Any] = {}
     found: list[Finding] = []
-    for key, value in json.loads(text).items():
+    given = json.loads(text)
+    if DEEPSPEED in given:
+        return text, [Finding(0, DEEPSPEED, table.FILES["deepspeed"])]
+    for key, value in given.items():
+        if key in table.FILES and isinstance(value, str):
+            found.append(Finding(0, f"{key}: {value}", table.FILES[key], "likely"))
+        if key == WRAPPED:
+            result[key] = _wrapped(value, found)
+            continue
+        if key == "fsdp_config" and isinstance(value, dict):
+            result[key] = {name: _wrapped(each, found) if name == WRAPPED else each for name, each in value.items()}
+            continue
         row = table.BY_ARGUMENT.get(key)
         if row is None or key in own:
             result[key] = value
