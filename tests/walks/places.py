@@ -18,7 +18,7 @@ from .plan import Walk
 CLUSTER = "walks"
 LOCK = Path(os.environ.get("GAUDI3_NODES_LOCK", "/tmp/nodes.lock"))
 """Held while simulated nodes are up: there is one network of them on a machine."""
-DISTRIBUTIONS = ("trainer", "simulator", "deploy", "doctor", "benchmark-tool", "watch")
+DISTRIBUTIONS = ("trainer", "simulator", "deploy", "doctor", "migration", "benchmark-tool", "watch")
 KEPT = ("PATH", "LANG", "USER", "LOGNAME", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_INDEX_URL", "PIP_CONFIG_FILE")
 """Variables of this machine that its reader's machine has too."""
 
