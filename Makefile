@@ -94,6 +94,22 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $<
 	@touch $@
 
+# What runs the public programs for optimum-habana: as they are, with what it pins, and rewritten.
+.cache/migration/new/.ready: requirements/versions.pins | $(VENV)/.dev
+	$(call over_checkout,$(@D))
+	$(BIN)/python requirements/pick.py $< evaluate > $(@D)/evaluate.txt
+	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/evaluate.txt
+	@touch $@
+
+.cache/migration/old/.ready: requirements/contract-optimum.txt requirements/versions.pins | $(VENV)/.dev
+	$(call over_checkout,$(@D))
+	$(BIN)/python requirements/pick.py requirements/contract.txt wheel > $(@D)/wheel.txt
+	$(BIN)/python requirements/pick.py requirements/versions.pins datasets evaluate > $(@D)/more.txt
+	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/wheel.txt
+	$(@D)/bin/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation -r $<
+	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/more.txt
+	@touch $@
+
 # axe-core, which checks the page of gaudi3-watch for people who do not see it or use keys. Without npm that is left out.
 .cache/axe/ready: watch/tests/package-lock.json
 	mkdir -p $(@D)

@@ -1,0 +1,129 @@
+"""Tiny models, data and metrics that the public example programs train on without any hub."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[EOS]"]
+WORDS = [f"w{number}" for number in range(56)]
+BERT = {
+    "vocab_size": 62,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "max_position_embeddings": 128,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+METRIC = """import datasets
+import evaluate
+
+
+class Metric(evaluate.Metric):
+    def _info(self):
+        return evaluate.MetricInfo(description="", citation="", features=datasets.Features({features}))
+
+    def _compute(self, predictions, references):
+        return {{"score": 0.0}}
+"""
+TEXTS = '{"predictions": datasets.Value("string"), "references": datasets.Value("string")}'
+NUMBERS = '{"predictions": datasets.Value("int32"), "references": datasets.Value("int32")}'
+METRICS = {"accuracy": NUMBERS, "squad": TEXTS, "squad_v2": TEXTS, "sacrebleu": TEXTS}
+"""Modules that `evaluate.load` takes from the working folder, as it would ask the hub for them otherwise."""
+
+
+def make(folder: Path) -> None:
+    """All of them, the same each time, below a folder."""
+    draw = random.Random(1)
+    _models(folder)
+    _data(folder, draw)
+    for name, features in METRICS.items():
+        (folder / name).mkdir()
+        (folder / name / f"{name}.py").write_text(METRIC.format(features=features))
+    (folder / "gaudi").mkdir()
+    settings = {"use_fused_adam": True, "use_fused_clip_norm": True}
+    (folder / "gaudi" / "gaudi_config.json").write_text(json.dumps(settings))
+
+
+def _models(folder: Path) -> None:
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from tokenizers.implementations import BertWordPieceTokenizer
+    from transformers import (
+        BertConfig,
+        BertForMaskedLM,
+        BertForQuestionAnswering,
+        BertForSequenceClassification,
+        LlamaConfig,
+        LlamaForCausalLM,
+        PreTrainedTokenizerFast,
+        T5Config,
+        T5ForConditionalGeneration,
+    )
+
+    torch.manual_seed(1)
+    vocabulary = {word: number for number, word in enumerate([*SPECIAL, *WORDS])}
+    marks = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=False))
+    for name, kind in (
+        ("bert-cls", BertForSequenceClassification),
+        ("bert-mlm", BertForMaskedLM),
+        ("bert-qa", BertForQuestionAnswering),
+    ):
+        kind(BertConfig(**BERT)).save_pretrained(folder / name)
+        BertWordPieceTokenizer(vocab=vocabulary).save(str(folder / name / "tokenizer.json"))
+        settings = {"tokenizer_class": "BertTokenizerFast", "do_lower_case": True, "model_max_length": 64, **marks}
+        (folder / name / "tokenizer_config.json").write_text(json.dumps(settings))
+    llama = LlamaConfig(
+        vocab_size=62,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=128,
+    )
+    LlamaForCausalLM(llama).save_pretrained(folder / "llama")
+    t5 = T5Config(
+        vocab_size=62,
+        d_model=32,
+        d_kv=16,
+        d_ff=64,
+        num_layers=2,
+        num_heads=2,
+        dropout_rate=0.0,
+        decoder_start_token_id=0,
+        pad_token_id=0,
+        eos_token_id=5,
+    )
+    T5ForConditionalGeneration(t5).save_pretrained(folder / "t5")
+    for name in ("llama", "t5"):
+        tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+        tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="[EOS]", bos_token="[EOS]", **marks)
+        made.save_pretrained(folder / name)
+
+
+def _data(folder: Path, draw: random.Random) -> None:
+    def sentence(length: int = 6) -> str:
+        return " ".join(draw.choice(WORDS) for _ in range(length))
+
+    with (folder / "glue.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["sentence1", "sentence2", "label"])
+        rows.writerows([sentence(), sentence(), draw.randint(0, 1)] for _ in range(64))
+    (folder / "text.txt").write_text("\n".join(sentence(20) for _ in range(200)) + "\n")
+    questions = []
+    for number in range(64):
+        context = [draw.choice(WORDS) for _ in range(16)]
+        place = draw.randint(0, 13)
+        answer, text = " ".join(context[place : place + 2]), " ".join(context)
+        answers = {"text": [answer], "answer_start": [text.index(answer)]}
+        one = {"id": str(number), "title": "t", "context": text, "question": sentence(4), "answers": answers}
+        questions.append(one)
+    (folder / "qa.json").write_text(json.dumps({"data": questions}))
+    pairs = [{"translation": {"en": sentence(8), "de": sentence(8)}} for _ in range(64)]
+    (folder / "trans.json").write_text("\n".join(map(json.dumps, pairs)) + "\n")
