@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "roles/pytorch/files/extras"
 NEVER = {"torch"}
 """Only the vendor brings it."""
+NO_JOB = {"migrate"}
+"""Extras that no job uses: a person rewrites a program before it is on a node."""
 
 
 def pins(name: str) -> dict[str, str]:
@@ -60,6 +62,8 @@ def lists() -> dict[str, str]:
     ours, theirs = pins("trainer.txt"), {**pins("controller.txt"), **pins("dev.txt"), **pins("extras.txt")}
     made = {}
     for extra, requirements in project["optional-dependencies"].items():
+        if extra in NO_JOB:
+            continue
         try:
             names = closure(requirements) - set(ours)
         except PackageNotFoundError as error:
