@@ -105,6 +105,10 @@ def _models(folder: Path) -> None:
         tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
         made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="[EOS]", bos_token="[EOS]", **marks)
         made.save_pretrained(folder / name)
+        # transformers 5 writes a name of its own there, which 4.55 does not know.
+        path = folder / name / "tokenizer_config.json"
+        settings = json.loads(path.read_text()) | {"tokenizer_class": "PreTrainedTokenizerFast"}
+        path.write_text(json.dumps(settings))
 
 
 def _data(folder: Path, draw: random.Random) -> None:
