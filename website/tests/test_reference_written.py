@@ -12,6 +12,7 @@ from ansible.executor.task_queue_manager import TaskQueueManager
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.interruption import EXIT_CODE
+from gaudi3_scale.migrate_command import LEFT
 from website.reference import commands, specs, variables
 from website.reference.text import ROOT
 
@@ -86,7 +87,8 @@ def test_every_address_outside_has_its_row() -> None:
 
 def test_the_general_codes_are_those_of_the_classes() -> None:
     codes = [row[0] for row in rows(read("exit-codes.md"), "code")]
-    assert codes[:5] == ["0", str(TrainerError.exit_code), str(ConfigError.exit_code), str(EXIT_CODE), "130"]
+    ours = ["0", str(TrainerError.exit_code), str(ConfigError.exit_code), str(LEFT), str(EXIT_CODE), "130"]
+    assert codes[:6] == ours
     unit = (ROOT / "plugins/module_utils/_jobs/unit.py").read_text(encoding="utf-8")
     assert (
         'f"SuccessExitStatus={INTERRUPTED_EXIT}"' in unit and 'f"RestartPreventExitStatus={INTERRUPTED_EXIT}"' in unit
@@ -103,7 +105,7 @@ def test_a_commands_own_codes_are_those_of_its_help() -> None:
             }
     table = rows(read("exit-codes.md"), "command")
     written = {
-        row[0].strip("`"): {code: cell for code, cell in zip(("0", "1", "2", "75"), row[1:], strict=True) if cell}
+        row[0].strip("`"): {code: cell for code, cell in zip(("0", "1", "2", "3", "75"), row[1:], strict=True) if cell}
         for row in table
     }
     assert written == said

@@ -71,5 +71,7 @@ def table() -> str:
             _rows(("key", "what follows", "other results without it"), keys),
             "## Arguments that transformers 5 adds\n",
             f"Each may be a program's own argument already, which the rewriting keeps: {added}.\n",
+            "## Next\n",
+            "- [Migrate programs](../use/migrate.md): rewrite one by a command\n",
         )
     )
