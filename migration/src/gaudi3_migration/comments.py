@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import libcst as cst
+from libcst import matchers
 
 from gaudi3_migration.facts import dotted
 
@@ -47,6 +49,22 @@ def moved(before: Gap, after: Gap, closing: bool) -> Gap:
         lines.insert(0, cst.EmptyLine(before.indent, before.last_line, after.first_line.comment))
     result = before.with_changes(empty_lines=[*before.empty_lines, *lines])
     return result.with_changes(indent=after.indent, last_line=after.last_line) if closing else result
+
+
+def lost(before: cst.CSTNode, after: Iterable[cst.CSTNode]) -> list[str]:
+    """Comments within a statement, such as between its brackets, that what took its place has not, in their order."""
+    there = Counter(text for each in after for text in _texts(each))
+    result = []
+    for text in _texts(before):
+        if there[text] > 0:
+            there[text] -= 1
+        else:
+            result.append(text)
+    return result
+
+
+def _texts(node: cst.CSTNode) -> list[str]:
+    return [each.value for each in matchers.findall(node, matchers.Comment()) if isinstance(each, cst.Comment)]
 
 
 def gone(lines: Sequence[cst.EmptyLine]) -> cst.SimpleStatementLine:

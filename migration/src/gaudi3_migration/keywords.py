@@ -38,9 +38,17 @@ def expression(text: str) -> cst.BaseExpression:
     return cst.parse_expression(text)
 
 
+class _Uncommented(cst.CSTTransformer):
+    def leave_Comment(  # type: ignore[override]
+        self, original_node: cst.Comment, updated_node: cst.Comment
+    ) -> cst.RemovalSentinel:
+        return cst.RemoveFromParent()
+
+
 def code(node: cst.CSTNode) -> str:
-    """An expression as text on one line."""
-    return " ".join(cst.Module([]).code_for_node(node).split())
+    """An expression as text on one line, without its comments."""
+    plain = node.visit(_Uncommented())
+    return " ".join(cst.Module([]).code_for_node(plain).split()) if isinstance(plain, cst.CSTNode) else ""
 
 
 def negated(value: cst.BaseExpression) -> cst.BaseExpression:

@@ -6,7 +6,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper
 
 from gaudi3_migration import arguments as table
-from gaudi3_migration.comments import gone, is_gone, without_gone
+from gaudi3_migration.comments import gone, is_gone, lost, without_gone
 from gaudi3_migration.facts import HABANA, aliases, dotted, literal, string
 from gaudi3_migration.findings import Finding
 from gaudi3_migration.imports import FUSED, GONE, MOVED, Plan, clashes, from_habana, imported, then, through_module
@@ -32,25 +32,32 @@ class Migration(Rewriter):
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
         small: list[cst.BaseSmallStatement] = []
         after: list[cst.BaseStatement] = []
+        inside: list[str] = []
         for old, new in zip(original_node.body, updated_node.body, strict=True):
             kept, more = self._statement(old, new)
             if kept is not None:
                 small.append(kept)
             after += more
-        lines = [*updated_node.leading_lines, *self._new_comments(updated_node.leading_lines)]
+            inside += lost(old, [*([] if kept is None else [kept]), *more])
+        trailing = updated_node.trailing_whitespace
+        if trailing.comment is None and (small or after) and (ignored := [each for each in inside if "noqa" in each]):
+            trailing = trailing.with_changes(whitespace=cst.SimpleWhitespace("  "), comment=cst.Comment(ignored[0]))
+        said = [cst.EmptyLine(comment=cst.Comment(each)) for each in inside if "noqa" not in each]
+        lines = [*updated_node.leading_lines, *said, *self._new_comments(updated_node.leading_lines)]
         if small:
             small[-1] = (
                 small[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
                 if len(small) < len(original_node.body)
                 else small[-1]
             )
-            return cst.FlattenSentinel([updated_node.with_changes(body=small, leading_lines=lines), *after])
+            updated_node = updated_node.with_changes(body=small, leading_lines=lines, trailing_whitespace=trailing)
+            return cst.FlattenSentinel([updated_node, *after])
         if not after:
-            said = updated_node.trailing_whitespace.comment
-            return gone([*lines, cst.EmptyLine(comment=said)] if said and "noqa" not in said.value else lines)
+            last = trailing.comment
+            return gone([*lines, cst.EmptyLine(comment=last)] if last and "noqa" not in last.value else lines)
         first = after[0].with_changes(leading_lines=lines)
         if isinstance(first, cst.SimpleStatementLine):
-            first = first.with_changes(trailing_whitespace=updated_node.trailing_whitespace)
+            first = first.with_changes(trailing_whitespace=trailing)
         return cst.FlattenSentinel([first, *after[1:]])
 
     def _statement(
@@ -116,6 +123,8 @@ class Migration(Rewriter):
         after = self._with_fused(after)
         if not kept:
             return None, after
+        if len(kept) == len(node.names):
+            return node, after
         names = [
             cst.ImportAlias(cst.Name(name), cst.AsName(cst.Name(local)) if local != name else None)
             for qualified, local in kept
