@@ -161,6 +161,8 @@ PIPELINE_CALL_KEYWORDS = (
     "throughput_warmup_steps", "profiling_warmup_steps", "profiling_steps",
 )  # fmt: skip
 """What calls of optimum-habana's pipelines take and diffusers' do not."""
+GENERATE_KEYWORDS = ("lazy_mode", "hpu_graphs", "iteration_times", "profiler", "ignore_eos")
+"""What `generate` of optimum-habana's model classes takes and transformers' does not."""
 ACCELERATOR_KEYWORDS = (
     "force_autocast",
     "distribution_strategy",

@@ -14,7 +14,7 @@ from gaudi3_migration.facts import HABANA, Kind, dotted, literal, string
 from gaudi3_migration.findings import Certainty, Finding
 from gaudi3_migration.imports import Plan, then
 from gaudi3_migration.keywords import code, expression, rewritten_arguments, with_keywords, without
-from gaudi3_migration.names import TRAINER_MEMBERS, lookup
+from gaudi3_migration.names import GENERATE_KEYWORDS, TRAINER_MEMBERS, lookup
 from gaudi3_migration.reading import Reader
 
 COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.ClassDef, cst.FunctionDef, cst.Match)
@@ -272,6 +272,8 @@ class Rewriter(cst.CSTTransformer):
             )
         if last in LAZY_ONLY and self.facts.qualified(original.func).startswith("habana_frameworks"):
             self.note(original, f"{last}()", "no successor: remove it: of lazy mode alone", "person")
+        if last == "generate" and last not in self.facts.functions:
+            updated = self._generation(original, updated)
         own = self.facts.functions.get(last, set()) | self.facts.fields.get(last, set())
         for each in original.args:
             key = each.keyword.value if each.keyword else ""
@@ -289,11 +291,24 @@ class Rewriter(cst.CSTTransformer):
             if key == "attn_implementation" and string(each.value) == "gaudi_fused_sdpa":
                 self.note(original, "attn_implementation='gaudi_fused_sdpa'", "'sdpa'", "sure", True)
                 args = [
-                    a.with_changes(value=expression('"sdpa"')) if o is each else a
-                    for o, a in zip(original.args, updated.args, strict=True)
+                    a.with_changes(value=expression('"sdpa"')) if a.keyword and a.keyword.value == key else a
+                    for a in updated.args
                 ]
                 updated = updated.with_changes(args=args)
         return updated
+
+    def _generation(self, original: cst.Call, updated: cst.Call) -> cst.Call:
+        """A call of `generate` without what only optimum-habana's model classes take."""
+        args, before = list(updated.args), updated.whitespace_before_args
+        for each in updated.args:
+            key = each.keyword.value if each.keyword else ""
+            if key not in GENERATE_KEYWORDS:
+                continue
+            asked = key == "ignore_eos" and literal(each.value) is not False
+            end = "no successor: generation ends at the end-of-text token" if asked else "drop"
+            self.note(original, f"generate({key}={code(each.value)})", end, "person" if asked else "sure", asked)
+            args, before = without(args, next(one for one in args if one.value is each.value), before)
+        return updated.with_changes(args=args, whitespace_before_args=before)
 
     def _noted_config(self, node: cst.Call) -> None:
         known = ", ".join(f"{key}={value}" for key, value in self.facts.settings.items())
