@@ -89,7 +89,10 @@ BOARD = Board(
                 Panel(
                     "Senders of logs at work",
                     "Share of the last 15 minutes. Empty where no logs are collected.",
-                    {NODE: 'avg_over_time(node_systemd_unit_state{@node, name="gaudi-logs-upload.service", state="active"}[15m])'},
+                    {
+                        NODE: "avg_over_time(node_systemd_unit_state{"
+                        '@node, name="gaudi-logs-upload.service", state="active"}[15m])'
+                    },
                     "percentunit",
                     highest=1,
                     alerts=("NodeLogsNotSent",),
