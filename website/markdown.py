@@ -65,3 +65,8 @@ def first_paragraph(text: str) -> str:
 def plain(text: str) -> str:
     """A line of Markdown without its links and marks."""
     return re.sub(r"!?\[([^]]*)\]\([^)]*\)|[`*]", r"\1", text)
+
+
+def anchor(heading: str) -> str:
+    """What the link of a heading is, as GitHub and MyST make it."""
+    return re.sub(r"[^\w\- ]", "", plain(heading).strip().lower()).replace(" ", "-")

@@ -7,17 +7,13 @@ from pathlib import Path
 
 import yaml
 
+from website.markdown import anchor
 from website.repository import ROOT
 
 #: The page whose tables quote, in their first column, the part of each message that never varies.
 QUOTED = "operate/refusals"
 OTHERS = Path(__file__).parent / "messages.yml"
 QUOTE = re.compile(r'"([^"]+)"')
-
-
-def anchor(heading: str) -> str:
-    """What a heading's link is, as MyST makes it."""
-    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
 def quoted(text: str) -> list[tuple[str, str]]:

@@ -1,13 +1,15 @@
-"""The code blocks of the repository's Markdown: their languages, marks and outputs."""
+"""The code of the repository's Markdown: blocks with their languages, marks and outputs, and code in running text."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = "sh"
@@ -53,7 +55,7 @@ def blocks(markdown: str, page: str = "") -> list[Block]:
     found: list[Block] = []
     before = ""
     reason = ""
-    for token in MarkdownIt().parse(markdown):
+    for token in _tokens(markdown):
         if token.type in ("fence", "code_block"):
             assert token.map is not None
             words = token.info.split()
@@ -68,6 +70,18 @@ def blocks(markdown: str, page: str = "") -> list[Block]:
             marked = _MARK.match(token.content) if token.type == "html_block" else None
             before, reason = "", " ".join(marked[1].split()) if marked else ""
     return found
+
+
+def spans(markdown: str) -> list[str]:
+    """The code in running text, each as one line."""
+    inline = (token for token in _tokens(markdown) if token.type == "inline")
+    children = (child for token in inline for child in token.children or [])
+    return [" ".join(child.content.split()) for child in children if child.type == "code_inline"]
+
+
+@cache
+def _tokens(markdown: str) -> list[Token]:
+    return MarkdownIt().parse(markdown)
 
 
 def pages() -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.walks.markdown import blocks, logical_lines, without_comment
+from tests.walks.markdown import blocks, logical_lines, spans, without_comment
 
 PAGE = """\
 # A page
@@ -82,3 +82,8 @@ def test_an_output_is_the_block_directly_after_commands() -> None:
 def test_lines_that_go_on_are_one_and_comments_are_none() -> None:
     assert logical_lines("a \\\n  b   # c\n\n# d\ne '#f' g#h") == ["a b", "e '#f' g#h"]
     assert without_comment('echo "a # b" # c') == 'echo "a # b" '
+
+
+def test_code_in_running_text_is_found_wherever_it_stands() -> None:
+    page = "# Of `one`\n\n- a\n  `two\n  words`\n\n| `three` |\n|---|\n\n<!-- `no` -->\n```sh\necho `no`\n```\n"
+    assert spans(page) == ["one", "two words", "three"]

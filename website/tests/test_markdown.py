@@ -44,3 +44,7 @@ def test_a_pages_title_and_first_paragraph() -> None:
 @pytest.mark.parametrize("first", ["- a list", "| a | table |", "```sh\nx\n```", "## Another", "    code", "1. first"])
 def test_what_is_no_paragraph_is_none(first: str) -> None:
     assert markdown.first_paragraph(f"# Title\n\n{first}\n") == ""
+
+
+def test_the_anchor_of_a_heading_is_made_of_its_text_alone() -> None:
+    assert markdown.anchor("A `job_name` of [yours](a/b.md), *first*: 50 %") == "a-job_name-of-yours-first-50-"

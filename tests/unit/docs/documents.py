@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+from tests.walks.markdown import OUTPUT, ROOT, spans
+from tests.walks.markdown import blocks as code_blocks
+
 ENDS = {"|", "||", "&", "&&", ";", ">", ">>", "<", "(", ")"}
 """Where a shell's command, or what its program is given, ends."""
 
@@ -17,37 +17,14 @@ def pieces(markdown: str) -> tuple[list[str], list[str]]:
 
     A block of the language `text` is what a command printed.
     """
-    code: list[str] = []
-    text: list[str] = []
-    fenced = output = False
-    for line in markdown.splitlines():
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-            output = fenced and line.strip() == "```text"
-        elif output:
-            continue
-        elif fenced or line.startswith("    "):
-            code.append(line.strip())
-        else:
-            text.append(line)
-    spans = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", "\n".join(text))]
-    return "\n".join(code).replace("\\\n", " ").splitlines(), spans
+    code = "\n".join(each.code for each in code_blocks(markdown) if each.language != OUTPUT)
+    lines = "\n".join(line.strip() for line in code.splitlines())
+    return lines.replace("\\\n", " ").splitlines(), spans(markdown)
 
 
 def blocks(markdown: str) -> list[str]:
-    """Code blocks, fenced or indented, each as one text; an empty line does not end an indented one."""
-    found: list[list[str]] = []
-    fenced = within = False
-    for line in markdown.splitlines():
-        if line.lstrip().startswith("```"):
-            fenced, within = not fenced, False
-        elif fenced or line.startswith("    "):
-            found += [] if within else [[]]
-            found[-1].append(line if fenced else line[4:])
-            within = True
-        elif line.strip():
-            within = False
-    return ["\n".join(lines).replace("\\\n", " ") for lines in found]
+    """Code blocks, fenced or indented, each as one text."""
+    return [each.code.rstrip("\n").replace("\\\n", " ") for each in code_blocks(markdown)]
 
 
 def texts() -> dict[str, str]:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from website.markdown import anchor
+
 from .documents import ROOT, texts
 
 #: Where a link to the project's own site lies in a checkout.
@@ -18,15 +20,13 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def anchors(markdown: str) -> set[str]:
-    """Names of the headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ (.+)$", markdown, re.M)
-    bare = (re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", heading) for heading in headings)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in bare}
+    """Names of the headings."""
+    return {anchor(heading) for heading in re.findall(r"^#+ (.+)$", markdown, re.M)}
 
 
 def fault(folder: Path, link: str) -> str:
     """What is wrong with a link of a document in a folder; empty where it leads somewhere, or elsewhere."""
-    path, _sign, anchor = link.partition("#")
+    path, _sign, place = link.partition("#")
     if path.startswith(SITE):
         target = ROOT / path.removeprefix(SITE)
     elif ":" in path:
@@ -35,7 +35,7 @@ def fault(folder: Path, link: str) -> str:
         target = folder / path
     if path and not target.exists():
         return f"{link} leads to no file"
-    if anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
+    if place and target.suffix == ".md" and place not in anchors(target.read_text()):
         return f"{link} leads to no heading"
     return ""
 
