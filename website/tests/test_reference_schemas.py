@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-import referencing
 import yaml
 
 from gaudi3_scale.config import dump_default
+from tests.suite.schema_problems import Loader, problems
 from website.reference import schemas
 from website.reference.text import ROOT
 
-
-class Loader(yaml.SafeLoader):
-    """Reads YAML as an editor does: dates are text."""
-
-
-Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 HEADED = sorted(
     path
     for folder in ("examples", "inventories")
@@ -33,17 +22,6 @@ HEADED = sorted(
     if "yaml-language-server" in path.read_text(encoding="utf-8")
 )
 HEADER = re.compile(r"^# yaml-language-server: \$schema=(\S+)$", re.MULTILINE)
-
-
-@cache
-def validator(name: str) -> Any:
-    contents = {file: referencing.Resource.from_contents(json.loads(text)) for file, text in schemas.files().items()}
-    registry = referencing.Registry().with_resources(list(contents.items()))
-    return jsonschema.Draft202012Validator(schemas.every()[name], registry=registry)
-
-
-def problems(name: str, value: object) -> list[str]:
-    return [f"{'.'.join(map(str, each.path))}: {each.message[:200]}" for each in validator(name).iter_errors(value)]
 
 
 def read(path: Path) -> Any:
