@@ -168,6 +168,26 @@ def test_fused_adamw_is_torchs_with_habanas_defaults_and_exchanges_state() -> No
 
 
 @pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
+def test_what_a_module_logs_of_all_processes_is_a_mean_without_a_collective_that_hccl_has_not() -> None:
+    """`sync_dist=True`, and what stops early by it."""
+    program = """
+import torch, torch.distributed as dist
+from gaudi3_scale.hpu.device import resolve
+from gaudi3_scale.integration.strategies import HabanaDDPStrategy, HabanaFSDPStrategy
+device = resolve("hpu", 0, 1)
+dist.init_process_group(device.backend, store=dist.HashStore(), rank=0, world_size=1)
+dist.get_world_size = lambda group=None: 2  # what a mean divides by; the sum has this process alone
+value = torch.tensor([3.0], device="hpu")
+for strategy in (HabanaDDPStrategy(), HabanaFSDPStrategy()):
+    means = [strategy.reduce(value.clone(), reduce_op=op).item() for op in ("mean", "avg", dist.ReduceOp.AVG)]
+    others = [strategy.reduce(value.clone(), reduce_op=op).item() for op in ("sum", dist.ReduceOp.MAX)]
+    print("reduced", means, others, strategy.reduce(torch.tensor(3, device="hpu")).item(), strategy.reduce(3))
+"""
+    done = run("-c", program, hpu=True)
+    assert done.stdout.count("reduced [1.5, 1.5, 1.5] [3.0, 3.0] 1 3\n") == 2, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not SIMULATOR.is_dir(), reason="the simulated hpu is not built: `make hpu` builds it")
 def test_a_step_over_shards_takes_as_many_operations_however_many_there_are() -> None:
     """Of AdamW on a card; before, each of the tensors took about eleven."""
     program = f"""

@@ -169,6 +169,15 @@ class _Distributed(GaudiStrategy):
         root: torch.device = self.root_device  # type: ignore[attr-defined]
         return broadcast(obj, src, device="cpu" if dist.get_backend() == "gloo" else root)
 
+    def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:
+        """A tensor of all processes as one, in place: Lightning would ask hccl for a mean, which it has not."""
+        name = reduce_op.lower() if isinstance(reduce_op, str) else reduce_op
+        if not isinstance(tensor, torch.Tensor) or name not in ("mean", "avg", dist.ReduceOp.AVG):
+            return super().reduce(tensor, group, reduce_op)  # type: ignore[misc]
+        total = super().reduce(tensor, group, "sum")  # type: ignore[misc]
+        size = dist.get_world_size(group) if dist.is_initialized() else 1
+        return total.div_(size) if total.is_floating_point() else total.copy_(total / size)
+
     def on_exception(self, exception: BaseException) -> None:
         """Let the launcher look at all processes, where this one waited for another; a job says more before that."""
         super().on_exception(exception)  # type: ignore[misc]
