@@ -25,7 +25,6 @@ source code, and transcripts that owners published.
 
 If you own Gaudi nodes, one command collects what this page asks for:
 
-<!-- not run: needs nodes -->
 ```sh
 gaudi3-train doctor --json report.json               # on a node with the trainer, as root
 ansible-playbook -i mine gaudi3.scale.doctor         # from your controller: all nodes, also without the trainer

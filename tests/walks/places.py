@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -19,7 +20,8 @@ CLUSTER = "walks"
 LOCK = Path(os.environ.get("GAUDI3_NODES_LOCK", "/tmp/nodes.lock"))
 """Held while simulated nodes are up: there is one network of them on a machine."""
 DISTRIBUTIONS = ("trainer", "simulator", "deploy", "doctor", "migration", "benchmark-tool", "watch")
-KEPT = ("PATH", "LANG", "USER", "LOGNAME", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_INDEX_URL", "PIP_CONFIG_FILE")
+OF_PIP = ("PIP_INDEX_URL", "PIP_FIND_LINKS", "PIP_CONFIG_FILE")
+KEPT = ("PATH", "LANG", "USER", "LOGNAME", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", *OF_PIP)
 """Variables of this machine that its reader's machine has too."""
 
 
@@ -91,6 +93,7 @@ def place(walk: Walk, at: Path) -> Iterator[Place]:
         if walk.kind in ("aws", "ibm"):
             made.environment |= stack.enter_context(_cloud(walk.kind, at))
             made.environment["PATH"] = f"{_machines(at / 'bin')}:{made.environment['PATH']}"
+            made.environment["WALKS_PLAYBOOK"] = _playbook()
         elif walk.kind == "cluster":
             made.environment |= _cluster(folder, walk.has_inventory)
         elif walk.kind == "archive":
@@ -144,12 +147,21 @@ def _cloud(kind: str, at: Path) -> Iterator[dict[str, str]]:
 def _machines(folder: Path) -> Path:
     """Programs that answer in the place of machines, as a stand-in for a cloud makes none."""
     folder.mkdir()
-    playbook = shutil.which("ansible-playbook")
-    programs = {"ssh": "exit 0", "ansible-playbook": f'exec {playbook} --list-hosts "$@"'}
+    # What a job has written is fetched as an archive, and this job has written an empty folder.
+    (folder / "written/job").mkdir(parents=True)
+    fetched = f'case "$*" in *" tar "*) exec tar -C {folder / "written"} -cf - job;; esac'
+    programs = {"ssh": fetched, "ansible-playbook": f'exec {_playbook()} --list-hosts "$@"'}
     for name, line in programs.items():
         (folder / name).write_text(f"#!/bin/sh\n{line}\n")
         (folder / name).chmod(0o755)
     return folder
+
+
+def _playbook() -> str:
+    """The true ansible-playbook."""
+    found = shutil.which("ansible-playbook")
+    assert found, "ansible-playbook is not on PATH"
+    return found
 
 
 def _archive(made: Place, at: Path) -> None:
@@ -174,12 +186,17 @@ def _archive(made: Place, at: Path) -> None:
 
 
 def _cluster(folder: Path, with_inventory: bool) -> dict[str, str]:
-    """Variables that lead to the cluster which `cluster` has brought up, and its inventory in the folder `mine`."""
+    """Variables that lead to the cluster which `cluster` has brought up; its inventory in the folder `mine`."""
     if with_inventory:
         shutil.copytree(ROOT / "inventories/simulated", folder / "mine")
         shutil.copy2(ROOT / "examples/inventory/ansible.cfg", folder / "mine/ansible.cfg")
+    home = (ROOT / ".cache/simulator").resolve()
+    known = json.loads((home / "clusters" / CLUSTER / "cluster.json").read_text())
+    nodes = [*known["nodes"], known["monitor"]]
     return {
-        "GAUDI3_SIMULATOR_HOME": str((ROOT / ".cache/simulator").resolve()),
+        # A node's address, such as GAUDI_1.
+        **{node["name"].upper().replace("-", "_"): node["address"] for node in nodes},
+        "GAUDI3_SIMULATOR_HOME": str(home),
         "GAUDI3_SIMULATOR_CLUSTER": CLUSTER,
         "CLUSTER": CLUSTER,
     }
