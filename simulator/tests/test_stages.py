@@ -112,3 +112,18 @@ def test_stages_are_listed(saved: Cluster, capsys: pytest.CaptureFixture[str]) -
     assert json.loads(capsys.readouterr().out) == [
         {"stage": "drivers", "nodes": ["gaudi-1", "gaudi-2", "monitor-1"], "current": True}
     ]
+
+
+def test_a_stage_whose_nodes_are_up_is_not_removed(
+    saved: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Podman would remove them with their images."""
+    images = stages.load_stage("drivers").cluster.images
+    running = Cluster("demo", "10.89.77.0/24", [Node("gaudi-1", "10.89.77.11", 8)], images=images)
+    monkeypatch.setattr(stages, "clusters", lambda: [running])
+    assert cli.main(["stages", "--remove", "drivers"]) == 2
+    assert capsys.readouterr().err == (
+        "gaudi3-simulator: Nodes of cluster demo are made of stage drivers, and would go with it: "
+        "run 'gaudi3-simulator down --name demo' first.\n"
+    )
+    assert stages.load_stage("drivers")

@@ -160,9 +160,15 @@ def up_from(
 
 
 def remove(name: str) -> None:
-    """Forget stage ``name`` and free its images."""
+    """Forget stage ``name`` and free its images; RequestError while nodes are made of these, which would go too."""
     stage = load_stage(name)
     with lock():
+        images = set(stage.cluster.images.values())
+        for user in (each.name for each in clusters() if images & set(each.images.values())):
+            raise RequestError(
+                f"Nodes of cluster {user} are made of stage {name}, and would go with it: "
+                f"run 'gaudi3-simulator down --name {user}' first."
+            )
         podman = Podman()
         for image in stage.cluster.images.values():
             podman.run("image", "rm", "--force", image, check=False)
