@@ -29,6 +29,7 @@ from gaudi3_scale.distributed.process_group import ProcessGroup, Topology
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.hpu.device import Device
 from gaudi3_scale.job import data as job_data
+from gaudi3_scale.job import meanwhile
 from gaudi3_scale.job.data import prepare
 
 
@@ -147,8 +148,8 @@ def test_a_job_asks_while_it_prepares_whether_to_give_up(
 ) -> None:
     config = load(None, [f"data.source={text}", f"output_dir={tmp_path}"])
     process_group, console = ProcessGroup(Topology(), Device("cpu", 0, "gloo"), 5), Console(speaks=False, bar=False)
-    monkeypatch.setattr(job_data, "FIRST_SECONDS", 0.01)
-    monkeypatch.setattr(job_data, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(meanwhile, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(meanwhile, "POLL_SECONDS", 0.01)
     released = threading.Event()
     monkeypatch.setattr(job_data, "collect_all", lambda *a: (released.wait(30), collect_all(*a))[1])
     asked: list[int] = []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,8 @@ from gaudi3_scale.data.tokenizer import FILE as TOKENIZER_FILE
 from gaudi3_scale.data.tokenizer import Tokenizer, load_tokenizer
 from gaudi3_scale.distributed.process_group import ProcessGroup
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.job.meanwhile import meanwhile
 from gaudi3_scale.models.build import architecture, has_weights, is_masked
-
-FIRST_SECONDS = 0.2
-POLL_SECONDS = 1.0
 
 
 def directory(config: Config) -> Path:
@@ -89,37 +85,16 @@ def prepare(
 ) -> Corpus | Mixture:
     """The prepared data, on every node; an error of any writer is everyone's.
 
-    However long it takes, no collective waits for it: the ranks ask each other every second whether all are done, and
-    call `between`, which may raise to give up; what was prepared so far stays.
+    `between` is called every second meanwhile, and may raise to give up; what was prepared so far stays.
     """
     process_group.must_all(lambda: check(config) and None)
-    outcome: list[Corpus | Mixture | BaseException] = []
 
     def work() -> None:
-        try:
-            outcome.append(collect_all(config.data, directory(config), console.log, console.draws))
-        except BaseException as error:  # raised by `result`, in the thread that waits
-            outcome.append(error)
+        collect_all(config.data, directory(config), console.log, console.draws)
 
-    thread = threading.Thread(target=work, name="prepare", daemon=True)
     # Of nodes that share the folder, each takes parts.
     works = process_group.writer or (process_group.leader and config.data.parts > 1)
-    if works:
-        thread.start()
-        thread.join(FIRST_SECONDS)
-    between()
-    while not all(process_group.gather(not thread.is_alive())):
-        if works:
-            thread.join(POLL_SECONDS)
-        else:
-            time.sleep(POLL_SECONDS)
-        between()
-
-    def result() -> None:
-        if outcome and isinstance(outcome[0], BaseException):
-            raise outcome[0]
-
-    process_group.must_all(result)
+    meanwhile(process_group, "prepare", work if works else None, between)
     return collect_all(config.data, directory(config))
 
 
