@@ -9,7 +9,9 @@ import os
 import sys
 
 os.environ["_MLFLOW_SERVER_FILE_STORE"] = sys.argv[1]  # what `mlflow server` sets for the processes that it starts
-os.environ["_MLFLOW_SERVER_ARTIFACT_ROOT"] = sys.argv[2]
+os.environ["_MLFLOW_SERVER_ARTIFACT_ROOT"] = "mlflow-artifacts:/"
+os.environ["_MLFLOW_SERVER_ARTIFACT_DESTINATION"] = sys.argv[2]
+os.environ["_MLFLOW_SERVER_SERVE_ARTIFACTS"] = "true"
 
 from mlflow.server import app
 from werkzeug.serving import make_server

@@ -96,6 +96,7 @@ def test_an_export_is_the_model_that_was_trained(base: Path, text: Path) -> None
 
     assert {path.name for path in base.iterdir()} == {
         "config.json",
+        "gaudi3_lineage.json",
         "generation_config.json",
         "model.safetensors",
         "tokenizer.json",

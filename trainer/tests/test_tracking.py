@@ -8,17 +8,16 @@ import math
 import os
 import socket
 import struct
-import subprocess
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import free_port, wait_for
+from conftest import wait_for
 from forked import ForkedJob
+from tracking_servers import ask, mlflow_server
 from zygote import Client
 
 from gaudi3_scale.config import TrackingConfig, load
@@ -27,7 +26,6 @@ from gaudi3_scale.tracking import queue
 from gaudi3_scale.tracking.queue import TrackerQueue
 from gaudi3_scale.tracking.trackers import check
 
-SERVER = Path(__file__).resolve().parents[2] / ".cache" / "mlflow" / "bin" / "python"
 SMALL = ("model.hidden_size=32", "model.intermediate_size=64", "train.micro_batch_size=2", "train.log_every=2")
 SMALL += ("model.sequence_length=32", "data.validation_samples=4")
 BLOCK = 32768
@@ -47,40 +45,8 @@ def need(*packages: str) -> None:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of an MLflow server."""
-    if not SERVER.exists():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(
-            "MLflow's server is not in .cache/mlflow: this was NOT tested (make .cache/mlflow/ready)"
-        )
-    folder, port = tmp_path_factory.mktemp("mlflow"), free_port()
-    command = [str(SERVER), "-P", str(Path(__file__).with_name("mlflow_server.py"))]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [*command, f"sqlite:///{folder}/runs.db", f"{folder}/artifacts", str(port)],
-            env=environment, stdout=log, stderr=log,
-        )  # fmt: skip
-    try:
-        wait_for(lambda: answers(port), "MLflow server", lambda: process.poll() is not None)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
-
-
-def answers(port: int) -> bool:
-    """Does a server answer there?"""
-    try:
-        return bool(ask(f"http://127.0.0.1:{port}", "experiments/get?experiment_id=0"))
-    except OSError:
-        return False
-
-
-def ask(server: str, what: str, **values: Any) -> Any:
-    """MLflow's REST interface."""
-    request = urllib.request.Request(f"{server}/api/2.0/mlflow/{what}", json.dumps(values).encode() if values else None)
-    request.add_header("Content-Type", "application/json")
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)
+    with mlflow_server(tmp_path_factory.mktemp("mlflow")) as address:
+        yield address
 
 
 def tensorboard_points(folder: Path) -> dict[str, list[tuple[int, float]]]:

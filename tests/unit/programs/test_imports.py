@@ -31,10 +31,10 @@ DISTRIBUTIONS: dict[str, dict[str, Path]] = {
 
 #: The rooms of the trainer, folders and files beside them, from the ground up. A room imports from lower floors alone.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("codec", "errors", "extras", "files", "git_lfs", "host_memory", "lazy", "next_command", "serving"),
+    ("codec", "errors", "extras", "files", "git_commit", "git_lfs", "host_memory", "lazy", "next_command", "serving"),
     ("version", "yaml_file"),
     ("calling", "config", "finite", "own_script", "profiler", "secret", "status", "traces"),
-    ("console", "data", "hpu", "meeting_store", "tracking"),
+    ("console", "data", "hpu", "meeting_store", "registry", "tracking"),
     ("internals", "monitoring"),
     ("distributed", "hangs", "membership"),
     ("checkpoint", "interruption"),

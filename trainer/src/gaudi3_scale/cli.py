@@ -22,6 +22,7 @@ from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.kubernetes import kubernetes_command
 from gaudi3_scale.migrate_command import migrate
 from gaudi3_scale.planning import plan_command as planning
+from gaudi3_scale.registry import commands as registry
 from gaudi3_scale.tuning import tune_command
 from gaudi3_scale.version import VERSION
 
@@ -141,6 +142,42 @@ def export(
         return
     done, tokens = written
     typer.echo(f"step {done} in {to}" + ("" if tokens else ", without a tokenizer: its data is not here any more"))
+
+
+@app.command()
+def register(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The job's output_dir.")],
+    name: Annotated[str, typer.Option(help="Of the model in the registry.")],
+    overrides: Overrides = None,
+    config: ConfigFile = None,
+    step: Annotated[int | None, typer.Option(help="Of which step; without it, the newest whole checkpoint.")] = None,
+    exported: Annotated[
+        Path | None, typer.Option("--export", help="An export of this job; without it one is made, adapters merged.")
+    ] = None,
+    bfloat16: Annotated[bool, typer.Option("--bfloat16", help="Halve the weights' width.")] = False,
+    commit: Annotated[str | None, typer.Option(help="Of the code that trained it, where the job does not say.")] = None,
+    description: Annotated[str | None, typer.Option(help="Shown in MLflow.")] = None,
+    uri: Annotated[str | None, typer.Option(help="MLflow's tracking server; without it MLFLOW_TRACKING_URI.")] = None,
+) -> None:
+    """Register a job's model in MLflow with where it comes from, as the candidate.
+
+    A configuration is needed only where the checkpoint lies in `checkpoint.target`. Where a checkpoint is spread over
+    nodes, run it on all of them under the launcher.
+    """
+    settings = load(config, [*(overrides or ()), f"output_dir={json.dumps(str(folder))}"])
+    from gaudi3_scale.job.register import Wanted
+    from gaudi3_scale.job.register import register as write
+    from gaudi3_scale.registry.server import RegistryServer
+
+    server = RegistryServer(uri or settings.tracking.mlflow_uri)
+    wanted = Wanted(folder, name, step, exported, "bfloat16" if bfloat16 else "float32", commit, description)
+    done = write(settings, wanted, server, lambda text: typer.echo(text, err=True))
+    if done is None:  # the first process says it
+        return
+    if done.is_new:
+        typer.echo(f"{done.version} is step {done.step}, manifest {done.version.digest[:12]}: the candidate now")
+    else:
+        typer.echo(f"{done.version} is this very model (step {done.step}): nothing to do")
 
 
 @app.command("verify-resume")
@@ -312,6 +349,7 @@ app.command("migrate")(migrate)
 app.command("plan")(planning.plan)
 app.command("kubernetes")(kubernetes_command.kubernetes)
 app.command("tune")(tune_command.tune)
+app.add_typer(registry.app, name="registry")
 
 
 def main() -> NoReturn:

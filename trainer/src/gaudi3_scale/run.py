@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gaudi3_scale.console import Console
 from gaudi3_scale.distributed.process_group import ProcessGroup, lower_timeout
@@ -99,7 +99,8 @@ class Run:
     """One process's view of its job."""
 
     config: Config
-    """What was asked for; it stays as it is. What is trained with is in the plan."""
+    """What was asked for; it stays as it is, but for a registered model, whose folder on this node takes its place.
+    What is trained with is in the plan."""
     device: Device
     process_group: ProcessGroup
     progress: Progress
@@ -111,6 +112,8 @@ class Run:
     watchdog: Watchdog = field(default_factory=Watchdog.off)
     precision_named: bool = True
     """Was train.precision given by name, and not resolved from auto?"""
+    registered: dict[str, Any] | None = None
+    """The version of a registered model that training began from."""
     plan: JobPlan = field(init=False)
     """Made once the checkpoint to go on from is known."""
     batches: BatchSchedule = field(init=False)

@@ -24,6 +24,7 @@ from gaudi3_scale.config.model import ModelConfig
 from gaudi3_scale.config.monitoring import MonitoringConfig
 from gaudi3_scale.config.origin import LINE, Origins, opening
 from gaudi3_scale.config.profile import ProfileConfig
+from gaudi3_scale.config.registered import is_registered
 from gaudi3_scale.config.section import Section
 from gaudi3_scale.config.tracking import TrackingConfig
 from gaudi3_scale.config.train import TrainConfig
@@ -71,6 +72,16 @@ class Config(Section):
     tracking: TrackingConfig = Field(default_factory=TrackingConfig, description="experiment trackers")
     profile: ProfileConfig = Field(default_factory=ProfileConfig, description="profiling of a few steps")
     cost: CostConfig = Field(default_factory=CostConfig, description="money")
+
+    @model_validator(mode="after")
+    def _one_registered_model(self) -> Config:
+        """A tokenizer is fetched with its model."""
+        if is_registered(self.data.tokenizer) and self.data.tokenizer != self.model.name:
+            raise ValueError(
+                f"data.tokenizer is {self.data.tokenizer!r}, which only the model of that name brings, and model.name "
+                f"is {self.model.name!r}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _only_optimized_ddp_optimizes(self) -> Config:

@@ -53,7 +53,10 @@ class DataConfig(Section):
         "or conversations",
     )
     tokenizer: str = Field(
-        "bytes", min_length=1, description="bytes, or the path of a tokenizer.json or of a transformers folder"
+        "bytes",
+        min_length=1,
+        description="bytes, or the path of a tokenizer.json or of a transformers folder; the registry:NAME@ALIAS of "
+        "model.name = that model's own",
     )
     begin_of_text: str = Field(
         "", description="token put before each document; auto = the tokenizer's own (bos_token); empty = none"

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from gaudi3_scale.config.changes import checked
+from gaudi3_scale.config.registered import Reference, is_registered
 from gaudi3_scale.config.section import Section
 from gaudi3_scale.config.shapes import SHAPES, own_length
 from gaudi3_scale.errors import ConfigError
@@ -43,8 +44,9 @@ class ModelConfig(Section):
     name: str = Field(
         "llama",
         min_length=1,
-        description="llama = a Llama of the sizes below; a published shape, as llama-3.1-8b; or the path of a "
-        "transformers folder; nothing is ever downloaded",
+        description="llama = a Llama of the sizes below; a published shape, as llama-3.1-8b; the path of a "
+        "transformers folder; or registry:NAME@ALIAS, a version in MLflow's registry, which fit alone fetches; nothing "
+        "else is ever downloaded",
     )
     weights: Literal["auto", "random"] = Field(
         "auto", description="of a folder: auto = its own; random = only its shape is taken"
@@ -87,7 +89,9 @@ class ModelConfig(Section):
         for name in SHAPES.get(self.name, {}).keys() & self.config.keys():
             checked(name, self.config[name], SHAPES[self.name][name], self.name)
         there = Path(self.name).is_absolute() if (info.context or {}).get("elsewhere") else Path(self.name).is_dir()
-        if self.name not in SHAPES and not there:
+        if is_registered(self.name):
+            Reference.parse(self.name, "model.name")
+        elif self.name not in SHAPES and not there:
             near = difflib.get_close_matches(self.name, ["llama", *SHAPES], n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}? Known are" if near and "/" not in self.name else "known are"
             raise ConfigError(

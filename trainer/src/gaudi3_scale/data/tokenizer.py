@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gaudi3_scale.config import DataConfig
+from gaudi3_scale.config.registered import PREFIX, is_registered
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.git_lfs import HEAD_BYTES, is_pointer
 
@@ -164,6 +165,11 @@ def load_tokenizer(config: DataConfig) -> Tokenizer:
                     f"data.{name} is set, but bytes have no such token: leave it out, or give a tokenizer."
                 )
         return ByteTokenizer()
+    if is_registered(config.tokenizer):
+        raise ConfigError(
+            f"data.tokenizer is {config.tokenizer!r}, which only `gaudi3-train fit` fetches: give the folder that "
+            f"`gaudi3-train registry fetch {config.tokenizer.removeprefix(PREFIX)} FOLDER` makes."
+        )
     try:
         return FileTokenizer(Path(config.tokenizer), config.end_of_text, config.begin_of_text)
     except OSError as error:

@@ -19,6 +19,7 @@ from gaudi3_scale.data.mixture import Mixture
 from gaudi3_scale.data.shards import Corpus, identity
 from gaudi3_scale.distributed.randomness import capture as capture_random
 from gaudi3_scale.errors import ConfigError
+from gaudi3_scale.job import lineage
 from gaudi3_scale.job.data import check_same
 from gaudi3_scale.models.build import has_frozen_folder
 from gaudi3_scale.run import Run
@@ -55,7 +56,7 @@ PRECISION = "precision"
 
 
 def describe(run: Run, corpus: Corpus | Mixture) -> dict[str, Any]:
-    """What a checkpoint's manifest says of the run."""
+    """What a checkpoint's manifest says of the run. Collective."""
     config = run.plan.config
     stages = [stage.model_dump() for stage in config.train.batch_warmup]
     return ({STAGES: stages} if stages else {}) | {
@@ -70,6 +71,7 @@ def describe(run: Run, corpus: Corpus | Mixture) -> dict[str, Any]:
         "device": run.device.type,
         PRECISION: config.train.precision,
         "torch": str(torch.__version__),
+        lineage.KEY: lineage.made_with(run),
     }
 
 
@@ -89,7 +91,7 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
             "bf16-mixed."
         )
     _say_hyperparameters(run, manifest.get("hyperparameters", {}), about["hyperparameters"])
-    apart = ["held_out", "hyperparameters", "model", *({PRECISION} - manifest.keys())]
+    apart = ["held_out", "hyperparameters", "model", lineage.KEY, *({PRECISION} - manifest.keys())]
     names = [*about, *({STAGES} & manifest.keys() - about.keys())]
     others += [name for name in names if name not in apart and manifest.get(name) != about.get(name)]
     if others:

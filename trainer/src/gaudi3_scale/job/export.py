@@ -1,4 +1,6 @@
-"""A trained model as a folder in the form of transformers: config.json, model.safetensors and the tokenizer."""
+"""A trained model as a folder in the form of transformers: config.json, model.safetensors and the tokenizer.
+
+A file beside them says of which checkpoint it is (`job/lineage.py`)."""
 
 from __future__ import annotations
 
@@ -24,6 +26,7 @@ from gaudi3_scale.config.auto_precision import OF_DEVICE, with_precision
 from gaudi3_scale.data.shards import TOKENIZER, Corpus, identity, read_index
 from gaudi3_scale.distributed.process_group import Topology, fresh_store
 from gaudi3_scale.errors import ConfigError, TrainerError
+from gaudi3_scale.job import lineage
 from gaudi3_scale.job.data import directory
 from gaudi3_scale.models.build import build, quiet_bars
 from gaudi3_scale.secret import prove
@@ -113,6 +116,7 @@ def _write(config: Config, checkpoint: Checkpoint, to: Path, merge: bool, precis
             for path in (corpus.folder / TOKENIZER).iterdir():
                 shutil.copyfile(path, building / path.name)
         model.save_pretrained(building)
+        lineage.write(checkpoint.manifest, building)
         building.replace(to)
     finally:
         shutil.rmtree(building, ignore_errors=True)

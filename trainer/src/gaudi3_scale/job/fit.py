@@ -35,6 +35,7 @@ from gaudi3_scale.interruption.leaving import Interruption
 from gaudi3_scale.job.data import open_samples
 from gaudi3_scale.job.failures import explain, leave_hung
 from gaudi3_scale.job.plan import plan_job
+from gaudi3_scale.job.registered import fetch_registered
 from gaudi3_scale.job.shared_data import prepare_same
 from gaudi3_scale.job.traced import traced
 from gaudi3_scale.job.trainer import build_trainer
@@ -149,6 +150,8 @@ def train(run: Run, *more: pl.Callback) -> None:
     if checkpoint is not None and _is_finished(run, checkpoint.step):
         log(f"already finished at step {checkpoint.step}: nothing to do")
         return
+    with current().span("fetch the model"):
+        fetch_registered(run, checkpoint)
     run.plan = plan_job(run, checkpoint)
     config, device = run.plan.config, run.device
 

@@ -12,6 +12,7 @@ from torch import nn
 
 from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.config.changes import checked
+from gaudi3_scale.config.registered import PREFIX, is_registered
 from gaudi3_scale.config.shapes import SHAPES
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.models.folder import refuse_adapters, weight_paths
@@ -27,6 +28,8 @@ def architecture(config: ModelConfig) -> Any:
         values = {"bos_token_id": None, "eos_token_id": None, **SHAPES[config.name]}
         kind = values.pop("model_type")
         found = AutoConfig.for_model(kind, **values)
+    elif is_registered(config.name):
+        raise not_here(config.name)
     else:
         try:
             found = AutoConfig.from_pretrained(config.name, local_files_only=True, trust_remote_code=False)
@@ -44,6 +47,14 @@ def architecture(config: ModelConfig) -> Any:
             f"at most {positions}."
         )
     return found
+
+
+def not_here(name: str) -> ConfigError:
+    """The sentence about a registered model where only a folder is of use."""
+    return ConfigError(
+        f"model.name is {name!r}, which only `gaudi3-train fit` fetches: fetch it with `gaudi3-train registry fetch "
+        f"{name.removeprefix(PREFIX)} FOLDER`, and give the folder in its place."
+    )
 
 
 def is_masked(found: Any) -> bool:
