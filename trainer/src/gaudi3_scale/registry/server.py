@@ -160,7 +160,7 @@ class RegistryServer:
         made = self.call(
             "register a version",
             lambda client: client.create_model_version(
-                name, source, run_id=run, tags=dict(tags), description=description, await_creation_for=60
+                name, source, run_id=run, tags=dict(tags), description=description, await_creation_for=None
             ),
         )
         return _of(made)
