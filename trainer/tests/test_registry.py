@@ -20,11 +20,13 @@ from gaudi3_scale.checkpoint.identity import key_of
 from gaudi3_scale.cli import app
 from gaudi3_scale.config import load
 from gaudi3_scale.config.registered import Reference
+from gaudi3_scale.data.tokenizer import load_tokenizer
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.job.registered import folder_of, with_folder
-from gaudi3_scale.registry import manifest
-from gaudi3_scale.registry.fetch import fetch
-from gaudi3_scale.registry.manifest import FileEntry, ModelManifest, TamperedError, digest_of
+from gaudi3_scale.models.build import architecture
+from gaudi3_scale.registry import model_manifest as manifest
+from gaudi3_scale.registry.fetching import fetch
+from gaudi3_scale.registry.model_manifest import FileEntry, ModelManifest, TamperedError, digest_of
 from gaudi3_scale.registry.server import RegistryServer, without_credentials
 
 SMALL = (
@@ -154,6 +156,10 @@ def test_what_cannot_be_is_refused(versions: list[str], trained: ForkedJob, uri:
         load(None, ["model.name=registry:demo"])
     with pytest.raises(ConfigError, match="which only the model of that name brings"):
         load(None, ["data.tokenizer=registry:demo@1"])
+    elsewhere = load(None, ["model.name=registry:demo@1", "data.tokenizer=registry:demo@1"])
+    for refuse in (lambda: architecture(elsewhere.model), lambda: load_tokenizer(elsewhere.data)):
+        with pytest.raises(ConfigError, match=r"which only `gaudi3-train fit` fetches: .*registry fetch demo@1 FOLDER"):
+            refuse()
 
 
 def test_a_registry_that_does_not_answer_is_one_sentence_without_a_password(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.kubernetes import kubernetes_command
 from gaudi3_scale.migrate_command import migrate
 from gaudi3_scale.planning import plan_command as planning
-from gaudi3_scale.registry import commands as registry
+from gaudi3_scale.registry import registry_commands as registry
 from gaudi3_scale.tuning import tune_command
 from gaudi3_scale.version import VERSION
 
@@ -165,12 +165,12 @@ def register(
     nodes, run it on all of them under the launcher.
     """
     settings = load(config, [*(overrides or ()), f"output_dir={json.dumps(str(folder))}"])
-    from gaudi3_scale.job.register import Wanted
+    from gaudi3_scale.job.register import ToRegister
     from gaudi3_scale.job.register import register as write
     from gaudi3_scale.registry.server import RegistryServer
 
     server = RegistryServer(uri or settings.tracking.mlflow_uri)
-    wanted = Wanted(folder, name, step, exported, "bfloat16" if bfloat16 else "float32", commit, description)
+    wanted = ToRegister(folder, name, step, exported, "bfloat16" if bfloat16 else "float32", commit, description)
     done = write(settings, wanted, server, lambda text: typer.echo(text, err=True))
     if done is None:  # the first process says it
         return

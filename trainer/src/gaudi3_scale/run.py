@@ -99,8 +99,8 @@ class Run:
     """One process's view of its job."""
 
     config: Config
-    """What was asked for; it stays as it is, but for a registered model, whose folder on this node takes its place.
-    What is trained with is in the plan."""
+    """What was asked for; it stays as it is. What is trained with is in the plan, where a registered model is a folder
+    of this node."""
     device: Device
     process_group: ProcessGroup
     progress: Progress

@@ -37,7 +37,7 @@ def resolve(run: Run, plan: JobPlan) -> JobPlan:
     if plan.checkpoint is not None:
         return _as_before(run, plan, plan.checkpoint.manifest.about)
     found = _find(run)
-    step = _step(run.config, found.batch, run.world_size)
+    step = _step(run.plan.asked, found.batch, run.world_size)
     reference = train.reference_batch_size or step.samples
     rate = scaled_rate(train.learning_rate, step.samples, reference, train.batch_scaling)
     run.progress.samples_per_step = step.samples
@@ -53,7 +53,7 @@ def resolve(run: Run, plan: JobPlan) -> JobPlan:
         "limit_bytes": found.limit,
         "trials": [asdict(each) for each in found.trials],
     }
-    run.console.log(_sentence(run.config, found, step))
+    run.console.log(_sentence(run.plan.asked, found, step))
     if train.batch_scaling != "none":
         run.console.log(
             f"learning rate {rate:.4g} instead of {train.learning_rate:.4g}: {train.batch_scaling} in the samples per "
@@ -109,7 +109,7 @@ def _as_before(run: Run, plan: JobPlan, about: Any) -> JobPlan:
 
 
 def _find(run: Run) -> FoundBatch:
-    config, device, process_group = run.config, run.device, run.process_group
+    config, device, process_group = run.plan.asked, run.device, run.process_group
     train = config.train
     if config.memory.activation_checkpointing == "budget":
         raise ConfigError(
@@ -141,7 +141,7 @@ def _find(run: Run) -> FoundBatch:
 
 
 def _facts(run: Run, most: int, free: int) -> dict[str, Any]:
-    config, whole = run.config, run.device.memory_limit() or 0
+    config, whole = run.plan.asked, run.device.memory_limit() or 0
     train = config.train.model_dump(mode="json")
     data = config.data
     return {
@@ -167,8 +167,8 @@ def _passes(config: Config) -> int:
 def _search(run: Run, limit: int, most: int, share: float) -> FoundBatch:
     from gaudi3_scale.batch.rehearsal import can_agree
 
-    train = run.config.train.model_copy(update={"accumulation_steps": _passes(run.config)})
-    config = run.config.model_copy(update={"train": train})
+    train = run.plan.asked.train.model_copy(update={"accumulation_steps": _passes(run.plan.asked)})
+    config = run.plan.asked.model_copy(update={"train": train})
     known: dict[int, int] = {}
     with Oracle(config, run.world_size, run.device.type) as oracle:
 

@@ -158,7 +158,7 @@ class JobState:
         self._frozen: str | None = None
 
     def begin(self, trainer: pl.Trainer, module: pl.LightningModule, peers: Peers) -> dict[str, Any]:
-        if has_frozen_folder(self._run.config.model):
+        if has_frozen_folder(self._run.plan.config.model):
             self._frozen = frozen_identity(module.model)
         return self._about
 

@@ -40,7 +40,7 @@ from gaudi3_scale.job.shared_data import prepare_same
 from gaudi3_scale.job.traced import traced
 from gaudi3_scale.job.trainer import build_trainer
 from gaudi3_scale.next_command import next_command
-from gaudi3_scale.run import Run
+from gaudi3_scale.run import JobPlan, Run
 from gaudi3_scale.status import FILE, Progress, StatusFile
 from gaudi3_scale.throughput.ledger import Ledger, process_age, use
 from gaudi3_scale.traces.spans import current
@@ -151,8 +151,8 @@ def train(run: Run, *more: pl.Callback) -> None:
         log(f"already finished at step {checkpoint.step}: nothing to do")
         return
     with current().span("fetch the model"):
-        fetch_registered(run, checkpoint)
-    run.plan = plan_job(run, checkpoint)
+        run.plan = JobPlan.of(fetch_registered(run, checkpoint), checkpoint)
+    run.plan = plan_job(run)
     config, device = run.plan.config, run.device
 
     with current().span("data"):

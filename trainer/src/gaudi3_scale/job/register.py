@@ -18,8 +18,8 @@ from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.job import lineage
 from gaudi3_scale.job.export import Precision, export
 from gaudi3_scale.models.folder import refuse_adapters
-from gaudi3_scale.registry import manifest
-from gaudi3_scale.registry.manifest import ModelManifest, digest_of
+from gaudi3_scale.registry import model_manifest as manifest
+from gaudi3_scale.registry.model_manifest import ModelManifest, digest_of
 from gaudi3_scale.registry.server import CONTENT_TAG, MANIFEST_TAG, TAG, RegistryServer, Version
 from gaudi3_scale.tracking.trackers import RUNS
 from gaudi3_scale.version import VERSION
@@ -30,7 +30,7 @@ ARTEFACTS = "registered"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ToRegister:
     """What is to be registered."""
 
     folder: Path
@@ -56,7 +56,9 @@ class Registered:
     """False: this very model was registered before."""
 
 
-def register(config: Config, wanted: Wanted, server: RegistryServer, log: Callable[[str], None]) -> Registered | None:
+def register(
+    config: Config, wanted: ToRegister, server: RegistryServer, log: Callable[[str], None]
+) -> Registered | None:
     """Export unless that is done, upload, and make it the candidate. None for all processes but the first one.
 
     Everything that can be refused is, before the export; a version is made only when all of its files are there.
@@ -80,7 +82,7 @@ def register(config: Config, wanted: Wanted, server: RegistryServer, log: Callab
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _register(config: Config, wanted: Wanted, folder: Path, server: RegistryServer) -> Registered:
+def _register(config: Config, wanted: ToRegister, folder: Path, server: RegistryServer) -> Registered:
     refuse_adapters(folder)
     about = lineage.of_export(folder)
     step = about["checkpoint"]["step"]

@@ -16,8 +16,8 @@ from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.files import write_atomically
 from gaudi3_scale.job.lineage import KEY
 from gaudi3_scale.job.meanwhile import meanwhile
-from gaudi3_scale.registry.fetch import fetch_version
-from gaudi3_scale.registry.manifest import DIGEST
+from gaudi3_scale.registry.fetching import fetch_version
+from gaudi3_scale.registry.model_manifest import DIGEST
 from gaudi3_scale.registry.server import MANIFEST_TAG, RegistryServer, Version
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ FOLDER = "registered"
 """In output_dir: what the job began with, and the folder of its files."""
 
 
-def fetch_registered(run: Run, checkpoint: Checkpoint | None) -> None:
-    """Let a folder of this node take the place of the registered model's name in the configuration. Collective.
+def fetch_registered(run: Run, checkpoint: Checkpoint | None) -> Config:
+    """What was asked for, with a folder of this node in the place of the registered model. Collective.
 
     Raises:
         ConfigError: On all ranks, where there is no such version, or a file is not what was registered.
     """
     config = run.config
     if not is_registered(config.model.name):
-        return
+        return config
     reference = Reference.parse(config.model.name, "model.name")
     group = run.process_group
     chosen = group.must_all(lambda: _choose(config, reference, checkpoint) if run.rank == 0 else None)[0]
@@ -52,11 +52,11 @@ def fetch_registered(run: Run, checkpoint: Checkpoint | None) -> None:
 
     what = f"the fetch of {chosen['name']} version {chosen['version']}"
     meanwhile(group, "fetch", work if group.writer else None, lambda: run.interruption.check(what, run.progress.step))
-    run.config = with_folder(config, folder)
     run.registered = chosen
     run.console.log(
         f"training on from {chosen['name']} version {chosen['version']} of the registry, verified, in {folder}"
     )
+    return with_folder(config, folder)
 
 
 def folder_of(config: Config, chosen: dict[str, Any]) -> Path:

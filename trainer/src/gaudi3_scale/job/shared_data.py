@@ -13,7 +13,7 @@ def prepare_same(run: Run) -> Corpus | Mixture:
     """Prepare it on every node, and compare. Raises TrainerError on all ranks if nodes have different data."""
     during = "the preparation of the data"
     corpus = prepare(
-        run.config, run.process_group, run.console, lambda: run.interruption.check(during, run.progress.step)
+        run.plan.config, run.process_group, run.console, lambda: run.interruption.check(during, run.progress.step)
     )
     found = run.process_group.gather(identity(corpus) if run.process_group.writer else None)
     known = [(rank, about) for rank, about in enumerate(found) if about is not None]

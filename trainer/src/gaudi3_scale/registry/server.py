@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from gaudi3_scale.config.registered import ALIASES, Reference
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.extras import how_to_install
-from gaudi3_scale.registry import manifest
+from gaudi3_scale.registry import model_manifest as manifest
 
 TRACKING, REGISTRY = "MLFLOW_TRACKING_URI", "MLFLOW_REGISTRY_URI"
 CHAMPION = "champion"

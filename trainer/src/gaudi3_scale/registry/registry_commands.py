@@ -81,7 +81,7 @@ def fetch(
     A folder that has this version already is compared again and left as it is. Exit codes: 0 it is there, 2 refused,
     1 the registry cannot be reached.
     """
-    from gaudi3_scale.registry.fetch import fetch as fetched
+    from gaudi3_scale.registry.fetching import fetch as fetched
 
     done = fetched(RegistryServer(uri), Reference.parse(which), folder)
     if as_json:

@@ -11,8 +11,8 @@ from pathlib import Path
 from gaudi3_scale.config.registered import Reference
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.files import sync_directory
-from gaudi3_scale.registry import manifest
-from gaudi3_scale.registry.manifest import ModelManifest, TamperedError
+from gaudi3_scale.registry import model_manifest as manifest
+from gaudi3_scale.registry.model_manifest import ModelManifest, TamperedError
 from gaudi3_scale.registry.server import RegistryServer, Version
 
 SPARE = 2**20
