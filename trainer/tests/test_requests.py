@@ -27,6 +27,8 @@ REQUESTS = (
     ("tokenizer --to x.json --vocab-size 3", "Invalid value for '--vocab-size'"),
     ("tokenizer --vocab-size 300", "Missing option '--to'"),
     ("export", "Missing option '--to'"),
+    ("register none", "Missing option '--name'"),
+    ("registry promote demo@1 prod", "The alias is 'prod': give candidate, canary or champion."),
     ("verify-resume --steps 0", "Invalid value for '--steps'"),
     ("verify-resume --world-sizes 2,x", "--world-sizes is '2,x'"),
     ("checkpoints none", "There are no checkpoints in none/checkpoints"),
