@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gaudi3_scale.serving import BoundedServer
+from gaudi3_scale.metrics_listener import BoundedServer
 from gaudi3_watch.pages import Pages, Source
 
 BEGAN = 1_700_000_000.0

@@ -19,7 +19,7 @@ import fleet
 from PIL import Image
 from test_cluster import Past, serving
 
-from gaudi3_scale.serving import BoundedServer
+from gaudi3_scale.metrics_listener import BoundedServer
 from gaudi3_watch.cluster import ClusterSource
 from gaudi3_watch.folder import FolderSource
 from gaudi3_watch.pages import Pages, Source

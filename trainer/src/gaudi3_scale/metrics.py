@@ -24,8 +24,8 @@ from prometheus_client.metrics_core import Metric
 from gaudi3_scale.config import CostConfig, MetricsConfig
 from gaudi3_scale.errors import TrainerError
 from gaudi3_scale.hangs import ring
+from gaudi3_scale.metrics_listener import BoundedServer
 from gaudi3_scale.monitoring.anomaly import KINDS
-from gaudi3_scale.serving import BoundedServer
 from gaudi3_scale.status import Progress
 from gaudi3_scale.throughput.goodput import PARTS, Goodput
 from gaudi3_scale.throughput.meter import Reading

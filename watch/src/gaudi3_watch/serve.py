@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.serving import BoundedServer
+from gaudi3_scale.metrics_listener import BoundedServer
 from gaudi3_watch import listening
 from gaudi3_watch.cluster import ClusterSource
 from gaudi3_watch.pages import Pages, Source
