@@ -21,7 +21,11 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         here = Path(self.root)
         if self.target_name == "sdist":
-            for link in sorted((here / "src/gaudi3_deploy/collection").glob("_[!_]*.py")):
+            links = (
+                *here.glob("src/gaudi3_deploy/collection/_[!_]*.py"),
+                *here.glob("src/*/collection/_serving/[!_]*.py"),
+            )
+            for link in sorted(links):
                 build_data["force_include"][str(link.resolve())] = str(link.relative_to(here))
         tree = next(each for each in (here / "terraform", here.parent / "terraform") if each.is_dir())
         target = "terraform" if self.target_name == "sdist" else "gaudi3_deploy/terraform"

@@ -78,7 +78,7 @@ def read_under(strategy: str, name: str, value: int) -> bool:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the engine was told: the length in tokens, sequences at once, tokens of a step, blocks of the cache."""
+    """Limits of the engine: the length in tokens, sequences at once, tokens of a step, blocks of the cache."""
 
     max_model_len: int
     max_num_seqs: int
