@@ -365,6 +365,7 @@ bench: $(VENV)/.dev hpu
 	$(BIN)/python benchmarks/checkpoint_stall.py
 	$(BIN)/python benchmarks/resume.py
 	$(BIN)/python benchmarks/loader.py
+	$(BIN)/python benchmarks/serving_batch.py
 	PYTHONPATH=$(HPU) $(BIN)/python benchmarks/hpu_simulator.py
 	$(BIN)/python benchmarks/site_cpu.py
 	$(BIN)/python benchmarks/failure_told.py

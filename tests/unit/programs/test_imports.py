@@ -39,7 +39,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("distributed", "hangs", "membership"),
     ("checkpoint", "interruption"),
     ("kubernetes", "launch", "models"),
-    ("memory", "throughput"),
+    ("memory", "serving", "throughput"),
     ("cost", "metrics", "precision"),
     ("integration",),
     ("migrate_command", "planning"),

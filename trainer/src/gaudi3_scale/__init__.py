@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from gaudi3_scale.integration.accelerator import GaudiAccelerator
     from gaudi3_scale.integration.trainer import GaudiTrainer
     from gaudi3_scale.models.adamw import GaudiOptimizer
+    from gaudi3_scale.serving.server import OptimizedInferenceServer
 
 __version__ = VERSION
-__all__ = ["GaudiAccelerator", "GaudiOptimizer", "GaudiTrainer", "__version__"]
+__all__ = ["GaudiAccelerator", "GaudiOptimizer", "GaudiTrainer", "OptimizedInferenceServer", "__version__"]
 
 __getattr__ = lazily(
     __name__,
@@ -24,5 +25,6 @@ __getattr__ = lazily(
         "GaudiAccelerator": "integration.accelerator",
         "GaudiOptimizer": "models.adamw",
         "GaudiTrainer": "integration.trainer",
+        "OptimizedInferenceServer": "serving.server",
     },
 )

@@ -1,0 +1,28 @@
+"""Answers of an exported model: `OptimizedInferenceServer`, over vLLM where it is installed, else over transformers.
+
+A service for others is the role `serving`; this is for a program of your own. Importing it is light.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gaudi3_scale.lazy import lazily
+
+if TYPE_CHECKING:
+    from gaudi3_scale.serving.request import Completion, Piece, Request, ServerBusy, ServerClosed
+    from gaudi3_scale.serving.server import OptimizedInferenceServer
+
+__all__ = ["Completion", "OptimizedInferenceServer", "Piece", "Request", "ServerBusy", "ServerClosed"]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "Completion": "serving.request",
+        "OptimizedInferenceServer": "serving.server",
+        "Piece": "serving.request",
+        "Request": "serving.request",
+        "ServerBusy": "serving.request",
+        "ServerClosed": "serving.request",
+    },
+)
