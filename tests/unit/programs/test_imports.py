@@ -39,7 +39,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("distributed", "hangs", "membership"),
     ("checkpoint", "interruption"),
     ("kubernetes", "launch", "models"),
-    ("memory", "serving", "throughput"),
+    ("memory", "recipe_cache", "serving", "throughput"),
     ("cost", "metrics", "precision"),
     ("integration",),
     ("migrate_command", "planning"),

@@ -22,6 +22,8 @@ from gaudi3_scale.interruption import Interrupted, Notices
 from gaudi3_scale.kubernetes import kubernetes_command
 from gaudi3_scale.migrate_command import migrate
 from gaudi3_scale.planning import plan_command as planning
+from gaudi3_scale.recipe_cache import command as recipe_cache
+from gaudi3_scale.recipe_cache.job import prepare as prepare_recipes
 from gaudi3_scale.registry import registry_commands as registry
 from gaudi3_scale.tuning import tune_command
 from gaudi3_scale.version import VERSION
@@ -73,7 +75,9 @@ def fit(overrides: Overrides = None, config: ConfigFile = None) -> None:
         runtime = check_runtime(os.environ) if on_gaudi(settings.device) else []
         for finding in [*check_environment(os.environ), *runtime]:
             typer.echo(f"environment: {finding.message}", err=True)
-    notices = Notices(settings.interruption, leader=os.environ.get("LOCAL_RANK", "0") == "0")
+    leads = os.environ.get("LOCAL_RANK", "0") == "0"
+    prepare_recipes(settings, os.environ, lambda said: typer.echo(f"recipe cache: {said}", err=True) if leads else None)
+    notices = Notices(settings.interruption, leader=leads)
     notices.start()  # before the imports, which take seconds
     from gaudi3_scale.hpu.torch_import import import_torch_for
 
@@ -342,6 +346,7 @@ def goodput(
         show.draw(found, title, png)
 
 
+app.add_typer(recipe_cache.app, name="recipe-cache")
 app.command("batch-warmup")(batch_warmup)
 app.command("cost")(commands.cost)
 app.command("chargeback")(commands.chargeback)

@@ -24,6 +24,7 @@ from gaudi3_scale.config.model import ModelConfig
 from gaudi3_scale.config.monitoring import MonitoringConfig
 from gaudi3_scale.config.origin import LINE, Origins, opening
 from gaudi3_scale.config.profile import ProfileConfig
+from gaudi3_scale.config.recipe_cache import RecipeCacheConfig
 from gaudi3_scale.config.registered import is_registered
 from gaudi3_scale.config.section import Section
 from gaudi3_scale.config.tracking import TrackingConfig
@@ -42,6 +43,7 @@ __all__ = [
     "ModelConfig",
     "MonitoringConfig",
     "ProfileConfig",
+    "RecipeCacheConfig",
     "Section",
     "TrackingConfig",
     "TrainConfig",
@@ -71,6 +73,7 @@ class Config(Section):
     monitoring: MonitoringConfig = Field(default_factory=MonitoringConfig, description="anomalies")
     tracking: TrackingConfig = Field(default_factory=TrackingConfig, description="experiment trackers")
     profile: ProfileConfig = Field(default_factory=ProfileConfig, description="profiling of a few steps")
+    recipe_cache: RecipeCacheConfig = Field(default_factory=RecipeCacheConfig, description="compiled graphs")
     cost: CostConfig = Field(default_factory=CostConfig, description="money")
 
     @model_validator(mode="after")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 SYSFS = Path("/sys")
 VENDOR = "1da3"
+GENERATIONS = {"1020": "gaudi2", "1021": "gaudi2", "1060": "gaudi3", "1063": "gaudi3"}
+"""By the id of a card, as the vendor's library has them; what 1030, 1061 and 1062 name is not published."""
 NOT_FOR_TRAINING = frozenset({"0001"})
 """Goya, the same vendor's inference card. Its other ids are Gaudis, of some of which only the number is public."""
 
@@ -13,6 +15,14 @@ NOT_FOR_TRAINING = frozenset({"0001"})
 def gaudi_cards() -> list[str]:
     """Addresses of the cards on the PCI bus; where the bus is not to be seen, names such as `accel0`."""
     return _cards(SYSFS / "bus" / "pci" / "devices") or _cards(SYSFS / "class" / "accel", "device")
+
+
+def generation() -> str:
+    """`gaudi3` or `gaudi2` by the id of the first card; empty without cards, or with ids that are not known."""
+    for folder, below in ((SYSFS / "bus" / "pci" / "devices", ""), (SYSFS / "class" / "accel", "device")):
+        for name in _cards(folder, below):
+            return GENERATIONS.get(_id(folder / name / below / "device"), "")
+    return ""
 
 
 def iommu_domains() -> dict[str, str]:
