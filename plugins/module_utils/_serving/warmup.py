@@ -142,7 +142,7 @@ def plan(
     wanted = buckets or Buckets()
     asked = parts(model, request, wanted)
     notes = [ONE_REPORT, *_notes(config, wanted)]
-    counts = {name: shapes(Buckets(name), _limits(model, request, asked)).count for name in STRATEGIES}
+    counts = _counts(_limits(model, request, asked))
     if asked.fits:
         environment = {**wanted.environment, RESERVED_VARIABLE: f"{reserved:g}"}
         return ServingPlan(
@@ -183,6 +183,17 @@ def parts(model: Footprint, request: Request, buckets: Buckets) -> Parts:
 def _limits(model: Footprint, request: Request, known: Parts) -> Limits:
     blocks = known.cache // model.block if model.block else 0
     return Limits(request.max_model_len, request.max_num_seqs, request.max_num_batched_tokens, blocks)
+
+
+def _counts(limits: Limits) -> dict[str, int | None]:
+    """Shapes of each strategy's defaults; one whose defaults the plugin itself would refuse is left out."""
+    found = {}
+    for name in STRATEGIES:
+        try:
+            found[name] = shapes(Buckets(name), limits).count
+        except Refusal:  # `lin` of a length below one block
+            continue
+    return found
 
 
 def _proposal(model: Footprint, request: Request, wanted: Buckets) -> tuple[Parts, Buckets, str] | None:

@@ -62,7 +62,7 @@ class Entry:
             return 0.0
 
     def variable(self, megabytes: int) -> str:
-        """PT_HPU_RECIPE_CACHE_CONFIG: this folder, kept at the start, with at most so many MB."""
+        """PT_HPU_RECIPE_CACHE_CONFIG: this folder, kept at the start, with at most this many MB."""
         return f"{self.recipes},false,{megabytes}"
 
 
@@ -123,7 +123,7 @@ class Store:
         return Entry(here, key)
 
     def prune(self, most: int, keep: Entry | None = None) -> list[Entry]:
-        """Remove caches that were used longest ago until the others have at most so many bytes; those removed.
+        """Remove caches that were used longest ago until the others have at most this many bytes; those removed.
 
         One that a job holds stays, and so does ``keep``.
         """

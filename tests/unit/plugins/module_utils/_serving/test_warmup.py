@@ -125,6 +125,12 @@ def test_variables_that_do_nothing_are_told() -> None:
     assert "VLLM_DECODE_BS_BUCKET_MAX" not in found.environment
 
 
+def test_a_length_below_one_block() -> None:
+    """Of which the plugin's `lin` defaults have a context of -1 block."""
+    found = llama(max_model_len=96)
+    assert found.fits and found.counts == {"exp": found.asked.shapes}
+
+
 def test_facts_are_plain_data() -> None:
     facts = json.loads(json.dumps(issue_1736().as_facts()))
     assert facts["fits"] is False and facts["strategy"] == "lin"
