@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from gaudi3_scale.hpu.device import Device
-from gaudi3_scale.serving.model import LoadedModel
+from gaudi3_scale.serving.loaded_model import LoadedModel
 
 VOCABULARY = 256
 _SIZES = {

@@ -16,7 +16,7 @@ import torch
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.serving import Completion, Piece, Request, ServerBusy, ServerClosed
 from gaudi3_scale.serving.batcher import Batcher
-from gaudi3_scale.serving.model import LoadedModel
+from gaudi3_scale.serving.loaded_model import LoadedModel
 
 Submit = Callable[..., Any]
 SECONDS = 60.0

@@ -19,7 +19,7 @@ from gaudi3_scale.recipe_cache import job
 from gaudi3_scale.recipe_cache.archive import pack, verify
 from gaudi3_scale.recipe_cache.job import VARIABLE, key_of_job, prepare
 from gaudi3_scale.recipe_cache.key import CacheRefusedError
-from gaudi3_scale.recipe_cache.store import Store
+from gaudi3_scale.recipe_cache.recipe_store import Store
 
 SIGNING = bytes(range(32))
 
@@ -178,7 +178,7 @@ def test_pack_verify_use_prune(tmp_path: Path, signing: Path, recipes: Path, mon
     run("pack", answer["folder"], "--to", again, *key)
     assert verify(again, SIGNING) == verify(archive, SIGNING)
     assert "have a key" not in run("pack", recipes, "--to", again, *key, error=ConfigError)
-    monkeypatch.setattr("gaudi3_scale.recipe_cache.command.release", lambda: "1.23.0")
+    monkeypatch.setattr("gaudi3_scale.recipe_cache.recipe_command.release", lambda: "1.23.0")
     assert "is for release '1.24.1'" in run("use", archive, "--into", root, *key, error=CacheRefusedError)
     assert run("prune", root, "--keep-gb", "1").startswith("1 cache(s), ")
     said = run("prune", root, "--keep-gb", "0")

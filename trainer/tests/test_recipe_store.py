@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.recipe_cache import store as module
+from gaudi3_scale.recipe_cache import recipe_store as module
 from gaudi3_scale.recipe_cache.archive import pack
 from gaudi3_scale.recipe_cache.key import CacheKey, CacheRefusedError
-from gaudi3_scale.recipe_cache.store import Entry, Store, entry_at
+from gaudi3_scale.recipe_cache.recipe_store import Entry, Store, entry_at
 
 SIGNING = bytes(range(32))
 FILES = {"a": b"1" * 3000, "b/c": b"2" * 10, "b/d": b""}

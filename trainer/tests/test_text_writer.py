@@ -5,7 +5,7 @@ from __future__ import annotations
 import answering
 import pytest
 
-from gaudi3_scale.serving.text import TextWriter
+from gaudi3_scale.serving.text_writer import TextWriter
 
 TOKENIZER = answering.tokenizer()
 TEXT = "A river, ein Fluß, 河流, 🏔️ and the end."

@@ -96,8 +96,8 @@ def _length(config: dict[str, object], given: int | None) -> int:
 def _variables(given: list[str]) -> dict[str, int]:
     found = {}
     for each in given:
-        name, _, value = each.partition("=")
-        if not value.isascii() or not value.isdigit():
+        name, equals, value = each.partition("=")
+        if not equals or not value.isascii() or not value.isdigit():
             raise UsageError(f"--bucket is {each!r}: give NAME=NUMBER, as VLLM_DECODE_BS_BUCKET_STEP=32.")
         found[name] = int(value)
     return found
@@ -109,13 +109,13 @@ def _show(settings: Context, found: ServingPlan, cards: int) -> None:
         columns.append(("proposed", found.proposed))
     table = Table(
         Column(f"each of {cards} cards" if cards > 1 else "the card", no_wrap=True),
-        *(Column(name, justify="right", no_wrap=True) for name, _ in columns),
+        *(Column(name, justify="right", no_wrap=True) for name, parts in columns),
         box=None,
         pad_edge=False,
     )
     for name, *cells in zip(
         ("memory", "weights", "profile run", "cache", "recurrent state", "left for graphs", "shapes", "graphs, up to"),
-        *(_cells(parts) for _, parts in columns),
+        *(_cells(parts) for name, parts in columns),
         strict=True,
     ):
         if name != "recurrent state" or found.asked.state:

@@ -14,7 +14,7 @@ from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.hpu.pci import generation
 from gaudi3_scale.recipe_cache.archive import read_key
 from gaudi3_scale.recipe_cache.key import CacheKey
-from gaudi3_scale.recipe_cache.store import Store
+from gaudi3_scale.recipe_cache.recipe_store import Store
 
 VARIABLE = "PT_HPU_RECIPE_CACHE_CONFIG"
 PACKAGE = "habana-torch-plugin"

@@ -27,12 +27,12 @@ from gaudi3_scale.serving.request import (
     ServerClosed,
     Ticket,
 )
-from gaudi3_scale.serving.text import TextWriter
+from gaudi3_scale.serving.text_writer import TextWriter
 
 if TYPE_CHECKING:
     import torch
 
-    from gaudi3_scale.serving.model import LoadedModel
+    from gaudi3_scale.serving.loaded_model import LoadedModel
 
 
 class _Row:

@@ -73,7 +73,7 @@ class OptimizedInferenceServer:
             if engine_options:
                 raise ConfigError("engine_options are vLLM's, which does not run here: remove them.")
             from gaudi3_scale.serving.batcher import Batcher
-            from gaudi3_scale.serving.model import load
+            from gaudi3_scale.serving.loaded_model import load
 
             self._engine = Batcher(load(folder, device, dtype, max_length), max_batch_size, max_waiting)
 
