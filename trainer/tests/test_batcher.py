@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.serving import Completion, Piece, Request, ServerBusy, ServerClosed
+from gaudi3_scale.serving import AnswerPiece, Completion, Request, ServerBusy, ServerClosed
 from gaudi3_scale.serving.batcher import Batcher
 from gaudi3_scale.serving.loaded_model import LoadedModel
 
@@ -173,7 +173,7 @@ def test_a_step_that_fails_for_one_row_fails_that_one_alone(model: LoadedModel, 
 
 
 def test_a_listener_that_fails_ends_its_own_request(model: LoadedModel, batcher: Batcher) -> None:
-    def fail(piece: Piece) -> None:
+    def fail(piece: AnswerPiece) -> None:
         raise ValueError("a reader's fault")
 
     first, second = answering.prompts(2, seed=6)

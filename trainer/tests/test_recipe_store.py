@@ -15,7 +15,7 @@ from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.recipe_cache import recipe_store as module
 from gaudi3_scale.recipe_cache.archive import pack
 from gaudi3_scale.recipe_cache.key import CacheKey, CacheRefusedError
-from gaudi3_scale.recipe_cache.recipe_store import Entry, Store, entry_at
+from gaudi3_scale.recipe_cache.recipe_store import NodeCache, Store, entry_at
 
 SIGNING = bytes(range(32))
 FILES = {"a": b"1" * 3000, "b/c": b"2" * 10, "b/d": b""}
@@ -45,7 +45,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "root")
 
 
-def held_by(entry: Entry) -> dict[str, bytes]:
+def held_by(entry: NodeCache) -> dict[str, bytes]:
     return {
         str(path.relative_to(entry.recipes)): path.read_bytes() for path in entry.recipes.rglob("*") if path.is_file()
     }

@@ -47,7 +47,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class CacheManifest:
     """What an archive holds, and for which key."""
 
     key: CacheKey
@@ -86,7 +86,7 @@ def read_key(path: Path) -> bytes:
     return key
 
 
-def pack(folder: Path, key: CacheKey, archive: Path, signing_key: bytes) -> Manifest:
+def pack(folder: Path, key: CacheKey, archive: Path, signing_key: bytes) -> CacheManifest:
     """Write the files of a folder into a new archive, which is there whole or not at all.
 
     Raises TrainerError for a folder that changes meanwhile, has no files, or has what is neither file nor folder.
@@ -96,7 +96,7 @@ def pack(folder: Path, key: CacheKey, archive: Path, signing_key: bytes) -> Mani
         raise TrainerError(f"{folder} has no files: give the folder of a recipe cache that a job has filled.")
     if large := [file.path for file in files if file.size > LARGEST]:
         raise TrainerError(f"{folder / large[0]} has more than {LARGEST:,} bytes, which is no recipe: remove it.")
-    manifest = Manifest(key, files)
+    manifest = CacheManifest(key, files)
     record = {**json.loads(manifest.text), "signature": _signature(signing_key, manifest)}
     text = json.dumps(record, sort_keys=True).encode()
     with opened_folder(archive.absolute().parent) as target, draft(target, archive.name) as out:
@@ -116,7 +116,7 @@ def pack(folder: Path, key: CacheKey, archive: Path, signing_key: bytes) -> Mani
     return manifest
 
 
-def verify(archive: Path, signing_key: bytes) -> Manifest:
+def verify(archive: Path, signing_key: bytes) -> CacheManifest:
     """Read an archive to its end. Raises CacheRefusedError unless it is signed with this key and whole."""
     with opened(archive, signing_key) as (manifest, contents):
         for _, reader in contents:
@@ -142,7 +142,7 @@ class Reader:
 
 
 @contextlib.contextmanager
-def opened(archive: Path, signing_key: bytes) -> Iterator[tuple[Manifest, Iterator[tuple[File, Reader]]]]:
+def opened(archive: Path, signing_key: bytes) -> Iterator[tuple[CacheManifest, Iterator[tuple[File, Reader]]]]:
     """The signed manifest of an archive, and its files one after the other, each to be read to its end."""
     with contextlib.ExitStack() as stack:
         try:
@@ -154,7 +154,7 @@ def opened(archive: Path, signing_key: bytes) -> Iterator[tuple[Manifest, Iterat
         yield manifest, _contents(source, manifest)
 
 
-def _read_manifest(source: BinaryIO, signing_key: bytes) -> Manifest:
+def _read_manifest(source: BinaryIO, signing_key: bytes) -> CacheManifest:
     header = source.read(_BLOCK)
     octal = header[124:135]
     size = int(octal, 8) if re.fullmatch(rb"[0-7]{11}", octal) else -1
@@ -167,7 +167,7 @@ def _read_manifest(source: BinaryIO, signing_key: bytes) -> Manifest:
         raise CacheRefusedError("The archive's manifest is not JSON: pack it again.") from None
     if not isinstance(record, dict) or set(record) != _FIELDS or record["version"] != VERSION:
         raise CacheRefusedError("The archive's manifest is none of this version: pack it again.")
-    manifest = Manifest(of_record(record["key"]), tuple(_files(record["files"])))
+    manifest = CacheManifest(of_record(record["key"]), tuple(_files(record["files"])))
     # Nothing that is not signed is acted upon: what was read so far was only compared.
     if not hmac.compare_digest(str(record["signature"]).encode(), _signature(signing_key, manifest).encode()):
         raise CacheRefusedError("The archive is not signed with this key: use the cluster's key, or pack it again.")
@@ -175,7 +175,7 @@ def _read_manifest(source: BinaryIO, signing_key: bytes) -> Manifest:
     return manifest
 
 
-def _contents(source: BinaryIO, manifest: Manifest) -> Iterator[tuple[File, Reader]]:
+def _contents(source: BinaryIO, manifest: CacheManifest) -> Iterator[tuple[File, Reader]]:
     for index, file in enumerate(manifest.files):
         if source.read(_BLOCK) != _header(_number(index), file.size):
             raise CacheRefusedError(f"The archive lacks {file.path} as it was signed: pack it again.")
@@ -267,5 +267,5 @@ def _padding(size: int) -> bytes:
     return bytes(-size % _BLOCK)
 
 
-def _signature(signing_key: bytes, manifest: Manifest) -> str:
+def _signature(signing_key: bytes, manifest: CacheManifest) -> str:
     return hmac.new(signing_key, manifest.text, hashlib.sha256).hexdigest()

@@ -24,7 +24,7 @@ from typing import BinaryIO
 
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.files import lock_file, opened_folder, sync_directory
-from gaudi3_scale.recipe_cache.archive import File, Manifest, Reader, opened
+from gaudi3_scale.recipe_cache.archive import CacheManifest, File, Reader, opened
 from gaudi3_scale.recipe_cache.key import CacheKey, CacheRefusedError, of_record
 
 RECIPES = "recipes"
@@ -37,7 +37,7 @@ _ROOM = 64 * 2**20
 
 
 @dataclass(frozen=True)
-class Entry:
+class NodeCache:
     """A cache on this node."""
 
     folder: Path
@@ -74,7 +74,7 @@ class Store:
         if "," in str(self.root):
             raise ConfigError(f"{root} has a comma, which ends a path in PT_HPU_RECIPE_CACHE_CONFIG: use another name.")
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[NodeCache]:
         """All caches, the one that was used last at the end; folders that are none are left alone."""
         found = []
         for folder in self.root.iterdir() if self.root.is_dir() else ():
@@ -85,7 +85,7 @@ class Store:
 
     def take(
         self, archive: Path, signing_key: bytes, wanted: Mapping[str, str], replace: bool = False
-    ) -> tuple[Entry, bool]:
+    ) -> tuple[NodeCache, bool]:
         """The cache of an archive, unpacked if it is not here yet; and whether it was unpacked now.
 
         A cache that is here stays as it is, since the bridge has added to it, unless it is to be replaced. Raises
@@ -109,9 +109,9 @@ class Store:
             except BaseException:
                 shutil.rmtree(new, ignore_errors=True)
                 raise
-        return Entry(here, manifest.key), True
+        return NodeCache(here, manifest.key), True
 
-    def make(self, key: CacheKey) -> Entry:
+    def make(self, key: CacheKey) -> NodeCache:
         """The cache of a key, empty if it is not here yet."""
         with self._alone():
             here = self.root / key.name
@@ -120,9 +120,9 @@ class Store:
                 _touch(here)
                 return entry
             self._put(self._new(key), here)
-        return Entry(here, key)
+        return NodeCache(here, key)
 
-    def prune(self, most: int, keep: Entry | None = None) -> list[Entry]:
+    def prune(self, most: int, keep: NodeCache | None = None) -> list[NodeCache]:
         """Remove caches that were used longest ago until the others have at most this many bytes; those removed.
 
         One that a job holds stays, and so does ``keep``.
@@ -141,7 +141,7 @@ class Store:
                     removed.append(entry)
         return removed
 
-    def hold(self, entry: Entry) -> BinaryIO:
+    def hold(self, entry: NodeCache) -> BinaryIO:
         """Keep a cache from being removed or replaced, as long as the returned file is open."""
         held = lock_file(self._lock_of(entry.folder))
         fcntl.flock(held, fcntl.LOCK_SH)
@@ -204,7 +204,7 @@ class Store:
                 return False
         return True
 
-    def _refuse_full_disk(self, manifest: Manifest) -> None:
+    def _refuse_full_disk(self, manifest: CacheManifest) -> None:
         free = shutil.disk_usage(self.root).free
         if manifest.size + _ROOM > free:
             raise TrainerError(
@@ -213,7 +213,7 @@ class Store:
             )
 
 
-def _entry(folder: Path) -> Entry:
+def _entry(folder: Path) -> NodeCache:
     try:
         with opened_folder(folder) as _:
             record = json.loads((folder / _RECORD).read_text())
@@ -222,10 +222,10 @@ def _entry(folder: Path) -> Entry:
         raise CacheRefusedError(f"{folder} is no recipe cache: remove it.") from None
     if key.name != folder.name:
         raise CacheRefusedError(f"{folder} has the key of another recipe cache: remove it.")
-    return Entry(folder, key)
+    return NodeCache(folder, key)
 
 
-def entry_at(folder: Path) -> Entry | None:
+def entry_at(folder: Path) -> NodeCache | None:
     """The cache of which this is the folder, or the folder of its recipes; None where it is neither."""
     for each in (folder.absolute(), folder.absolute().parent):
         with contextlib.suppress(CacheRefusedError):

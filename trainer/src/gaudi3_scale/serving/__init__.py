@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
-    from gaudi3_scale.serving.request import Completion, Piece, Request, ServerBusy, ServerClosed
+    from gaudi3_scale.serving.request import AnswerPiece, Completion, Request, ServerBusy, ServerClosed
     from gaudi3_scale.serving.server import OptimizedInferenceServer
 
-__all__ = ["Completion", "OptimizedInferenceServer", "Piece", "Request", "ServerBusy", "ServerClosed"]
+__all__ = ["AnswerPiece", "Completion", "OptimizedInferenceServer", "Request", "ServerBusy", "ServerClosed"]
 
 __getattr__ = lazily(
     __name__,
     {
         "Completion": "serving.request",
         "OptimizedInferenceServer": "serving.server",
-        "Piece": "serving.request",
+        "AnswerPiece": "serving.request",
         "Request": "serving.request",
         "ServerBusy": "serving.request",
         "ServerClosed": "serving.request",

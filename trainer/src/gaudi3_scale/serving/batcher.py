@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.serving.request import (
+    AnswerPiece,
     Completion,
     FinishReason,
     Listener,
-    Piece,
     Request,
     ServerBusy,
     ServerClosed,
@@ -260,7 +260,7 @@ class Batcher:
         if ended or full:
             text += row.writer.end()
         if ticket.listener is not None:
-            ticket.listener(Piece(text, (token,)))
+            ticket.listener(AnswerPiece(text, (token,)))
         if ended or full:
             reason: FinishReason = "stop" if ended else "length"
             ticket.finish(Completion(row.writer.text, tuple(row.made), len(ticket.tokens), reason))

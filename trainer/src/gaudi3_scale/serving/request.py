@@ -67,14 +67,14 @@ class Completion:
 
 
 @dataclass(frozen=True)
-class Piece:
+class AnswerPiece:
     """What came of an answer since the piece before. Its text may lag behind its tokens, as characters have several."""
 
     text: str
     token_ids: tuple[int, ...]
 
 
-Listener = Callable[[Piece], None]
+Listener = Callable[[AnswerPiece], None]
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from gaudi3_scale.errors import ConfigError, TrainerError
-from gaudi3_scale.serving.request import Completion, Engine, Piece, Prompt, Request, ServerBusy, Ticket
+from gaudi3_scale.serving.request import AnswerPiece, Completion, Engine, Prompt, Request, ServerBusy, Ticket
 
 EngineName = Literal["auto", "vllm", "transformers"]
 _LAST = None
@@ -138,15 +138,15 @@ class OptimizedInferenceServer:
 
     async def stream(
         self, prompt: Prompt | Request, max_new_tokens: int | None = None, **options: Any
-    ) -> AsyncIterator[Piece]:
+    ) -> AsyncIterator[AnswerPiece]:
         """The answer piece by piece; who stops reading (`aclose`, or a cancelled task) cancels the request."""
         (request,) = _requests([prompt], max_new_tokens, options)
         if isinstance(request, ConfigError):
             raise request
         loop = asyncio.get_running_loop()
-        pieces: asyncio.Queue[Piece | None] = asyncio.Queue()
+        pieces: asyncio.Queue[AnswerPiece | None] = asyncio.Queue()
 
-        def pass_on(piece: Piece | None) -> None:
+        def pass_on(piece: AnswerPiece | None) -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.serving.request import (
+    AnswerPiece,
     Completion,
     FinishReason,
     Listener,
-    Piece,
     Request,
     ServerBusy,
     ServerClosed,
@@ -126,7 +126,7 @@ class VllmEngine:
                 (part,) = output.outputs
                 text, tokens = text + part.text, [*tokens, *part.token_ids]
                 if ticket.listener is not None:
-                    ticket.listener(Piece(part.text, tuple(part.token_ids)))
+                    ticket.listener(AnswerPiece(part.text, tuple(part.token_ids)))
                 if output.finished:
                     prompt_tokens = len(output.prompt_token_ids or ticket.tokens)
                     reason: FinishReason = "length" if part.finish_reason == "length" else "stop"
