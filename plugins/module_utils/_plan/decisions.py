@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import drivers, exporters, fabric, firewall, job, job_progress, logs, pytorch, shipped, tuning
+from . import drivers, exporters, fabric, firewall, job, job_progress, logs, pytorch, serving, shipped, tuning
 from .model import Values
 
 #: Lookup ``gaudi3.scale.plan`` returns these, and a host's plan has them without a template.
@@ -27,6 +27,7 @@ DECISIONS: Mapping[str, Callable[[Values], Any]] = {
     "pytorch_packages": pytorch.packages,
     "pytorch_requirements": shipped.requirements,
     "pytorch_tarballs": pytorch.tarballs_of_all,
+    "serving": serving.decide,
     "synapseai": drivers.decide,
     "trainer": job.decide,
     "trainer_again": job_progress.again,

@@ -17,12 +17,7 @@ from dataclasses import dataclass, field
 from .._monitoring.service_access import authority
 
 FOLDER = "/etc/gaudi3-scale/serving"
-CONFIGURATION = f"{FOLDER}/haproxy.cfg"
-KEYS = f"{FOLDER}/keys"
-CERTIFICATE = f"{FOLDER}/server.crt"
-AUTHORITY = f"{FOLDER}/ca.crt"
 RUNTIME = "/run/gaudi3-serving-balancer"
-SOCKET = f"{RUNTIME}/admin.sock"
 BACKEND = "replicas"
 #: HAProxy's largest weight.
 _HEAVIEST = 256

@@ -62,9 +62,9 @@ def serve_argv(engine: Engine, program: str) -> list[str]:
     return [*argv, *map(str, engine.arguments)]
 
 
-def environment_of(engine: Engine, state: str) -> dict[str, str]:
-    """Its variables; ``state`` is a folder that it may write."""
-    own = {"VLLM_CACHE_ROOT": f"{state}/cache", "HOME": state, "PYTHONPATH": PROGRAMS}
+def environment_of(engine: Engine, state: str, programs: str = PROGRAMS) -> dict[str, str]:
+    """Its variables; ``state`` is a folder that it may write, and ``programs`` has the middleware."""
+    own = {"VLLM_CACHE_ROOT": f"{state}/cache", "HOME": state, "PYTHONPATH": programs}
     if engine.kind == "vllm-cpu":
         own["VLLM_CPU_KVCACHE_SPACE"] = str(engine.cache_gib)
     return {**ENVIRONMENT, **own, **{name: str(value) for name, value in engine.environment.items()}}
@@ -83,6 +83,7 @@ class Container:
     name: str
     groups: Sequence[str] = ()
     """Groups that open the device files."""
+    programs: str = PROGRAMS
 
 
 def container_argv(container: Container, argv: Sequence[str], environment: Mapping[str, str], state: str) -> list[str]:
@@ -101,7 +102,11 @@ def container_argv(container: Container, argv: Sequence[str], environment: Mappi
         options += ["--replace", "--ulimit=host", "--security-opt=label=disable"]
         options += [f"--device={each}" for each in DEVICES]
     variables["HABANA_VISIBLE_MODULES"] = ",".join(map(str, container.cards)) or "all"
-    options += [f"--volume={MODEL}:{MODEL}:ro", f"--volume={PROGRAMS}:{PROGRAMS}:ro", f"--volume={state}:{state}"]
+    options += [
+        f"--volume={MODEL}:{MODEL}:ro",
+        f"--volume={container.programs}:{container.programs}:ro",
+        f"--volume={state}:{state}",
+    ]
     options += [f"--env={name}={value}" for name, value in sorted(variables.items())]
     return [f"/usr/bin/{container.engine}", "run", *options, "--entrypoint=", reference(container.image), *argv]
 
@@ -119,13 +124,12 @@ def cards_of(replica: int, each: int, first: int = 0) -> list[int]:
 
 
 def settings(
-    argv: Sequence[str], environment: Mapping[str, str], health: str, removal: Sequence[str], **more: Any
+    argv: Sequence[str], environment: Mapping[str, str], health: Sequence[object], removal: Sequence[str]
 ) -> dict[str, Any]:
     """What a release says of one replica, as gaudi_serving_replica.py reads it."""
     return {
         "argv": [*argv],
         "environment": dict(environment),
-        "health": health,
+        "health": [*health],
         "remove": [*removal],
-        **more,
     }

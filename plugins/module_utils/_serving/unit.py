@@ -10,15 +10,14 @@ too, which would keep their cards. A server whose Worker died ends with exit cod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .balancer import AUTHORITY, CERTIFICATE, CONFIGURATION, KEYS, RUNTIME
+from .balancer import FOLDER, RUNTIME
 from .command import PROGRAMS
 
 USER = "gaudi-serving"
 BALANCER = "gaudi3-serving-balancer.service"
-PROGRAM = f"{PROGRAMS}/gaudi_serving_replica.py"
+PROGRAM = "gaudi_serving_replica.py"
 ROOT = "/var/lib/gaudi3-serving"
 #: Between the end of a drain and systemd's SIGKILL, in seconds: a Worker that does not leave takes 14 of them.
 AFTER_DRAIN = 45
@@ -57,13 +56,10 @@ class Replica:
     python: str = "/usr/bin/python3"
     contained: bool = False
     """Whether the engine is in a container, whose client is root's; the container's user is not."""
-    folders: Sequence[str] = ()
-    """Folders of models outside of the service's own that it reads."""
-
-    @property
-    def state(self) -> str:
-        """What it may write."""
-        return f"{ROOT}/replica-{self.number}"
+    user: str = USER
+    programs: str = PROGRAMS
+    state: str = ""
+    """What it may write."""
 
 
 def replica_unit(head: str, replica: Replica) -> str:
@@ -78,7 +74,7 @@ def replica_unit(head: str, replica: Replica) -> str:
         "[Service]",
         "Type=notify",
         "NotifyAccess=main",
-        f"ExecStart={replica.python} -IS {PROGRAM} {replica.settings}",
+        f"ExecStart={replica.python} -IS {replica.programs}/{PROGRAM} {replica.settings}",
         # The program itself ends a start that takes longer; this is for a program that hangs.
         f"TimeoutStartSec={replica.start_seconds + 60}",
         f"TimeoutStopSec={replica.drain_seconds + AFTER_DRAIN}",
@@ -93,12 +89,24 @@ def replica_unit(head: str, replica: Replica) -> str:
     ]
     if not replica.contained:
         # torch makes code at run time, and its processes meet over the loopback address.
-        lines += [f"User={USER}", f"Group={USER}", "CapabilityBoundingSet=", *_HARDENED]
+        lines += [f"User={replica.user}", f"Group={replica.user}", "CapabilityBoundingSet=", *_HARDENED]
         lines += ["RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK", "PrivateDevices=yes"]
     return "\n".join([*lines, "", "[Install]", "WantedBy=multi-user.target", ""])
 
 
-def balancer_unit(head: str) -> str:
+@dataclass(frozen=True)
+class Proxy:
+    """What the balancer's unit says."""
+
+    program: str = "/usr/sbin/haproxy"
+    folder: str = FOLDER
+    runtime: str = RUNTIME
+    user: str = "haproxy"
+    group: str = USER
+    """Whose members may tell it of their state."""
+
+
+def balancer_unit(head: str, proxy: Proxy) -> str:
     """The text of the balancer's unit: an HAProxy of its own, beside the distribution's."""
     lines = [
         f"{head}[Unit]",
@@ -109,18 +117,18 @@ def balancer_unit(head: str) -> str:
         "",
         "[Service]",
         "Type=notify",
-        f"ExecStartPre=/usr/sbin/haproxy -c -q -f {CONFIGURATION}",
-        f"ExecStart=/usr/sbin/haproxy -Ws -f {CONFIGURATION} -p {RUNTIME}/haproxy.pid",
-        f"ExecReload=/usr/sbin/haproxy -c -q -f {CONFIGURATION}",
+        f"ExecStartPre={proxy.program} -c -q -f {proxy.folder}/haproxy.cfg",
+        f"ExecStart={proxy.program} -Ws -f {proxy.folder}/haproxy.cfg -p {proxy.runtime}/haproxy.pid",
+        f"ExecReload={proxy.program} -c -q -f {proxy.folder}/haproxy.cfg",
         "ExecReload=/bin/kill -USR2 $MAINPID",
         "KillMode=mixed",
         "Restart=always",
         "RestartSec=2",
         "SuccessExitStatus=143",
-        "User=haproxy",
-        "Group=haproxy",
-        f"SupplementaryGroups={USER}",
-        f"RuntimeDirectory={RUNTIME.rpartition('/')[2]}",
+        f"User={proxy.user}",
+        f"Group={proxy.user}",
+        f"SupplementaryGroups={proxy.group}",
+        f"RuntimeDirectory={proxy.runtime.rpartition('/')[2]}",
         "RuntimeDirectoryMode=0755",
         "AmbientCapabilities=CAP_NET_BIND_SERVICE",
         "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
@@ -133,5 +141,6 @@ def balancer_unit(head: str) -> str:
     return "\n".join([*lines, "", "[Install]", "WantedBy=multi-user.target", ""])
 
 
-#: What the balancer reads when it starts and when it is told to read again.
-READ = (CONFIGURATION, KEYS, CERTIFICATE, CERTIFICATE.replace(".crt", ".key"), AUTHORITY)
+def read_by_balancer(folder: str) -> list[str]:
+    """What it reads when it starts, and when it is told to read again."""
+    return [f"{folder}/{name}" for name in ("haproxy.cfg", "keys", "server.crt", "server.key", "ca.crt")]
