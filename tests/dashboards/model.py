@@ -17,6 +17,7 @@ SELECTORS = {
     "prometheus": 'job="prometheus", cluster=~"$cluster"',
     "alertmanager": 'job="alertmanager", cluster=~"$cluster"',
     "hpu": f'job="hpu", {VARIABLES}',
+    "serving": f'job="serving", {VARIABLES}',
     "training": f'job=~"$job", {VARIABLES}',
 }
 #: Legends.

@@ -20,6 +20,7 @@ SOURCES = {
     "node": {"node_exporter"},
     "hpu": {"hl_smi", "intel"},
     "training": {"trainer"},
+    "serving": {"vllm", "haproxy"},
     "prometheus": {"prometheus"},
     "alertmanager": {"alertmanager"},
 }
@@ -36,7 +37,11 @@ VALUES = {
     "mode": ["idle", "user"],
     "span": ["volatile"],
     "reading": ["cards"],
-    "state": ["failed"],
+    "state": ["failed", "UP"],
+    "proxy": ["api", "replicas"],
+    "server": ["replica-1"],
+    "replica": ["replica-1"],
+    "code": ["2xx", "5xx"],
     "fstype": ["ext4"],
 }
 #: Values that are not 1.
@@ -63,6 +68,8 @@ SOUND: dict[str, float] = {
     "habanalabs_utilization": 90,
     "node_systemd_unit_state": 0,
     "node_textfile_scrape_error": 0,
+    "haproxy_frontend_http_responses_total": 0,
+    "vllm:num_requests_waiting": 0,
 } | dict.fromkeys(
     [
         "gaudi_card_ecc_errors_total", "gaudi_training_anomalies_total", "gaudi_training_skipped_steps_total",
@@ -90,8 +97,9 @@ def page(path: str, since: float, sound: bool = False) -> str:
             continue
         for labels in series(metric):
             if metric["type"] == "histogram":
-                lines += [f'{name}_bucket{{le="{limit}"}} {share * age}' for limit, share in BUCKETS.items()]
-                lines += [f"{name}_sum {age}", f"{name}_count {3 * age}"]
+                more = f"{labels}," if labels else ""
+                lines += [f'{name}_bucket{{{more}le="{limit}"}} {share * age}' for limit, share in BUCKETS.items()]
+                lines += [f"{name}_sum{{{labels}}} {age}", f"{name}_count{{{labels}}} {3 * age}"]
                 continue
             if sound and name in SOUND:
                 value = SOUND[name]

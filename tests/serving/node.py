@@ -151,7 +151,7 @@ class Node:
             engine = command.Engine("vllm-cpu", port, "job", **more)
             argv = [*program, *command.serve_argv(engine, "vllm")[1:]]
             environment = {**command.environment_of(engine, str(self.folder)), "PYTHONPATH": str(FILES)}
-            settings[each] = {"argv": argv, "environment": environment, "health": ["127.0.0.1", port]}
+            settings[each] = {"argv": argv, "environment": environment, "health": ["127.0.0.1", port], "probe": "job"}
         (place / "release.json").write_text(json.dumps({"replicas": settings}))
         return place
 

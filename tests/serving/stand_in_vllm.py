@@ -306,7 +306,8 @@ def main(arguments: list[str]) -> None:
     for name in ("--max-model-len", "--max-num-seqs", "--shutdown-timeout"):
         commands.add_argument(name, type=int, default=0)
     commands.add_argument("--middleware", action="append", default=[])
-    commands.add_argument("--enforce-eager", action="store_true")
+    for name in ("--enforce-eager", "--disable-uvicorn-access-log"):
+        commands.add_argument(name, action="store_true")
     if os.environ.get("STAND_IN_FAILS"):
         sys.exit("ValueError: the test wants it to fail")
     asyncio.run(serve(parser.parse_args(arguments)))

@@ -41,7 +41,7 @@ CASES = {
 PROOF = Proof("serving", {"real": list(CASES)}, sample=["none"])
 pytestmark = pytest.mark.proof
 JOB = """output_dir: run
-model: {layers: 2, hidden_size: 64, heads: 4, kv_heads: 2, intermediate_size: 128, sequence_length: 96}
+model: {layers: 2, hidden_size: 64, heads: 2, kv_heads: 1, intermediate_size: 128, sequence_length: 96}
 train: {max_steps: 20, threads: 1}
 checkpoint: {every: 10}
 metrics: {enabled: false}
@@ -225,7 +225,7 @@ def test_refused(node: ModuleNode, export: Path, tmp_path: Path) -> None:
     cut, other = tmp_path / "cut", tmp_path / "other"
     for place in (cut, other):
         shutil.copytree(export, place)
-    os.truncate(cut / "model.safetensors", 1000)
+    os.truncate(cut / "model.safetensors", (cut / "model.safetensors").stat().st_size - 64)
     (other / "config.json").write_text('{"architectures": ["GPT2LMHeadModel"]}')
     full = tmp_path / "full"
     full.mkdir()
@@ -243,7 +243,7 @@ def test_refused(node: ModuleNode, export: Path, tmp_path: Path) -> None:
         _refuse_all(node, faults, before)
     finally:
         subprocess.run(["umount", full], check=True)
-    shutil.rmtree(node.folder / "proc")
+        shutil.rmtree(node.folder / "proc")
     note("refused", began, "; ".join(f'"{said}"' for said in faults))
 
 

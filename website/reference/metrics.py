@@ -16,6 +16,8 @@ SOURCES = {
     "intel": "role hpu_exporter, kind intel: Intel's exporter, by its source; not run in this project's tests",
     "trainer": "`gaudi3-train`, on the first process of each node",
     "node_exporter": "role node_exporter",
+    "vllm": "vLLM, each replica of the role serving",
+    "haproxy": "HAProxy, the balancer of the role serving",
     "prometheus": "Prometheus itself, or Prometheus about its targets",
     "alertmanager": "Alertmanager itself",
 }
@@ -25,6 +27,8 @@ GROUPS = (
     ("gaudi_training_", "Training"),
     ("gaudi_cost_", "Cost"),
     ("gaudi_", "Nodes and cards: this project's names"),
+    ("vllm:", "Served models"),
+    ("haproxy_", "Served models"),
     ("node_", "Hosts: node_exporter"),
     ("", "Monitoring itself"),
 )
@@ -58,7 +62,7 @@ def page() -> str:
         ),
         table(("source", "who serves it"), [(code(name), what) for name, what in SOURCES.items() if name in sources]),
     ]
-    for _start, heading in GROUPS:
+    for heading in dict.fromkeys(heading for _start, heading in GROUPS):
         rows = [row(each) for each in metrics if group(each["name"]) == heading]
         if rows:
             parts += [f"## {heading}", table(("metric", "type", "unit", "labels", "sources", "what"), rows)]

@@ -136,7 +136,13 @@ def nodes(wanted: Wanted, known: Mapping[str, str]) -> dict[str, str]:
 def _targets(job: Mapping[str, Any], wanted: Wanted, known: Mapping[str, str]) -> list[dict[str, Any]]:
     hosts = wanted.hosts(job["groups"])
     shown = {host: f"[{known[host]}]" if ":" in known[host] else known[host] for host in hosts}
-    return [{"targets": [f"{shown[host]}:{job['port']}"], "labels": {"instance": host}} for host in hosts]
+    # Several pages at one port, which differ by a label.
+    pages = [{"replica": name, "__metrics_path__": path} for name, path in (job.get("replicas") or {}).items()] or [{}]
+    return [
+        {"targets": [f"{shown[host]}:{job['port']}"], "labels": {"instance": host, **page}}
+        for host in hosts
+        for page in pages
+    ]
 
 
 def _site(text: str, host: str, read: Callable[[str], Any]) -> Mapping[str, Any]:

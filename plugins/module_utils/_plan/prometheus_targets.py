@@ -8,8 +8,8 @@ from .._monitoring.prometheus_plan import DIRECTORY, Wanted
 from .._printable import printable
 
 #: Jobs whose targets need not answer: a job's page is there only while the job runs, and Alertmanager is installed
-#: behind Prometheus, by a role that itself waits until it answers.
-QUIET = ("training", "alertmanager")
+#: behind Prometheus, by a role that itself waits until it answers. Models are served once somebody says which.
+QUIET = ("training", "alertmanager", "serving")
 
 
 def target_file(job: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .._host.address import cluster_address, single_host
 from .._jobs.container import check_image
+from .._monitoring.service_access import authority
 from .._refusal import Refusal
 from .._serving import balancer, unit, versions
 from . import shipped
@@ -149,5 +150,5 @@ def decide(values: Values) -> Mapping[str, Any]:
         "folder": balancer.FOLDER,
         "secret_files": [f"{balancer.FOLDER}/{each}" for each in ("server.crt", "server.key", "ca.crt")],
         "names": [own, str(values("serving_listen_address")), *(values("serving_certificate_hosts") or ())],
-        "url": f"https://{balancer.authority(str(values('serving_listen_address')), values('serving_port'))}",
+        "url": f"https://{authority(str(values('serving_listen_address')), values('serving_port'))}",
     }

@@ -98,6 +98,8 @@ defaults
     option dontlognull
     option http-buffer-request
     timeout connect 3s
+    # A server that computes may answer late; one that is gone refuses at once.
+    timeout check 10s
     timeout http-request 30s
     timeout http-keep-alive 15s
     timeout client {balancer.first_token_seconds}s
@@ -137,7 +139,7 @@ def _replicas(balancer: Balancer) -> str:
         "    retries 3",
         "    retry-on conn-failure empty-response 500 502 503 504",
         "    option allbackups",
-        "    default-server check inter 1s fastinter 200ms downinter 500ms fall 2 rise 1",
+        "    default-server check inter 1s fastinter 200ms downinter 500ms fall 3 rise 1",
         # A server that is gone is out at the first request that finds it so.
         "    default-server observe layer4 error-limit 1 on-error mark-down",
     ]

@@ -59,6 +59,8 @@ def serve_argv(engine: Engine, program: str) -> list[str]:
     argv += ["--tensor-parallel-size", str(engine.cards)] if engine.kind == "vllm-gaudi" and engine.cards > 1 else []
     argv += ["--enforce-eager"] if engine.enforce_eager else []
     argv += ["--shutdown-timeout", str(engine.drain_seconds)] if engine.drain_seconds else []
+    # The balancer logs who asked; its looks at /health would fill the journal.
+    argv += ["--disable-uvicorn-access-log"]
     return [*argv, *map(str, engine.arguments)]
 
 
@@ -124,7 +126,7 @@ def cards_of(replica: int, each: int, first: int = 0) -> list[int]:
 
 
 def settings(
-    argv: Sequence[str], environment: Mapping[str, str], health: Sequence[object], removal: Sequence[str]
+    argv: Sequence[str], environment: Mapping[str, str], health: Sequence[object], removal: Sequence[str], probe: str
 ) -> dict[str, Any]:
     """What a release says of one replica, as gaudi_serving_replica.py reads it."""
     return {
@@ -132,4 +134,5 @@ def settings(
         "environment": dict(environment),
         "health": [*health],
         "remove": [*removal],
+        "probe": probe,
     }

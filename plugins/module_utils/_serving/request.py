@@ -78,6 +78,7 @@ def refuse(request: Request, model: folder.Model) -> None:
     """``Refusal`` with the first of what the engine could not start with, without any change."""
     for problem in (
         versions.family_problem(request.engine, model.config, request.accept_untried),
+        versions.head_problem(request.engine, model.config),
         folder.length_problem(model, request.max_model_len),
         _rights(request, model),
     ):
@@ -167,7 +168,7 @@ def replicas_of(request: Request) -> dict[str, Any]:
             argv = command.container_argv(container, argv, environment, state)
             removal = command.removal_argv(container)
             environment = {}
-        found[name] = command.settings(argv, environment, ["127.0.0.1", port], removal)
+        found[name] = command.settings(argv, environment, ["127.0.0.1", port], removal, request.served_name)
     return found
 
 

