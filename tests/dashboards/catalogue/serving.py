@@ -122,7 +122,8 @@ BOARD = Board(
                     "Requests that began again",
                     "Their cache was given to others: too many sequences at once for it.",
                     {
-                        REPLICA: "sum by (instance, replica) (increase(vllm:num_preemptions_total{@serving}[$__rate_interval]))"
+                        REPLICA: "sum by (instance, replica)"
+                        " (increase(vllm:num_preemptions_total{@serving}[$__rate_interval]))"
                     },
                     width=12,
                 ),

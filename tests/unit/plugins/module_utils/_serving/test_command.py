@@ -11,7 +11,8 @@ def test_a_replica_on_a_cpu() -> None:
     assert argv[:3] == ["/opt/v/bin/vllm", "serve", "{model}"]
     assert " ".join(argv[3:]) == (
         "--host 127.0.0.1 --port 18801 --served-model-name llm --dtype float32 --middleware "
-        "gaudi_serving_first_token.FirstToken --max-model-len 4096 --max-num-seqs 16 --shutdown-timeout 300 --disable-uvicorn-access-log --seed 1"
+        "gaudi_serving_first_token.FirstToken --max-model-len 4096 --max-num-seqs 16 --shutdown-timeout 300 "
+        "--disable-uvicorn-access-log --seed 1"
     )
     found = command.environment_of(engine, "/var/lib/x")
     assert (found["HF_HUB_OFFLINE"], found["VLLM_NO_USAGE_STATS"], found["VLLM_CPU_KVCACHE_SPACE"]) == ("1", "1", "2")
