@@ -16,7 +16,7 @@ CLUSTER ?= demo
 NODES ?= 2
 export GAUDI3_SIMULATOR_CLUSTER := $(CLUSTER)
 
-.PHONY: demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
+.PHONY: vllm-cpu demo up down status prepare image test lint dev-plugins hpu unit plays simulator-test device-test deploy-test trainer-test \
 	benchmark-test doctor-test watch-test website-test \
 	coverage coverage-raise terraform-test terraform-registry proofs torch-matrix torch-wheels torch-suite os-matrix strictness \
 	docs docs-zip screenshots watch-pictures docs-recording docs-pictures contract system molecule-test molecule sanity artifact build sign audit bench clean help FORCE
@@ -126,7 +126,7 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 	@touch $@
 
 # What the tests need of downloads, compiled code and the node image; its cost is not the tests'.
-prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
+prepare: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy .cache/checkov/ready .cache/mlflow/ready .cache/docs/ready .cache/standin/ready .cache/axe/ready hpu image
 
 image: $(VENV)/.controller
 	gaudi3-simulator prepare
@@ -165,9 +165,9 @@ covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/cov
 	coverage run --rcfile=$(CURDIR)/tests/suite/coveragerc -m pytest -q
 
 # Coverage traces the tests of plugins alone, which reach the floor of plugins; tracing makes a test half as dear again.
-unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool
+unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy
 	$(call covered,plugins) tests/unit/plugins
-	pytest -q tests/unit tests/monitoring tests/suite tests/walks --ignore tests/unit/plugins
+	pytest -q tests/unit tests/monitoring tests/serving tests/suite tests/walks --ignore tests/unit/plugins
 
 # The real playbooks and roles over local connections: no root, no containers.
 plays: $(VENV)/.dev

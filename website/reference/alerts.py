@@ -18,6 +18,7 @@ GROUPS = {
     "gaudi3-nodes": "Nodes",
     "gaudi3-cards": "Cards",
     "gaudi3-training": "Training",
+    "gaudi3-serving": "Served models",
     "gaudi3-cost": "Cost",
     "gaudi3-monitoring": "Monitoring",
 }

@@ -26,7 +26,7 @@ MEMBER, MONITOR, ADMIN, STRANGER = "10.9.0.2", "10.9.0.5", "10.9.0.77", "10.9.0.
 MEMBER6, STRANGER6 = "fd09::2", "fd09::9"
 SOURCES = [MEMBER, MONITOR, ADMIN, MEMBER6, STRANGER6, STRANGER]
 SSH, OTHER, RENDEZVOUS, COLLECTIVE = 22, 8080, 29400, 45000
-METRICS = [9100, 9410, 41611]
+METRICS = [9100, 9410, 9420, 41611]
 PORTS = sorted([SSH, OTHER, RENDEZVOUS, COLLECTIVE, 9090, *METRICS])
 ENTER = ["unshare", "--map-root-user", "--net"]
 
@@ -122,6 +122,7 @@ def test_another_ruleset_replaces_it_and_other_tables_stay() -> None:
         SSH,
         9090,
         9410,
+        9420,
         COLLECTIVE,
     ]  # 8080 is closed by the site, 41611 is in the range
     assert drops(second) == drops(found["tables"]) != drops(first)
