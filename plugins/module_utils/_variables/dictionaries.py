@@ -101,6 +101,8 @@ _FIELDS: dict[str, Field] = {
     **_section("prometheus_hpu_metric_relabel_configs[]", _RELABEL),
     **_section("prometheus_metrics_tls_config", _TLS_CLIENT),
     **_section("prometheus_scrape_limits", _LIMITS),
+    **_section("serving_environment", _ENVIRONMENT),
+    **_section("serving_registry_environment", _ENVIRONMENT),
     **_section("trainer_environment", _ENVIRONMENT),
     **_section("tuning_sysctl", {"*": _SCALAR}),
     **_section("tuning_sysfs", {"*": _SCALAR}),
@@ -109,6 +111,7 @@ _FIELDS: dict[str, Field] = {
         "prometheus_jobs[]",
         {**_keys("name groups port service scrape_interval scrape_timeout metrics_path", _ANY), **_LIMITS},
     ),
+    **_section("prometheus_jobs[].replicas", {"*": _SCALAR}),
     **_section("prometheus_jobs[].tls_config", _TLS_CLIENT),
     **_section("prometheus_jobs[].metric_relabel_configs[]", _RELABEL),
 }  # fmt: skip

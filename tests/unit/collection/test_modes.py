@@ -23,6 +23,7 @@ ALLOWED = {
     "plugins/module_utils/_trainer/doctor.py:unpack": "in the task's own temporary folder",
     "plugins/module_utils/_tasks/claim.py:_back_up": "a copy, which gets the mode of the file",
     "plugins/module_utils/_tasks/claim.py:_claim": "a copy that is put back, which gets the mode that the file had",
+    "roles/serving/files/gaudi_serving_replica.py:_write": "in the service's own folder, under its unit's umask",
     "plugins/module_utils/_serving/releases.py:make": "a draft whose modes are set before it gets its name",
     "plugins/module_utils/_apt/node.py:verify": "in a temporary folder of the function's own",
     "plugins/modules/trainer_wheel.py:build": "copies in a draft that only its maker reads, removed again",

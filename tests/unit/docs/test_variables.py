@@ -42,6 +42,7 @@ OTHERS = {
     "grafana_password",
     "prometheus_password",
     "pytorch_lightning",
+    "serving_password",
     "watch_password",
     *(tag for path in (ROOT / "roles").glob("*/tasks/*.yml") for tag in tags(yaml.safe_load(path.read_text()))),
     *(path.stem for path in (ROOT / "plugins/modules").glob("*.py")),

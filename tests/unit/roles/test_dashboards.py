@@ -33,6 +33,8 @@ JOBS = {
     "trainer": [".+"],
     "prometheus": ["node", "hpu", "prometheus", "alertmanager"],
     "alertmanager": ["alertmanager"],
+    "vllm": ["serving"],
+    "haproxy": ["serving"],
 }
 #: Servers of the monitoring host, which is none of the nodes to choose from.
 SERVERS = {("job", "prometheus"), ("job", "alertmanager")}
@@ -342,7 +344,7 @@ FAULTS: dict[str, Callable[[Dashboard], None]] = {
 
 def test_there_is_a_dashboard_and_its_uid_is_its_file_name() -> None:
     assert [file.stem for file in FILES] == [
-        f"gaudi3-{name}" for name in ("cost", "fabric", "fleet", "resources", "training")
+        f"gaudi3-{name}" for name in ("cost", "fabric", "fleet", "resources", "serving", "training")
     ]
     defaults = yaml.safe_load((ROOT / "roles/grafana/defaults/main.yml").read_text(encoding="utf-8"))
     assert sorted(defaults["grafana_dashboards"]) == [f"dashboards/{file.name}" for file in FILES]

@@ -225,7 +225,9 @@ def test_other_roles_ports_are_followed() -> None:
     ports["prometheus_port"] = 9099
     ports |= {"trainer_config": {"metrics": {"port": 9103}}, "firewall_collective_ports": "", "ansible_port": 2222}
     written = text(firewall_admin_networks=["10.8.0.0/16"], **ports)
-    assert sets(written)["metrics_ports"] == ["9101", "9102", "9103"] and sets(written)["cluster_ports"] == ["29500"]
+    assert sets(written)["metrics_ports"] == ["9101", "9102", "9103", "9420"] and sets(written)["cluster_ports"] == [
+        "29500"
+    ]
     assert sets(written)["open_ports"] == ["22", "2222"] and "admin_ports" not in sets(written)
     monitor = sets(text("monitor", firewall_admin_networks=["10.8.0.0/16"], **ports))
     assert monitor["admin_ports"] == ["3000", "9093", "9099", "9109"] and "cluster_ports" not in monitor
@@ -234,7 +236,7 @@ def test_other_roles_ports_are_followed() -> None:
 def test_ports_of_jobs_in_a_list_are_followed() -> None:
     own = [{"rdzv_port": 29500, "node_config": {"metrics": {"port": 9412}}}, {"config": {"metrics": {"port": 0}}}, {}]
     written = text(trainer_jobs=own, trainer_config={"metrics": {"port": 0}}, firewall_collective_ports="")
-    assert sets(written)["metrics_ports"] == ["9100", "9412", "41611"]
+    assert sets(written)["metrics_ports"] == ["9100", "9412", "9420", "41611"]
     assert sets(written)["cluster_ports"] == ["29400", "29500"]
 
 

@@ -166,7 +166,7 @@ def test_targets_that_do_not_answer_are_named() -> None:
     made = service("prometheus")
     assert isinstance(made, Prometheus)
     page = made.page(made.secrets(dry_run=True))
-    assert page["quiet"] == ["training", "alertmanager"] and "hpu/gaudi-1" in page["targets"]
+    assert page["quiet"] == ["training", "alertmanager", "serving"] and "hpu/gaudi-1" in page["targets"]
     assert "node/mon" in page["targets"] and len(page["targets"]) == 6
 
 
