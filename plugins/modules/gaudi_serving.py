@@ -13,7 +13,7 @@ author:
   - gaudi3.scale contributors (@gaudi3)
 description:
   - Looks at a model's folder, its length, its version of vLLM, ports and room first, and refuses in a sentence what
-    vLLM could not start with, while what is served goes on.
+    vLLM could not start with, while the old version serves.
   - Makes a release of it, and starts the replicas with that one after another, each drained before. Where one does not
     start, the version before is served again.
   - Its options are those of the role C(serving), without their beginning.

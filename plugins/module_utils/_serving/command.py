@@ -119,10 +119,10 @@ def removal_argv(container: Container) -> list[str]:
     return [f"/usr/bin/{container.engine}", "rm", "--force", *ignore, container.name]
 
 
-def cards_of(replica: int, each: int, first: int = 0) -> list[int]:
-    """Modules of a replica, counted from 1, of ``each`` cards: side by side."""
-    start = first + (replica - 1) * each
-    return [*range(start, start + each)]
+def cards_of(replica: int, count: int, first: int = 0) -> list[int]:
+    """Modules of a replica, counted from 1, of ``count`` cards: side by side."""
+    start = first + (replica - 1) * count
+    return [*range(start, start + count)]
 
 
 def settings(

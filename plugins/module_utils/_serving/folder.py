@@ -149,12 +149,12 @@ def _weights(path: str, names: Sequence[str]) -> list[str]:
     return found
 
 
-def _whole(place: str) -> None:
+def _whole(path: str) -> None:
     """``Refusal`` unless a file of safetensors is as long as its header says."""
-    size = os.stat(place).st_size
+    size = os.stat(path).st_size
     expected = 0
     try:
-        with open(place, "rb") as stream:
+        with open(path, "rb") as stream:
             length = int.from_bytes(stream.read(8), "little")
             if not 2 <= length <= LONGEST_HEADER:
                 raise ValueError(f"a header of {length} bytes")
@@ -163,10 +163,10 @@ def _whole(place: str) -> None:
         expected = 8 + length + max([0, *map(int, ends)])
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OSError) as error:
         raise Refusal(
-            f"{printable(place)} is no file of weights ({printable(error, 120)}): copy or export the model again."
+            f"{printable(path)} is no file of weights ({printable(error, 120)}): copy or export the model again."
         ) from None
     if size != expected:
         raise Refusal(
-            f"{printable(place)} has {size} bytes, and by its header {expected}, so it was cut short or changed: copy "
+            f"{printable(path)} has {size} bytes, and by its header {expected}, so it was cut short or changed: copy "
             "or export the model again."
         )

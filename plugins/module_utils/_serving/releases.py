@@ -44,7 +44,7 @@ class Releases:
 
     root: str
 
-    def place(self, name: str) -> str:
+    def folder_of(self, name: str) -> str:
         """The folder of a release."""
         return os.path.join(self.root, "releases", name)
 
@@ -58,12 +58,12 @@ class Releases:
             found = os.path.basename(os.readlink(self.link(name)))
         except OSError:
             return ""
-        return found if os.path.isfile(os.path.join(self.place(found), "release.json")) else ""
+        return found if os.path.isfile(os.path.join(self.folder_of(found), "release.json")) else ""
 
     def facts(self, name: str) -> Mapping[str, Any]:
         """What a release says of itself; empty for one that is not there or is broken."""
         try:
-            with open(os.path.join(self.place(name), "release.json"), encoding="utf-8") as stream:
+            with open(os.path.join(self.folder_of(name), "release.json"), encoding="utf-8") as stream:
                 found = json.load(stream)
         except (OSError, ValueError):
             return {}
@@ -99,7 +99,7 @@ class Releases:
         self, name: str, model: Model, facts: Mapping[str, Any], group: int, copy: Optional[Callable[[str, str], None]]
     ) -> None:
         """Write a release. ``copy`` copies one file; without it the model stays where it is."""
-        draft = self.place(f".{name}")
+        draft = self.folder_of(f".{name}")
         shutil.rmtree(draft, ignore_errors=True)
         os.makedirs(draft, 0o750)
         place = os.path.join(draft, "model")
@@ -117,7 +117,7 @@ class Releases:
             _give(draft, 0o750, group)
             if copy is not None:
                 sync_tree(draft)
-            os.replace(draft, self.place(name))
+            os.replace(draft, self.folder_of(name))
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
@@ -136,7 +136,7 @@ class Releases:
 
     def remove(self, name: str) -> None:
         """Delete a release."""
-        shutil.rmtree(self.place(name), ignore_errors=True)
+        shutil.rmtree(self.folder_of(name), ignore_errors=True)
 
 
 def _give(path: str, mode: int, group: int) -> None:

@@ -142,5 +142,5 @@ def balancer_unit(head: str, proxy: Proxy) -> str:
 
 
 def read_by_balancer(folder: str) -> list[str]:
-    """What it reads when it starts, and when it is told to read again."""
+    """What it reads when it starts, and at a reload."""
     return [f"{folder}/{name}" for name in ("haproxy.cfg", "keys", "server.crt", "server.key", "ca.crt")]

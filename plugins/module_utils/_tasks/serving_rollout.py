@@ -90,7 +90,12 @@ class Rollout:
         name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{digest[:8]}"
         shown = f"model: {self._model.path}\nreplicas: {len(self._options['ports'])}\n"
         self._diffs.append(
-            {"before": "", "after": shown, "before_header": "no release", "after_header": self._releases.place(name)}
+            {
+                "before": "",
+                "after": shown,
+                "before_header": "no release",
+                "after_header": self._releases.folder_of(name),
+            }
         )
         if not self._module.check_mode:
             facts = {
@@ -315,7 +320,7 @@ class Rollout:
             removed += remove_replica(self._module, self._systemd, number)
             number += 1
         for name in self._releases.superfluous(self._options["keep"]):
-            removed.append(self._releases.place(name))
+            removed.append(self._releases.folder_of(name))
             if not self._module.check_mode:
                 self._releases.remove(name)
         return removed
