@@ -59,7 +59,7 @@ def is_whole(path: str, lines: Sequence[str]) -> bool:
 
 
 def refuse(run: Run, python: str, path: str) -> None:
-    """``Refusal`` where it cannot be made, before anything is changed."""
+    """Refuse what cannot be made, before anything is changed."""
     code, output, _errors = run([python, "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"])
     said = output.strip()
     if code != 0 or not said.replace(".", "").isdigit():

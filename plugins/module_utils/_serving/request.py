@@ -112,7 +112,7 @@ def account(name: str = USER) -> tuple[int, Collection[int]]:
 
 
 def _refuse_memory(request: Request, model: folder.Model) -> None:
-    """``Refusal`` where weights, cache and warm-up do not fit on the replica's cards."""
+    """Refuse weights, cache and warm-up that do not fit on the replica's cards."""
     given = dict(request.environment)
     variables = {name: int(value) for name, value in given.items() if "_BUCKET_" in name and str(value).isdigit()}
     found = plan(
