@@ -31,8 +31,8 @@ DISTRIBUTIONS: dict[str, dict[str, Path]] = {
 
 #: The rooms of the trainer, folders and files beside them, from the ground up. A room imports from lower floors alone.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("codec", "errors", "extras", "files", "git_commit", "git_lfs", "host_memory", "lazy", "metrics_listener", "next_command"),
-    ("version", "yaml_file"),
+    ("codec", "errors", "extras", "files", "git_commit", "git_lfs", "host_memory", "lazy", "next_command"),
+    ("metrics_listener", "version", "yaml_file"),
     ("calling", "config", "finite", "own_script", "profiler", "secret", "status", "traces"),
     ("console", "data", "hpu", "meeting_store", "registry", "tracking"),
     ("internals", "monitoring"),
