@@ -49,7 +49,7 @@ SHARE = NodeShare("/var/lib/gaudi3-scale/jobs/demo")
 PATHS = {
     "output_dir", "model.name", "data.source", "data.tokenizer", "data.directory", "interruption.file",
     "checkpoint.target", "checkpoint.signing_key_file", "metrics.certificate", "metrics.key",
-    "metrics.client_authority",
+    "metrics.client_authority", "recipe_cache.directory", "recipe_cache.archive", "recipe_cache.signing_key_file",
 }  # fmt: skip
 #: What a field needs beside it, and values of fields that need a certain form.
 BESIDE: dict[str, dict[str, Any]] = {
@@ -73,6 +73,7 @@ BESIDE: dict[str, dict[str, Any]] = {
         "cost.price_date": "2026-11-01",
     },
     "model.config": {"model.name": "llama-tiny"},
+    "recipe_cache.archive": {"recipe_cache.directory": "/srv/graphs", "recipe_cache.signing_key_file": "/srv/key"},
     "memory.budget_gib": {"memory.activation_checkpointing": "budget"},
 }
 VALUES: dict[str, list[Any]] = {
