@@ -204,17 +204,25 @@ def listening(collector: Collector, tmp_path: Path) -> Iterator[tuple[int, Path]
 
 
 def send(port: int, folder: Path, who: str, path: str = "/upload", kind: str = "application/vnd.fdo.journal") -> int:
-    """Send two batches over one connection, as systemd does; the last status."""
+    """Send two batches over one connection, as systemd does; the last status, or that of the first refusal.
+
+    What will be refused goes out in one piece: the answer comes before a body in pieces is all written, and ends the
+    connection.
+    """
+    pieces = path == "/upload" and "journal" in kind
     context = ssl.create_default_context(cafile=str(folder / "authority"))
     if who:
         context.load_cert_chain(folder / f"{who}.pem")
     connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10)
     status = 0
     for message in (b"MESSAGE=a\n\n", b"MESSAGE=b\n\n"):
-        connection.request("POST", path, iter([message]), {"Content-Type": kind}, encode_chunked=True)
+        body = iter([message]) if pieces else message
+        connection.request("POST", path, body, {"Content-Type": kind}, encode_chunked=pieces)
         answer = connection.getresponse()
         status = answer.status
         answer.read()
+        if status >= 400:
+            break
     connection.close()
     return status
 
