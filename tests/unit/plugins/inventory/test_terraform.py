@@ -136,7 +136,8 @@ def test_values_are_no_templates_and_ssh_takes_its_arguments(source: Source, cor
     endpoints["big-01"].update(zone=f"{{{{ lookup('pipe', 'touch {marker}') }}}}")
     source.give(output_file=source.keep("outputs.json", said), **options)
     refused = ansible("ansible", "-i", inventory, "big-01", "-m", "debug", "-a", "var=gaudi_zone", core=core)
-    assert (refused.returncode, "says of big-01 that its zone is '{{ lookup" in refused.stderr) == (4, True)
+    said_so = " ".join(refused.stderr.split())  # 2.17 breaks lines, by the length of the folder's name
+    assert (refused.returncode, "says of big-01 that its zone is '{{ lookup" in said_so) == (4, True)
     assert not marker.exists()
 
 
