@@ -8,7 +8,7 @@ from typing import Any
 
 from gaudi3_scale.config import Config
 from gaudi3_scale.kubernetes.cluster_file import checked
-from gaudi3_scale.kubernetes.job import KubernetesJob, make, uses_cards
+from gaudi3_scale.kubernetes.kubernetes_job import KubernetesJob, make, uses_cards
 from gaudi3_scale.kubernetes.manifests import manifests
 
 Document = dict[str, Any]

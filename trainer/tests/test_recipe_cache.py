@@ -15,11 +15,11 @@ from gaudi3_scale import cli
 from gaudi3_scale.config import Config
 from gaudi3_scale.errors import ConfigError, TrainerError
 from gaudi3_scale.hpu import pci
-from gaudi3_scale.recipe_cache import job
+from gaudi3_scale.recipe_cache import recipes_of_job
 from gaudi3_scale.recipe_cache.archive import pack, verify
-from gaudi3_scale.recipe_cache.job import VARIABLE, key_of_job, prepare
 from gaudi3_scale.recipe_cache.key import CacheRefusedError
 from gaudi3_scale.recipe_cache.recipe_store import Store
+from gaudi3_scale.recipe_cache.recipes_of_job import VARIABLE, key_of_job, prepare
 
 SIGNING = bytes(range(32))
 
@@ -67,7 +67,7 @@ def test_a_job_finds_its_own_cache_at_each_start_and_holds_it(tmp_path: Path) ->
     assert (delete, size) == ("false", "77") and Path(folder).is_dir()
     store = Store(tmp_path / "caches")
     assert len(store.entries()) == 2 and store.prune(0) == []
-    for lock in job._held:
+    for lock in recipes_of_job._held:
         fcntl.flock(lock, fcntl.LOCK_UN)
     assert len(store.prune(0)) == 2
 

@@ -257,7 +257,7 @@ def test_a_job_trains_on_from_a_version_and_keeps_it(
     said = job.fit(*offline, "train.max_steps=4")
     assert "resuming from step 2" in said and "from demo version 1" in said
     other = [each.replace("@champion", "@2") for each in settings]
-    said = job.fit(*other, "train.max_steps=6", code=1)
+    said = job.fit(*other, "train.max_steps=6", code=2)
     assert "this job began with demo version 1: give registry:demo@1" in said
     assert command("register", job.node(), "--name", "next", "--uri", uri).startswith("next version 1 is step 4")
     (found,) = json.loads(command("registry", "list", "next", "--uri", uri, "--json"))

@@ -29,7 +29,7 @@ from gaudi3_scale.config.section import Section
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.kubernetes.cluster import NOT_CARRIED, ClusterOptions
 from gaudi3_scale.kubernetes.cluster_file import checked
-from gaudi3_scale.kubernetes.job import make, uses_cards
+from gaudi3_scale.kubernetes.kubernetes_job import make, uses_cards
 from gaudi3_scale.kubernetes.manifests import manifests
 
 CLUSTER: dict[str, Any] = {

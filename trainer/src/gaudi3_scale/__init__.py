@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gaudi3_scale.integration.accelerator import GaudiAccelerator
     from gaudi3_scale.integration.trainer import GaudiTrainer
     from gaudi3_scale.models.adamw import GaudiOptimizer
-    from gaudi3_scale.serving.server import OptimizedInferenceServer
+    from gaudi3_scale.serving.inference_server import OptimizedInferenceServer
 
 __version__ = VERSION
 __all__ = ["GaudiAccelerator", "GaudiOptimizer", "GaudiTrainer", "OptimizedInferenceServer", "__version__"]
@@ -25,6 +25,6 @@ __getattr__ = lazily(
         "GaudiAccelerator": "integration.accelerator",
         "GaudiOptimizer": "models.adamw",
         "GaudiTrainer": "integration.trainer",
-        "OptimizedInferenceServer": "serving.server",
+        "OptimizedInferenceServer": "serving.inference_server",
     },
 )

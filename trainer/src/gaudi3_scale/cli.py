@@ -23,7 +23,7 @@ from gaudi3_scale.kubernetes import kubernetes_command
 from gaudi3_scale.migrate_command import migrate
 from gaudi3_scale.planning import plan_command as planning
 from gaudi3_scale.recipe_cache import recipe_command as recipe_cache
-from gaudi3_scale.recipe_cache.job import prepare as prepare_recipes
+from gaudi3_scale.recipe_cache.recipes_of_job import prepare as prepare_recipes
 from gaudi3_scale.registry import registry_commands as registry
 from gaudi3_scale.tuning import tune_command
 from gaudi3_scale.version import VERSION

@@ -53,7 +53,7 @@ def kubernetes(
     """
     from gaudi3_scale.config import load
     from gaudi3_scale.kubernetes.cluster_file import read_options, template
-    from gaudi3_scale.kubernetes.job import make, uses_cards
+    from gaudi3_scale.kubernetes.kubernetes_job import make, uses_cards
     from gaudi3_scale.kubernetes.manifest_files import documents, write
     from gaudi3_scale.kubernetes.manifests import manifests
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gaudi3_scale.kubernetes import pod
-from gaudi3_scale.kubernetes.job import KubernetesJob
+from gaudi3_scale.kubernetes.kubernetes_job import KubernetesJob
 
 DEVICE_CLASS = "gaudi.intel.com"
 """Of Intel's DRA driver, whose attributes of a card have this name as their domain."""

@@ -9,7 +9,7 @@ from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.patience import SHUTDOWN_TIMEOUT
 from gaudi3_scale.kubernetes.checks import LAUNCHER_SECONDS, MEETING_PORT
 from gaudi3_scale.kubernetes.cluster import Volume
-from gaudi3_scale.kubernetes.job import GIVEN, KubernetesJob
+from gaudi3_scale.kubernetes.kubernetes_job import GIVEN, KubernetesJob
 from gaudi3_scale.own_script import DIRECTORY
 
 NODE = "node"

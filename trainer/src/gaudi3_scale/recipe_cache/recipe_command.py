@@ -10,9 +10,9 @@ import typer
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.recipe_cache.archive import pack, read_key, verify
-from gaudi3_scale.recipe_cache.job import NO_RELEASE, VARIABLE, release
 from gaudi3_scale.recipe_cache.key import NAMES, CacheKey
 from gaudi3_scale.recipe_cache.recipe_store import Store, entry_at
+from gaudi3_scale.recipe_cache.recipes_of_job import NO_RELEASE, VARIABLE, release
 
 app = typer.Typer(no_args_is_help=True, help="Compiled graphs that outlive a node: pack, verify, use and prune them.")
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from gaudi3_scale.lazy import lazily
 
 if TYPE_CHECKING:
+    from gaudi3_scale.serving.inference_server import OptimizedInferenceServer
     from gaudi3_scale.serving.request import AnswerPiece, Completion, Request, ServerBusy, ServerClosed
-    from gaudi3_scale.serving.server import OptimizedInferenceServer
 
 __all__ = ["AnswerPiece", "Completion", "OptimizedInferenceServer", "Request", "ServerBusy", "ServerClosed"]
 
@@ -19,7 +19,7 @@ __getattr__ = lazily(
     __name__,
     {
         "Completion": "serving.request",
-        "OptimizedInferenceServer": "serving.server",
+        "OptimizedInferenceServer": "serving.inference_server",
         "AnswerPiece": "serving.request",
         "Request": "serving.request",
         "ServerBusy": "serving.request",
