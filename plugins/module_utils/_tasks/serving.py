@@ -50,7 +50,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "rollback": {"type": "bool", "default": False},
     "start_seconds": {"type": "int", "default": 3600},
     "drain_seconds": {"type": "int", "default": 300},
-    "first_token_seconds": {"type": "int", "default": 600},
+    "first_token_seconds": {"type": "int", "default": 600, "no_log": False},
     "address": {"type": "str", "default": "127.0.0.1"},
     "port": {"type": "int", "default": 8443},
     "metrics_port": {"type": "int", "default": 9420},

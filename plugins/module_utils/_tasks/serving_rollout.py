@@ -265,7 +265,7 @@ class Rollout:
         if not before[CURRENT]:
             self._systemd.do("stop", name)
             return f"{first} There was no version before: correct the model or its settings, and run again."
-        self._move(links, before)
+        self._move(before=links, links=before)
         started = self._started()
         for each in range(1, number + 1):
             follows = before[CANARY] if each == len(self._options["ports"]) and before[CANARY] else before[CURRENT]

@@ -87,14 +87,9 @@ BOARD = Board(
                     alerts=("NodeServiceFailed",),
                 ),
                 Panel(
-                    "Senders of logs at work",
-                    "Share of the last 15 minutes. Empty where no logs are collected.",
-                    {
-                        NODE: "avg_over_time(node_systemd_unit_state{"
-                        '@node, name="gaudi-logs-upload.service", state="active"}[15m])'
-                    },
-                    "percentunit",
-                    highest=1,
+                    "Units that are being started",
+                    "As above. A sender of logs that does not reach its collector is one most of the time.",
+                    {NODE: 'sum by (instance) (node_systemd_unit_state{@node, state="activating"})'},
                     alerts=("NodeLogsNotSent",),
                 ),
                 Panel(
