@@ -36,7 +36,7 @@ def test_it_comes_and_a_table_that_was_emptied_comes_back(cluster: Cluster) -> N
     assert first.returncode == 0 and host.acts() == acts, first.messages()
     assert {name: found for name, found in rules(host.path(FILE).read_text()).items() if found} == {
         "open_ports": ["22"],
-        "metrics_ports": ["9100", "9410", "41611"], "metrics_v4": ["10.0.0.1"],
+        "metrics_ports": ["9100", "9410", "9420", "41611"], "metrics_v4": ["10.0.0.1"],
         "cluster_ports": ["29400", "32768-60999"], "cluster_v4": ["10.0.0.1", "10.0.0.2"],
     }  # fmt: skip
     assert f"ExecStart=/usr/sbin/nft -f {FILE}" in host.path(f"/etc/systemd/system/{UNIT}").read_text()

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import gaudi3_migration
 from website.reference import (
     alerts,
     calculator,
     commands,
     configuration,
     metrics,
+    optimum_habana,
     playbooks,
     schemas,
     schemas_page,
@@ -31,9 +31,9 @@ PAGES: tuple[tuple[str, str, str, Callable[[], str]], ...] = (
     ("reference/alerts.md", alerts.TITLE, "when each alert fires, and its runbook", alerts.page),
     (
         "reference/optimum-habana-table.md",
-        gaudi3_migration.TITLE,
+        optimum_habana.TITLE,
         "what follows each class and argument, for a migration",
-        gaudi3_migration.table,
+        optimum_habana.page,
     ),
     ("reference/schemas.md", schemas_page.TITLE, "completion and checks in an editor", schemas_page.page),
 )

@@ -64,11 +64,12 @@ def test_a_port_is_the_default_of_its_variable(row: list[str]) -> None:
 def test_every_port_of_a_role_and_of_the_firewall_has_its_row() -> None:
     table = {row[4].strip("`"): row[0] for row in rows(read("ports.md"), "port")}
     of_roles = {name for name, option in specs.variables().items() if name.endswith("_port") and option.get("default")}
-    assert of_roles - {"firewall_rendezvous_port"} <= set(table)
+    # The second one is of the loopback address.
+    assert of_roles - {"firewall_rendezvous_port", "serving_replica_port"} <= set(table)
     firewall = yaml.safe_load((ROOT / "roles/firewall/defaults/main.yml").read_text(encoding="utf-8"))
     lists = ("firewall_metrics_ports", "firewall_admin_ports")
     numbers = {number for name in lists for port in firewall[name] for number in re.findall(r"default\((\d+)\)", port)}
-    assert len(numbers) == 7 and numbers <= set(table.values())
+    assert len(numbers) == 8 and numbers <= set(table.values())
     assert firewall["firewall_collective_ports"] in table.values()
 
 
@@ -86,7 +87,7 @@ def test_every_address_outside_has_its_row() -> None:
 
 
 def test_the_general_codes_are_those_of_the_classes() -> None:
-    codes = [row[0] for row in rows(read("exit-codes.md"), "code")]
+    codes = list(dict.fromkeys(row[0] for row in rows(read("exit-codes.md"), "code")))
     ours = ["0", str(TrainerError.exit_code), str(ConfigError.exit_code), str(LEFT), str(EXIT_CODE), "130"]
     assert codes[:6] == ours
     unit = (ROOT / "plugins/module_utils/_jobs/unit.py").read_text(encoding="utf-8")
