@@ -54,7 +54,7 @@ def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedPro
 def test_the_status_of_a_launched_job_says_why(environment: dict[str, str], tmp_path: Path) -> None:
     launch = ("-m", "gaudi3_scale.launch", "--nproc-per-node=1", "--no-python", sys.executable)
     done = run(environment, *launch, *fit(tmp_path, "hpu"))
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 2, done.stderr
     status = json.loads((tmp_path / "job" / "status.json").read_text())
     assert status["state"] == "failed"
     assert status["error"] == (

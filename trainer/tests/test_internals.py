@@ -64,7 +64,7 @@ def own_names(tree: ast.AST) -> set[str]:
     """What a file defines: functions, classes, variables and attributes of `self` or `cls`."""
     names = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)

@@ -19,6 +19,7 @@ from gaudi3_doctor.job_status import FILE, MAX_BYTES, JobStatus, read
 from gaudi3_scale.batch_warmup.jobs import run_job
 from gaudi3_scale.cost.chargeback import charge
 from gaudi3_scale.errors import TrainerError
+from gaudi3_scale.job.lineage import results_of
 from gaudi3_scale.job.verify_resume import _Run
 from gaudi3_scale.launch.outcome import JobOutcome
 from gaudi3_scale.status import Progress, StatusFile, read_status
@@ -121,6 +122,12 @@ def from_batch_warmup(folder: Path) -> str:
     return str(raised.value)
 
 
+def from_register(folder: Path) -> str:
+    with pytest.raises(TrainerError) as raised:
+        results_of(folder, 1)
+    return str(raised.value)
+
+
 def from_verify_resume(folder: Path) -> str:
     run = object.__new__(_Run)
     run.output = folder
@@ -143,6 +150,7 @@ READERS: dict[str, tuple[Callable[[Path], str], str]] = {
     "batch_warmup/jobs.py": (from_batch_warmup, "has 'step'"),
     "cost/chargeback.py": (from_chargeback, "has 'step'"),
     "gaudi3_doctor/card_sections.py": (from_doctor, "has 'step'"),
+    "job/lineage.py": (from_register, "has 'step'"),
     "job/verify_resume.py": (from_verify_resume, "has 'step'"),
     "launch/outcome.py": (from_outcome, "process 0 of this node ended with exit status 1"),
     "tuning/fit_runner.py": (from_tuning, "exit code 1: it said nothing"),
@@ -199,6 +207,7 @@ def test_each_reader_of_the_status_is_one_of_these() -> None:
         "gaudi3_doctor/card_sections.py": 1,  # what the workers of torchrun say
         "status.py": 2,  # the launcher's word on a hang; lines of metrics.jsonl, as the next two
         "tuning/fit_runner.py": 1,
+        "job/lineage.py": 2,  # the lineage of an export; lines of evaluation.jsonl
         "job/verify_resume.py": 1,
         "launch/attempts.py": 1,  # its own file beside it, on the trace of a job
     }

@@ -110,9 +110,12 @@ KNOWN = {
     "gaudi3_benchmark/measure.py": "a file of the kernel's",
     "hangs/stacks.py": "in the launcher's own folder in memory",
     "job/export.py": "in a folder that was made for the export",
+    "job/register.py": "in the command's own temporary folder",
     "job/verify_resume.py": "in the command's own temporary folder",
     "launch/torchrun.py": "in the launcher's own temporary folder",
+    "migrate_command.py": "where its user says, as a shell's > does",
     "profiler.py": "over a file that was made new, under a name that nobody can tell",
+    "recipe_cache/recipe_store.py": "in a folder that was made new, under a name that nobody can tell",
     "tuning/fit_runner.py": "the log of a trial in its folder",
 }
 """Files that write without `gaudi3_scale.files`, and why no stranger's link is in the way."""

@@ -150,8 +150,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     if checkpoint is not None and _is_finished(run, checkpoint.step):
         log(f"already finished at step {checkpoint.step}: nothing to do")
         return
-    with current().span("fetch the model"):
-        run.plan = JobPlan.of(fetch_registered(run, checkpoint), checkpoint)
+    run.plan = JobPlan.of(fetch_registered(run, checkpoint), checkpoint)
     run.plan = plan_job(run)
     config, device = run.plan.config, run.device
 

@@ -14,7 +14,7 @@ from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.files import write_atomically
 from gaudi3_scale.git_commit import commit_of
 from gaudi3_scale.registry.server import without_credentials
-from gaudi3_scale.status import FILE as STATUS
+from gaudi3_scale.status import read_status
 from gaudi3_scale.throughput.goodput import FILE as LEDGER
 from gaudi3_scale.throughput.goodput import read as read_ledger
 from gaudi3_scale.version import VERSION
@@ -100,9 +100,9 @@ def of_export(folder: Path) -> dict[str, Any]:
 def results_of(folder: Path, step: int) -> dict[str, Any]:
     """What a job's folder tells of the way to a step: its held-out loss there, what it cost so far, how long it took.
 
-    None for each that the folder does not tell.
+    None for each that the folder does not tell; TrainerError where its status.json is not to be used.
     """
-    status = _json(folder / STATUS)
+    status = read_status(folder)
     loss = next((line["validation_loss"] for line in _evaluations(folder) if line.get("step") == step), None)
     if loss is None and status.get("step") == step:
         loss = status.get("validation_loss")
@@ -130,14 +130,6 @@ def _evaluations(folder: Path) -> list[dict[str, Any]]:
         if isinstance(values, dict) and "validation_loss" in values:
             found.append(values)
     return found[::-1]
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _is_number(value: Any) -> bool:

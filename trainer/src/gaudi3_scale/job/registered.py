@@ -19,6 +19,7 @@ from gaudi3_scale.job.meanwhile import meanwhile
 from gaudi3_scale.registry.fetching import fetch_version
 from gaudi3_scale.registry.model_manifest import DIGEST
 from gaudi3_scale.registry.server import MANIFEST_TAG, RegistryServer, Version
+from gaudi3_scale.traces.spans import current
 
 if TYPE_CHECKING:
     from gaudi3_scale.checkpoint.store import Checkpoint
@@ -51,7 +52,9 @@ def fetch_registered(run: Run, checkpoint: Checkpoint | None) -> Config:
         fetch_version(server, version, reference.alias, folder)
 
     what = f"the fetch of {chosen['name']} version {chosen['version']}"
-    meanwhile(group, "fetch", work if group.writer else None, lambda: run.interruption.check(what, run.progress.step))
+    with current().span("fetch the model"):
+        check = run.interruption.check
+        meanwhile(group, "fetch", work if group.writer else None, lambda: check(what, run.progress.step))
     run.registered = chosen
     run.console.log(
         f"training on from {chosen['name']} version {chosen['version']} of the registry, verified, in {folder}"
