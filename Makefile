@@ -164,10 +164,12 @@ covered = rm -rf $(CURDIR)/.cache/coverage/$(1) && mkdir -p $(CURDIR)/.cache/cov
 	GAUDI3_ROOT=$(CURDIR) GAUDI3_COVERAGE=$(CURDIR)/.cache/coverage/$(1)/data \
 	coverage run --rcfile=$(CURDIR)/tests/suite/coveragerc -m pytest -q
 
-# Coverage traces the tests of plugins alone, which reach the floor of plugins; tracing makes a test half as dear again.
+# Coverage traces the tests of plugins alone, which reach the floor of plugins; tracing makes a test half as dear again. A release's flow
+# is one of them: nothing else runs what the module of serving does.
 unit: $(VENV)/.dev $(TOOLS)/usr/bin/promtool $(TOOLS)/usr/bin/amtool $(TOOLS)/usr/sbin/haproxy
-	$(call covered,plugins) tests/unit/plugins
-	pytest -q tests/unit tests/monitoring tests/serving tests/suite tests/walks --ignore tests/unit/plugins
+	$(call covered,plugins) tests/unit/plugins tests/serving/test_release_flow.py
+	pytest -q tests/unit tests/monitoring tests/serving tests/suite tests/walks --ignore tests/unit/plugins \
+		--ignore tests/serving/test_release_flow.py
 
 # The real playbooks and roles over local connections: no root, no containers.
 plays: $(VENV)/.dev
