@@ -61,7 +61,9 @@ def test_the_stopped_process_is_named_by_all_who_tell_of_it(trained: Site) -> No
 
     def alerted() -> bool:
         firing = prometheus(trained, 'ALERTS{alertname="TrainingHung", alertstate="firing"}')
-        return [(one["name"], one["kind"], one["sentence"]) for one in firing] == [("hung", "stopped", sentence)]
+        return [(one["name"], one["kind"], one["sentence"]) for one in firing] == [
+            ("gaudi-train-hung.service", "stopped", sentence)
+        ]
 
     wait_for(alerted, "the alert with the sentence", 120)
     # It has two minutes for a checkpoint before it is killed; woken, it leaves at once.
