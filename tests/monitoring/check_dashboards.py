@@ -35,7 +35,7 @@ MACROS = {"__rate_interval": "1m", "__interval": "15s", "__range": "30m"}
 ALL = ".+"
 STEP = "15s"
 #: Of jobs with a price, that evaluate as they train, with several processes, or that hung; of nodes that examine
-#: themselves, and of Intel's exporter alone.
+#: themselves, of hosts that serve models, and of Intel's exporter alone.
 OPTIONAL = (
     "gaudi_training_validation_loss",
     "gaudi_training_phase_seconds",
@@ -44,6 +44,8 @@ OPTIONAL = (
     "instance:gaudi_cost_",
     "gaudi_health_",
     "habanalabs_pending_rows_state",
+    "vllm:",
+    "haproxy_",
 )
 #: What "All" stands for where series may have no such label.
 ANY = ".*"

@@ -71,3 +71,9 @@ def test_the_stopped_process_is_named_by_all_who_tell_of_it(trained: Site) -> No
     wait_for(lambda: trained.ssh("gaudi-2", "pgrep -x gaudi3-train").returncode == 1, "the stopped process to be gone")
     removed = trained.play("--tags", "train", "-e", json.dumps({"trainer_state": "absent", "trainer_job_name": "hung"}))
     assert removed.returncode == 0, removed.messages()
+    # The tests after this one look at a history of their own.
+    role = "name=gaudi3.scale.node_health tasks_from=remove"
+    timer_gone = run("ansible", "gaudi", "-m", "ansible.builtin.include_role", "-a", role, given=trained.environment())
+    assert timer_gone.returncode == 0, timer_gone.stdout
+    for node in ("gaudi-1", "gaudi-2"):
+        assert trained.ssh(node, "rm -r /var/lib/gaudi3-scale/health").returncode == 0
