@@ -75,5 +75,6 @@ def test_the_stopped_process_is_named_by_all_who_tell_of_it(trained: Site) -> No
     role = "name=gaudi3.scale.node_health tasks_from=remove"
     timer_gone = run("ansible", "gaudi", "-m", "ansible.builtin.include_role", "-a", role, given=trained.environment())
     assert timer_gone.returncode == 0, timer_gone.stdout
+    forget = "systemctl stop gaudi-node-health.service; rm -rf /var/lib/gaudi3-scale/health"
     for node in ("gaudi-1", "gaudi-2"):
-        assert trained.ssh(node, "rm -r /var/lib/gaudi3-scale/health").returncode == 0
+        assert trained.ssh(node, forget).returncode == 0
