@@ -63,6 +63,8 @@ def test_a_users_script_survives_a_kill_a_stop_and_a_lost_node(trained: Site, se
         ended = trained.status(node, JOB)
         assert (ended["state"], ended["step"], ended["world_size"]) == ("finished", STEPS, 2), ended
     assert trained.status("gaudi-1", JOB)["resumed_from_step"] >= stopped["step"]
-    # A healing would ask why gaudi-2 fell silent.
     play("absent", "train")
+    for node in NODES:
+        # A healing would read there that gaudi-2 fell silent, and suspect it.
+        assert trained.ssh(node, f"rm -r /var/lib/gaudi3-scale/jobs/{JOB}").returncode == 0
     keep_job("a user's script", "a process is killed, a person stops it, a node is switched off and on", STEPS)
