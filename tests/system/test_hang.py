@@ -66,8 +66,6 @@ def test_the_stopped_process_is_named_by_all_who_tell_of_it(trained: Site) -> No
         ]
 
     wait_for(alerted, "the alert with the sentence", 120)
-    # It has two minutes for a checkpoint before it is killed; woken, it leaves at once.
-    assert trained.ssh("gaudi-2", "pkill -CONT -x gaudi3-train").returncode == 0
     wait_for(lambda: trained.ssh("gaudi-2", "pgrep -x gaudi3-train").returncode == 1, "the stopped process to be gone")
     removed = trained.play("--tags", "train", "-e", json.dumps({"trainer_state": "absent", "trainer_job_name": "hung"}))
     assert removed.returncode == 0, removed.messages()

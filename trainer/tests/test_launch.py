@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from conftest import free_port, kill, wait_for, workers
 from old_launchers import VERSIONS
-from torch.distributed import TCPStore
+from torch.distributed import DistNetworkError, DistStoreError, TCPStore
 from torch.distributed import run as torchrun
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 from torch.distributed.elastic.multiprocessing.api import PContext, _terminate_process_handler
-from torch.distributed.elastic.rendezvous import dynamic_rendezvous
+from torch.distributed.elastic.rendezvous import RendezvousClosedError, dynamic_rendezvous
 from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend
 from torch.distributed.launcher import api
 from zygote import Client, Started
 
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.launch import torchrun as launching
-from gaudi3_scale.launch.outcome import JobOutcome, code_of
+from gaudi3_scale.launch.outcome import JobOutcome, code_of, not_met
 from gaudi3_scale.launch.rendezvous_state import read_state
 
 
@@ -136,6 +136,17 @@ def test_a_worker_that_takes_longer_than_it_was_given_is_killed(warm: Client, tm
     assert not (tmp_path / "saved-0").exists()
 
 
+@pytest.mark.parametrize("version", IMITATED)
+def test_a_worker_that_is_stopped_is_woken_to_end_as_it_is_told(version: str, warm: Client, tmp_path: Path) -> None:
+    launcher = start(warm, tmp_path, version, 10, 0.1)
+    wait_for((tmp_path / "ready-0").exists, "worker", lambda: launcher.poll() is not None)
+    (stopped,) = workers(launcher.pid)
+    kill(stopped, signal.SIGSTOP)
+    kill(launcher.pid, signal.SIGTERM)
+    assert launcher.wait(120) == 75, launcher.output()
+    assert (tmp_path / "saved-0").read_text() == "SIGTERM"
+
+
 @pytest.mark.parametrize("given", ["soon", "-1", "2.5"])
 def test_a_time_that_is_no_number_is_refused_in_a_sentence(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", given)
@@ -220,6 +231,26 @@ def test_the_launcher_says_how_a_script_ended(
 
 
 @pytest.mark.parametrize(
+    ("failed", "sentence"),
+    [
+        (RendezvousClosedError(), "the rendezvous at a:1 is closed, as the job has ended: start it again on all nodes"),
+        (
+            DistNetworkError("failed to recv, got 0 bytes\n at a.cpp:1"),
+            "the rendezvous at a:1 does not answer (failed to recv, got 0 bytes): see whether the node that has it "
+            "runs and is reached at that port, and start the job again on all nodes",
+        ),
+        (
+            DistStoreError(""),
+            "the rendezvous at a:1 does not answer (DistStoreError): see whether the node that has it runs and is "
+            "reached at that port, and start the job again on all nodes",
+        ),
+    ],
+)
+def test_nodes_that_lose_each_other_are_told_what_to_do(failed: Exception, sentence: str) -> None:
+    assert not_met("a:1", failed) == sentence
+
+
+@pytest.mark.parametrize(
     ("codes", "code"),
     [
         ({75}, 75),
@@ -264,14 +295,14 @@ class Meeting:
     def __init__(self, warm: Client, folder: Path) -> None:
         self._warm, self._folder, self._script = warm, folder, folder / "meets.py"
         self._script.write_text(MEETS)
-        self._endpoint = f"127.0.0.1:{free_port()}"
+        self.endpoint = f"127.0.0.1:{free_port()}"
         self._launchers: list[Started] = []
 
-    def node(self, name: str, *options: str, **environment: str) -> Started:
+    def node(self, name: str, *options: str, conf: str = "keep_alive_interval=1", **environment: str) -> Started:
         """Start a node's launcher; `head` has the rendezvous."""
-        conf = f"is_host={str(name == 'head').lower()},keep_alive_interval=1"
+        conf = f"is_host={str(name == 'head').lower()},{conf}"
         arguments = [*options, "--nnodes=2", "--nproc-per-node=1", "--max-restarts=3", "--rdzv-backend=c10d"]
-        arguments += ["--rdzv-id=test", f"--rdzv-endpoint={self._endpoint}", f"--rdzv-conf={conf}"]
+        arguments += ["--rdzv-id=test", f"--rdzv-endpoint={self.endpoint}", f"--rdzv-conf={conf}"]
         arguments += ["--local-addr=127.0.0.1", "--monitor-interval=0.1"]
         arguments += ["--no-python", str(self._script), str(self._folder), name]
         launcher = self._warm.start("launch", arguments, environment, self._folder / f"log-{name}")
@@ -285,7 +316,7 @@ class Meeting:
 
     def listed(self) -> set[int]:
         """The launchers that the rendezvous knows, whatever they do."""
-        host, port = self._endpoint.split(":")
+        host, port = self.endpoint.split(":")
         store = TCPStore(host, int(port), is_master=False)
         state = read_state(C10dRendezvousBackend(store, "test").get_state()[0])
         return {node.pid for node in {*state.participants, *state.redundancy_list, *state.wait_list}}
@@ -348,10 +379,43 @@ def test_a_node_at_work_that_loses_the_store_does_not_end_the_job(meeting: Meeti
     head, lost = meeting.node("head", "--replace"), meeting.node("lost", "--replace", FAILS="at work")
     meeting.wait("head", "lost")
     assert lost.wait(60) == 1, lost.output()
-    assert "the store was lost for a moment" in lost.output()
+    said = lost.output()
+    assert "(the store was lost for a moment)" in said and "Traceback" not in said, said
     back = meeting.node("back", "--replace")
     meeting.wait("back")
     meeting.finish(head, back)
+
+
+def test_a_launcher_whose_head_is_gone_says_so_in_a_sentence(meeting: Meeting, tmp_path: Path) -> None:
+    head, other = meeting.node("head"), meeting.node("other", f"--status={tmp_path / 'status.json'}", "--say-ending")
+    meeting.wait("head", "other")
+    for process in (head.pid, *workers(head.pid)):  # forked as they are here, the workers have the store's socket too
+        kill(process, signal.SIGKILL)
+    assert other.wait(120) == 1, other.output()
+    sentence = (
+        f"the rendezvous at {meeting.endpoint} does not answer (The connection to the C10d store has failed): see "
+        "whether the node that has it runs and is reached at that port, and start the job again on all nodes"
+    )
+    said = other.output()
+    assert f"gaudi3-launch: {sentence}\n" in said and "Traceback" not in said, said
+    assert json.loads((tmp_path / "status.json").read_text())["error"] == sentence
+
+
+@pytest.mark.parametrize("options", [(), ("--replace",)])
+def test_a_launcher_that_finds_no_head_says_so_in_a_sentence(options: tuple[str, ...], meeting: Meeting) -> None:
+    other = meeting.node("other", *options, conf="timeout=2,read_timeout=2")
+    assert other.wait(120) == 1, other.output()
+    said = other.output()
+    assert f"gaudi3-launch: the rendezvous at {meeting.endpoint} does not answer (" in said, said
+    assert "Traceback" not in said, said
+
+
+def test_a_launcher_that_is_left_alone_says_so_in_a_sentence(meeting: Meeting) -> None:
+    head = meeting.node("head", conf="join_timeout=2")
+    assert head.wait(120) == 1, head.output()
+    said = head.output()
+    sentence = f"too few nodes came to the rendezvous at {meeting.endpoint} in its time: start the job on all of them"
+    assert f"gaudi3-launch: {sentence}\n" in said and "Traceback" not in said, said
 
 
 def test_nodes_do_not_wait_for_one_that_left_as_they_met(meeting: Meeting) -> None:

@@ -13,7 +13,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -405,10 +407,17 @@ def is_wrapped(module: Any) -> bool:
 
 
 def have_wait(seconds: int) -> None:
-    """Have torchrun wait so long before it kills a process, whatever makes it end the process."""
+    """Have torchrun wait so long before it kills a process, whatever makes it end the process.
+
+    One that is stopped would hear no signal but SIGKILL: it is woken with what it started, to end as it is told.
+    """
     original = CLOSE.get()
 
     def close(self: Any, death_sig: Any = None, timeout: int = seconds) -> None:
+        for handler in getattr(self, "subprocess_handlers", {}).values():
+            if handler.proc.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(handler.proc.pid, signal.SIGCONT)  # torchrun gives each a session of its own
         original(self, death_sig, seconds)
 
     importlib.import_module(_MULTIPROCESSING).PContext.close = close

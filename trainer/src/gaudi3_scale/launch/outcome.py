@@ -127,3 +127,28 @@ def why(failure: ChildFailedError) -> str:
     _, first = failure.get_first_failure()
     how = f"was ended by {first.signal_name()}" if first.exitcode < 0 else f"ended with exit status {first.exitcode}"
     return f"process {first.local_rank} of this node {how}"
+
+
+def not_met(endpoint: str, failed: Exception) -> str:
+    """Why the nodes of the job did not meet, or lost each other, in a sentence: of a RendezvousError or a DistError."""
+    from torch.distributed.elastic.rendezvous import (
+        RendezvousClosedError,
+        RendezvousStateError,
+        RendezvousTimeoutError,
+    )
+
+    if isinstance(failed, RendezvousStateError):
+        found = f" ({failed.__cause__})" if failed.__cause__ is not None else ""
+        return (
+            f"the rendezvous at {endpoint} holds something that torchrun did not write there{found}, and none of it "
+            "was run: let only the job's nodes reach that port, and start the job again"
+        )
+    if isinstance(failed, RendezvousTimeoutError):
+        return f"too few nodes came to the rendezvous at {endpoint} in its time: start the job on all of them"
+    if isinstance(failed, RendezvousClosedError):
+        return f"the rendezvous at {endpoint} is closed, as the job has ended: start it again on all nodes"
+    said = next(iter(str(failed).strip().splitlines()), type(failed).__name__).partition(". See inner exception")[0]
+    return (
+        f"the rendezvous at {endpoint} does not answer ({said}): see whether the node that has it runs and is reached "
+        "at that port, and start the job again on all nodes"
+    )

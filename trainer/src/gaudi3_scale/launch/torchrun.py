@@ -49,7 +49,7 @@ from gaudi3_scale.interruption.exit_code import EXIT_CODE
 from gaudi3_scale.interruption.patience import DEFAULT, LEAVING_FILE, SHUTDOWN_TIMEOUT
 from gaudi3_scale.launch import rendezvous_state
 from gaudi3_scale.launch.attempts import Attempts
-from gaudi3_scale.launch.outcome import JobOutcome, code_of, why
+from gaudi3_scale.launch.outcome import JobOutcome, code_of, not_met, why
 from gaudi3_scale.meeting_store import MeetingStore
 from gaudi3_scale.membership import Membership
 from gaudi3_scale.next_command import LAUNCHER, meeting
@@ -70,10 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except TrainerError as error:
         _give_up(error)
     with without_plugins():  # the launcher computes nothing; a plugin that is broken is for the workers to report
+        from torch.distributed import DistError
         from torch.distributed import run as torchrun
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.elastic.rendezvous import RendezvousStateError
+    from torch.distributed.elastic.rendezvous import RendezvousError
 
     args, passes_signals = _parse(torchrun, list(sys.argv[1:] if arguments is None else arguments))
     if args.replace or args.nnodes != "1":
@@ -121,8 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 f"{received.sigval.name} was sent to the launcher, and not all processes ended with {EXIT_CODE} "
                 "(interrupted): give the Trainer an InterruptionCallback to save a checkpoint first"
             )
-        except RendezvousStateError as failed:
-            code, reason = 1, _strange_state(args.rdzv_endpoint, failed)
+        except (RendezvousError, DistError) as failed:
+            code, reason = 1, not_met(args.rdzv_endpoint, failed)
             print(f"gaudi3-launch: {reason}", file=sys.stderr)
         except TrainerError as failed:
             code, reason = failed.exit_code, str(failed)
@@ -215,15 +216,6 @@ def _seconds(option: int | None) -> int:
     if not given.isdecimal():
         raise ConfigError(f"{SHUTDOWN_TIMEOUT} is {given!r}: give a whole number of seconds, or unset it.")
     return int(given)
-
-
-def _strange_state(endpoint: str, failed: BaseException) -> str:
-    """What to do about a store in which somebody else writes."""
-    found = f" ({failed.__cause__})" if failed.__cause__ is not None else ""
-    return (
-        f"the rendezvous at {endpoint} holds something that torchrun did not write there{found}, and none of it was "
-        "run: let only the job's nodes reach that port, and start the job again"
-    )
 
 
 def _most_nodes(torchrun: Any, args: Any) -> int:
