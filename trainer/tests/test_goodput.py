@@ -307,3 +307,25 @@ def test_the_command_shows_a_job_without_importing_torch(tmp_path: Path) -> None
     assert lines[-1] == "False", output.stderr
     assert lines[-2].endswith(" goodput 50.0 %")  # 4 s of 8 s
     assert (tmp_path / "goodput.png").exists()
+
+
+SOUND = {"event": "account", "run": "a", "step": 4, "began": 1.7e9, "time": 1.7e9 + 60}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nanoseconds": dict.fromkeys(MEASURED, 2**63)},
+        {"nanoseconds": dict.fromkeys(MEASURED, float("inf"))},
+        {"step": 10**400},
+        {"began": 10**400},
+        {"began": float("nan")},
+        {"time": 1e308},
+        {"deep": "DEEP"},
+    ],
+)
+def test_a_line_whose_numbers_cannot_be_reckoned_with_is_left_out(change: dict[str, object], tmp_path: Path) -> None:
+    line = {**SOUND, "nanoseconds": dict.fromkeys(MEASURED, SECOND)}
+    odd = json.dumps({**line, "run": "b", **change}).replace('"DEEP"', "[" * 10**5)
+    (tmp_path / FILE).write_text(f"{json.dumps(line)}\n{odd}\n")
+    assert list(read(tmp_path / FILE)) == [line]

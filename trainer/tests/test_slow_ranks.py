@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 
+import pytest
+
 from gaudi3_scale.throughput import slow_ranks
 from gaudi3_scale.throughput.slow_ranks import ranks_of, slow_groups
 
@@ -48,3 +50,12 @@ def test_little_is_not_named() -> None:
 
 def test_spans_are_ranks() -> None:
     assert ranks_of([[0, 2], [7, 7]]) == (0, 1, 2, 7)
+    assert len(ranks_of([[0, 2**17 - 1]])) == 2**17
+
+
+@pytest.mark.parametrize(
+    "spans", [[[0, 2**40]], [[5, 4]], [[-1, 2]], [[0, float("inf")]], [[0, 2**16]] * 3, [[1]], [1], [["a", 2]]]
+)
+def test_spans_of_no_job_are_refused_before_they_take_memory(spans: list[list[int]]) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        ranks_of(spans)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BEGAN, metric, status, write_lines
+from conftest import BEGAN, account, metric, status, write_lines
 
+from gaudi3_scale.cost import what_if, what_if_show
 from gaudi3_watch import folder as folders
 from gaudi3_watch.folder import FolderSource
 from gaudi3_watch.view import Asked, View
@@ -86,6 +87,8 @@ def test_a_span_is_cut_out(job: Path) -> None:
         ({"state": "spare"}, "good", False, "spare"),
         ({"updated_at": BEGAN}, "warn", False, "No word for 16 min 50 s"),
         ({"state": "starting"}, "good", False, "starts"),
+        ({"updated_at": BEGAN + 1070}, "good", False, "The job runs."),
+        ({"updated_at": BEGAN + 1010 + 7200}, "warn", False, "clock is 2 h ahead of this machine's"),
     ],
 )
 def test_a_state_is_said_in_words(job: Path, changes: dict[str, Any], level: str, ended: bool, said: str) -> None:
@@ -168,6 +171,73 @@ def test_a_status_that_is_none_is_a_problem_and_the_rest_is_shown(job: Path, con
     assert tiles(found, "training")["Loss"] == "3.5"
 
 
+def test_a_number_beyond_all_measure_spares_the_other_jobs(several: Path) -> None:
+    written = json.dumps(status(loss=1)).replace('"loss": 1,', f'"loss": 1{"0" * 400},')
+    (several / "b/node-9/status.json").write_text(written)
+    found = page(several, Asked(job="b/node-9"))
+    assert found["state"]["text"] == "What the job does is not known: its status.json cannot be read."
+    assert "has the number 1000000000" in found["problems"][0]["text"]
+    rows = part(found, "fleet")["tables"][0]["rows"]
+    assert len(rows) == len(found["jobs"]) > 1
+    assert [row[0] for row in rows if row[1]["text"] == "its status.json cannot be read"] == ["b/node-9"]
+
+
+def test_a_price_that_is_none_is_left_out(job: Path) -> None:
+    for odd in ({"price_per_hour": 10**400}, {"price_per_hour": float("nan")}, {"price_per_hour": 1, "carried": [1]}):
+        line = account(120, 1100, "b", startup=10, compute=490, checkpoint_stall=10)
+        write_lines(job / "goodput.jsonl", [line | {"cost": {"currency": "EUR", **odd}}])
+        assert part(page(job), "cost")["empty"]["why"] == "No price is set for this job."
+
+
+def test_a_name_that_is_no_text_can_be_chosen(tmp_path: Path) -> None:
+    for name in (b"b\xff\xfe", b"new\nline"):
+        folder = tmp_path / os.fsdecode(name)
+        folder.mkdir()
+        (folder / "status.json").write_text(json.dumps(status()))
+    names = ["b\ufffd\ufffd", "new\ufffdline"]
+    assert page(tmp_path)["jobs"] == names
+    assert [page(tmp_path, Asked(job=name))["job"] for name in names] == names
+    assert page(tmp_path, Asked(job=names[0]))["problems"] == []
+
+
+def test_more_jobs_than_are_listed_are_a_problem(several: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert page(several)["problems"] == []
+    monkeypatch.setattr(folders, "MOST_JOBS", 2)
+    assert [each["text"] for each in page(several)["problems"]] == [
+        "There are more than 2 jobs or folders here: not all are listed."
+    ]
+
+
+def test_a_file_that_cannot_be_read_any_more_is_not_waited_for(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "SECONDS_TO_READ", 0.0)
+    monkeypatch.setattr(folders, "PIECE", 100)
+    source = FolderSource(job, None, lambda: BEGAN + 1010)
+    assert source.page(Asked())["poll"] == 0.1
+    for path in job.glob("*.jsonl"):
+        path.rename(job / "away")
+        path.symlink_to(job / "away")
+    assert source.page(Asked())["poll"] == 2
+
+
+def test_what_if_is_in_the_words_of_the_command(job: Path) -> None:
+    table = next(each for each in part(page(job), "goodput")["tables"] if each["id"] == "what-if")
+    assert table["columns"] == ["cause", "time", "share", "without it", "what it is"]
+    assert [row[0] for row in table["rows"]] == [
+        "compute",
+        "checkpoint stall",
+        "startup",
+        "restart after step 50, from step 30",
+    ]
+    assert table["rows"][0][3] == ""
+    assert table["note"].startswith("The ranks' own times are not in this ledger")
+    found = what_if.of_directory(job)
+    assert [row[3] for row in table["rows"]] == [what_if_show.without(cause, found) for cause in found.causes]
+    priced = account(120, 1100, "b", startup=10, compute=490, checkpoint_stall=10)
+    write_lines(job / "goodput.jsonl", [priced | {"cost": {"price_per_hour": 36.0, "currency": "<b>"}}])
+    tables = part(page(job), "goodput")["tables"]
+    assert next(each for each in tables if each["id"] == "what-if")["columns"][3] == "<b>"
+
+
 def test_lines_that_cannot_be_read_are_counted_and_shown_as_text(job: Path) -> None:
     with (job / "metrics.jsonl").open("a") as file:
         file.write("<script>alert(1)</script>\x1b[31m\nmore\n")
@@ -178,7 +248,7 @@ def test_lines_that_cannot_be_read_are_counted_and_shown_as_text(job: Path) -> N
 
 def test_a_clock_that_was_set_back_is_a_problem(job: Path) -> None:
     write_lines(job / "metrics.jsonl", [metric(10), metric(20, time=BEGAN), metric(30)])
-    assert "set back 1 times" in page(job)["problems"][0]["text"]
+    assert "set back once:" in page(job)["problems"][0]["text"]
 
 
 @pytest.fixture

@@ -104,3 +104,10 @@ def test_a_folder_without_reports_says_what_to_do(tmp_path: Path) -> None:
 
 def test_nodes_are_in_the_order_of_their_numbers() -> None:
     assert sorted(["b", "a10", "a9", "10", "a9b", ""], key=in_order) == ["", "10", "a9", "a9b", "a10", "b"]
+
+
+@pytest.mark.parametrize("ends", ["NaN", "1e999", "9" * 400, "true"])
+def test_a_passport_whose_end_is_no_time_is_none(folder: Path, ends: str) -> None:
+    (folder / "gaudi-1.passport.json").write_text(f'{{"passport": {{"expires_at": {ends}, "depth": "full"}}}}')
+    section = NodeReports(folder).section(NOW)
+    assert "not a passport" in rows(section)[0][3]

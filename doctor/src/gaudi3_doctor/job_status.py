@@ -100,7 +100,9 @@ def parse(content: bytes, where: str) -> JobStatus:
     if len(content) > MAX_BYTES:
         raise StatusError(f"{where} is longer than {MAX_BYTES:,} bytes, so it is no status of a job: {REMEDY}")
     try:
-        found = json.loads(content, parse_constant=_no_number)
+        found = json.loads(content, parse_constant=_no_number, parse_int=_whole, parse_float=_finite)
+    except _NumberError as error:
+        raise StatusError(f"{where} has the number {error}, which no status has: {REMEDY}") from None
     except (ValueError, RecursionError):
         raise StatusError(f"{where} is not JSON, so it is no status of a job: {REMEDY}") from None
     if not isinstance(found, dict):
@@ -136,3 +138,22 @@ def _shown(value: Any) -> str:
 
 def _no_number(name: str) -> Any:
     raise ValueError(name)
+
+
+class _NumberError(ValueError):
+    """A number that cannot be reckoned with; the message is its digits."""
+
+
+def _whole(digits: str) -> int:
+    """Of 64 bits: of a longer one no float can be made, wherever in the file it stands."""
+    number = int(digits) if len(digits) <= 20 else 2**63
+    if abs(number) >= 2**63:
+        raise _NumberError(digits if len(digits) <= 40 else f"{digits[:37]}...")
+    return number
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise _NumberError(digits if len(digits) <= 40 else f"{digits[:37]}...")
+    return number

@@ -34,7 +34,9 @@ class FolderSource:
         self._folder, self._health, self._clock = folder, NodeReports(health), clock
         self._lock = threading.Lock()
         self._open: OrderedDict[str, JobFiles] = OrderedDict()
-        self._names: list[str] = []
+        self._found: dict[str, Path] = {}
+        """The jobs by the names under which they are shown."""
+        self._are_all = True
         self._scanned = -RESCAN_SECONDS
 
     def page(self, asked: Asked) -> View:
@@ -44,8 +46,13 @@ class FolderSource:
 
     def _page(self, asked: Asked) -> View:
         now = self._clock()
-        names = self._jobs()
+        names = list(self._jobs())
         problems: list[View] = []
+        if not self._are_all:
+            problems.append(
+                view.problem(f"There are more than {MOST_JOBS:,} jobs or folders here: not all are listed.")
+            )
+        said: list[View] = []
         if not names:
             job, files = "", JobFiles(self._folder)
             status: dict[str, Any] = {}
@@ -71,7 +78,7 @@ class FolderSource:
         return {
             "title": job or view.text(self._folder.name),
             "source": f"Files in {view.text(self._folder)}",
-            "state": job_sections.state(status, now),
+            "state": job_sections.state(status, now, is_unread=bool(said)),
             "simulated": _simulated(status),
             "problems": problems + job_sections.problems(files),
             "jobs": names if len(names) > 1 else [],
@@ -85,25 +92,33 @@ class FolderSource:
             "poll": 0.1 if files.share_read < 1 else LIVE_SECONDS,
         }
 
-    def _jobs(self) -> list[str]:
+    def _jobs(self) -> dict[str, Path]:
         """Names of the jobs: one of an empty name would not be found again, so the folder's own is used."""
         if time.monotonic() - self._scanned < RESCAN_SECONDS:
-            return self._names
-        self._scanned = time.monotonic()
+            return self._found
+        self._scanned, self._are_all = time.monotonic(), True
         if _is_job(self._folder):
-            self._names = [view.text(self._folder.resolve().name) or "job"]
-            return self._names
-        found = []
-        for folder in _folders(self._folder):
+            self._found = {view.text(self._folder.resolve().name) or "job": self._folder}
+            return self._found
+        found: dict[str, Path] = {}
+        for folder in self._inside(self._folder):
             if _is_job(folder):
-                found.append(folder.name)
+                found.setdefault(view.text(folder.name), folder)
             else:  # a job's folder holds those of its nodes, or a team's its jobs'
-                found += [f"{folder.name}/{below.name}" for below in _folders(folder) if _is_job(below)]
-        self._names = sorted(found, key=in_order)[:MOST_JOBS]
-        return self._names
+                jobs = [below for below in self._inside(folder) if _is_job(below)]
+                found |= {view.text(f"{folder.name}/{below.name}"): below for below in jobs}
+        self._are_all = self._are_all and len(found) <= MOST_JOBS
+        self._found = {name: found[name] for name in sorted(found, key=in_order)[:MOST_JOBS]}
+        return self._found
+
+    def _inside(self, folder: Path) -> list[Path]:
+        """The folders in one, as many as are looked at."""
+        found = _folders(folder)
+        self._are_all = self._are_all and len(found) <= MOST_JOBS
+        return found[:MOST_JOBS]
 
     def _folder_of(self, job: str) -> Path:
-        return self._folder if _is_job(self._folder) else self._folder / job
+        return self._found[job]
 
     def _newest(self, names: list[str]) -> str:
         """The job that was heard of last."""
@@ -193,7 +208,7 @@ def _folders(folder: Path) -> list[Path]:
             ]
     except OSError:
         return []
-    return [folder / name for name in sorted(found)[:MOST_JOBS]]
+    return [folder / name for name in sorted(found)]
 
 
 def _changed(folder: Path) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gaudi3_scale.cost.bill import Bill, Spent
+from gaudi3_scale.cost.what_if import Causes, WhatIf
 from gaudi3_scale.throughput import goodput
 from gaudi3_scale.throughput.ledger import CHECKPOINT
 from gaudi3_watch.downsample import Columns
@@ -15,8 +16,6 @@ from gaudi3_watch.tail import JsonLines
 METRICS = "metrics.jsonl"
 EVALUATION = "evaluation.jsonl"
 MEASURED = ("loss", "gradient_norm", "learning_rate", "tokens_per_second", "step_seconds")
-LATEST_TIME = 1e11
-"""Seconds since 1970 of a time that can be true."""
 MOST_LEDGER_LINES = 100_000
 """A job writes one each half minute, so that these are a month."""
 MOST_MARKS = 20_000
@@ -26,6 +25,8 @@ class JobFiles:
     """The series of a job, from the files in its folder."""
 
     def __init__(self, folder: Path) -> None:
+        self._what_if: WhatIf | None = None
+        """Of the lines until now; None until it is asked for."""
         self._begin_metrics()
         self._begin_evaluation()
         self._begin_ledger()
@@ -68,6 +69,12 @@ class JobFiles:
         """The account until the ledger's last line."""
         return self._bill.goodput()
 
+    def what_if(self) -> WhatIf:
+        """What the job would have taken without each cause, until the ledger's last line."""
+        if self._what_if is None:
+            self._what_if = self._causes.what_if()
+        return self._what_if
+
     def _begin_metrics(self) -> None:
         self.metrics = Columns(MEASURED)
         self._previous: tuple[float, float] | None = None
@@ -78,7 +85,8 @@ class JobFiles:
         self.evaluations = Columns(("validation_loss",))
 
     def _begin_ledger(self) -> None:
-        self._bill = Bill()
+        self._bill, self._causes = Bill(), Causes()
+        self._what_if = None
         self._line: dict[str, Any] | None = None
         self._ledger_lines = 0
         self.parts = Columns((*goodput.PARTS, "ratio", "spent"))
@@ -109,6 +117,8 @@ class JobFiles:
             return
         checked, before = goodput.checked(line), self._line
         self._bill.add(checked)
+        self._causes.add(checked)
+        self._what_if = None
         self._line, self._ledger_lines = checked, self._ledger_lines + 1
         found, spent = self._bill.goodput(), self._bill.spent()
         whole = found.total or 1
@@ -135,6 +145,6 @@ def _number(value: Any) -> float | None:
 
 def _time(line: dict[str, Any]) -> float:
     time = _number(line["time"])
-    if time is None or not 0 < time < LATEST_TIME:
+    if time is None or not 0 < time < goodput.LATEST_TIME:
         raise ValueError(line["time"])
     return time

@@ -13,6 +13,8 @@ from gaudi3_watch.view import Asked, Level, Line, View, duration, number
 
 SILENT_SECONDS = 300
 """After which a job that says it runs is said to be silent."""
+AHEAD_SECONDS = 60
+"""By which a job's clock may be ahead of this one's until it is said: how long it is silent is not known then."""
 NO_LEDGER = view.empty(
     "There is no goodput.jsonl with a readable line.", "Wait for the job's first step; fit writes it from there on."
 )
@@ -30,8 +32,11 @@ def device_words(status: Mapping[str, Any]) -> str:
     )
 
 
-def state(status: Mapping[str, Any], now: float) -> View:
-    """What the job does, in a word and a sentence; whether it has ended, and when it was heard of last."""
+def state(status: Mapping[str, Any], now: float, is_unread: bool = False) -> View:
+    """What the job does, in a word and a sentence; whether it has ended, and when it was heard of last.
+
+    ``is_unread``: there is a status.json, and it cannot be read.
+    """
     name = str(status.get("state") or "unknown")
     updated = status.get("updated_at")
     error = view.text(status.get("error") or status.get("interruption") or "", view.SENTENCE)
@@ -42,6 +47,11 @@ def state(status: Mapping[str, Any], now: float) -> View:
     if name in ("running", "starting"):
         if updated is not None and now - updated > SILENT_SECONDS:
             return found("warn", f"No word for {duration(now - updated)}: see whether its process still runs.")
+        if updated is not None and updated - now > AHEAD_SECONDS:
+            ahead = duration(updated - now)
+            return found(
+                "warn", f"The job's clock is {ahead} ahead of this machine's: whether it still runs is not known."
+            )
         return found("good", "The job runs." if name == "running" else "The job starts.")
     if name == "finished":
         return found("good", "The job has ended: it has made all its steps.", True)
@@ -52,6 +62,8 @@ def state(status: Mapping[str, Any], now: float) -> View:
         return found("warn", said, True)
     if name == "spare":
         return found("good", "A spare node of the job: it waits for another one to leave.")
+    if is_unread:
+        return found("warn", "What the job does is not known: its status.json cannot be read.")
     return found("warn", "There is no status.json: the job has not begun, or this is not its folder.")
 
 
@@ -169,7 +181,37 @@ def time_spent(
         for part, each in sorted(seconds.items(), key=lambda pair: -pair[1])
     ]
     causes = view.table("causes", "By cause", ("cause", "time", "share", "what it is"), rows, (1, 2))
-    return view.section("goodput", "Where the time goes", tiles, charts, [causes, view.happened(marks)])
+    tables = [causes, *what_if(files), view.happened(marks)]
+    return view.section("goodput", "Where the time goes", tiles, charts, tables)
+
+
+def what_if(files: JobFiles) -> list[View]:
+    """What the job would have taken without each cause, in the words of `gaudi3-train goodput --what-if`."""
+    from gaudi3_scale.cost import what_if_show as words
+
+    found = files.what_if()
+    if not any(words.without(cause, found) for cause in found.causes):
+        return []
+    rows = [
+        [
+            view.text(cause.name),
+            duration(cause.nanoseconds / 1e9),
+            f"{number(100 * cause.nanoseconds / found.nanoseconds, 3)} %" if found.nanoseconds else "",
+            *([] if found.currency is None else [words.amount(cause.money or 0.0, found.money or 0.0)]),
+            view.text(words.without(cause, found)),
+            words.meaning(cause),
+        ]
+        for cause in found.causes
+    ]
+    money = [] if found.currency is None else [view.text(found.currency, 12)]
+    columns = ("cause", "time", "share", *money, "without it", "what it is")
+    note = " ".join(words.notes(found))
+    return [
+        {
+            **view.table("what-if", "What if", columns, rows, range(1, len(columns) - 1)),
+            "note": view.text(note, view.SENTENCE),
+        }
+    ]
 
 
 def _account(status: Mapping[str, Any], files: JobFiles) -> tuple[dict[str, float], float, int]:
@@ -261,11 +303,8 @@ def problems(files: JobFiles) -> list[View]:
             said = f"{name} has {count} that cannot be read; line {file.first_malformed} is the first:"
             found.append(view.problem(said, file.sample))
     if files.clock_steps:
-        found.append(
-            view.problem(
-                f"The clock was set back {number(files.clock_steps, 15)} times: points stand at the last time before."
-            )
-        )
+        often = "once" if files.clock_steps == 1 else f"{number(files.clock_steps, 15)} times"
+        found.append(view.problem(f"The clock was set back {often}: points stand at the last time before."))
     if files.ledger_is_cut:
         found.append(view.problem("goodput.jsonl has more lines than are read: its account ends early."))
     if files.share_read < 1:

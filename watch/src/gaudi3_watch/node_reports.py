@@ -14,6 +14,8 @@ from gaudi3_watch.view import Cell, View
 
 MOST_FILES = 4000
 LONGEST_FILE = 2**20
+LATEST_TIME = 1e11
+"""Seconds since 1970 of a time that can be true; no other number is one, as NaN."""
 LONGEST_FLEET = 2**24
 """The record of the healing loop keeps thousands of decisions."""
 TITLE = "Nodes"
@@ -156,7 +158,12 @@ def _passport(found: Any, now: float) -> tuple[Cell, bool]:
         return view.cell("none", "warn"), False
     content = found.get("passport") if isinstance(found, dict) else None
     ends = content.get("expires_at") if isinstance(content, dict) else None
-    if not isinstance(content, dict) or isinstance(ends, bool) or not isinstance(ends, (int, float)):
+    if (
+        isinstance(ends, bool)
+        or not isinstance(content, dict)
+        or not isinstance(ends, (int, float))
+        or not abs(ends) < LATEST_TIME
+    ):
         return view.cell("its file is not a passport", "warn"), False
     depth = view.text(content.get("depth") or "", 20)
     if ends <= now:

@@ -68,21 +68,23 @@ class JsonLines:
                 self._restart(None)
             return gone
         except OSError as error:
-            changed, self.error = not self.error, "it is a link" if error.errno == errno.ELOOP else str(error.strerror)
-            return changed
+            return self._unreadable("it is a link" if error.errno == errno.ELOOP else str(error.strerror))
         try:
             return self._read(handle, most)
         except OSError as error:
-            self.error = str(error.strerror)
-            return True
+            return self._unreadable(str(error.strerror))
         finally:
             os.close(handle)
+
+    def _unreadable(self, why: str) -> bool:
+        """There is nothing to read on; whether that is new."""
+        changed, self.error, self.size = not self.error, why, self.offset
+        return changed
 
     def _read(self, handle: int, most: int) -> bool:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
-            changed, self.error = not self.error, "it is no regular file"
-            return changed
+            return self._unreadable("it is no regular file")
         self.error, self.size = "", about.st_size
         identity = (about.st_dev, about.st_ino)
         is_new = self._identity is None

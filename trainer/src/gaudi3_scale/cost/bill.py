@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gaudi3_scale.throughput.goodput import PARTS, Account
+from gaudi3_scale.throughput.goodput import PARTS, Account, finite
 from gaudi3_scale.throughput.ledger import COMPUTE
 
 if TYPE_CHECKING:
@@ -97,8 +97,14 @@ class Bill(Account):
 def terms_of(line: dict[str, Any]) -> dict[str, Any] | None:
     """What a line of the ledger says of money: price_per_hour, currency and who pays; None of one that says nothing."""
     terms = line.get(KEY)
-    sound = isinstance(terms, dict) and isinstance(terms.get("price_per_hour"), int | float) and "currency" in terms
-    return terms if sound else None
+    try:
+        if isinstance(terms, dict) and isinstance(terms["price_per_hour"], int | float) and "currency" in terms:
+            for amount in (terms["price_per_hour"], *(terms.get("carried") or {}).values()):
+                finite(amount)
+            return terms
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    return None
 
 
 def terms(config: CostConfig, nodes: int, before: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

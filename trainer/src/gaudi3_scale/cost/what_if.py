@@ -18,7 +18,7 @@ from typing import Any
 
 from gaudi3_scale.cost.bill import HOUR, terms_of
 from gaudi3_scale.errors import ConfigError
-from gaudi3_scale.throughput.goodput import FILE, read
+from gaudi3_scale.throughput.goodput import FILE, finite, read, whole
 from gaudi3_scale.throughput.ledger import CHECKPOINT, COMPUTE, DATA, EVALUATION, MEASURED, OTHER, STARTUP
 from gaudi3_scale.throughput.rank_times import COMMUNICATION, KEY, UNEVEN
 from gaudi3_scale.throughput.rank_times import FILE as RANKS_FILE
@@ -212,12 +212,12 @@ class Causes:
         """Move time between the causes of the steps, as the ranks' clocks have it."""
         try:
             said = line[KEY]
-            first, last = (int(step) for step in said["steps"])
-            moved: dict[Key, int] = {str(name): int(value) for name, value in said["moved"].items()}
+            first, last = (whole(step) for step in said["steps"])
+            moved: dict[Key, int] = {str(name): whole(value) for name, value in said["moved"].items()}
             for spans, value in said.get("slow", ()):
-                moved[ranks_of(spans)] = int(value)
+                moved[ranks_of(spans)] = whole(value)
             hosts = {_text(host): ranks_of(spans) for host, spans in said.get("hosts", {}).items()}
-            compared = int(said["spent"])
+            compared = whole(said["spent"])
         except (KeyError, TypeError, ValueError, AttributeError):
             return
         moved[COMPUTE] = -sum(value for key, value in moved.items() if key != COMPUTE)
@@ -299,14 +299,14 @@ def _read_ranks(path: Path) -> list[dict[str, Any]]:
         found = json.loads(path.read_text(encoding="utf-8", errors="replace"))["ranks"]
         return [
             {
-                "rank": int(each["rank"]),
+                "rank": whole(each["rank"]),
                 "host": _text(each["host"]),
-                "own_seconds": float(each["own_seconds"]),
-                "waited_seconds": float(each["waited_seconds"]),
+                "own_seconds": finite(each["own_seconds"]),
+                "waited_seconds": finite(each["waited_seconds"]),
             }
             for each in found
         ]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
 
 

@@ -45,8 +45,8 @@ def show(found: WhatIf, title: str, console: Console | None = None) -> None:
             share,
             hours,
             *money,
-            _without(cause, found),
-            _meaning(cause),
+            without(cause, found),
+            meaning(cause),
         )
     console.print(table)
     _show_ranks(found, console)
@@ -89,8 +89,8 @@ def _caption(found: WhatIf) -> str:
     return f"{duration(found.nanoseconds / 1e9)} in all{money}: the causes sum to it"
 
 
-def _without(cause: Cause, found: WhatIf) -> str:
-    """Of the whole job."""
+def without(cause: Cause, found: WhatIf) -> str:
+    """What the whole job would have taken, and cost; empty for what it was for."""
     if cause.kind == COMPUTE:
         return ""
     took = duration((found.nanoseconds - cause.nanoseconds) / 1e9)
@@ -99,7 +99,8 @@ def _without(cause: Cause, found: WhatIf) -> str:
     return f"{took}, {amount(found.money - cause.money, found.money)} {found.currency}"
 
 
-def _meaning(cause: Cause) -> str:
+def meaning(cause: Cause) -> str:
+    """What a cause is, for readers."""
     if cause.kind == SLOW and not cause.alone:
         return "likewise, with those above"
     return CAUSES[cause.kind]

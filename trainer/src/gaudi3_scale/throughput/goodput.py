@@ -8,6 +8,7 @@ process ran, unless the job had finished before. The parts sum to the total exac
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ PARTS = {
     OTHER: "everything else: logging, agreement, the end of the job",
 }
 FILE = "goodput.jsonl"
+LATEST_TIME = 1e11
+"""Seconds since 1970 of a time that can be true."""
 
 
 @dataclass(frozen=True)
@@ -139,17 +142,38 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
     for part in text.splitlines():
         try:
             yield checked(json.loads(part))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
 
 
 def checked(line: Any) -> dict[str, Any]:
     """A line of a ledger, its numbers as numbers; ValueError, KeyError or TypeError where it is none."""
-    times = [float(line["began"]), float(line["time"])]
-    spent = {name: int(line["nanoseconds"][name]) for name in MEASURED}
+    times = [finite(line["began"]), finite(line["time"])]
+    if not all(abs(time) < LATEST_TIME for time in times):
+        raise ValueError("a time is none")
+    spent = {name: whole(line["nanoseconds"][name]) for name in MEASURED}
     if not (isinstance(line["step"], int) and isinstance(line["run"], str) and isinstance(line["event"], str)):
         raise TypeError("line")
-    return {**line, "began": times[0], "time": times[1], "nanoseconds": spent}
+    return {**line, "step": whole(line["step"]), "began": times[0], "time": times[1], "nanoseconds": spent}
+
+
+def finite(value: Any) -> float:
+    """A number of a file as one to reckon with; ValueError or TypeError where it is none."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError("a number is not finite")
+    return number
+
+
+def whole(value: Any) -> int:
+    """A whole number of a file, of 64 bits; ValueError or TypeError where it is none."""
+    number = finite(value)
+    if abs(number) >= 2**63:
+        raise ValueError("a number has more than 64 bits")
+    return int(value)
 
 
 def of_directory(directory: Path) -> Goodput:

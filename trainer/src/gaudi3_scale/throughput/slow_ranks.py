@@ -12,18 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gaudi3_scale.throughput.goodput import whole
+
 Ranks = tuple[int, ...]
 HALF = 0.5
 """A smaller group is preferred to a larger one if it has this share of the larger one's time."""
 TIMES = 3.0
 """As many times what falls to a rank that is among the fastest quarter."""
+MOST_RANKS = 2**17
+"""Of a job; ranks beyond are those of a file that is none of a job's."""
 MOST_SETS, MOST_GROUPS = 1000, 100
 """That are looked at: those with most time."""
 
 
 def ranks_of(spans: Sequence[Sequence[int]]) -> Ranks:
-    """The ranks of spans, each with its first and last one."""
-    return tuple(rank for first, last in spans for rank in range(int(first), int(last) + 1))
+    """The ranks of spans, each with its first and last one; ValueError or TypeError where no job has them."""
+    found: list[int] = []
+    for given in spans:
+        first, last = (whole(rank) for rank in given)
+        if not 0 <= first <= last < MOST_RANKS or len(found) + last - first >= MOST_RANKS:
+            raise ValueError("no job has these ranks")
+        found += range(first, last + 1)
+    return tuple(found)
 
 
 def slow_groups(

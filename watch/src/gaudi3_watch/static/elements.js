@@ -51,6 +51,7 @@ export function table(found, link) {
     ...row.map((each, column) => cell(each, column ? "td" : "th", { class: kind(column), scope: column ? null : "row" }, link))));
   const made = element("table", {}, element("caption", {}, found.title), element("thead", {}, head), element("tbody", {}, ...rows));
   const more = found.more ? element("p", { class: "more" }, found.more) : null;
+  const note = found.note ? element("p", { class: "more" }, found.note) : null;
   return element("div", { class: "listed" },
-    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": found.title }, made), more);
+    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": found.title }, made), more, note);
 }
