@@ -409,7 +409,7 @@ def is_wrapped(module: Any) -> bool:
 def have_wait(seconds: int) -> None:
     """Have torchrun wait so long before it kills a process, whatever makes it end the process.
 
-    One that is stopped would hear no signal but SIGKILL: it is woken with what it started, to end as it is told.
+    One that is stopped would hear no signal but SIGKILL: it is woken with what it started, and ends by the signal.
     """
     original = CLOSE.get()
 
