@@ -189,6 +189,15 @@ def test_a_price_that_is_none_is_left_out(job: Path) -> None:
         assert part(page(job), "cost")["empty"]["why"] == "No price is set for this job."
 
 
+def test_a_span_begins_with_the_first_point(job: Path) -> None:
+    for name in ("metrics.jsonl", "goodput.jsonl", "evaluation.jsonl"):
+        (job / name).unlink(missing_ok=True)
+    write_lines(job / "metrics.jsonl", [metric(1, time=BEGAN + 0.0004), metric(2, time=BEGAN + 10.00049)])
+    found = page(job)
+    x = chart(found, "training", "loss")["series"][0]["x"]
+    assert x == [found["span"]["begin"], found["span"]["end"]] == [BEGAN, BEGAN + 10]
+
+
 def test_a_name_that_is_no_text_can_be_chosen(tmp_path: Path) -> None:
     for name in (b"b\xff\xfe", b"new\nline"):
         folder = tmp_path / os.fsdecode(name)

@@ -122,6 +122,26 @@ def test_a_phone_shows_it_in_its_width_and_in_the_systems_colours(
     assert tab.ask("document.documentElement.scrollWidth") == 360
 
 
+WORDS_IN_LINES = """[...document.querySelectorAll('tbody th, .mark')].filter(
+  cell => !/[ /_-]/.test(cell.textContent)).map(cell => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return [cell.textContent, new Set([...range.getClientRects()].map(each => each.top)).size];
+})"""
+
+
+def test_a_phone_breaks_no_word_of_a_table(
+    tmp_path: Path, job: Path, serve: Callable[..., str], show: Callable[..., Tab]
+) -> None:
+    (tmp_path / "another").mkdir()
+    (tmp_path / "another/status.json").write_text(json.dumps(status(state="interrupted", interruption="SIGTERM")))
+    tab = show(f"{serve(FolderSource(tmp_path))}/#job=job", width=390, height=800)
+    lines = dict(tab.ask(WORDS_IN_LINES))
+    assert {"another", "interrupted", "processes", "precision", "checkpoints"} <= lines.keys()
+    assert {word for word, count in lines.items() if count > 1} == set()
+    assert tab.ask("document.documentElement.scrollWidth") == 390
+
+
 def test_a_chart_is_read_by_keys_and_as_a_table(job: Path, serve: Callable[..., str], show: Callable[..., Tab]) -> None:
     tab = show(serve(FolderSource(job)))
     tab.wait(f"{DRAWN}.length === 5")

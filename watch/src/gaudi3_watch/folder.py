@@ -63,7 +63,8 @@ class FolderSource:
             files = self._files(job)
         if asked.job and asked.job != job:
             problems.append(view.problem(f"There is no job {asked.job} here: {job or 'nothing'} is shown."))
-        first, newest = files.span or (now - 60, now)
+        # To a thousandth as the points are: a point before the span has no part in the range of a chart's values.
+        first, newest = (round(each, 3) for each in files.span or (now - 60, now))
         span = asked.span(first, newest)
         nodes = self._health.section(now, asked.node)
         marks = view.marks(files.marks, asked.width, *span)

@@ -71,7 +71,7 @@ def training(status: Mapping[str, Any], files: JobFiles, asked: Asked, span: tup
     """Loss, held-out loss, speed and step time."""
     if not status and not len(files.metrics):
         why = view.empty(
-            "This folder has neither a status.json nor a metrics.jsonl.",
+            "This folder has no status.json and no metrics.jsonl that can be read.",
             "Give the output_dir of a job, or wait until it has made its first step.",
         )
         return view.section("training", "Training", none=why)
