@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import ssl
@@ -28,6 +29,10 @@ class Answers(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(server.body)
+        if server.goes_on is not None:
+            with contextlib.suppress(OSError):
+                while not server.goes_on.wait(0.05):
+                    self.wfile.write(server.piece)
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -38,6 +43,7 @@ def server() -> Iterator[Any]:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as found:
         made: Any = found
         made.status, made.headers, made.body, made.asked = 200, [], b"", []
+        made.goes_on, made.piece = None, b""
         made.address = f"http://127.0.0.1:{found.server_port}"
         threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         yield found
@@ -95,6 +101,38 @@ def test_what_goes_wrong_is_said(server: Any, status: int, body: bytes, said: st
     with pytest.raises(PrometheusError, match=said):
         Prometheus(server.address, ("me", "secret")).query("up")
     assert len(server.asked) == 1
+
+
+def test_a_password_that_was_not_given_is_asked_for(server: Any) -> None:
+    server.status = 401
+    with pytest.raises(PrometheusError, match=r"wants a password: give it with --prometheus-password-file\."):
+        Prometheus(server.address).query("up")
+
+
+@pytest.mark.parametrize(
+    ("status", "piece", "said"),
+    [
+        (500, b"", "answers 500: and no more"),
+        (200, b"", "does not answer within 0.3 s"),
+        (200, b" ", "does not answer within 0.3 s"),
+    ],
+)
+def test_an_answer_that_stops_or_trickles_is_not_waited_for(
+    server: Any, status: int, piece: bytes, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prometheus, "SECONDS", 0.3)
+    server.status, server.headers, server.piece = status, [("Content-Length", "100000")], piece
+    server.goes_on = threading.Event()
+    try:
+        with pytest.raises(PrometheusError, match=said):
+            Prometheus(server.address).query("up")
+    finally:
+        server.goes_on.set()
+
+
+def test_a_time_that_is_none_leaves_its_series_out(server: Any) -> None:
+    server.body = b'{"status": "success", "data": {"result": [{"metric": {}, "values": [[1e999, "1"]]}]}}'
+    assert Prometheus(server.address).query_range("a", 0, 60, 10) == []
 
 
 def test_an_answer_without_end_is_not_read(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import socket
 import ssl
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -20,6 +21,7 @@ from gaudi3_watch.downsample import Points
 
 SECONDS = 4.0
 """For an answer."""
+PIECE = 2**16
 LONGEST = 32 * 2**20
 """Bytes of an answer."""
 MOST_SERIES = 5000
@@ -98,7 +100,7 @@ class Prometheus:
         request = urllib.request.Request(self.url + path, headers=self._headers)
         try:
             with self._opener.open(request, timeout=SECONDS) as answer:
-                content: bytes = answer.read(LONGEST + 1)
+                content = _content(answer)
         except urllib.error.HTTPError as error:
             raise PrometheusError(self._refused(error)) from None
         except (OSError, HTTPException, ValueError) as error:
@@ -110,13 +112,18 @@ class Prometheus:
         return content
 
     def _refused(self, error: urllib.error.HTTPError) -> str:
+        if error.code in (401, 403) and "Authorization" not in self._headers:
+            return f"{self.url} wants a password: give it with --prometheus-password-file."
         if error.code in (401, 403):
             return f"{self.url} refuses the password: give the right one with --prometheus-password-file."
         if error.code == 400 and self.url.startswith("http:"):
             return f"{self.url} may want TLS: give an address that begins with https://."
         if error.code in (301, 302, 307, 308):
             return f"{self.url} sends elsewhere: give the address where Prometheus itself answers."
-        said = view.text(error.read(500).decode("utf-8", "replace"), 200)
+        try:
+            said = view.text(error.read(500).decode("utf-8", "replace"), 200)
+        except (OSError, HTTPException):
+            said = "and no more"
         return f"{self.url} answers {error.code}: {said}"
 
     def _unreachable(self, error: Exception) -> str:
@@ -141,6 +148,19 @@ class Prometheus:
         return PrometheusError(f"{self.url} does not answer as a Prometheus: see what listens there.")
 
 
+def _content(answer: Any) -> bytes:
+    """The whole answer, or more than is taken; TimeoutError where it trickles: each piece has `SECONDS` for itself."""
+    ends = time.monotonic() + SECONDS
+    pieces: list[bytes] = []
+    length = 0
+    while length <= LONGEST and (piece := answer.read1(PIECE)):
+        pieces.append(piece)
+        length += len(piece)
+        if time.monotonic() > ends:
+            raise TimeoutError
+    return b"".join(pieces)
+
+
 def quoted(value: str) -> str:
     """A label's value for a query."""
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
@@ -159,8 +179,10 @@ def _series(data: Any, key: str, read: Any) -> Iterator[tuple[dict[str, str], An
 
 
 def _pair(value: Any) -> tuple[float, float]:
-    time, number = value
-    return float(time), float(number)
+    at, number = value
+    if not math.isfinite(float(at)):
+        raise ValueError(at)
+    return float(at), float(number)
 
 
 def _pairs(values: Any) -> list[tuple[float, float]]:
@@ -171,10 +193,10 @@ def _points(pairs: list[tuple[float, float]], step: float) -> Points:
     """With a gap wherever Prometheus had nothing for a step."""
     x: list[float] = []
     values: list[float | None] = []
-    for time, number in pairs:
-        if x and time - x[-1] > 1.5 * step:
+    for at, number in pairs:
+        if x and at - x[-1] > 1.5 * step:
             x.append(x[-1] + step)
             values.append(None)
-        x.append(time)
+        x.append(at)
         values.append(number if math.isfinite(number) else None)
     return Points(x, values, values, values)
