@@ -108,7 +108,9 @@ def test_documents_cross_shards(tmp_path: Path) -> None:
 
 
 def test_masked_models_have_no_documents() -> None:
-    with pytest.raises(ConfigError, match=r"for which there is neither data.documents nor data.content chat or prompt"):
+    with pytest.raises(
+        ConfigError, match=r"for which there is neither data.documents nor data.content chat, prompt or preference"
+    ):
         check(load(None, ["model.name=bert-tiny", "data.documents=true"]))
 
 

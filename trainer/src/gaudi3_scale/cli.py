@@ -94,7 +94,7 @@ def prepare(overrides: Overrides = None, config: ConfigFile = None) -> None:
     from gaudi3_scale.data import Mixture, collect_all
 
     folder = settings.data.directory or settings.output_dir / "data"
-    found = collect_all(settings.data, folder, typer.echo, sys.stdout.isatty())
+    found = collect_all(settings.data, folder, typer.echo, sys.stdout.isatty(), settings.model.sequence_length)
     for corpus in found.parts if isinstance(found, Mixture) else [found]:
         typer.echo(
             f"{corpus.size:,} {corpus.unit}s of {corpus.documents:,} documents of {corpus.source} in {corpus.folder}: "

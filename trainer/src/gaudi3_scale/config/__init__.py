@@ -23,6 +23,7 @@ from gaudi3_scale.config.metrics import MetricsConfig
 from gaudi3_scale.config.model import ModelConfig
 from gaudi3_scale.config.monitoring import MonitoringConfig
 from gaudi3_scale.config.origin import LINE, Origins, opening
+from gaudi3_scale.config.preference import PreferenceConfig
 from gaudi3_scale.config.profile import ProfileConfig
 from gaudi3_scale.config.recipe_cache import RecipeCacheConfig
 from gaudi3_scale.config.registered import is_registered
@@ -42,6 +43,7 @@ __all__ = [
     "MetricsConfig",
     "ModelConfig",
     "MonitoringConfig",
+    "PreferenceConfig",
     "ProfileConfig",
     "RecipeCacheConfig",
     "Section",
@@ -65,6 +67,7 @@ class Config(Section):
     model: ModelConfig = Field(default_factory=ModelConfig, description="the model")
     data: DataConfig = Field(default_factory=DataConfig, description="the data")
     train: TrainConfig = Field(default_factory=TrainConfig, description="the training")
+    preference: PreferenceConfig = Field(default_factory=PreferenceConfig, description="preference tuning")
     ddp: DdpConfig = Field(default_factory=DdpConfig, description="gradients, under strategy optimized_ddp")
     memory: MemoryConfig = Field(default_factory=MemoryConfig, description="memory and kernels")
     checkpoint: CheckpointConfig = Field(default_factory=CheckpointConfig, description="checkpoints")
@@ -83,6 +86,20 @@ class Config(Section):
             raise ValueError(
                 f"data.tokenizer is {self.data.tokenizer!r}, which only the model of that name brings, and model.name "
                 f"is {self.model.name!r}"
+            )
+        return self
+
+    @property
+    def tokens_per_sample(self) -> int:
+        """That a sample counts for: the window that is learnt from, or both rows of a pair, with what fills them."""
+        return self.model.sequence_length * (2 if self.data.prefers else 1)
+
+    @model_validator(mode="after")
+    def _only_pairs_have_preferences(self) -> Config:
+        if self.preference.changed and not self.data.prefers:
+            raise ValueError(
+                f"preference.{self.preference.changed[0]} is for data.content preference, and that is "
+                f"{self.data.content}"
             )
         return self
 

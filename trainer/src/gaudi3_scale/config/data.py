@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gaudi3_scale.config.section import Section
 
 Format = Literal["auto", "text", "jsonl", "json", "parquet", "arrow"]
-Content = Literal["text", "chat", "prompt"]
+Content = Literal["text", "chat", "prompt", "preference"]
+PREFERENCE = "preference"
 
 
 class MixtureSource(Section):
@@ -44,7 +45,8 @@ class DataConfig(Section):
         "text",
         description="of a record: text; chat = messages with role and content (or conversations with from and value), "
         "of which the assistant's are learnt; "
-        "prompt = the fields prompt and completion, of which the completion is learnt",
+        "prompt = the fields prompt and completion, of which the completion is learnt; "
+        "preference = prompt, chosen and rejected, texts or messages, of which the chosen answer is preferred (DPO)",
     )
     field: str = Field(
         "text",
@@ -90,3 +92,27 @@ class DataConfig(Section):
         ge=1,
         description="held-out samples in the loss that is reported when training ends; no more than these are held out",
     )
+
+    @property
+    def contents(self) -> set[str]:
+        """Of all sources."""
+        return {each.content or self.content for each in self.mixture} or {self.content}
+
+    @property
+    def prefers(self) -> bool:
+        """Is each sample a pair of answers, of which one is preferred?"""
+        return self.contents == {PREFERENCE}
+
+    @model_validator(mode="after")
+    def _pairs_are_samples_of_their_own(self) -> DataConfig:
+        if PREFERENCE in self.contents and len(self.contents) > 1:
+            others = ", ".join(sorted(self.contents - {PREFERENCE}))
+            raise ValueError(
+                f"content is {PREFERENCE} for a source of the mixture and {others} for another one, and a job learns "
+                "from pairs of answers or from texts"
+            )
+        if self.prefers and self.documents:
+            raise ValueError(
+                f"documents is true, and content is {PREFERENCE}, where each answer is a row of its own already"
+            )
+        return self

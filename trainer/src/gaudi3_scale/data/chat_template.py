@@ -70,14 +70,14 @@ class ChatEncoder:
         folder = Path(config.tokenizer)
         if config.tokenizer == "bytes" or not folder.is_dir():
             raise ConfigError(
-                f"data.content is chat, and data.tokenizer is {config.tokenizer!r}: give a transformers folder, whose "
-                "tokenizer has a chat template."
+                f"data.content is {config.content}, and data.tokenizer is {config.tokenizer!r}: give a transformers "
+                "folder, whose tokenizer has a chat template."
             )
         try:
             from transformers import AutoTokenizer
         except ImportError:
             raise ConfigError(
-                "data.content is chat, for which transformers writes the text: pip install transformers."
+                f"data.content is {config.content}, for which transformers writes the text: pip install transformers."
             ) from None
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -89,8 +89,8 @@ class ChatEncoder:
         templates = self._tokenizer.chat_template
         if not templates or (isinstance(templates, dict) and "default" not in templates):
             raise ConfigError(
-                f"data.content is chat, and the tokenizer in {config.tokenizer!r} has no chat template: give one that "
-                "has (tokenizer_config.json or chat_template.jinja)."
+                f"data.content is {config.content}, and the tokenizer in {config.tokenizer!r} has no chat template: "
+                "give one that has (tokenizer_config.json or chat_template.jinja)."
             )
         written = templates if isinstance(templates, str) else json.dumps(templates, sort_keys=True)
         self.digest = f"chat {READING} " + hashlib.sha256(written.encode()).hexdigest()
@@ -98,9 +98,10 @@ class ChatEncoder:
         self._special = {*self._tokenizer.all_special_tokens, *(str(token) for token in added if token.special)} - {""}
 
     def encode(self, pieces: Sequence[Piece], begins: Sequence[bool]) -> list[tuple[Tokens, Learnt]]:
-        return [self._encoded(Conversation.loads(str(piece.text))) for piece in pieces]
+        return [self.encoded(Conversation.loads(str(piece.text))) for piece in pieces]
 
-    def _encoded(self, talk: Conversation) -> tuple[Tokens, Learnt]:
+    def encoded(self, talk: Conversation) -> tuple[Tokens, Learnt]:
+        """The tokens of one conversation, and 1 for each that is learnt."""
         for path, text in strings([talk.messages, talk.tools]):
             found = min((token for token in self._special if token in text), default=None)
             if found is not None:
@@ -137,6 +138,8 @@ class ChatEncoder:
                 if marked
                 else self._by_prefix(talk, messages, whole, said)
             )
+            if talk.answer:
+                spans = self._of_answer(talk, messages, whole, spans)
             made, learnt = self._tokens(whole, spans)
         except ConfigError:
             raise
@@ -149,7 +152,7 @@ class ChatEncoder:
         return made, learnt
 
     def _by_marks(self, talk: Conversation, messages: list[dict[str, Any]], whole: str, template: str) -> Spans:
-        for number, message in enumerate(talk.messages, talk.first):
+        for number, message in enumerate(talk.messages[talk.answer :], talk.first + talk.answer):
             if message[ROLE] == ASSISTANT and not is_learnt(message):
                 raise ConfigError(
                     f"{talk.where} has 0 in {WEIGHT!r} of message {number}, and the marks of the tokenizer's chat "
@@ -183,6 +186,16 @@ class ChatEncoder:
                     )
                 spans.append((len(before), len(after)))
         return spans
+
+    def _of_answer(self, talk: Conversation, messages: list[dict[str, Any]], whole: str, spans: Spans) -> Spans:
+        """What is learnt of the messages after the prompt."""
+        before = self._text(messages[: talk.answer], talk.tools, prompting=True)
+        if not whole.startswith(before):
+            raise ConfigError(
+                f"The tokenizer's chat template writes the prompt of {lower(talk.where)} otherwise when an answer "
+                "follows, so that it is unclear where that begins: delete the record, or correct the template."
+            )
+        return [(max(begin, len(before)), end) for begin, end in spans if end > len(before)]
 
     def _tokens(self, whole: str, spans: Spans) -> tuple[Tokens, Any]:
         """The tokens of a text, and which of them are learnt: those that reach into a span."""

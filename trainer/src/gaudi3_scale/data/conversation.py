@@ -88,10 +88,12 @@ class Conversation:
     tools: list[dict[str, Any]] | None
     first: int = 1
     """Number of the first message; 0 for one that the record has beside its messages."""
+    answer: int = 0
+    """How many messages come before the answer; 0 where all that the assistant says is learnt."""
 
     def dumps(self) -> str:
         """As JSON."""
-        return json.dumps([self.where, self.messages, self.tools, self.first])
+        return json.dumps([self.where, self.messages, self.tools, self.first, self.answer])
 
     @classmethod
     def loads(cls, text: str) -> Conversation:

@@ -53,6 +53,11 @@ class PackedDataset(IterableDataset[torch.Tensor]):
         """
         super().__init__()
         config = DataConfig(source=str(source), **settings)
+        if config.prefers:
+            raise ConfigError(
+                "data.content is preference, whose samples gaudi3-train fit alone makes: give PackedDataset text, chat "
+                "or prompt."
+            )
         self.corpus: Corpus | Mixture = collect_all(config, Path(directory))
         self._samples = Samples(self.corpus, config, sequence_length, seed)
         self._batch_size = batch_size

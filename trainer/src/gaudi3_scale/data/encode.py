@@ -10,8 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gaudi3_scale.config import DataConfig
+from gaudi3_scale.config.data import PREFERENCE
 from gaudi3_scale.data.chat_template import ChatEncoder
 from gaudi3_scale.data.chat_template import Learnt as Learnt
+from gaudi3_scale.data.encode_pairs import PairEncoder
+from gaudi3_scale.data.framing import framed
 from gaudi3_scale.data.piece import Piece
 from gaudi3_scale.data.tokenizer import Tokenizer, Tokens
 
@@ -29,8 +32,10 @@ class Encoder(Protocol):
         ...
 
 
-def open_encoder(config: DataConfig, tokenizer: Tokenizer) -> Encoder:
-    """The encoder of `data.content`."""
+def open_encoder(config: DataConfig, tokenizer: Tokenizer, context: int | None = None) -> Encoder:
+    """The encoder of `data.content`; `context` is the model's, which the prompt of a pair has to fit into."""
+    if config.content == PREFERENCE:
+        return PairEncoder(config, tokenizer, context)
     if config.content == "chat":
         return ChatEncoder(config, tokenizer)
     return (PromptEncoder if config.content == "prompt" else TextEncoder)(tokenizer)
@@ -47,7 +52,7 @@ class TextEncoder:
     def encode(self, pieces: Sequence[Piece], begins: Sequence[bool]) -> list[tuple[Tokens, Learnt]]:
         encoded = self._tokenizer.encode([piece.text for piece in pieces])
         return [
-            (_framed(self._tokenizer, tokens, first, piece.ends), None)
+            (framed(self._tokenizer, tokens, first, piece.ends), None)
             for tokens, first, piece in zip(encoded, begins, pieces, strict=True)
         ]
 
@@ -65,20 +70,10 @@ class PromptEncoder:
         prompts, completions = (self._tokenizer.encode([pair[side] for pair in pairs]) for side in (0, 1))
         result: list[tuple[Tokens, Learnt]] = []
         for prompt, completion in zip(prompts, completions, strict=True):
-            before = _framed(self._tokenizer, prompt, True, False)
-            after = _framed(self._tokenizer, completion, False, True)
+            before = framed(self._tokenizer, prompt, True, False)
+            after = framed(self._tokenizer, completion, False, True)
             result.append((np.concatenate([before, after]), _marks(len(before), len(after))))
         return result
-
-
-def _framed(tokenizer: Tokenizer, tokens: Tokens, first: bool, last: bool) -> Tokens:
-    """With the tokens before and after a document."""
-    before = [tokenizer.begin] if first and tokenizer.begin is not None else []
-    after = [tokenizer.separator] if last else []
-    if not before and not after:
-        return tokens
-    parts = [np.array(each, dtype=tokens.dtype) for each in (before, after)]
-    return np.concatenate([parts[0], tokens, parts[1]])
 
 
 def _marks(read: int, learnt: int) -> npt.NDArray[np.uint8]:

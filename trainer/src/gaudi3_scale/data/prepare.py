@@ -28,13 +28,17 @@ def silent(text: str) -> None:
     """For callers without a console."""
 
 
-def collect(config: DataConfig, directory: Path, log: Log = silent, bar: bool = False) -> Corpus:
+def collect(
+    config: DataConfig, directory: Path, log: Log = silent, bar: bool = False, context: int | None = None
+) -> Corpus:
     """The prepared data of a configuration's one source, made now if the directory does not have it yet.
+
+    `context` is the model's, which the prompts of pairs have to fit into.
 
     Once there, it is not compared with its source again: a job goes on with the data it began with.
     """
     tokenizer = load_tokenizer(config)
-    encoder = open_encoder(config, tokenizer)
+    encoder = open_encoder(config, tokenizer, context)
     folder = directory / key(config, tokenizer, encoder)
     known = _known(folder, tokenizer)
     if known:
@@ -64,11 +68,13 @@ def collect(config: DataConfig, directory: Path, log: Log = silent, bar: bool = 
         ) from None
 
 
-def collect_all(config: DataConfig, directory: Path, log: Log = silent, bar: bool = False) -> Corpus | Mixture:
+def collect_all(
+    config: DataConfig, directory: Path, log: Log = silent, bar: bool = False, context: int | None = None
+) -> Corpus | Mixture:
     """The prepared data of a configuration: of its one source, or of all that are in its mixture."""
     if not config.mixture:
-        return collect(config, directory, log, bar)
-    parts = tuple(collect(each, directory, log, bar) for each in single(config))
+        return collect(config, directory, log, bar, context)
+    parts = tuple(collect(each, directory, log, bar, context) for each in single(config))
     return Mixture(parts, tuple(each.weight for each in config.mixture))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gaudi3_scale.config import DataConfig
+from gaudi3_scale.config.data import PREFERENCE
 from gaudi3_scale.data.conversation import (
     BESIDE,
     CALLS,
@@ -22,15 +23,18 @@ from gaudi3_scale.data.conversation import (
     kind,
     without_nulls,
 )
+from gaudi3_scale.data.pairs import ANSWERS, PROMPT, Pair, pair
 from gaudi3_scale.errors import ConfigError
 
-PROMPT, COMPLETION = "prompt", "completion"
+COMPLETION = "completion"
 
 
 def fields(config: DataConfig) -> list[tuple[str, ...]]:
     """The fields, or columns, that a record needs; where there are several names for one, the first that it has."""
     if config.content == "prompt":
         return [(PROMPT,), (COMPLETION,)]
+    if config.content == PREFERENCE:
+        return [(name,) for name in ANSWERS]
     if config.content == "chat" and config.field == "text":
         return [(MESSAGES, CONVERSATIONS)]
     return [(config.field,)]
@@ -43,6 +47,8 @@ def present(config: DataConfig, names: Sequence[str], where: str, what: str, adv
         ConfigError: One of `fields` is not there, or it is not clear which one is meant.
     """
     found = []
+    if config.content == PREFERENCE:
+        advice = "a pair has 'prompt', 'chosen' and 'rejected'"
     for options in fields(config):
         name = next((each for each in options if each in names), None)
         if name is None:
@@ -56,12 +62,14 @@ def present(config: DataConfig, names: Sequence[str], where: str, what: str, adv
                 "to the one with the conversation to learn."
             )
         found.append(name)
-    beside = {"chat": BESIDE, "prompt": tuple(MEDIA)}.get(config.content, ())
+    beside = {"chat": BESIDE, "prompt": tuple(MEDIA), PREFERENCE: (PROMPT, *BESIDE)}.get(config.content, ())
     return found + [name for name in beside if name in names and name not in found]
 
 
 def text_of(record: Mapping[str, Any], where: str, config: DataConfig) -> str:
-    """The text of a record that has the fields of `present`; for chat and prompts, JSON of them."""
+    """The text of a record that has the fields of `present`; for all but text, JSON of them."""
+    if config.content == PREFERENCE:
+        return pair(record, where).dumps()
     if config.content == "prompt":
         check_unread(record, MEDIA, where)
         record = {name: record[name] for name in (PROMPT, COMPLETION)}
@@ -83,17 +91,27 @@ def text_of(record: Mapping[str, Any], where: str, config: DataConfig) -> str:
 def text_of_row(row: Mapping[str, Any], where: str, config: DataConfig) -> str:
     """`text_of` a row of a table, whose columns give each conversation the fields of all others, as nulls."""
     first = next(iter(row))
-    return text_of({first: row[first], **without_nulls(row)} if config.content == "chat" else row, where, config)
+    nested = config.content in ("chat", PREFERENCE)
+    return text_of({first: row[first], **without_nulls(row)} if nested else row, where, config)
 
 
 def texts_of(text: bytes | str, config: DataConfig) -> Iterator[bytes | str]:
-    """The texts in what `text_of` made: those of the messages, or the prompt and the completion."""
-    if config.content == "chat":
-        for message in Conversation.loads(str(text)).messages:
-            content = message.get(CONTENT, "")
-            yield from [content] if isinstance(content, str) else [part["text"] for part in content]
-            yield from (json.dumps(call["function"], ensure_ascii=False) for call in message.get(CALLS, ()))
+    """The texts in what `text_of` made: those of the messages, or the prompt and what comes after it."""
+    if config.content == PREFERENCE:
+        found = Pair.loads(str(text))
+        yield from (found.prompt, *found.answers) if found.answers else ()
+        for talk in found.conversations:
+            yield from _texts_of_messages(talk)
+    elif config.content == "chat":
+        yield from _texts_of_messages(Conversation.loads(str(text)))
     elif config.content == "prompt":
         yield from json.loads(text)
     else:
         yield text
+
+
+def _texts_of_messages(talk: Conversation) -> Iterator[str]:
+    for message in talk.messages:
+        content = message.get(CONTENT, "")
+        yield from [content] if isinstance(content, str) else [part["text"] for part in content]
+        yield from (json.dumps(call["function"], ensure_ascii=False) for call in message.get(CALLS, ()))

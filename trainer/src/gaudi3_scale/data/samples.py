@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +79,7 @@ class _Part:
         return result
 
 
-class _MixedOrder:
+class MixedOrder:
     """The order over several parts, whose blocks are numbered one after the other."""
 
     def __init__(self, orders: list[SampleOrder], turns: Turns) -> None:
@@ -115,11 +116,42 @@ class _MixedOrder:
         return np.array(blocks, dtype=np.int64)
 
 
+class Ordered(Protocol):
+    """What has an order of its own: the samples of one corpus."""
+
+    order: SampleOrder
+
+
+P = TypeVar("P", bound=Ordered)
+
+
+def open_parts(
+    corpus: Corpus | Mixture, config: DataConfig, seed: int, make: Callable[[Corpus, int, int], P]
+) -> tuple[list[P], SampleOrder | MixedOrder, Positions]:
+    """Parts of a corpus or mixture, the order over all, and the number of the first block of each.
+
+    `make` is given the corpus of a part, how many samples are held out of it at most, and its seed.
+    """
+    if not isinstance(corpus, Mixture):
+        part = make(corpus, config.validation_samples, seed)
+        return [part], part.order, np.array([0])
+    total = sum(corpus.weights)
+    shares = [max(1, round(config.validation_samples * weight / total)) for weight in corpus.weights]
+    parts = [
+        make(part, held_out, seed + (number << 40))
+        for number, (part, held_out) in enumerate(zip(corpus.parts, shares, strict=True))
+    ]
+    order = MixedOrder([part.order for part in parts], Turns(corpus.weights))
+    return parts, order, order.bases
+
+
 class Samples:
     """Samples of sequence_length + 1 tokens; a target is the token after its input, so neighbours share one.
 
     Documents are packed one after the other: a sample may begin within one and end within the next.
     """
+
+    order: SampleOrder | MixedOrder
 
     def __init__(
         self,
@@ -134,20 +166,9 @@ class Samples:
         self._vocabulary = corpus.vocabulary
         self._masking = masking
         self._documents = config.documents
-        self.order: SampleOrder | _MixedOrder
-        if isinstance(corpus, Mixture):
-            total = sum(corpus.weights)
-            shares = [max(1, round(config.validation_samples * weight / total)) for weight in corpus.weights]
-            self._parts = [
-                _Part(part, config, sequence_length, held_out, seed + (number << 40))
-                for number, (part, held_out) in enumerate(zip(corpus.parts, shares, strict=True))
-            ]
-            self.order = _MixedOrder([part.order for part in self._parts], Turns(corpus.weights))
-            self._bases = self.order.bases
-        else:
-            self._parts = [_Part(corpus, config, sequence_length, config.validation_samples, seed)]
-            self.order = self._parts[0].order
-            self._bases = np.array([0])
+        self._parts, self.order, self._bases = open_parts(
+            corpus, config, seed, lambda part, held_out, own: _Part(part, config, sequence_length, held_out, own)
+        )
         self._labelled = self._documents or any(part.corpus.partly_learnt for part in self._parts)
 
     def fetch(self, blocks: npt.NDArray[np.int64], positions: npt.NDArray[np.int64] | None = None) -> torch.Tensor:

@@ -11,6 +11,7 @@ from gaudi3_scale.config import Config
 from gaudi3_scale.console import Console
 from gaudi3_scale.data.masking import Masking
 from gaudi3_scale.data.mixture import Mixture, Turns
+from gaudi3_scale.data.pair_samples import PairSamples
 from gaudi3_scale.data.prepare import collect_all
 from gaudi3_scale.data.samples import Samples
 from gaudi3_scale.data.shards import Corpus
@@ -42,11 +43,10 @@ def check(config: Config) -> Tokenizer:
             "false."
         )
     if is_masked(found):
-        contents = {config.data.content, *(each.content for each in config.data.mixture)}
-        if config.data.documents or contents & {"chat", "prompt"}:
+        if config.data.documents or config.data.contents != {"text"}:
             raise ConfigError(
                 f"{config.model.name!r} learns to guess masked tokens, for which there is neither data.documents nor "
-                "data.content chat or prompt: leave them out, or choose a causal model."
+                "data.content chat, prompt or preference: leave them out, or choose a causal model."
             )
         if tokenizer.mask is None:
             raise ConfigError(
@@ -90,16 +90,18 @@ def prepare(
     process_group.must_all(lambda: check(config) and None)
 
     def work() -> None:
-        collect_all(config.data, directory(config), console.log, console.draws)
+        collect_all(config.data, directory(config), console.log, console.draws, config.model.sequence_length)
 
     # Of nodes that share the folder, each takes parts.
     works = process_group.writer or (process_group.leader and config.data.parts > 1)
     meanwhile(process_group, "prepare", work if works else None, between)
-    return collect_all(config.data, directory(config))
+    return collect_all(config.data, directory(config), context=config.model.sequence_length)
 
 
 def open_samples(config: Config, corpus: Corpus | Mixture) -> Samples:
     """Its samples, of the form that the model's objective wants."""
+    if config.data.prefers:
+        return PairSamples(corpus, config.data, config.model.sequence_length, config.train.seed)
     masking = None
     if is_masked(architecture(config.model)):
         assert corpus.mask is not None  # see check
