@@ -118,6 +118,13 @@ over_checkout = rm -rf $(1) && $(PYTHON) -m venv $(1) && \
 	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/more.txt
 	@touch $@
 
+# trl, whose loss of preferences is ours.
+.cache/trl/.ready: requirements/versions.pins | $(VENV)/.dev
+	$(call over_checkout,$(@D))
+	$(BIN)/python requirements/pick.py $< trl > $(@D)/trl.txt
+	$(@D)/bin/python -m $(INSTALL) --no-deps -r $(@D)/trl.txt
+	@touch $@
+
 # axe-core, which checks the page of gaudi3-watch for people who do not see it or use keys. Without npm that is left out.
 .cache/axe/ready: watch/tests/package-lock.json
 	mkdir -p $(@D)

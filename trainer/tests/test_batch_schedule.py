@@ -152,7 +152,7 @@ def test_other_processes_take_the_same_samples_in_each_step(whole: Job, text: Pa
 
 
 def test_the_tokens_that_a_node_serves_follow_the_batch() -> None:
-    job = Progress(max_steps=20, world_size=2, device="cpu", sequence_length=64, samples_per_step=4)
+    job = Progress(max_steps=20, world_size=2, device="cpu", tokens_per_sample=64, samples_per_step=4)
     metrics = TrainingMetrics(job, local_world_size=1)
     metrics.stepped(1, 0.1)
     job.samples_per_step = 16

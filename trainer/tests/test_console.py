@@ -12,7 +12,8 @@ from gaudi3_scale.status import Progress
 
 def progress(**more: object) -> Progress:
     made = Progress(
-        max_steps=100, world_size=1, device="cpu", sequence_length=64, samples_per_step=16, loss=2.5, baseline_loss=3.0,
+        max_steps=100, world_size=1, device="cpu", tokens_per_sample=64, samples_per_step=16, loss=2.5,
+        baseline_loss=3.0,
     )  # fmt: skip
     for name, value in more.items():
         setattr(made, name, value)

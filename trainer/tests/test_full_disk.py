@@ -21,7 +21,7 @@ from gaudi3_scale.throughput.ledger import Ledger
 
 def progress(step: int = 0) -> Progress:
     """Of a job of one process."""
-    return Progress(max_steps=9, world_size=1, device="cpu", sequence_length=16, samples_per_step=2, step=step)
+    return Progress(max_steps=9, world_size=1, device="cpu", tokens_per_sample=16, samples_per_step=2, step=step)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def progress(device: str, hardware_name: str | None, simulated: bool | None) -> 
         max_steps=100,
         world_size=4,
         device=device,
-        sequence_length=16,
+        tokens_per_sample=16,
         samples_per_step=32,
         hardware_name=hardware_name,
         simulated=simulated,

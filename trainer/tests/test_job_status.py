@@ -36,7 +36,7 @@ TREES = {
 
 def test_what_a_job_writes_is_read_with_all_its_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INVOCATION_ID", "2f1d")
-    job = Progress(max_steps=100, world_size=4, device="cpu", sequence_length=16, samples_per_step=32)
+    job = Progress(max_steps=100, world_size=4, device="cpu", tokens_per_sample=16, samples_per_step=32)
     job.loss, job.goodput, job.simulated, job.checkpoint = float("nan"), {"steps": 1.5}, True, tmp_path
     StatusFile(tmp_path / FILE).write("running", job)
     found = read(tmp_path / FILE)

@@ -22,7 +22,7 @@ from gaudi3_scale.throughput.meter import Reading
 
 def progress() -> Progress:
     """Of a job of four processes on two nodes."""
-    return Progress(max_steps=100, world_size=4, device="cpu", sequence_length=16, samples_per_step=32)
+    return Progress(max_steps=100, world_size=4, device="cpu", tokens_per_sample=16, samples_per_step=32)
 
 
 def test_the_status_has_the_agreed_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,8 @@ class Console:
         speed = f" {progress.tokens_per_second:,.0f} tokens/s{simulated}" if progress.tokens_per_second else ""
         mfu = f" MFU {100 * progress.mfu:.1f} %" if progress.mfu is not None else ""
         loss = "unknown" if progress.loss is None else f"{progress.loss:.3f}"
+        accuracy = progress.figures.get("rewards/accuracies")
+        loss += "" if accuracy is None else f" accuracy {accuracy:.2f}"
         left = time_left(progress)
         self.log(f"step {progress.step}/{progress.max_steps} loss {loss}{speed}{mfu}{f', {left} left' if left else ''}")
 
@@ -106,7 +108,7 @@ class Console:
         self.log(
             f"finished {progress.step} steps ({progress.tokens:,} tokens) with {progress.world_size} process(es) on "
             f"{progress.device_label} in {took:.0f} s{resumed}: loss {first:.3f} -> {last:.3f}{held_out}, "
-            f"{progress.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{progress.unit}"
+            f"{progress.baseline_words}"
         )
         if progress.checkpoint is not None:
             self.log(f"checkpoint {progress.checkpoint}{f'; {then}' if then else ''}")

@@ -205,7 +205,7 @@ class TrainingMetrics:
 
     def __init__(self, progress: Progress, local_world_size: int) -> None:
         self._progress = progress
-        self._tokens_per_sample = progress.sequence_length * local_world_size / progress.world_size
+        self._tokens_per_sample = progress.tokens_per_sample * local_world_size / progress.world_size
         self._upload_failures = self._report_failures = 0
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()

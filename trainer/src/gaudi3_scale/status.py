@@ -48,7 +48,7 @@ class Progress:
     max_steps: int
     world_size: int
     device: str
-    sequence_length: int
+    tokens_per_sample: int
     samples_per_step: int
     hardware_name: str | None = None
     simulated: bool | None = None
@@ -62,6 +62,7 @@ class Progress:
     weights: str | None = None
     """What training began from: folder or random; None until it is known."""
     unit: str = "byte"
+    """What the loss is per: byte, token or pair."""
     step: int = 0
     samples: int = 0
     loss: float | None = None
@@ -72,9 +73,12 @@ class Progress:
     """Since the read before; None if all steps were skipped."""
     learning_rate: float | None = None
     """That the newest step was made with."""
+    figures: dict[str, float] = field(default_factory=dict)
+    """What is told of an objective beside its loss, over the same steps as `mean_loss`: of pairs, under trl's names."""
     gradient_norm: float | None = None
     skipped_steps: int = 0
     validation_loss: float | None = None
+    validation_figures: dict[str, float] = field(default_factory=dict)
     baseline_loss: float | None = None
     tokens_per_second: float | None = None
     tokens_per_second_stepping: float | None = None
@@ -102,7 +106,13 @@ class Progress:
     @property
     def tokens(self) -> int:
         """Tokens (bytes where the tokenizer is bytes) learnt from since the job's beginning."""
-        return self.samples * self.sequence_length
+        return self.samples * self.tokens_per_sample
+
+    @property
+    def baseline_words(self) -> str:
+        """What the loss is compared with, for readers."""
+        what = "no-preference" if self.unit == "pair" else f"{self.unit}-frequency"
+        return f"{what} baseline {self.baseline_loss:.3f} nats/{self.unit}"
 
     @property
     def device_label(self) -> str:
@@ -213,6 +223,7 @@ class MetricsFile:
         line = {
             "step": progress.step,
             "loss": loss,
+            **progress.figures,
             "gradient_norm": progress.gradient_norm,
             "learning_rate": learning_rate,
             "tokens": progress.tokens,
@@ -223,7 +234,8 @@ class MetricsFile:
 
     def evaluated(self, progress: Progress) -> None:
         """Add the line of an evaluation."""
-        line = {"step": progress.step, "validation_loss": progress.validation_loss, "time": time.time()}
+        figures = {f"validation_{name}": value for name, value in progress.validation_figures.items()}
+        line = {"step": progress.step, "validation_loss": progress.validation_loss, **figures, "time": time.time()}
         self._add(line)
 
     def _add(self, line: dict[str, Any]) -> None:

@@ -39,7 +39,7 @@ class BatchSchedule:
     @classmethod
     def of(cls, config: Config, world_size: int, step: int = 0, samples: int = 0) -> BatchSchedule:
         """That of a configuration; without `train.batch_warmup` it has one stage."""
-        length = config.model.sequence_length
+        length = config.tokens_per_sample
         stages = tuple((-(-each.from_tokens // length), each.samples_per_step) for each in config.train.batch_warmup)
         return cls(stages or ((0, config.train.first_batch(world_size)),), step, samples)
 
@@ -85,7 +85,7 @@ def check_stages(train: TrainConfig, world_size: int) -> None:
             )
 
 
-def learning_rate_of(train: TrainConfig, sequence_length: int, schedule: BatchSchedule) -> Callable[[int], float]:
+def learning_rate_of(train: TrainConfig, tokens_per_sample: int, schedule: BatchSchedule) -> Callable[[int], float]:
     """Share of `train.learning_rate` by optimizer step.
 
     Where the batch grows, `train.learning_rate` is that of the first batch; the rate grows by
@@ -96,7 +96,7 @@ def learning_rate_of(train: TrainConfig, sequence_length: int, schedule: BatchSc
         return lambda step: learning_rate_scale(step, train)
     first = schedule.stages[0][1]
     tokens = train.schedule_tokens
-    whole = schedule.consumed(train.max_steps) if tokens is None else tokens / sequence_length
+    whole = schedule.consumed(train.max_steps) if tokens is None else tokens / tokens_per_sample
     grow = RULES[train.batch_learning_rate]
 
     def share(step: int) -> float:

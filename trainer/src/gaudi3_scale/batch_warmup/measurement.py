@@ -107,7 +107,7 @@ class Measurement:
         from gaudi3_scale.checkpoint.shape import OF_A_JOB
 
         samples = int(CheckpointStore(source.parent, keep=1).verify(step).state(OF_A_JOB)["samples"])
-        tokens = samples * self._config.model.sequence_length
+        tokens = samples * self._config.tokens_per_sample
         point = CriticalPoint(step, samples, tokens, self._plan.tolerance)
         factor = 1
         while factor <= self._plan.most:
@@ -149,7 +149,7 @@ class Measurement:
         settings = settings_of(self._config, output, self._folder / "data")
         # A schedule of one stage is the job's own batch, by which the learning rate is counted.
         stages = stages or [{"from_tokens": 0, "samples_per_step": self.first}]
-        whole = self.samples * self._config.model.sequence_length
+        whole = self.samples * self._config.tokens_per_sample
         tokens = self._config.train.schedule_tokens or whole
         settings["train"] |= {"batch_warmup": list(stages), "max_steps": steps, "schedule_tokens": tokens}
         settings["train"]["warmup_steps"] = self._config.train.warmup_steps
@@ -162,7 +162,7 @@ def job_with(config: Config, stages: Sequence[dict[str, int]], processes: int) -
     """The settings, as given, of the job with this schedule: it learns from as many tokens, in fewer steps."""
     settings = config.model_dump(mode="json", exclude_unset=True)
     first = config.train.first_batch(processes)
-    length = config.model.sequence_length
+    length = config.tokens_per_sample
     schedule = BatchSchedule(tuple((-(-each["from_tokens"] // length), each["samples_per_step"]) for each in stages))
     steps = schedule.steps(first * config.train.max_steps)
     train = settings.setdefault("train", {})

@@ -10,7 +10,7 @@ from gaudi3_scale.callbacks.interruption_callback import InterruptionCallback
 from gaudi3_scale.data.samples import Samples
 from gaudi3_scale.run import Run
 from gaudi3_scale.step.module import LanguageModule
-from gaudi3_scale.step.validation import validate
+from gaudi3_scale.step.validation import evaluate
 
 
 class EvaluationCallback(pl.Callback):
@@ -46,9 +46,7 @@ class EvaluationCallback(pl.Callback):
             self._interruption.check(trainer)  # what is evaluated is what is saved: the state after the step
 
         with run.watchdog.anew():
-            progress.validation_loss = validate(
-                module.model, self._samples, run.plan.config, run.device, run.process_group, before_batch
-            )
+            evaluate(run, module, self._samples, before_batch)
             run.watchdog.seen()
         run.report_evaluation()
         run.console.log(f"step {step}: held-out loss {progress.validation_loss:.3f}")

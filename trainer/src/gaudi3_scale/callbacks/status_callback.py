@@ -139,7 +139,7 @@ class StatusCallback(CheckpointListener, pl.Callback):
     def _open(self, trainer: pl.Trainer) -> None:
         device = trainer.strategy.root_device
         self._progress = progress = Progress(
-            self._last_step or 0, trainer.world_size, device.type, sequence_length=0, samples_per_step=0
+            self._last_step or 0, trainer.world_size, device.type, tokens_per_sample=0, samples_per_step=0
         )
         progress.runs_on(**identity(device))
         self._trainer = trainer

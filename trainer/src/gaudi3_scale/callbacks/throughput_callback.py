@@ -188,7 +188,7 @@ class ThroughputCallback(Contributor, pl.Callback):
             return
         progress, watch = run.progress, run.watch
         self._step = progress.step
-        watch.meter.step(progress.samples_per_step * progress.sequence_length, time.perf_counter())
+        watch.meter.step(progress.samples_per_step * progress.tokens_per_sample, time.perf_counter())
         if run.is_logged(batch_idx):
             # The loss has waited for the device, so that this is when the step has ended; now it is reporting.
             with watch.ledger.during(OTHER):

@@ -65,7 +65,10 @@ class TrackingCallback(pl.Callback):
         """Hand over the result of an evaluation, with its perplexity."""
         loss = self._progress.validation_loss
         if loss is not None and math.isfinite(loss):
-            values = {"validation_loss": loss, "validation_perplexity": math.exp(min(loss, LARGEST_EXPONENT))}
+            figures = self._progress.validation_figures
+            values = {"validation_loss": loss, **{f"validation_{name}": value for name, value in figures.items()}}
+            if not figures:  # the loss of pairs is none of tokens
+                values["validation_perplexity"] = math.exp(min(loss, LARGEST_EXPONENT))
             for queue in self._queues:
                 queue.offer(self._progress.step, values)
 
@@ -112,6 +115,7 @@ def logged(progress: Progress, learning_rate: float) -> dict[str, float]:
     """The values of a logged step, as far as they are known and finite."""
     values: dict[str, Any] = {
         "loss": progress.loss,
+        **progress.figures,
         "gradient_norm": progress.gradient_norm,
         "learning_rate": learning_rate,
         "tokens": progress.tokens,

@@ -9,7 +9,7 @@ import lightning.pytorch as pl
 import torch
 
 from gaudi3_scale.distributed.randomness import restore, seed_all
-from gaudi3_scale.models.objectives import example
+from gaudi3_scale.models.objectives import batch_shape, example
 from gaudi3_scale.run import Run
 from gaudi3_scale.step.module import LanguageModule
 
@@ -31,7 +31,8 @@ class WarmUpCallback(pl.Callback):
         seed_all(self._run.config.train.seed + 1 + self._run.rank)
         if self._rank_state is not None:
             restore(self._rank_state["random"], self._run.device)
-            pl_module.reset_sums(self._rank_state["loss_sum"], self._rank_state["loss_count"])
+            state = self._rank_state
+            pl_module.reset_sums(state["loss_sum"], state["loss_count"], state.get("figures", ()))
         # Imports left hundreds of thousands of objects that the collector would visit during training.
         gc.collect()
         gc.freeze()
@@ -43,7 +44,11 @@ class WarmUpCallback(pl.Callback):
         which order a ring sums, so a resumed run would differ from an uninterrupted one in its first step.
         """
         config, device = self._run.plan.config, self._run.device
-        samples = example(config.model, config.train.micro_batch_size, device.torch_device())
+        size, on = config.train.micro_batch_size, device.torch_device()
+        if config.data.prefers:
+            samples = torch.zeros(batch_shape(config, size), dtype=torch.int64, device=on)
+        else:
+            samples = example(config.model, size, on)
         for _ in range(2):
             loss = trainer.strategy.training_step(samples, 0)
             assert isinstance(loss, torch.Tensor)

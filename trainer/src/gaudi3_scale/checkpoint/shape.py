@@ -50,13 +50,22 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
+def _is_table_of_pairs(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float32 and value.ndim == 2 and value.shape[1] == 2
+
+
 def _is_number_or_nothing(value: Any) -> bool:
     return value is None or _NUMBER(value)
 
 
 _GROUP = _has("params", params=_list_of(_is(str)))
 _RANK = _has(
-    random=_is(dict, torch.Tensor), loops=_is(dict), loss_sum=_NUMBER, loss_count=_is_count, cost=_is(dict, NOTHING)
+    random=_is(dict, torch.Tensor),
+    loops=_is(dict),
+    loss_sum=_NUMBER,
+    loss_count=_is_count,
+    figures=_list_of(_NUMBER),
+    cost=_is(dict, NOTHING),
 )
 PARTS: dict[str, tuple[Check, str]] = {
     "plain": (_table_of(_is(torch.Tensor)), "a table of tensors"),
@@ -77,6 +86,7 @@ PARTS: dict[str, tuple[Check, str]] = {
     "loss": (_is_number_or_nothing, "a number"),
     "first_loss": (_is_number_or_nothing, "a number"),
     "skipped_steps": (_is_count, "a number of steps"),
+    "reference": (_is_table_of_pairs, "a table of log-probabilities"),
     "scheduler": (_has("last_epoch", last_epoch=_is_count), "the position of a schedule"),
     "schedulers": (_list_of(_is(dict)), "a list of schedules"),
     "callbacks": (_table_of(_is(dict)), "a table of callbacks"),

@@ -21,6 +21,7 @@ from gaudi3_scale.distributed.randomness import capture as capture_random
 from gaudi3_scale.errors import ConfigError
 from gaudi3_scale.job import lineage
 from gaudi3_scale.job.data import check_same
+from gaudi3_scale.job.reference import PREFERENCE, REFERENCE, check_reference
 from gaudi3_scale.models.build import has_frozen_folder
 from gaudi3_scale.run import Run
 from gaudi3_scale.step.finite_check import FiniteCheck
@@ -59,20 +60,25 @@ def describe(run: Run, corpus: Corpus | Mixture) -> dict[str, Any]:
     """What a checkpoint's manifest says of the run. Collective."""
     config = run.plan.config
     stages = [stage.model_dump() for stage in config.train.batch_warmup]
-    return ({STAGES: stages} if stages else {}) | {
-        "model": config.model.model_dump(),
-        "data": identity(corpus),
-        "held_out": {name: getattr(config.data, name) for name in HELD_OUT},
-        "seed": config.train.seed,
-        "world_size": run.world_size,
-        "samples_per_step": run.progress.samples_per_step,
-        "batch": dict(run.plan.configured),
-        "hyperparameters": {name: getattr(config.train, name) for name in HYPERPARAMETERS},
-        "device": run.device.type,
-        PRECISION: config.train.precision,
-        "torch": str(torch.__version__),
-        lineage.KEY: lineage.made_with(run),
-    }
+    preferred = {PREFERENCE: config.preference.model_dump()} if config.data.prefers else {}
+    return (
+        ({STAGES: stages} if stages else {})
+        | preferred
+        | {
+            "model": config.model.model_dump(),
+            "data": identity(corpus),
+            "held_out": {name: getattr(config.data, name) for name in HELD_OUT},
+            "seed": config.train.seed,
+            "world_size": run.world_size,
+            "samples_per_step": run.progress.samples_per_step,
+            "batch": dict(run.plan.configured),
+            "hyperparameters": {name: getattr(config.train, name) for name in HYPERPARAMETERS},
+            "device": run.device.type,
+            PRECISION: config.train.precision,
+            "torch": str(torch.__version__),
+            lineage.KEY: lineage.made_with(run),
+        }
+    )
 
 
 def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, Any]:
@@ -83,6 +89,7 @@ def go_on(run: Run, checkpoint: Checkpoint, about: dict[str, Any]) -> dict[str, 
     manifest, progress, log = checkpoint.manifest.about, run.progress, run.console.log
     others = [f"model.{key}" for key in require_same(str(checkpoint.path), manifest["model"], about["model"])]
     check_same(manifest.get("data"), about["data"], checkpoint.path, run.config.data.replace)
+    check_reference(run.plan.config, checkpoint, manifest.get("data") == about["data"])
     _same_held_out(run, checkpoint, manifest.get("held_out"), about["held_out"])
     if PRECISION not in manifest and not run.precision_named:
         raise ConfigError(
@@ -143,6 +150,8 @@ def of_rank(state: dict[str, Any] | None, rank: int, world_size: int) -> dict[st
         for gone in ranks[world_size:]:
             mine["loss_sum"] += gone["loss_sum"]
             mine["loss_count"] += gone["loss_count"]
+            if "figures" in mine:
+                mine["figures"] = [a + b for a, b in zip(mine["figures"], gone["figures"], strict=True)]
     return mine
 
 
@@ -197,11 +206,13 @@ class JobState:
                 "skipped_steps": progress.skipped_steps,
                 # Its position alone: rates follow from the configuration of whoever resumes.
                 "scheduler": {"last_epoch": trainer.lr_scheduler_configs[0].scheduler.state_dict()["last_epoch"]},
+                **({} if module.reference is None else {REFERENCE: module.reference.cpu()}),
             },
             rank={
                 "random": capture_random(self._run.device),
                 "loss_sum": module.loss_sum.item(),
                 "loss_count": module.loss_count,
+                **({"figures": module.figure_sums.tolist()} if len(module.figure_sums) else {}),
                 "cost": progress.cost,
             },
         )

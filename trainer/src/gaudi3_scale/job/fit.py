@@ -138,6 +138,7 @@ def train(run: Run, *more: pl.Callback) -> None:
     from gaudi3_scale.checkpoint.fetch import load
     from gaudi3_scale.distributed.randomness import seed_all
     from gaudi3_scale.job.contents import describe, go_on
+    from gaudi3_scale.job.reference import say_pairs, set_reference
     from gaudi3_scale.job.step_order import callbacks_of, check_order
     from gaudi3_scale.models.build import weights_of
     from gaudi3_scale.step.module import LanguageModule
@@ -168,8 +169,9 @@ def train(run: Run, *more: pl.Callback) -> None:
         f"{run.world_size} process(es) on {progress.device_label}, {progress.precision_words}, "
         f"{config.model.length_words}, {_beginning(run)}"
         f"{corpus.size:,} {corpus.unit}s of {corpus.source}, "
-        f"{corpus.unit}-frequency baseline {progress.baseline_loss:.3f} nats/{corpus.unit}"
+        f"{progress.baseline_words}"
     )
+    say_pairs(run, samples)
     run.ledger.about = _terms(run, state)
     run.watch = Watch(run.ledger, folder if process_group.writer else None, progress.step)
     process_group.must_all(lambda: require_budget(config.cost, run.watch.spent_before()))
@@ -179,9 +181,10 @@ def train(run: Run, *more: pl.Callback) -> None:
     if config.train.batch_warmup:
         log(schedule_text(config.train))
     seed_all(config.train.seed)
-    rate = learning_rate_of(config.train, config.model.sequence_length, run.batches)
+    rate = learning_rate_of(config.train, config.tokens_per_sample, run.batches)
     with current().span("model"):
         module = LanguageModule(config, device, checkpoint is None, rate)
+    set_reference(run, module, samples, state)
     for option, effect in module.memory.items():
         log(f"{option}: {effect}")
     if progress.step < config.train.max_steps:
@@ -218,7 +221,7 @@ def train(run: Run, *more: pl.Callback) -> None:
 
 def _evaluate(run: Run, module: Any, samples: Any) -> None:
     """The last evaluation: of the state that training ended with."""
-    from gaudi3_scale.step.validation import validate
+    from gaudi3_scale.step.validation import evaluate
 
     config, progress = run.plan.config, run.progress
 
@@ -227,7 +230,7 @@ def _evaluate(run: Run, module: Any, samples: Any) -> None:
         run.interruption.check("the last evaluation", progress.step)
 
     with run.watchdog.watch():
-        progress.validation_loss = validate(module.model, samples, config, run.device, run.process_group, before_batch)
+        evaluate(run, module, samples, before_batch)
     _require_finite_losses(progress)
     if run.process_group.writer and config.train.evaluate_every:
         run.evaluations.truncate(progress.step - 1)  # a job that is started again when it is done evaluates again
@@ -246,7 +249,7 @@ def _progress(config: Config, topology: Topology) -> Progress:
         max_steps=config.train.max_steps,
         world_size=topology.world_size,
         device=config.device,
-        sequence_length=config.model.sequence_length,
+        tokens_per_sample=config.tokens_per_sample,
         samples_per_step=config.train.first_batch(topology.world_size),
     )
 

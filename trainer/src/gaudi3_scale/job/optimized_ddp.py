@@ -21,7 +21,7 @@ def optimized_ddp(run: Run, plan: JobPlan, **group: Any) -> Any:
         **group,
         folder=config.output_dir,
         log=run.console.log,
-        rows=plan.micro_batch * config.model.sequence_length,
+        rows=plan.micro_batch * config.tokens_per_sample,
     )
 
 

@@ -25,5 +25,5 @@ def prepare_same(run: Run) -> Corpus | Mixture:
                 f"rank 0, {about['size']:,} with {about['sha256'][:12]} at rank {rank}; give every node the same "
                 "data.source (for stdlib: the same Python) and delete data/ in output_dir."
             )
-    run.progress.unit = corpus.unit
+    run.progress.unit = "pair" if run.config.data.prefers else corpus.unit
     return corpus

@@ -24,6 +24,7 @@ from gaudi3_scale.callbacks.metrics_callback import MetricsCallback
 from gaudi3_scale.callbacks.monitoring_callback import MonitoringCallback
 from gaudi3_scale.callbacks.profile_callback import ProfileCallback
 from gaudi3_scale.callbacks.prometheus_callback import PrometheusCallback
+from gaudi3_scale.callbacks.reference_callback import ReferenceCallback
 from gaudi3_scale.callbacks.status_callback import StatusCallback
 from gaudi3_scale.callbacks.throughput_callback import ThroughputCallback
 from gaudi3_scale.callbacks.tracing_callback import TracingCallback
@@ -38,6 +39,7 @@ from gaudi3_scale.traces.spans import current
 
 ORDER: tuple[type[pl.Callback], ...] = (
     BatchCallback,  # how many micro-batches the steps of this stage have, which all others count by
+    ReferenceCallback,  # what the first weights say of pairs, before the random state is set
     WarmUpCallback,  # gradient buckets, then the random state, which settling them has drawn from
     LossCallback,  # counts the step and reads its loss: what is not finite is neither reported nor saved
     ThroughputCallback,  # the speed, after the loss has waited for the device
@@ -66,6 +68,7 @@ def callbacks_of(run: Run, samples: Samples, about: dict[str, Any], state: dict[
     run.trackers = next((each for each in observing if isinstance(each, TrackingCallback)), None)
     return [
         BatchCallback(run),
+        *([ReferenceCallback(run, samples)] if run.plan.config.data.prefers else []),
         WarmUpCallback(run, of_rank(state, run.rank, run.world_size)),
         LossCallback(run, finite),
         ThroughputCallback.of_job(run),

@@ -25,6 +25,10 @@ CHUNK_BYTES = 256 * 2**20
 """Float32 logits of a chunk, at most, where the number of chunks is not given."""
 SCALINGS = {"final_logit_softcapping": (None,), "logits_scaling": (None, 1, 1.0), "logit_scale": (None, 1, 1.0)}
 """Settings of transformers' models that change the logits after the output layer, and values that change nothing."""
+Parts = Callable[[str], Iterator[Tensor]]
+"""The cross-entropy of each chunk, reduced as torch names it."""
+Loss = Callable[[Parts, Tensor], Tensor]
+"""Of the chunks and all labels, with the three dimensions that logits have."""
 _LAST: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 """Whether what a model's output layer gives are its logits, as its first pass has shown."""
 
@@ -60,10 +64,25 @@ def mean_loss(model: nn.Module, labels: Tensor, chunks: int, forward: Callable[[
         chunks: parts into which the B * T tokens are cut.
         forward: calls the model; the logits of its output are no logits, but the loss.
     """
+    found = _computed(model, labels, chunks, forward, _mean)
+    return None if found is None else (found[0].reshape(()), found[1])
+
+
+def token_losses(
+    model: nn.Module, labels: Tensor, chunks: int, forward: Callable[[], Any]
+) -> tuple[Tensor, Any] | None:
+    """As `mean_loss`, but the cross-entropy of each label, (B, T), 0 where it is IGNORED."""
+    found = _computed(model, labels, chunks, forward, _each)
+    return None if found is None else (found[0].reshape(labels.shape), found[1])
+
+
+def _computed(
+    model: nn.Module, labels: Tensor, chunks: int, forward: Callable[[], Any], loss: Loss
+) -> tuple[Tensor, Any] | None:
     layer = _output_layer(model)
     assert layer is not None, "chunks_for gives 1 without"
     before = None if model in _LAST else _random_states(labels.device)
-    with _loss_in_place_of_logits(layer, labels.flatten(), chunks) as computed:
+    with _loss_in_place_of_logits(layer, labels.flatten(), chunks, loss) as computed:
         output = forward()
     _LAST[model] = len(computed) == 1 and output.logits is computed[0]
     if not _LAST[model]:
@@ -74,7 +93,18 @@ def mean_loss(model: nn.Module, labels: Tensor, chunks: int, forward: Callable[[
             type(model).__name__,
         )
         return None
-    return computed[0].reshape(()), output
+    return computed[0], output
+
+
+def _mean(parts: Parts, labels: Tensor) -> Tensor:
+    total = torch.zeros((1, 1, 1), device=labels.device)  # not reshaped later: FSDP warns of views
+    for part in parts("sum"):
+        total = total + part
+    return total / (labels != IGNORED).sum().clamp(min=1)
+
+
+def _each(parts: Parts, labels: Tensor) -> Tensor:
+    return torch.cat([part[None, :, None] for part in parts("none")], 1)
 
 
 def _random_states(device: torch.device) -> list[Tensor]:
@@ -91,21 +121,23 @@ def _set_random_states(device: torch.device, states: list[Tensor]) -> None:
 
 
 @contextmanager
-def _loss_in_place_of_logits(layer: nn.Module, labels: Tensor, chunks: int) -> Iterator[list[Tensor]]:
+def _loss_in_place_of_logits(layer: nn.Module, labels: Tensor, chunks: int, loss: Loss) -> Iterator[list[Tensor]]:
     """Within the model's own forward pass, so that whoever shards it has gathered its weights."""
     project = layer.forward
     computed: list[Tensor] = []
 
-    def part(hidden: Tensor, wanted: Tensor) -> Tensor:
+    def part(hidden: Tensor, wanted: Tensor, reduction: str) -> Tensor:
         logits = project(hidden).float()
-        return nn.functional.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction="sum")
+        return nn.functional.cross_entropy(logits, wanted, ignore_index=IGNORED, reduction=reduction)
 
     def forward(hidden: Tensor) -> Tensor:
-        total = torch.zeros((1, 1, 1), device=hidden.device)  # not reshaped later: FSDP warns of views
         rows = hidden.flatten(0, -2)
-        for some, wanted in zip(rows.chunk(chunks), labels.chunk(chunks), strict=True):
-            total = total + checkpoint(part, some, wanted, use_reentrant=False, preserve_rng_state=False)
-        computed.append(total / (labels != IGNORED).sum().clamp(min=1))
+
+        def parts(reduction: str) -> Iterator[Tensor]:
+            for some, wanted in zip(rows.chunk(chunks), labels.chunk(chunks), strict=True):
+                yield checkpoint(part, some, wanted, reduction, use_reentrant=False, preserve_rng_state=False)
+
+        computed.append(loss(parts, labels))
         return computed[0]
 
     own = vars(layer).get("forward")  # what something else has set; else the class's is found again below

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,10 +11,12 @@ from torch import Tensor, nn
 
 from gaudi3_scale.config import Config, ModelConfig
 from gaudi3_scale.data.masking import IGNORED
+from gaudi3_scale.data.pair_samples import ROWS
 from gaudi3_scale.data.sample_batch import document_arguments
 from gaudi3_scale.models.build import architecture, is_masked
 from gaudi3_scale.models.chunked import chunks_for, mean_loss
 from gaudi3_scale.models.one_sequence import one_sequence_per_row
+from gaudi3_scale.models.preference import PreferenceLoss
 
 
 def sample_loss(model: nn.Module, samples: Tensor, chunks: int = 0) -> Tensor:
@@ -64,6 +68,13 @@ def training_loss(model: nn.Module, samples: Tensor, chunks: int = 0) -> Tensor:
     return loss if extra is None else loss + extra
 
 
+def loss_of(config: Config) -> Callable[[nn.Module, Tensor], Tensor]:
+    """What a job's gradients are of, by the model and a batch of `batch_shape`."""
+    if config.data.prefers:
+        return PreferenceLoss.of(config).training_loss
+    return partial(training_loss, chunks=config.memory.loss_chunks)
+
+
 def example(config: ModelConfig, batch_size: int, device: Any = None) -> Tensor:
     """A batch of the right shape, of zeros; each token of a masked one is to be guessed."""
     if is_masked(architecture(config)):
@@ -78,5 +89,6 @@ def batch_shape(config: Config, micro_batch: int) -> tuple[int, ...]:
         return micro_batch, 2, length
     if config.data.documents:
         return micro_batch, 3, length
-    contents = {each.content or config.data.content for each in config.data.mixture} or {config.data.content}
-    return (micro_batch, length + 1) if contents == {"text"} else (micro_batch, 2, length)
+    if config.data.prefers:
+        return micro_batch, ROWS, length
+    return (micro_batch, length + 1) if config.data.contents == {"text"} else (micro_batch, 2, length)

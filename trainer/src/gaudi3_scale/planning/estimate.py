@@ -225,7 +225,7 @@ class Planner:
             peak = predict_peak(config, batch, world_size=row.devices, device=accelerator.kind)
         changed: dict[str, Any] = {"train": config.train.model_copy(update={"micro_batch_size": batch})}
         if not self.job.train.gives("max_steps") and not self.job.train.batch_warmup:
-            step = batch * config.train.accumulation_steps * row.devices * self.job.model.sequence_length
+            step = batch * config.train.accumulation_steps * row.devices * self.job.tokens_per_sample
             rise = config.train.warmup_steps if self.job.train.gives("warmup_steps") else 1
             steps = max(math.ceil(self.tokens / step), rise)
             changed["train"] = changed["train"].model_copy(update={"max_steps": steps})

@@ -38,7 +38,7 @@ from gaudi3_scale.models.activation_checkpoint import around_recomputation
 from gaudi3_scale.models.adamw import GaudiOptimizer, build_optimizer
 from gaudi3_scale.models.blocks import repeated_blocks
 from gaudi3_scale.models.build import build, frozen_dtype
-from gaudi3_scale.models.objectives import batch_shape, training_loss
+from gaudi3_scale.models.objectives import batch_shape, loss_of
 from gaudi3_scale.planning.account import COLLECTIVES, MemoryAccount, MemorySection
 from gaudi3_scale.planning.experts import use_even_experts
 from gaudi3_scale.planning.lowered import HpuAutocast
@@ -74,7 +74,7 @@ class _Step:
         )
         if device == "hpu":
             use_even_experts(model)
-        self.loss = partial(training_loss, chunks=config.memory.loss_chunks)
+        self.loss = loss_of(config)
         apply_recomputation(model, self.loss, config, None, gradient_buckets=self.copies)
         self.model = model
         self.shape = batch_shape(config, micro_batch)

@@ -6,6 +6,7 @@ import lightning.pytorch as pl
 import torch
 
 from gaudi3_scale.finite import REMEDY, NotFiniteError, is_state_finite
+from gaudi3_scale.models.preference import FIGURES
 from gaudi3_scale.run import Run
 from gaudi3_scale.step.module import LanguageModule
 
@@ -23,9 +24,13 @@ class FiniteCheck:
         """The mean loss of all ranks since the last call, None if all steps were skipped; raises NotFiniteError."""
         steps = module.finite_steps
         count = torch.full_like(module.loss_sum, module.loss_count)
-        totals = self._process_group.sum(torch.stack([module.loss_sum, count, steps.finite]))
-        total, number, finite, norm = torch.cat([totals, module.gradient_norm.reshape(1)]).tolist()
+        sums = torch.stack([module.loss_sum, count, steps.finite])
+        totals = self._process_group.sum(torch.cat([sums, module.figure_sums]))
+        total, number, finite, *figures, norm = torch.cat([totals, module.gradient_norm.reshape(1)]).tolist()
         self._progress.gradient_norm = norm
+        self._progress.figures = {
+            name: figure / number for name, figure in zip(FIGURES, figures, strict=False) if number
+        }
         module.reset_sums()
         self._require(module, finite)
         return total / number if number else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,8 @@ from gaudi3_scale.models.blocks import compile_blocks
 from gaudi3_scale.models.build import build, frozen_dtype
 from gaudi3_scale.models.learning_rate import learning_rate_scale
 from gaudi3_scale.models.materialise import build_deferred, materialise
-from gaudi3_scale.models.objectives import losses, training_loss
+from gaudi3_scale.models.objectives import loss_of, losses
+from gaudi3_scale.models.preference import FIGURES, PreferenceLoss
 
 
 class LanguageModule(pl.LightningModule):
@@ -42,8 +43,7 @@ class LanguageModule(pl.LightningModule):
             self.model = build(config.model, weights=weights, frozen=frozen_dtype(config))
         self.model.train()
         self.loss_chunks = config.memory.loss_chunks
-        loss = partial(training_loss, chunks=self.loss_chunks)
-        self.memory = memory.apply(self.model, loss, config, device)
+        self.memory = memory.apply(self.model, loss_of(config), config, device)
         backend = device.compile_backend(config.train.mode)
         if backend is not None:
             compile_blocks(self.model, config.train.compile_backend or backend)
@@ -52,6 +52,12 @@ class LanguageModule(pl.LightningModule):
         self._gaudi_device = device
         self.loss_sum = torch.zeros((), device=device.torch_device())
         self.loss_count = 0
+        self.preference = PreferenceLoss.of(config) if config.data.prefers else None
+        self.reference: Tensor | None = None
+        """(N, 2): log-probabilities of the reference by number of the pair, where the model itself cannot give them."""
+        names = FIGURES if self.preference is not None else ()
+        self.figure_sums = torch.zeros(len(names), device=device.torch_device())
+        """Of what is reported beside the loss, summed like it."""
         self.gradient_norm = torch.zeros((), device=device.torch_device())
         """Of the last optimizer step, before clipping."""
         self.finite_steps = FiniteSteps(device.torch_device())
@@ -59,7 +65,7 @@ class LanguageModule(pl.LightningModule):
         """That the last optimizer step was made with."""
         self.skipped = False
         """Was the last optimizer step left out?"""
-        self._learnt = self.loss_sum.clone(), 0
+        self._learnt = self.loss_sum.clone(), 0, self.figure_sums.clone()
         self._trained: list[Tensor] = []
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -76,16 +82,22 @@ class LanguageModule(pl.LightningModule):
             self._weights = None
 
     def training_step(self, batch: Tensor, batch_idx: int) -> Tensor:
-        loss, extra = losses(self.model, batch, self.loss_chunks)
+        extra = None
+        if self.preference is not None:
+            loss, figures = self.preference(self.model, batch, self.reference)
+            self.figure_sums += figures
+        else:
+            loss, extra = losses(self.model, batch, self.loss_chunks)
         self.loss_sum += loss.detach()
         self.loss_count += 1
         return loss if extra is None else loss + extra
 
-    def reset_sums(self, loss_sum: float = 0.0, loss_count: int = 0) -> None:
+    def reset_sums(self, loss_sum: float = 0.0, loss_count: int = 0, figures: Sequence[float] = ()) -> None:
         """Begin a new mean loss, or go on with one that was begun."""
         self.loss_sum.fill_(loss_sum)
         self.loss_count = loss_count
-        self._learnt = self.loss_sum.clone(), loss_count
+        self.figure_sums.copy_(torch.tensor(figures) if figures else torch.zeros_like(self.figure_sums))
+        self._learnt = self.loss_sum.clone(), loss_count, self.figure_sums.clone()
 
     def on_after_backward(self) -> None:
         """Let a lazy device run what was collected."""
@@ -121,8 +133,9 @@ class LanguageModule(pl.LightningModule):
             optimizer.zero_grad(set_to_none=True)  # an optimizer leaves alone what has no gradient
             self.loss_sum.copy_(self._learnt[0])
             self.loss_count = self._learnt[1]
+            self.figure_sums.copy_(self._learnt[2])
         else:
-            self._learnt = self.loss_sum.clone(), self.loss_count
+            self._learnt = self.loss_sum.clone(), self.loss_count, self.figure_sums.clone()
 
     def configure_optimizers(self) -> Any:
         optimizer = build_optimizer(self.model, self._config)
